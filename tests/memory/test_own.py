@@ -144,3 +144,17 @@ def test_the_protocol_can_be_checked_at_run_time() -> None:
     assert isinstance(Slow(), MemoryClient)
     assert not isinstance(object(), MemoryClient)
     assert isinstance(checked(Slow()), Slow)
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("def (", r"bad.py raised SyntaxError: invalid syntax \(bad.py, line 1\); correct it"),
+        ("import no_such_thing", "bad.py imports `no_such_thing`, which is not there"),
+        ("def Memory(): raise OSError('no key')", "bad.py raised OSError: no key; correct it"),
+    ],
+)
+def test_what_cannot_be_imported_or_made_is_one_sentence(tmp_path: Path, source: str, said: str) -> None:
+    (tmp_path / "bad.py").write_text(source)
+    with pytest.raises(MemoryFault, match=said):
+        made("python:bad.py:Memory", tmp_path).ready()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -181,7 +183,11 @@ def test_a_module(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ("nowhere.py", None, "there is no Python file nowhere.py; correct the selector"),
         ("no_such_module.inner", None, "there is no module no_such_module; correct the selector, or install it"),
-        ("bad.py", "import no_such_thing", "raised ModuleNotFoundError: No module named 'no_such_thing'; correct it"),
+        (
+            "bad.py",
+            "import no_such_thing",
+            "bad.py imports `no_such_thing`, which is not there; install it, or put it beside the file",
+        ),
         ("bad.py", "def (", "raised SyntaxError: invalid syntax"),
     ],
 )
@@ -191,3 +197,49 @@ def test_what_cannot_be_imported(tmp_path: Path, place: str, source: str | None,
     with pytest.raises(ModelError) as caught:
         model(f"python:{place}:x", root=tmp_path).ready()
     assert sentence in str(caught.value)
+
+
+def says(folder: Path, *places: str) -> tuple[str, str]:
+    """Return what files with a function `model` reply in a process of its own, and its sys.path beyond the usual."""
+    code = f"""
+import sys
+from pathlib import Path
+before = list(sys.path)
+from pytest_recall.models.model import ModelError
+from pytest_recall.models.python_model import load
+try:
+    print(*(load(place, "model", Path({str(folder)!r}))() for place in {places!r}), end="")
+except ModelError as error:
+    print(error, end="")
+sys.stderr.write(" ".join(sorted(Path(one).name for one in sys.path if one not in before)))
+assert sys.path[:len(before)] == before
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout, done.stderr
+
+
+def beside(folder: Path, **files: str) -> None:
+    folder.mkdir()
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+
+
+HELPED = "from helper import word\ndef model():\n    import later\n    return word + later.word\n"
+
+
+def test_a_file_imports_what_is_beside_it_also_later(tmp_path: Path) -> None:
+    beside(tmp_path / "a", mine=HELPED, helper="word = 'one '", later="word = 'two'", json="raise SystemError")
+    assert says(tmp_path, "a/mine.py") == ("one two", "a")
+
+
+def test_of_two_folders_no_file_gets_the_other_ones_module(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        beside(tmp_path / name, mine=HELPED, helper=f"word = '{name}'", later="word = ''")
+    said, _ = says(tmp_path, "a/mine.py", "b/mine.py")
+    assert said == f"b/mine.py imports `helper`, of which {tmp_path}/a/helper.py is loaded; rename one of them"
+
+
+def test_what_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+    beside(tmp_path / "a", mine=HELPED)
+    said, _ = says(tmp_path, "a/mine.py")
+    assert said == "a/mine.py imports `helper`, which is not there; install it, or put it beside the file"

@@ -169,9 +169,7 @@ class HttpService(Client):
         for name, variable in self._given.items():
             value = self._environ.get(variable, "").strip()
             if not value:
-                raise MemoryFault(
-                    f"the header {name} needs the environment variable {variable}, which is not set; set it"
-                )
+                raise MemoryFault(f"header {name}: the environment variable {variable} is not set; set it")
             if not value.isascii() or not value.isprintable():
                 raise MemoryFault(f"the environment variable {variable} has characters that no header may have")
             found[name] = f"Bearer {value}" if name == "authorization" else value

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from pytest_recall.cases.memory_part import MemoryClient, MemoryFault, QueryContext
-from pytest_recall.files.errors import nearest
+from pytest_recall.files.errors import nearest, one_line
 from pytest_recall.memory.client import Client, patience
 from pytest_recall.memory.fingerprint import files_of
 from pytest_recall.models.model import ModelError
@@ -121,10 +121,15 @@ class Imported(Own):
             if self._found is None:
                 try:
                     found = load(self._place, self._attribute, self._root)
+                    if isinstance(found, type) or not all(hasattr(found, name) for name in _METHODS):
+                        found = made(found)
+                except MemoryFault:
+                    raise
                 except ModelError as error:
                     raise MemoryFault(str(error)) from error
-                if isinstance(found, type) or not all(hasattr(found, name) for name in _METHODS):
-                    found = made(found)
+                except Exception as error:
+                    said = one_line(f"{type(error).__name__}: {error}", 200)
+                    raise MemoryFault(f"{self._place} raised {said}; correct it") from error
                 self._found = checked(found)
         return checked(self._found)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 import sys
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import wait as wait_for
@@ -42,8 +43,17 @@ def _module(place: str, root: Path) -> ModuleType:
         spec = spec_from_file_location(f"recall_model_{path.stem}_{crc32(str(path).encode()):08x}", path)
         if spec is None or spec.loader is None or not path.is_file():
             raise ModelError(f"there is no Python file {place}; correct the selector")
+        _find_beside(path, place)
         module = sys.modules[spec.name] = module_from_spec(spec)
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException as error:
+            del sys.modules[spec.name]  # The next one to load it begins again.
+            if isinstance(error, ModuleNotFoundError):
+                raise ModelError(
+                    f"{place} imports `{error.name}`, which is not there; install it, or put it beside the file"
+                ) from error
+            raise
         return module
     if str(root) not in sys.path:
         # Last, so that nothing of the project hides what is installed.
@@ -54,6 +64,21 @@ def _module(place: str, root: Path) -> ModuleType:
         if error.name is not None and f"{place}.".startswith(f"{error.name}."):
             raise ModelError(f"there is no module {error.name}; correct the selector, or install it") from error
         raise
+
+
+def _find_beside(path: Path, place: str) -> None:
+    """Let a file import the modules in its folder. Raises ModelError where another one of that name is loaded.
+
+    The folder comes last, so that nothing in it hides what is installed.
+    """
+    text = path.read_text(encoding="utf-8", errors="replace")
+    for beside in path.parent.glob("*.py"):
+        loaded = getattr(sys.modules.get(beside.stem), "__file__", None)
+        imported = re.search(rf"^[ \t]*(?:from|import)[ \t]+{re.escape(beside.stem)}\b", text, re.MULTILINE)
+        if imported and loaded and Path(loaded).resolve() != beside.resolve():
+            raise ModelError(f"{place} imports `{beside.stem}`, of which {loaded} is loaded; rename one of them")
+    if str(path.parent) not in sys.path:
+        sys.path.append(str(path.parent))
 
 
 _LOOK = 0.2
