@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_recall.horizon.evaluation import Points
+from pytest_recall.horizon.evaluation import HandedOut, Points
 from pytest_recall.horizon.page import page
 from pytest_recall.horizon.published import PublishedRun
 from tests.browser.conftest import Open, close, everybody_can_use, figures_are_told, soon
@@ -81,7 +81,7 @@ def test_without_scripts_all_of_that_is_there_as_well(report: Path, open_page: O
 
 def test_figures_are_drawn_and_told(report: Path, open_page: Open) -> None:
     opened = open_page(report)
-    figures_are_told(opened, 6)
+    figures_are_told(opened, 7)
 
 
 def test_squares_say_what_they_hold_without_colour(report: Path, open_page: Open) -> None:
@@ -176,6 +176,27 @@ def test_it_fits_and_everybody_can_use_it(report: Path, open_page: Open, size: s
         opened = open_page(report, start, viewport=SIZES[size], color_scheme=scheme)
         opened.locator("figure.heatmap svg").first.wait_for(state="attached")
         everybody_can_use(opened)
+
+
+def test_a_run_of_passages_shows_what_was_found(tmp_path: Path, open_page: Open) -> None:
+    run = run_of({10: [Asked(id=f"q{n}", score=RIGHT) for n in range(6)]})
+    (stop,) = run.stops
+    handed = HandedOut(("day-0001/principal",), 30)
+    found = tuple(one.with_facts(answered_by="passages", handed_out=handed) for one in stop.evaluations)
+    units = [["day-0001/principal", 30], *[[f"day-{day:04}/principal", 30] for day in range(2, 11)]]
+    stop = replace(stop, evaluations=found, measured=False, written={"newUnits": units})
+    path = tmp_path / "found.html"
+    path.write_text(page(replace(run, stops=(stop,)), JOURNAL), encoding="utf-8")
+    opened = open_page(path)
+    assert opened.inner_text("h1") == "100.0 % (61.0–100.0) of the relevant days found"
+    figure = opened.locator("figure.heatmap").first
+    figure.locator("svg").wait_for()
+    assert "oracle" in (figure.locator("svg").text_content() or "")
+    assert "100 %" in opened.inner_text("#table tbody tr >> nth=0")
+    opened = open_page(path, "#case=q1")
+    assert "passing, all days found" in opened.inner_text("dialog")
+    opened.locator("figure.heatmap svg").first.wait_for(state="attached")
+    everybody_can_use(opened)
 
 
 def test_two_runs_side_by_side(tmp_path: Path, open_page: Open) -> None:

@@ -30,8 +30,9 @@ def test_the_table_has_each_checkpoint_and_category(tmp_path: Path, capsys: pyte
     captured = capsys.readouterr()
     told = [" ".join(line.split()) for line in captured.out.splitlines()]
     assert told[0] == "sqlite-fts on clerk (arcs-60d.yaml), judged by lexical: 4 checkpoints, 40 questions asked"
-    assert "3d 3 4 0 4.50 not measured 0" in told
-    assert "information-boundary 10 0.00" in told
+    assert "3d 3 3 3 100.0 (43.9–100.0) 1.000 1.000 100.0 100.0 100.0 135" in told
+    assert "left out, since the evidence must not be told: 10 answers" in told
+    assert not any("lexical points" in line for line in told)
     assert "boundaries: leaks 100% (10 of 10), over-refusals of no question" in told
     assert "of 40 answers the memory gave passages alone, which stand as the answer" in told
     assert captured.err.splitlines()[0] == "recall: asked 4 of 40"
@@ -167,13 +168,15 @@ def test_a_result_that_is_rebuilt_is_the_one_that_was_there(tmp_path: Path, caps
 
 
 def test_what_words_alone_do_not_measure_is_told_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_project(tmp_path)
+    write_project(tmp_path, models={"answer": "python:mine.py:reader"})
     assert main([*RUN, "--out", "a"]) == 0
-    capsys.readouterr()
+    table = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "checkpoint days n no points lexical points made up appealed" in table
+    assert "3d 3 4 0 6.00 not measured 0" in table
     assert main(["bench", "rescore", "a"]) == 0
     assert main(["bench", "report", "a"]) == 0
     told = capsys.readouterr().out
-    assert "hallucination is not measured: points are for the reference's words alone" in told
+    assert "hallucination is not measured: points are lexical, for the reference's words alone" in told
     assert told.count("not measured  ") == 4, "a row for all, and one for each of three categories"
     assert "0.0 to 0.0 %" not in told
     assert main(["bench", "report", "a", "a"]) == 0

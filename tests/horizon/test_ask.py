@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_recall.horizon.ask import Asker
 from pytest_recall.horizon.calls import Counted
-from pytest_recall.horizon.evaluation import SNIPPET, CheckpointTrial, Points
+from pytest_recall.horizon.evaluation import SNIPPET, CheckpointTrial, HandedOut, Points
 from pytest_recall.horizon.judge import JudgedPoints, RunJudge
 from pytest_recall.horizon.memory import Subject
 from pytest_recall.horizon.persona import Calendar
-from pytest_recall.horizon.published import question_line
+from pytest_recall.horizon.published import evaluation_of, question_line
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint, Range
 from pytest_recall.judges.judge_call import Undecided
 from pytest_recall.memory.python_memory import Own
@@ -90,6 +91,21 @@ def test_what_was_found_is_written_down_in_json_and_not_all_of_it() -> None:
         {"path": None, "score": None, "snippet": "y"},
     )
     json.dumps(question_line(one), allow_nan=False)
+
+
+class Generous(Kept):
+    def recall(self, query: str, limit: int, context: Any) -> Any:
+        return [Passage(text="x" * 30_000, source=f"day-{day:04}") for day in range(1, 61)]
+
+
+def test_what_was_handed_out_is_counted_before_any_of_it_is_cut() -> None:
+    for judge in (Fixed(Points(3, 2, 1)), Fixed(Undecided("no verdict"))):
+        with asker(judge, kept=Generous()) as found:
+            one = asked_by(replace(found, whole=True), question())
+        assert one.trial.answer is not None
+        assert len(one.trial.answer.passages) == 50
+        assert one.handed_out == HandedOut(tuple(f"day-{day:04}" for day in range(1, 61)), 60 * 30_000 // 4)
+        assert evaluation_of(question_line(one)).handed_out == one.handed_out
 
 
 def test_a_judge_that_comes_to_nothing_leaves_the_answer_without_points() -> None:

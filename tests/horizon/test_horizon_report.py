@@ -32,7 +32,7 @@ def test_two_runs_stand_side_by_side() -> None:
     assert "better 0, worse 0, equal 3" in text
     other = run_of({99: [Asked(id="q001", score=RIGHT)]})
     text = "\n".join(lines([report(one), report(other)], [pairing(one, other)], [one, other]))
-    assert "nothing was asked in both after the same day: the runs cannot be compared" in text
+    assert "nothing that was measured was asked in both after the same day: the runs cannot be compared" in text
     assert "asked in both, but never after the same day, and left out: 1 question" in text
 
 

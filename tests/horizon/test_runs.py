@@ -109,6 +109,12 @@ def test_progress_alone_is_a_run_without_answers(tmp_path: Path) -> None:
             "progress.jsonl:2: overallScore is not a number",
         ),
         (
+            "progress.jsonl",
+            '"overallScore": ',
+            '"newUnits": [["day-0001"]], "overallScore": ',
+            "progress.jsonl:2: newUnits: is no list of ids and their tokens",
+        ),
+        (
             "result.json",
             '"meanScore": ',
             '"meanScore": null, "y": ',

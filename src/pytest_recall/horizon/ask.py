@@ -15,11 +15,12 @@ from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError, RecallError, one_line
 from pytest_recall.horizon.answering import MAX_TOKENS, SYSTEM, joined, material
 from pytest_recall.horizon.calls import Counted, QuestionCalls, counting, source_of
-from pytest_recall.horizon.evaluation import JUDGE, AnsweredBy, measures_of_points, outcome_of
+from pytest_recall.horizon.evaluation import JUDGE, AnsweredBy, HandedOut, handing, measures_of_points, outcome_of
 from pytest_recall.horizon.judge import JudgedPoints, RunJudge
 from pytest_recall.horizon.memory import MemoryReply, Subject
 from pytest_recall.horizon.persona import Calendar
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
+from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import Ask, Message, Model
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
@@ -81,18 +82,24 @@ class Asker:
         except CaseError as error:
             return Result.no_verdict(error)
         seconds = round(found.seconds, 6)
+        steps = handing(_handed_out(found))
         try:
             text, by = self._answer(question, found, context)
         except RecallError as error:
-            return _lost("answer", error, Answer(text="", passages=found.passages), seconds)
+            return _lost("answer", error, Answer(text="", passages=found.passages), seconds)._replace(steps=steps)
         answer = Answer(text=text, passages=found.passages, by=by)
         try:
             judged: JudgedPoints = self.judge.judge(question, text, checkpoint.days)
         except (RecallError, ValueError) as error:
-            return _lost("judge", error, answer, seconds)
+            return _lost("judge", error, answer, seconds)._replace(steps=steps)
         points, verdict = judged
         return Result(
-            outcome_of(points), shortened(answer), (verdict,), seconds=seconds, measures=measures_of_points(points)
+            outcome_of(points),
+            shortened(answer),
+            (verdict,),
+            seconds=seconds,
+            measures=measures_of_points(points),
+            steps=steps,
         )
 
     def _answer(self, question: BenchQuestion, found: MemoryReply, context: QueryContext) -> tuple[str, AnsweredBy]:
@@ -102,6 +109,14 @@ class Asker:
         if self.answerer is None:
             return joined(found.passages), "passages"
         return reply_of(self.answerer, asked_with(question.question, found.passages, context)), "model"
+
+
+def _handed_out(found: MemoryReply) -> HandedOut | None:
+    """Return what the memory handed out, before any of it is cut; None if it answered without saying from what."""
+    if found.text is not None and not found.passages:
+        return None
+    texts = [one.text for one in found.passages]
+    return HandedOut(tuple(one.source for one in found.passages), estimated_tokens(texts))
 
 
 def _lost(stage: str, error: Exception, answer: Answer, seconds: float) -> Result:

@@ -65,7 +65,21 @@ JUDGE = "horizon"
 _STAGES: Mapping[Failure, str] = {"memory": "memory", "timeout": "memory timeout", "answer": "answer", "judge": "judge"}
 SNIPPET = 300
 """Characters of a passage that a published line has; the journal has all of it."""
-_RETRIEVAL, _TOOL_CALL = "retrieval", "tool_call"
+_RETRIEVAL, _TOOL_CALL, HANDED_OUT = "retrieval", "tool_call", "handed_out"
+
+
+class HandedOut(NamedTuple):
+    """What a memory handed out for a question: the id of each passage, by rank, and the tokens of all, estimated.
+
+    An id is None where the memory does not say where the passage is from; `tokens` is None where no file says it.
+    """
+
+    ids: tuple[str | None, ...]
+    tokens: int | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types."""
+        return {"ids": list(self.ids), "tokens": self.tokens}
 
 
 @dataclass(frozen=True)
@@ -160,6 +174,13 @@ class CheckpointTrial:
         passages = () if self.trial.answer is None else self.trial.answer.passages
         return tuple({"path": one.source, "score": one.score, "snippet": one.text[:SNIPPET]} for one in passages)
 
+    @cached_property
+    def handed_out(self) -> HandedOut | None:
+        """What the memory handed out; None if it answers by itself, or no file says it."""
+        for plain in self._steps(HANDED_OUT):
+            return HandedOut(tuple(plain["ids"]), plain["tokens"])
+        return None
+
     @property
     def tool_calls(self) -> tuple[Mapping[str, Any], ...]:
         """What the memory called, as it reported that."""
@@ -215,6 +236,7 @@ def checkpoint_trial(
     context: bool = False,
     usd: float | None = None,
     answered_by: AnsweredBy | Literal[""] = "",
+    handed_out: HandedOut | None = None,
 ) -> CheckpointTrial:
     """Return the trial that a published line tells of, by whichever program."""
     appealed = appealed or primary is not None
@@ -243,11 +265,17 @@ def checkpoint_trial(
         steps=(
             *(TrialStep(_RETRIEVAL, found) for found in retrieval),
             *(TrialStep(_TOOL_CALL, call) for call in tool_calls),
+            *handing(handed_out),
         ),
     )
     # Of what was asked for it only the sum is known, if that is.
     calls = CallSummary(calls=(Call("judge", "live", cost=usd),))
     return CheckpointTrial(question, make_trial(TrialCase(id, persona, question.category), result, calls))
+
+
+def handing(found: HandedOut | None) -> tuple[TrialStep, ...]:
+    """Return the step of a trial that says what was handed out; none where that is not known."""
+    return () if found is None else (TrialStep(HANDED_OUT, found.to_json()),)
 
 
 _FACTS = tuple(name for name in checkpoint_trial.__annotations__ if name != "return")

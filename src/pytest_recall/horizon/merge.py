@@ -11,7 +11,7 @@ from pytest_recall.horizon.aggregates import metadata
 from pytest_recall.horizon.published import PublishedRun, Stop, checkpoint_line, summary_line
 
 BESIDE = (
-    *("appealed", "ingestMs", "queryMs", "newDaysIngested"),
+    *("appealed", "ingestMs", "queryMs", "newDaysIngested", "newUnits"),
     *("newQuestionCount", "historicalEvaluated", "historicalAvailable"),
 )
 """What a checkpoint's line says beside what its answers come to."""

@@ -15,6 +15,7 @@ from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES
 from pytest_recall.horizon.report_text import value
 from pytest_recall.horizon.result import facts, judged_alike, unfinished
+from pytest_recall.horizon.retrieval_text import LEXICAL, UNTELLING, lead
 from pytest_recall.horizon.statistics import (
     NO_POINTS,
     AskedQuestion,
@@ -49,21 +50,33 @@ def _heatmaps(found: Heatmap) -> Iterator[Chart]:
     names = [label for label, _ in found.columns]
     if not names:
         return
-    every = [*found.categories, found.overall]
+    every = [*found.categories, found.overall, *found.beside]
     states = {cell.state for line in every for cell in line.cells}
     signs = [f"{sign} {meaning}" for state, (sign, meaning) in _EMPTY.items() if state in states]
     if "few" in states:
         signs.insert(0, f"a dot: of fewer than {FEW_CELL} answers")
     if "filled" in states:
         signs.insert(0, "striped: not asked here, the value before")
-    told = f"Mean points, from blue for 0 to yellow for {MOST}{'; ' if signs else ''}{'; '.join(signs)}."
+    if any(line.name.endswith("*") for line in found.categories):
+        signs.append(f"* {UNTELLING}: a floor finds about as much")
+    what = "Mean points" if found.most > 1 else "Share of the relevant days that were found"
+    top = MOST if found.most > 1 else "100 %"
+    told = f"{what}, from blue for 0 to yellow for {top}{'; ' if signs else ''}{'; '.join(signs)}."
     if found.left_out:
         told += f" Not asked, since the memory is not told of sessions: {', '.join(found.left_out)}."
+    if found.most == 1:
+        yield _grid("Recall by category and checkpoint", told, "category", names, [*map(_in_hundreds, every)], 100)
+        return
     yield _grid("Points by category and checkpoint", told, "category", names, every, MOST)
     made_up = "Of 100 answers, those with something made up: from pale for none to dark for half of them or more."
     if all(cell.value is None for cell in found.hallucination.cells):
         return
     yield _grid("Hallucination by checkpoint", made_up, "", names, [found.hallucination], 1)
+
+
+def _in_hundreds(line: SquareRow) -> SquareRow:
+    cells = (cell if cell.value is None else cell._replace(value=100 * cell.value) for cell in line.cells)
+    return line._replace(cells=tuple(cells))
 
 
 def _grid(title: str, told: str, head: str, names: Sequence[str], lines: Sequence[SquareRow], most: int) -> Chart:
@@ -93,7 +106,7 @@ def _cell(cell: Cell, most: int) -> str:
     """Return what a cell holds in words."""
     if cell.value is None:
         return _EMPTY[cell.state][1]
-    number = f"{cell.value:.2f}" if most > 1 else f"{100 * cell.value:.1f} %"
+    number = f"{cell.value:.2f}" if most == MOST else f"{cell.value * 100 / most:.1f} %"
     if cell.state == "filled":
         return f"not asked here ({number} before)"
     return f"{number} of {plural(cell.n, 'answer')}"
@@ -101,7 +114,9 @@ def _cell(cell: Cell, most: int) -> str:
 
 def _sizes(found: SizeCurve) -> Iterator[Chart]:
     told = "After so many days, with 95 % intervals by question. Later checkpoints ask other questions: no trend."
-    if found.points:
+    if found.points and found.most == 1:
+        yield _line("Recall against days", told, found.days, found.points, 1)
+    elif found.points:
         yield _line("Points against days", told, found.days, found.points, MOST)
     if any(one.value is not None for one in found.hallucination):
         yield _line("Hallucination against days", told, found.days, found.hallucination, 1)
@@ -124,6 +139,18 @@ def _line(title: str, told: str, days: Sequence[int], values: Sequence[Clustered
 
 
 def _categories(report: RunStatistics) -> Iterator[Chart]:
+    if report.retrieval is not None and report.retrieval.n:
+        rows = report.retrieval.everything.rows
+        shares = {name: one.system.recall for name, one in report.retrieval.categories.items()}
+        shares |= {name: one.recall for name, one in rows.items()}
+        yield Chart(
+            kind="rates",
+            title="Recall by category, and of what does not search",
+            told="Share of the relevant days found, at as many tokens, with the 95 % interval by question.",
+            head=("category", "recall %", "answers", "questions"),
+            rows=[(name, value(one, 100, 1), f"{one.n:,}", f"{one.clusters:,}") for name, one in shares.items()],
+            points=[{"name": name, **_interval(one)} for name, one in shares.items()],
+        )
     known = {name: one.points for name, one in report.categories.items() if one.points.value is not None}
     if known:
         yield Chart(
@@ -229,8 +256,8 @@ def _asked(one: AskedQuestion, place: int, texts: Texts) -> dict[str, Any]:
             "day": found.day,
             "kinds": list(one.kinds),
             "judge": one.judge,
-            "points": _horizon_data_points(found.points),
-            "reason": _text(found.points.reasoning if found.points else "", texts),
+            "points": _horizon_data_points(one.points),
+            "reason": _text(one.points.reasoning if one.points else "", texts),
             "first": _horizon_data_points(found.primary),
             "firstReason": _text(found.primary.reasoning if found.primary else "", texts),
             "before": None if one.before is None else one.before.composite,
@@ -309,6 +336,9 @@ def verdict(found: RunStatistics) -> str:
     points = found.everything.points
     lost = sum(found.failures.values())
     without = f", {plural(lost, 'answer')} without points" if lost else ""
+    if points.value is None and found.retrieval is not None:
+        told_found = lead(found.retrieval)
+        return f"{told_found[:1].upper()}{told_found[1:]}{without}"
     if points.value is None:
         return f"No answer came to points{without}"
     interval = "" if points.low is None else f" (95 %: {points.low:.2f} to {points.high:.2f})"
@@ -322,6 +352,7 @@ def _values(
     labels: Sequence[str],
     base: PublishedRun | None,
 ) -> dict[str, Any]:
+    pointed = found.retrieval is None or found.everything.points.n > 0
     partial = unfinished(run)
     stopped = run.about.get("stopped")
     counts = Counter(asked.outcome for one in every for asked in one.asked)
@@ -330,19 +361,21 @@ def _values(
         "verdict": verdict(found),
         "subtitle": ", ".join(filter(None, (run.name, found.adapter, " and ".join(run.personas)))),
         "partial": partial and f"Partial: {partial}" + (f", since {stopped}" if stopped else ""),
-        "unmeasured": "" if found.measured else told.UNMEASURED,
+        "unmeasured": "" if found.measured else told.UNMEASURED if found.everything.points.n else LEXICAL,
         "lost": list(told.lost(found)),
         "facts": [(name, value) for name, value in facts(run) if name != "not over"],
         "counts": [(name, SYMBOLS[name], counts[name]) for name in SYMBOLS if counts[name]],
         "answers": f"{plural(sum(counts.values()), 'answer')} to {plural(len(every), 'question')}",
         "symbols": SYMBOLS,
-        "head": told.HEAD,
-        "table": told.table(found),
+        "head": told.head(found.measured) if pointed else _ASKED,
+        "tables": list(told.tables(found)),
         "star": told.STAR if any(one.few for one in (found.everything, *found.categories.values())) else "",
         "by_question": told.BY_QUESTION,
         "findings": list(told.findings(found)),
-        "checkpoints": [_checkpoint(stop, of) for stop, (*_, of) in zip(run.stops, found.stops, strict=True)],
-        "third": [(one, asked) for one in every for asked in one.asked if asked.outcome == NO_POINTS],
+        "checkpoints": [
+            _checkpoint(stop, of if pointed else None) for stop, (*_, of) in zip(run.stops, found.stops, strict=True)
+        ],
+        "third": [(one, asked) for one in every for asked in one.asked if asked.evaluation.points is None],
         "leaks": [(name, _those(every, name)) for name in ("leaked", "refused")],
         "facets": list(_facets(every, labels)),
         "strip": labels if len(labels) <= _STRIP else [],
@@ -351,10 +384,15 @@ def _values(
     }
 
 
-def _checkpoint(stop: Stop, of: PointMeans) -> tuple[str, ...]:
+_ASKED = ("", "asked")
+"""The head of what is said of a checkpoint where no answer has points that say something."""
+
+
+def _checkpoint(stop: Stop, of: PointMeans | None) -> tuple[str, ...]:
     cost = usd(stop.evaluations)
     lost = sum(one.points is None for one in stop.evaluations)
-    label, *rest = told.row(stop.label, of, stop.measured)
+    asked = (stop.label, f"{len(stop.evaluations):,}")
+    label, *rest = asked if of is None else told.row(stop.label, of, stop.measured)
     price = "unknown" if cost is None or not stop.evaluations else f"${cost:,.4f}"
     return (label, f"{stop.days:,}", *rest, f"{lost:,}", price)
 
@@ -406,7 +444,9 @@ def _points(asked: AskedQuestion | None) -> tuple[str, str]:
     """Return points as a row shows them, and the class of how they look."""
     if asked is None:
         return "–", "muted"
-    points = asked.evaluation.points
+    points = asked.points
+    if asked.recall is not None:
+        return f"{100 * asked.recall:.0f} %", asked.outcome
     return (SYMBOLS[NO_POINTS] if points is None else str(points.composite)), asked.outcome.replace(" ", "-")
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pytest_recall.horizon.aggregates import aggregates
+from pytest_recall.horizon.evaluation import MOST
 from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES, GROUP_CATEGORIES
 from pytest_recall.horizon.regrade import Audited
 from pytest_recall.horizon.result import facts
-from pytest_recall.horizon.statistics import PointMeans, scores
+from pytest_recall.horizon.retrieval import ROWS, SYSTEM, RetrievalReport, WithFloors
+from pytest_recall.horizon.statistics import PointMeans, retrieval_of, scores, worded
 from pytest_recall.metrics.clustered import Clustered
 
 State = Literal["measured", "few", "filled", "unsampled", "impossible", "unknown", "failed", "unmeasured"]
@@ -47,7 +50,9 @@ class SquareRow(NamedTuple):
 class Heatmap(NamedTuple):
     """Categories by checkpoint, and below them all answers, and hallucination as a share.
 
-    `left_out` are categories that the run could not ask, since its memory was not told of sessions.
+    `left_out` are categories that the run could not ask, since its memory was not told of sessions. A square has
+    `most` points; where that is 1, it has the share of the relevant days that the memory found, `beside` are the same
+    of floors and ceiling, and a category in which a floor finds about as much is marked with a star.
     """
 
     adapter: str
@@ -57,15 +62,23 @@ class Heatmap(NamedTuple):
     hallucination: SquareRow
     left_out: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
+    most: int = MOST
+    beside: tuple[SquareRow, ...] = ()
 
 
 class SizeCurve(NamedTuple):
-    """How a run does as the days add up: after each checkpoint's `days` its mean points, and its hallucination."""
+    """How a run does as the days add up: after each checkpoint's `days` its mean points, and its hallucination.
+
+    Where `most` is 1, it has in place of the points the share of the relevant days that the memory found, and `beside`
+    the same of floors and ceiling, by name.
+    """
 
     adapter: str
     days: tuple[int, ...]
     points: tuple[Clustered, ...]
     hallucination: tuple[Clustered, ...]
+    beside: Mapping[str, tuple[Clustered, ...]] = MappingProxyType({})
+    most: int = MOST
 
 
 def heatmap(run: PublishedRun) -> Heatmap:
@@ -84,7 +97,7 @@ def heatmap(run: PublishedRun) -> Heatmap:
     ]
     off = run.about.get("groupsEnabled") is False
     shown = [line for line in lines if not (off and line.name in GROUP_CATEGORIES) or any(one.n for one in line.cells)]
-    return Heatmap(
+    usual = Heatmap(
         adapter=run.adapter,
         columns=tuple((label, max(stop.days for stop in stops)) for label, stops in columns.items()),
         categories=tuple(shown),
@@ -95,10 +108,64 @@ def heatmap(run: PublishedRun) -> Heatmap:
         left_out=tuple(line.name for line in lines if line not in shown),
         facts=tuple(facts(run)),
     )
+    known = found_instead(run)
+    return usual if known is None else _of_found(usual, known)
+
+
+def found_instead(run: PublishedRun) -> RetrievalReport | None:
+    """Return what the memory found where that takes the place of points: of passages that no model judges."""
+    if run.measured or any(one.points is not None for stop in run.stops for one in worded(stop)):
+        return None
+    return retrieval_of(run)
+
+
+def _of_found(usual: Heatmap, known: RetrievalReport) -> Heatmap:
+    """Return the heatmap with what was found in place of the points, and below it what does not search."""
+    labels = [label for label, _ in usual.columns]
+    stops = {label: one for label, _, one in known.stops}
+
+    def row(name: str) -> SquareRow:
+        cells = zip(labels, usual.overall.cells, strict=True)
+        return SquareRow(name, tuple(_found(stops.get(label), name, cell) for label, cell in cells))
+
+    def category(line: SquareRow) -> SquareRow:
+        untelling = line.name in known.categories and known.categories[line.name].discriminates is False
+        cells = [
+            _found(known.cells.get((label, line.name)), SYSTEM, cell)
+            for label, cell in zip(labels, line.cells, strict=True)
+        ]
+        return SquareRow(f"{line.name} *" if untelling else line.name, _filled(cells))
+
+    return usual._replace(
+        categories=tuple(map(category, usual.categories)),
+        overall=row(SYSTEM)._replace(name=usual.overall.name),
+        beside=tuple(row(name) for name in ROWS[1:] if any(name in one.rows for one in stops.values())),
+        most=1,
+    )
+
+
+def _found(one: WithFloors | None, name: str, usual: Cell) -> Cell:
+    """Return the square of what was found, where the `usual` one has points."""
+    if one is not None and name in one.rows and (recall := one.rows[name].recall).value is not None:
+        return Cell("few" if recall.n < FEW_CELL else "measured", recall.value, recall.n)
+    if usual.state == "filled":
+        return Cell("unsampled", None, 0)
+    return usual if usual.value is None else Cell("unmeasured", None, usual.n)
 
 
 def sizes(run: PublishedRun) -> SizeCurve:
     """Return how a run does as the days add up; checkpoints after the same day are one."""
+    if (known := found_instead(run)) is not None:
+        days = {days: one for _, days, one in known.stops}
+        names = [name for name in ROWS if days and all(name in one.rows for one in days.values())]
+        return SizeCurve(
+            adapter=run.adapter,
+            days=tuple(days),
+            points=tuple(one.system.recall for one in days.values()),
+            hallucination=(),
+            beside={name: tuple(one.rows[name].recall for one in days.values()) for name in names if name != SYSTEM},
+            most=1,
+        )
     by_day: dict[int, list[Stop]] = {}
     for stop in run.stops:
         by_day.setdefault(stop.days, []).append(stop)

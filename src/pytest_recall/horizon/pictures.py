@@ -113,7 +113,7 @@ def _heatmap(found: Heatmap, theme: _Theme) -> Figure:
     wide = min(max(11.0 / max(count, 1), 0.11), 0.5)
     high, gap = 0.34, 0.22
     left, right = 2.15, 0.35
-    lines = [*found.categories, found.overall, found.hallucination]
+    lines = [*found.categories, found.overall, *(found.beside if found.most == 1 else [found.hallucination])]
     facts = [f"{name}: {one_line(value, 110)}" for name, value in found.facts]
     if found.left_out:
         facts.append(f"not asked, since the memory is not told of sessions: {', '.join(found.left_out)}")
@@ -137,7 +137,7 @@ def _heatmap(found: Heatmap, theme: _Theme) -> Figure:
             middle = top + place * high - gap / 2
             axes.plot([0.25, left + count * wide], [middle] * 2, color=theme.quiet, lw=0.6)
         y = top + place * high
-        last = line is found.overall or line is found.hallucination
+        last = line not in found.categories
         name = "hallucination %" if line is found.hallucination else line.name
         axes.text(
             left - 0.1,
@@ -148,17 +148,17 @@ def _heatmap(found: Heatmap, theme: _Theme) -> Figure:
             va="center",
             weight="bold" if last else "normal",
         )
-        share = line is found.hallucination
+        most = _MOST_SHARE if line is found.hallucination else found.most
         for column, cell in enumerate(line.cells):
-            _square(axes, left + column * wide, y, wide, high, cell, theme, share, count <= _NUMBERS)
+            _square(axes, left + column * wide, y, wide, high, cell, theme, most, count <= _NUMBERS)
     _days(axes, found, left, top + len(lines) * high, wide, theme)
     states = {cell.state for line in lines for cell in line.cells}
-    _legend(figure, axes, width, height, theme, states)
+    _legend(figure, axes, width, height, theme, states, found.most)
     return figure
 
 
 def _square(
-    axes: Axes, x: float, y: float, wide: float, high: float, cell: Cell, theme: _Theme, share: bool, numbers: bool
+    axes: Axes, x: float, y: float, wide: float, high: float, cell: Cell, theme: _Theme, most: float, numbers: bool
 ) -> None:
     from matplotlib.patches import Rectangle
 
@@ -174,7 +174,7 @@ def _square(
                 *middle, "×" if cell.state == "failed" else "?", color=theme.quiet, ha="center", va="center_baseline"
             )
         return
-    color = _color(cell.value, theme, share)
+    color = _color(cell.value, theme, most)
     if cell.state == "filled":
         box(theme.unsampled)
         box((*color[:3], 0.4), hatch="/////", edgecolor=theme.paper)
@@ -182,7 +182,7 @@ def _square(
     box(color)
     ink = _ink(color)
     if numbers:
-        told = f"{100 * cell.value:.0f}" if share else f"{cell.value:.1f}"
+        told = f"{100 * cell.value:.0f}" if most <= 1 else f"{cell.value:.1f}"
         axes.text(*middle, told, color=ink, size=7.5 if wide > 0.33 else 6.5, ha="center", va="center_baseline")
     if cell.state == "few":
         at = (x + wide - 0.055, y + 0.06) if numbers else middle
@@ -203,18 +203,23 @@ def _days(axes: Axes, found: Heatmap, left: float, y: float, wide: float, theme:
     axes.text(middle, y + 0.42, "days told to the memory", color=theme.quiet, size=8.5, ha="center", va="center")
 
 
-def _legend(figure: Figure, axes: Axes, width: float, height: float, theme: _Theme, states: set[State]) -> None:
+def _legend(
+    figure: Figure, axes: Axes, width: float, height: float, theme: _Theme, states: set[State], most: int
+) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    scales = (
+    scales: tuple[tuple[float, Any, float, list[int], str, str | None], ...] = (
         (0.25, theme.points, 6.0, [0, 1, 2, 3, 4, 5, 6], "points: 6 is right, whole, nothing made up", None),
         (3.65, theme.share, 50.0, [0, 10, 20, 30, 40, 50], "answers with something made up, %", "50+"),
     )
-    for x, colors, most, ticks, title, end in scales:
+    if most == 1:
+        shares = "relevant days found, %; * a floor finds about as much"
+        scales = ((0.25, theme.points, 100.0, [0, 20, 40, 60, 80, 100], shares, None),)
+    for x, colors, top, ticks, title, end in scales:
         bar = figure.add_axes((x / width, 0.52 / height, 3.0 / width, 0.13 / height))
         scale = figure.colorbar(
-            ScalarMappable(Normalize(0, most), colors), cax=bar, orientation="horizontal", ticks=ticks
+            ScalarMappable(Normalize(0, top), colors), cax=bar, orientation="horizontal", ticks=ticks
         )
         if end:
             scale.set_ticks(ticks, labels=[*map(str, ticks[:-1]), end])
@@ -224,13 +229,13 @@ def _legend(figure: Figure, axes: Axes, width: float, height: float, theme: _The
     shown = [key for key in _KEYS if key[1].state in states]
     for place, (told, cell) in enumerate(shown):
         y = height - 0.98 - 0.21 * max(len(shown) - 4, 0) + 0.21 * place
-        _square(axes, 7.0, y, 0.3, 0.19, cell, theme, False, False)
+        _square(axes, 7.0, y, 0.3, 0.19, cell, theme, 6, False)
         axes.text(7.38, y + 0.095, told, color=theme.ink, size=7.5, va="center")
 
 
-def _color(value: float, theme: _Theme, share: bool) -> tuple[float, float, float, float]:
-    colors: Colormap = theme.share if share else theme.points
-    red, green, blue, alpha = colors(min(value / (_MOST_SHARE if share else 6), 1.0))
+def _color(value: float, theme: _Theme, most: float) -> tuple[float, float, float, float]:
+    colors: Colormap = theme.share if most == _MOST_SHARE else theme.points
+    red, green, blue, alpha = colors(min(value / most, 1.0))
     return float(red), float(green), float(blue), float(alpha)
 
 
@@ -247,9 +252,14 @@ def _sizes(found: SizeCurve) -> Figure:
     figure = Figure(figsize=(9.2, 5.6), facecolor="white")
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3, 2])
     figure.suptitle(one_line(found.adapter or "a memory", 80), x=0.09, y=0.965, ha="left", size=13, weight="bold")
-    _band(above, found.days, found.points, 1, "#00336f")
-    above.set_ylim(0, 6.15)
-    above.set_ylabel("mean points of 6")
+    unit = 100 if found.most == 1 else 1
+    _band(above, found.days, found.points, unit, "#00336f")
+    for (name, values), dash in zip(found.beside.items(), _DASHES, strict=False):
+        above.plot(found.days, [unit * (one.value or 0) for one in values], color=_QUIET, lw=1.1, ls=dash, label=name)
+    if found.beside:
+        above.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=5, frameon=False, fontsize=8)
+    above.set_ylim(0, 102.5 if found.most == 1 else 6.15)
+    above.set_ylabel("relevant days found, %" if found.most == 1 else "mean points of 6")
     if any(one.value is not None for one in found.hallucination):
         _band(below, found.days, found.hallucination, 100, "#a8246c")
     else:
@@ -276,6 +286,7 @@ def _band(axes: Axes, days: Sequence[int], values: Sequence[Clustered], unit: fl
     axes.plot(days, means, color=color, lw=1.6, marker="o", ms=3.2)
 
 
+_DASHES = (":", (0, (1, 3)), "-.", (0, (6, 3)), "--")
 _BARS = {
     "system failure": ("#00336f", ""),
     "judge false negative": ("#c8b25a", "///"),

@@ -14,11 +14,13 @@ from pytest_recall.horizon.evaluation import (
     FAILURES,
     CheckpointSummary,
     CheckpointTrial,
+    HandedOut,
     Points,
     checkpoint_trial,
     summarize,
 )
 from pytest_recall.horizon.question import BenchQuestion
+from pytest_recall.metrics.floors import SizedUnit
 
 Plain = dict[str, Any]
 PERCENT = 100
@@ -72,6 +74,8 @@ def question_line(one: CheckpointTrial) -> Plain:
         plain["primaryScore"] = one.primary.to_json()
     if one.retrieval:
         plain["retrieval"] = [dict(found) for found in one.retrieval]
+    if one.handed_out is not None:
+        plain["handedOut"] = one.handed_out.to_json()
     if one.tool_calls:
         plain["toolCalls"] = [dict(call) for call in one.tool_calls]
     plain["memoryContextProvided"] = one.context
@@ -249,6 +253,12 @@ class Stop:
         return {"label": self.label, "days": written.get("days", self.days)}
 
     @property
+    def units(self) -> tuple[SizedUnit, ...] | None:
+        """What was told since the checkpoint before, in that order; None where no file says it."""
+        rows = (self.written or {}).get("newUnits")
+        return None if rows is None else tuple(SizedUnit(id, tokens) for id, tokens in rows)
+
+    @property
     def hollow(self) -> bool:
         """Whether it had answers that no file holds: published runs that were resumed have such checkpoints."""
         return not self.evaluations and bool((self.written or {}).get("questionsEvaluated"))
@@ -362,8 +372,20 @@ def evaluation_of(
         tool_calls=tuple(plain.get("toolCalls") or ()),
         context=bool(plain.get("memoryContextProvided")),
         usd=usd,
+        handed_out=_handed_out(plain.get("handedOut")),
         answered_by=answered_by,  # type: ignore[arg-type] # One of ANSWERED_BY, or empty.
     )
+
+
+def _handed_out(plain: Any) -> HandedOut | None:
+    if plain is None:
+        return None
+    ids, tokens = (plain.get("ids"), plain.get("tokens")) if isinstance(plain, Mapping) else (None, None)
+    if not isinstance(ids, list) or not all(isinstance(id, str | None) for id in ids):
+        raise ValueError("handedOut: has no `ids`, a list of texts and nulls")
+    if isinstance(tokens, bool) or not isinstance(tokens, int | None):
+        raise ValueError(f"handedOut: tokens: {tokens!r} is not a whole number")
+    return HandedOut(tuple(ids), tokens)
 
 
 def points_of(plain: Mapping[str, Any], name: str) -> Points:

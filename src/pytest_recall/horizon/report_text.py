@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_recall.files.wording import cell, grid, listed, markdown_grid, plural
 from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.result import facts, judged_alike, unfinished
+from pytest_recall.horizon.retrieval_text import (
+    CATEGORY_HEAD,
+    FLOOR_HEAD,
+    LEXICAL,
+    STOP_HEAD,
+    category_rows,
+    floor_rows,
+    headline,
+    remarks,
+    stop_rows,
+)
+from pytest_recall.horizon.retrieval_text import as_json as retrieval_json
 from pytest_recall.horizon.statistics import DAYS, FEW, Pairing, PointMeans, RunStatistics
 from pytest_recall.metrics.clustered import Clustered
 
 _MARK = " *"
-UNMEASURED = "hallucination is not measured: points are for the reference's words alone"
+UNMEASURED = "hallucination is not measured: points are lexical, for the reference's words alone"
 BY_QUESTION = "In brackets are 95 % intervals. A question that was asked many times counts as one for them."
 STAR = f"* of fewer than {FEW} distinct questions: its interval says less than it should."
-HEAD = ("", "answers", "questions", "points of 6", "recall %", "hallucination %", "perfect %", "failing %")
 FAILURES = {
     "memory": "the memory broke",
     "timeout": "no answer in time",
@@ -51,23 +62,48 @@ def _run(one: RunStatistics, run: PublishedRun, markdown: bool) -> Iterator[str]
     # Points say nothing without who gave them.
     yield _text("; ".join(f"{name}: {value}" for name, value in facts(run)), markdown)
     yield ""
-    if one.everything.points.value is None:
-        yield _text("no answer came to points", markdown)
-    else:
-        yield from markdown_grid(HEAD, table(one)) if markdown else grid(HEAD, table(one))
+    for found in tables(one):
+        yield from markdown_grid(found.head, found.rows) if markdown else grid(found.head, found.rows)
         yield ""
     for sentence in sentences(one):
         yield f"- {cell(sentence)}" if markdown else sentence
 
 
+class ReportTable(NamedTuple):
+    """A table of a report, and what it is about."""
+
+    name: str
+    head: tuple[str, ...]
+    rows: list[tuple[str, ...]]
+
+
+def tables(one: RunStatistics) -> Iterator[ReportTable]:
+    """Yield the tables of a run: what was found, and the points of answers."""
+    found = one.retrieval
+    if found is not None and found.n:
+        yield ReportTable("Recall by category", CATEGORY_HEAD, category_rows(found))
+        yield ReportTable("Recall beside floors and ceiling", FLOOR_HEAD, floor_rows(found))
+        yield ReportTable("Recall by checkpoint", STOP_HEAD, stop_rows(found))
+    if one.everything.points.value is not None:
+        yield ReportTable("Scores by category", head(one.measured), table(one))
+
+
+def head(measured: bool) -> tuple[str, ...]:
+    """Return the head of `table`; points that no model gave are named as what they are."""
+    points = f"{'' if measured else 'lexical '}points of 6"
+    return ("", "answers", "questions", points, "content %", "hallucination %", "perfect %", "failing %")
+
+
 def table(one: RunStatistics) -> list[tuple[str, ...]]:
-    """Return the rows below `HEAD`: all answers, and then those of each category."""
+    """Return the rows below `head`: all answers, and then those of each category."""
     return [row(name, scores, one.measured) for name, scores in {"all": one.everything, **one.categories}.items()]
 
 
 def sentences(one: RunStatistics) -> Iterator[str]:
     """Yield what a report says beside its table, one sentence each."""
-    if not one.measured:
+    if one.everything.points.value is None:
+        yield LEXICAL if one.retrieval is not None and not one.measured else "no answer came to points"
+    elif not one.measured:
         yield UNMEASURED
     yield from findings(one)
     yield from lost(one)
@@ -75,6 +111,9 @@ def sentences(one: RunStatistics) -> Iterator[str]:
 
 def findings(one: RunStatistics) -> Iterator[str]:
     """Yield what the answers show beside their means, one sentence each."""
+    if one.retrieval is not None:
+        yield headline(one.retrieval)
+        yield from remarks(one.retrieval)
     if one.quartiles is not None:
         both = one.hallucination_quartiles
         made_up = f", hallucination {100 * both.first:.1f} to {100 * both.last:.1f} %" if both else ""
@@ -145,8 +184,13 @@ def pairing(both: Pairing, alike: bool) -> Iterator[str]:
             f" the same day: {_signed(both.points)} points, hallucination {made_up};"
             f" better {both.better:,}, worse {both.worse:,}, equal {equal:,}"
         )
-    else:
-        yield "nothing was asked in both after the same day: the runs cannot be compared"
+    if both.recall.value is not None:
+        yield (
+            f"recall of the relevant days, in {plural(both.recall.n, 'answer')} of both:"
+            f" {_signed(both.recall, 100, 1)} percentage points"
+        )
+    elif not both.pairs:
+        yield "nothing that was measured was asked in both after the same day: the runs cannot be compared"
     if both.pairs and not alike:
         yield "the runs were judged by different models, or in different ways: the difference may be theirs"
     if both.changed:
@@ -210,6 +254,7 @@ def as_json(
                 "second": one.second,
                 "points": one.points._asdict(),
                 "hallucination": one.hallucination._asdict(),
+                "recall": one.recall._asdict(),
                 "pairs": one.pairs,
                 "questions": one.questions,
                 "better": one.better,
@@ -233,6 +278,7 @@ def _report(one: RunStatistics, run: PublishedRun) -> dict[str, Any]:
         "judgeModel": run.about.get("judgeModel"),
         "appellateJudgeModel": run.about.get("appellateJudgeModel"),
         "over": not unfinished(run),
+        "retrieval": retrieval_json(one.retrieval),
         "all": _scores(one.everything),
         "categories": {name: _scores(scores) for name, scores in one.categories.items()},
         "checkpoints": [

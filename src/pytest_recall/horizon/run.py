@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -10,11 +10,12 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pytest_recall.cases.memory_part import Unit
 from pytest_recall.files import clock
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.horizon.ask import Asker, name_of, now, planned
-from pytest_recall.horizon.evaluation import CheckpointTrial, summarize
+from pytest_recall.horizon.evaluation import HANDED_OUT, CheckpointTrial, summarize
 from pytest_recall.horizon.judge import PanelJudge
 from pytest_recall.horizon.memory import StuckError, Subject
 from pytest_recall.horizon.parts import Parts, day_units
@@ -22,8 +23,11 @@ from pytest_recall.horizon.passes.work import PassProgress
 from pytest_recall.horizon.published import checkpoint_line, summary_line
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.horizon.result import Reached, duration, query_ms, result
+from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, retrieval
 from pytest_recall.horizon.run_file import FILLED, PERSONA, RESULT, RunFiles, begun, write_result
 from pytest_recall.memory.session import Memory
+from pytest_recall.metrics.answers import estimated_tokens
+from pytest_recall.metrics.floors import SizedUnit
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.drive import IN_A_ROW, Driver, SpentError
@@ -38,7 +42,8 @@ class BenchOutcome(NamedTuple):
     """What a run came to: its result, as it is written, and the checkpoints behind it.
 
     Of a run that could not be paid for to its end `unasked` counts the questions that were not asked, `beside` the
-    answers at a checkpoint whose other questions were not, and `stopped` says why.
+    answers at a checkpoint whose other questions were not, and `stopped` says why. `units` are what was told before
+    each of the checkpoints, since the one before.
     """
 
     result: dict[str, Any]
@@ -46,6 +51,16 @@ class BenchOutcome(NamedTuple):
     unasked: int = 0
     beside: int = 0
     stopped: str = ""
+    persona: str = ""
+    units: tuple[tuple[SizedUnit, ...], ...] = ()
+
+    @property
+    def retrieval(self) -> RetrievalReport | None:
+        """What the memory found at these checkpoints; None if it hands out no passages."""
+        return retrieval(
+            AskedAfter(self.persona, one.checkpoint.range.label, one.checkpoint.days, one.evaluations, units)
+            for one, units in zip(self.reached, self.units, strict=True)
+        )
 
     @property
     def lost(self) -> int:
@@ -70,6 +85,7 @@ class BenchRun:
         self._done: Done = {}
         self._ingest_ms: dict[str, float | None] = {}
         self._new_days: dict[str, int] = {}
+        self._units: dict[int, list[SizedUnit]] = {}
         self._starts: list[str] = []
         self._stopped = ""
 
@@ -109,7 +125,8 @@ class BenchRun:
                 self._starts.pop()  # Nothing is asked, so that it is not resumed.
                 outcome = self._outcome(parts.checkpoints)
         write_result(self._folder / RESULT, outcome.result)
-        return outcome
+        units = tuple(tuple(self._new_units(one.checkpoint)) for one in outcome.reached)
+        return outcome._replace(persona=parts.configuration.persona, units=units)
 
     def _asked(
         self, header: Header, before: Sequence[CheckpointTrial], open_: dict[int, list[BenchQuestion]], left: int
@@ -278,7 +295,9 @@ class BenchRun:
         days = [day for day in parts.days if told < day <= checkpoint.days]
         start = clock.perf_counter()
         for day in days:
-            subject.tell(day_units(parts.corpus, day, parts.settings.run.unit))
+            units = day_units(parts.corpus, day, parts.settings.run.unit)
+            subject.tell(units)
+            self._units[day] = _sized(units)
         subject.finalize()
         seconds = round(clock.perf_counter() - start, 6)
         label = checkpoint.range.label
@@ -304,6 +323,7 @@ class BenchRun:
             "ingestMs": self._ingest_ms.get(label),
             "queryMs": query_ms(reached.evaluations),
             "newDaysIngested": self._new_days.get(label),
+            "newUnits": self._new_units(checkpoint),
             "newQuestionCount": checkpoint.fresh,
             "historicalEvaluated": checkpoint.sampled,
             "historicalAvailable": checkpoint.available,
@@ -312,6 +332,17 @@ class BenchRun:
         ended = max((one.timestamp for one in reached.evaluations), default=self._starts[-1])
         range = checkpoint.range._asdict()
         return checkpoint_line(ended, persona, checkpoint.place, total, range, checkpoint.days, summary, more)
+
+    def _new_units(self, checkpoint: Checkpoint) -> list[SizedUnit]:
+        """Return what is told between the checkpoint before and this one, in that order."""
+        parts = self._parts
+        before = max((one.days for one in parts.checkpoints if one.place < checkpoint.place), default=0)
+        return [
+            unit
+            for day in parts.days
+            if before < day <= checkpoint.days
+            for unit in self._units.get(day) or _sized(day_units(parts.corpus, day, parts.settings.run.unit))
+        ]
 
     def _reached(self, checkpoints: Sequence[Checkpoint]) -> tuple[Reached, ...]:
         """Return the checkpoints with what came of their questions, in the order in which they are asked."""
@@ -339,8 +370,13 @@ class BenchRun:
         return BenchOutcome(plain, reached, unasked, beside, self._stopped)
 
 
+def _sized(units: Iterable[Unit]) -> list[SizedUnit]:
+    return [SizedUnit(unit.id, estimated_tokens([unit.content])) for unit in units]
+
+
 def _lean(one: CheckpointTrial) -> CheckpointTrial:
     """Return the trial without what only the journal keeps."""
     answer = one.trial.answer
-    lean = Result.of(one.trial)._replace(steps=(), answer=answer and replace(answer, passages=()))
+    steps = tuple(step for step in one.trial.steps if step.kind == HANDED_OUT)
+    lean = Result.of(one.trial)._replace(steps=steps, answer=answer and replace(answer, passages=()))
     return replace(one, trial=with_result(one.trial, lean))

@@ -155,6 +155,8 @@ def read_lines(folder: Path) -> Lines:
             if not isinstance(label, str) or not is_count(plain.get("daysIngested")):
                 problems.append(f"{path}:{line}: says no `range.label` or no `daysIngested`; restore the line")
                 continue
+            if not _are_units(plain.get("newUnits", [])):
+                problems.append(f"{path}:{line}: newUnits: is no list of ids and their tokens; restore the line")
             if wrong := wrong_number(plain):
                 problems.append(f"{path}:{line}: {wrong} is not a number; restore the line")
             stops[str(plain.get("personaId")), label] = plain
@@ -216,6 +218,13 @@ def wrong_number(row: Mapping[str, Any]) -> str:
             if not isinstance(one.get(name), int | float):
                 return f"categoryScores[{place}].{name}"
     return ""
+
+
+def _are_units(value: Any) -> bool:
+    """Whether it is what a checkpoint's line says of the texts that are new there."""
+    return isinstance(value, list) and all(
+        isinstance(one, list) and len(one) == 2 and isinstance(one[0], str) and is_count(one[1]) for one in value
+    )
 
 
 def is_count(value: Any) -> bool:

@@ -11,13 +11,25 @@ from pytest_recall.files.wording import cell, code, grid, listed, markdown_grid,
 from pytest_recall.horizon.answering import MAX_TOKENS, SYSTEM
 from pytest_recall.horizon.day import pieces_of
 from pytest_recall.horizon.disclosure import HitRate, boundaries
-from pytest_recall.horizon.evaluation import FAILURES, MOST, summarize
+from pytest_recall.horizon.evaluation import FAILURES, MOST, CheckpointSummary, summarize
 from pytest_recall.horizon.judge import PanelJudge
 from pytest_recall.horizon.parts import Parts
 from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.question import Checkpoint
 from pytest_recall.horizon.regrade import ESCALATE, VERDICTS, Audited, Level, Logged, Rescored
 from pytest_recall.horizon.result import Reached, facts
+from pytest_recall.horizon.retrieval import RetrievalReport
+from pytest_recall.horizon.retrieval_text import (
+    CATEGORY_HEAD,
+    FLOOR_HEAD,
+    LEXICAL,
+    STOP_HEAD,
+    category_rows,
+    floor_rows,
+    headline,
+    remarks,
+    stop_rows,
+)
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.replay.call import Tokens
 
@@ -241,12 +253,46 @@ def exported(done: Sequence[tuple[str, int, int, int]]) -> Iterator[str]:
         yield f"of another answer than the run has now, and put aside in stale.jsonl: verdicts of {listed(stale)}"
 
 
-def run_lines(name: str, reached: Sequence[Reached], folder: str, *, lexical: bool) -> Iterator[str]:
-    """Yield the lines for a terminal: each checkpoint, each category over all of them, and what went wrong."""
+def run_lines(
+    name: str, reached: Sequence[Reached], folder: str, *, lexical: bool, found: RetrievalReport | None = None
+) -> Iterator[str]:
+    """Yield the lines for a terminal: what was found, each checkpoint, each category, and what went wrong.
+
+    Points of the reference's words are those of answers alone: where the memory gave passages, what it `found` counts.
+    """
     every = [one for _, evaluations in reached for one in evaluations]
     whole = summarize(every, measured=not lexical)
     yield f"{name}: {plural(len(reached), 'checkpoint')}, {plural(len(every), 'question')} asked"
     yield ""
+    if found is not None:
+        yield headline(found)
+        yield ""
+        if found.n:
+            yield from grid(STOP_HEAD, stop_rows(found))
+            yield ""
+            yield from grid(CATEGORY_HEAD, category_rows(found))
+            yield ""
+            yield from grid(FLOOR_HEAD, floor_rows(found))
+            yield ""
+        yield from remarks(found)
+    alone = [one for one in every if one.answered_by == "passages"]
+    if found is None or not lexical or any(one.points is not None and one not in alone for one in every):
+        yield from _points_lines(reached, whole, lexical=lexical)
+    else:
+        yield LEXICAL
+    if (found_out := boundaries(every)) is not None:
+        yield f"boundaries: leaks {_rate(found_out.leaks)}, over-refusals {_rate(found_out.over_refusals)}"
+    if lost := [f"{whole.failures[kind]:,} {kind}" for kind in FAILURES if whole.failures[kind]]:
+        yield f"no points, and in no mean: {', '.join(lost)}"
+    if some := sum(bool(one.answer.strip()) for one in alone):
+        yield f"of {plural(some, 'answer')} the memory gave passages alone, which stand as the answer"
+    if empty := len(alone) - some:
+        yield f"for {plural(empty, 'question')} the memory found nothing, which stands as the answer"
+    yield f"written to {folder}"
+
+
+def _points_lines(reached: Sequence[Reached], whole: CheckpointSummary, *, lexical: bool) -> Iterator[str]:
+    points = "lexical points" if lexical else "points"
     rows = []
     for checkpoint, evaluations in reached:
         found = summarize(evaluations)
@@ -261,26 +307,16 @@ def run_lines(name: str, reached: Sequence[Reached], folder: str, *, lexical: bo
                 f"{found.appealed:,}",
             )
         )
-    yield from grid(("checkpoint", "days", "n", "no points", "points", "made up", "appealed"), rows)
+    yield from grid(("checkpoint", "days", "n", "no points", points, "made up", "appealed"), rows)
     yield ""
     categories = [(one.category, f"{len(one.scores):,}", _points(one.mean)) for one in whole.categories if one.scores]
     overall = ("all", f"{whole.scored:,}", _points(whole.mean))
-    yield from grid(("category", "n", "points"), [*categories, overall])
+    yield from grid(("category", "n", points), [*categories, overall])
     yield ""
     if lexical:
-        yield f"points are of {MOST}, for the reference's words; what is made up is not measured"
+        yield f"lexical points are of {MOST}, for the reference's words; what is made up is not measured"
     else:
         yield f"points are of {MOST}; made up is the share of answers with something that is not so"
-    if (found_out := boundaries(every)) is not None:
-        yield f"boundaries: leaks {_rate(found_out.leaks)}, over-refusals {_rate(found_out.over_refusals)}"
-    if lost := [f"{whole.failures[kind]:,} {kind}" for kind in FAILURES if whole.failures[kind]]:
-        yield f"no points, and in no mean: {', '.join(lost)}"
-    alone = [one for one in every if one.answered_by == "passages"]
-    if some := sum(bool(one.answer.strip()) for one in alone):
-        yield f"of {plural(some, 'answer')} the memory gave passages alone, which stand as the answer"
-    if empty := len(alone) - some:
-        yield f"for {plural(empty, 'question')} the memory found nothing, which stands as the answer"
-    yield f"written to {folder}"
 
 
 def unasked(count: int, beside: int, folder: str) -> Iterator[str]:

@@ -190,6 +190,7 @@ def _enriched(
                     timestamp=line.timestamp,
                     retrieval=line.retrieval,
                     tool_calls=line.tool_calls,
+                    handed_out=line.handed_out,
                     primary=one.primary or line.primary,
                     appealed=one.appealed or line.appealed,
                     context=line.context,

@@ -12,8 +12,9 @@ from typing import Literal, NamedTuple
 
 from pytest_recall.horizon.disclosure import crossings
 from pytest_recall.horizon.evaluation import MOST, CheckpointTrial, Failure, Points, Quartiles, quartiles
-from pytest_recall.horizon.published import TIMED_OUT, PublishedRun
+from pytest_recall.horizon.published import TIMED_OUT, PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES, BenchQuestion
+from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, found_days, retrieval
 from pytest_recall.metrics.clustered import Clustered, clustered_mean, clustered_share, clustered_slope
 
 FEW = 10
@@ -82,7 +83,8 @@ class RunStatistics(NamedTuple):
     `stops` are the means of the checkpoints, by persona, label and days. `slope` is in points, `hallucination_slope` in
     shares, each for 100 days, on the questions that were asked more than once. `timed_out` counts answers that
     never came and were judged nevertheless. The answers of the `hollow` checkpoints are in no file. Where no one has
-    looked for what is made up, it is not `measured`, and all about it is of no answers.
+    looked for what is made up, it is not `measured`, and all about it is of no answers; then the points are for the
+    reference's words, and passages that stand as an answer have none. `retrieval` is None without passages.
     """
 
     name: str
@@ -98,6 +100,7 @@ class RunStatistics(NamedTuple):
     repeatability: Repeatability
     disclosures: Disclosures | None
     failures: Mapping[str, int]
+    retrieval: RetrievalReport | None
     timed_out: int
     hollow: tuple[str, ...]
     measured: bool
@@ -106,7 +109,8 @@ class RunStatistics(NamedTuple):
 class Pairing(NamedTuple):
     """Two runs on what both were asked: the same question after the same day.
 
-    `points` and `hallucination` are the second's less the first's, of `pairs` of `questions` distinct ones.
+    `points`, `hallucination` and `recall`, the share of the relevant days that were found, are the second's less the
+    first's, of `pairs` of `questions` distinct ones; recall of those where both handed out passages.
     `measured` says whether both looked for what is made up.
     `changed` pairs have another text or reference in one run, and are left out; `apart` counts questions that both
     were asked, but never after the same day.
@@ -116,6 +120,7 @@ class Pairing(NamedTuple):
     second: str
     points: Clustered
     hallucination: Clustered
+    recall: Clustered
     pairs: int
     questions: int
     better: int
@@ -127,10 +132,10 @@ class Pairing(NamedTuple):
 
 def report(run: PublishedRun) -> RunStatistics:
     """Return what a run shows."""
-    every = run.evaluations
+    every = [one for stop in run.stops for one in worded(stop)]
     scored = _scored(every)
     stops = tuple(
-        (stop.persona, stop.label, stop.days, scores(stop.evaluations, measured=stop.measured)) for stop in run.stops
+        (stop.persona, stop.label, stop.days, scores(worded(stop), measured=stop.measured)) for stop in run.stops
     )
     means = [one.points.value for *_, one in stops if one.points.value is not None]
     shares = [one.hallucination.value for *_, one in stops if one.hallucination.value is not None]
@@ -153,12 +158,24 @@ def report(run: PublishedRun) -> RunStatistics:
         ),
         appeals=appeals(every),
         repeatability=repeatability(every),
-        disclosures=disclosures(every),
-        failures=Counter(one.failure for one in every if one.failure is not None),
+        disclosures=disclosures(run.evaluations),
+        failures=Counter(one.failure for one in run.evaluations if one.failure is not None),
+        retrieval=retrieval_of(run),
         timed_out=sum(one.answer == TIMED_OUT for one, _ in scored),
         hollow=tuple(run.hollow),
         measured=run.measured,
     )
+
+
+def worded(stop: Stop) -> list[CheckpointTrial]:
+    """Return the answers of a checkpoint whose points say something: passages are no answer where no model judges."""
+    return [one for one in stop.evaluations if stop.measured or one.answered_by != "passages"]
+
+
+def retrieval_of(run: PublishedRun) -> RetrievalReport | None:
+    """Return what the memory found in a run; None if it handed out no passages."""
+    stops = sorted(run.stops, key=lambda stop: stop.days)
+    return retrieval(AskedAfter(stop.persona, stop.label, stop.days, stop.evaluations, stop.units) for stop in stops)
 
 
 def scores(evaluations: Iterable[CheckpointTrial], *, measured: bool = True) -> PointMeans:
@@ -222,7 +239,13 @@ def disclosures(evaluations: Iterable[CheckpointTrial]) -> Disclosures | None:
 def pairing(first: PublishedRun, second: PublishedRun) -> Pairing:
     """Return how the second run does on what the first was asked too."""
     found, changed = pairs_of(first, second)
-    pairs = [(key(b), a.points, b.points) for a, b in found if a.points is not None and b.points is not None]
+    telling = {id(one) for run in (first, second) for stop in run.stops for one in worded(stop)}
+    pairs = [
+        (key(b), a.points, b.points)
+        for a, b in found
+        if a.points is not None and b.points is not None and {id(a), id(b)} <= telling
+    ]
+    days = [(key(b), found_days(a), found_days(b)) for a, b in found]
     measured = first.measured and second.measured
     known = {(*key(one), one.day) for one, _ in _scored(first.evaluations)}
     both = {one[:2] for one in known} & {key(one) for one in second.evaluations}
@@ -234,6 +257,7 @@ def pairing(first: PublishedRun, second: PublishedRun) -> Pairing:
         hallucination=clustered_mean(
             (one, float(a.hallucination - b.hallucination)) for one, a, b in pairs if measured
         ),
+        recall=clustered_mean((one, b.recall - a.recall) for one, a, b in days if a is not None and b is not None),
         pairs=len(pairs),
         questions=len({one for one, _, _ in pairs}),
         better=sum(b.composite > a.composite for _, a, b in pairs),
@@ -286,15 +310,35 @@ class AskedQuestion(NamedTuple):
     """A question at a checkpoint; `kinds` are what it counts as, the outcome first.
 
     The outcome is `failing` where a stronger judge would be asked, `no points` where there is no verdict, else
-    `passing`. `judge` is whose points count, empty if no file says it. `before` is what an earlier run gave for
-    the same question after the same day.
+    `passing`; of passages that no model judges it is `passing` if all relevant days were found. `judge` is whose points
+    count, empty if no file says it. `old` is the answer of an earlier run to the same question after the same day.
     """
 
     evaluation: CheckpointTrial
     label: str
     kinds: tuple[str, ...]
     judge: str
-    before: Points | None = None
+    old: CheckpointTrial | None = None
+    lexical: bool = False
+
+    @property
+    def points(self) -> Points | None:
+        """The points that say something: none of passages where no model judges."""
+        return self.evaluation.points if self._pointed else None
+
+    @property
+    def before(self) -> Points | None:
+        """The points of the earlier answer, where these have some."""
+        return self.old.points if self.old is not None and self._pointed else None
+
+    @property
+    def _pointed(self) -> bool:
+        return not self.lexical or self.evaluation.answered_by != "passages"
+
+    @property
+    def recall(self) -> float | None:
+        """The share of the relevant days that was found, 0 to 1, where that takes the place of points."""
+        return _recall(self.evaluation) if not self._pointed and self.evaluation.points is not None else None
 
     @property
     def outcome(self) -> str:
@@ -303,11 +347,13 @@ class AskedQuestion(NamedTuple):
 
     @property
     def change(self) -> Change | None:
-        """Whether the points are more than before; None where one of both has none."""
-        now = self.evaluation.points
-        if self.before is None or now is None:
+        """Whether the points, or the days found, are more than before; None where one of both has none."""
+        if self.recall is not None and self.old is not None and (was := _recall(self.old)) is not None:
+            difference = self.recall - was
+        elif self.before is not None and self.points is not None:
+            difference = self.points.composite - self.before.composite
+        else:
             return None
-        difference = now.composite - self.before.composite
         return "equal" if not difference else "better" if difference > 0 else "worse"
 
 
@@ -331,13 +377,12 @@ def histories(run: PublishedRun, base: PublishedRun | None = None) -> list[Quest
     These are the ones without points, then those that got worse since `base`, then those with the fewest points.
     """
     several = len(run.personas) > 1
-    before = {id(one): old.points for old, one in pairs_of(base, run)[0]} if base is not None else {}
+    before = {id(one): old for old, one in pairs_of(base, run)[0]} if base is not None else {}
     found: dict[tuple[str, str], list[AskedQuestion]] = {}
     for stop in sorted(run.stops, key=lambda stop: stop.days):
         for one in stop.evaluations:
-            asked = AskedQuestion(
-                one, stop.label, tuple(_kinds(one, stop.measured)), _judge(run, one), before.get(id(one))
-            )
+            asked = AskedQuestion(one, stop.label, (), _judge(run, one), before.get(id(one)), lexical=not stop.measured)
+            asked = asked._replace(kinds=tuple(_kinds(asked)))
             found.setdefault((one.persona, one.question.id), []).append(asked)
     every = [
         QuestionHistory(f"{persona}/{name}" if several else name, persona, asked[-1].evaluation.question, tuple(asked))
@@ -346,17 +391,26 @@ def histories(run: PublishedRun, base: PublishedRun | None = None) -> list[Quest
     return sorted(every, key=_urgency)
 
 
-def _kinds(one: CheckpointTrial, measured: bool) -> Iterable[str]:
-    points = one.points
-    if points is None:
+def _recall(one: CheckpointTrial) -> float | None:
+    found = found_days(one)
+    return None if found is None else found.recall
+
+
+def _kinds(asked: AskedQuestion) -> Iterable[str]:
+    one, points, recall = asked.evaluation, asked.points, asked.recall
+    if recall is not None:
+        yield "passing" if recall == 1 else "failing"
+        yield "all days found" if recall == 1 else "some days found" if recall else "no day found"
+    elif points is None:
         yield NO_POINTS
         if one.failure is not None:
             yield _WHY[one.failure]
         return
-    yield "failing" if points.fails else "passing"
-    if points.composite == MOST:
+    else:
+        yield "failing" if points.fails else "passing"
+    if points is not None and points.composite == MOST:
         yield "all points"
-    if measured and points.hallucination == 0:
+    if points is not None and not asked.lexical and points.hallucination == 0:
         yield "something made up"
     for crossing in crossings([one]):
         if crossing.leaked:
@@ -374,8 +428,9 @@ def _judge(run: PublishedRun, one: CheckpointTrial) -> str:
     return "" if one.points is None else str(run.about.get(name) or "")
 
 
-def _urgency(one: QuestionHistory) -> tuple[bool, bool, int, str]:
-    points = one.last.evaluation.points
+def _urgency(one: QuestionHistory) -> tuple[bool, bool, float, str]:
+    points, recall = one.last.points, one.last.recall
     lost = any(asked.evaluation.points is None for asked in one.asked)
     worse = any(asked.change == "worse" for asked in one.asked)
-    return not lost, not worse, -1 if points is None else points.composite, one.id
+    level = MOST * recall if recall is not None else -1 if points is None else points.composite
+    return not lost, not worse, level, one.id

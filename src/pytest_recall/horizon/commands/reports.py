@@ -19,7 +19,8 @@ Draws heatmap.png into the run's folder: categories by checkpoint, all answers, 
 fewer than five answers has a dot; one that was not asked shows the value before, paler and hatched. Beside it
 recall-vs-size.png, means with bands against days, and failures-by-cause.png once verdicts of an audit are there.
 With `-o NAME.png` they are called NAME-recall-vs-size.png and so on, so that several runs can share a folder.
-Where no model judged, hallucination is hatched: it was not measured. The colours can be told apart by
+Where no model judged, hallucination is hatched: it was not measured. Of passages that no model judged the squares
+are the share of the relevant days found, with floors and ceiling below. The colours can be told apart by
 colour-blind people; `published` are those of Recall Bench, which cannot.
 
   recall bench heatmap runs/mine
@@ -80,8 +81,9 @@ def beside(heatmap: Path, name: str) -> Path:
 
 REPORT_DETAILS = """\
 Prints the mean points of a run with its interval, by category, hallucination beside it; how both change as
-the days add up, on the same questions; what the second judge changed, and how often the first one judged the
-same answer in two ways. Of several runs each is compared with the first, on what both were asked.
+the days add up, on the same questions; how much of the relevant days a memory found that hands out passages,
+beside what hands out as many tokens without searching; what the second judge changed, and how often the first
+one judged the same answer in two ways. Of several runs each is compared with the first, on what both were asked.
 
 A question is asked at many checkpoints. Its answers resemble each other, so that intervals are by question.
 

@@ -29,7 +29,8 @@ A profile is a YAML file that says which persona, which memory and which models.
 
 The memory is told the days once, up to one checkpoint after the other, and asked at each of them. Its own
 answer is judged; a memory that only finds passages is answered for by `answer`, a model, and without one the
-passages stand as the answer. Without a judge the points come from the reference's words (`lexical`).
+passages stand as the answer. Without a judge the points come from the reference's words (`lexical`), and are
+shown for answers alone: of passages the result is how much of the relevant days they are from, beside floors.
 
 Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
 files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json. The same command
@@ -163,7 +164,9 @@ def _go(args: argparse.Namespace, parts: Parts) -> int:
         print(json.dumps(outcome.result, indent=2, ensure_ascii=False))
     else:
         lexical = not isinstance(parts.judge, PanelJudge)
-        print("\n".join(run_lines(_name(parts), outcome.reached, str(folder), lexical=lexical)))
+        print(
+            "\n".join(run_lines(_name(parts), outcome.reached, str(folder), lexical=lexical, found=outcome.retrieval))
+        )
     for problem in parts.calls.problems:
         say(problem)
     if outcome.lost:

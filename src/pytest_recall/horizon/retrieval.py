@@ -1,0 +1,272 @@
+"""Measure what a memory found of the relevant days, beside floors and a ceiling that hand out as many tokens."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from itertools import zip_longest
+from math import inf
+from typing import NamedTuple
+
+from pytest_recall.datasets.membench_run import PASSAGES
+from pytest_recall.horizon.day import session_of
+from pytest_recall.horizon.evaluation import CheckpointTrial, HandedOut
+from pytest_recall.horizon.question import CATEGORIES, BenchQuestion
+from pytest_recall.metrics.clustered import Clustered, clustered_mean, clustered_share
+from pytest_recall.metrics.coverage import coverage
+from pytest_recall.metrics.floors import FLOORS, FULL, LAST, NOTHING, ORACLE, RANDOM, SizedUnit, handed_out
+from pytest_recall.metrics.retrieval import ndcg_longmemeval
+
+SYSTEM = "memory"
+"""What the rows of the memory itself are called, beside those of floors and ceiling."""
+ROWS = (SYSTEM, NOTHING, RANDOM, LAST, FULL, ORACLE)
+IDEAL = 10
+"""Ranks that the best order fills, at least: what is handed out may be less, and is no better for that."""
+_DAY = re.compile(r"day-(\d+)(?:/.*)?")
+
+
+class AskedAfter(NamedTuple):
+    """What was asked at a checkpoint, and what was told since the one before; `units` is None where it is unknown."""
+
+    persona: str
+    label: str
+    days: int
+    evaluations: Sequence[CheckpointTrial]
+    units: Sequence[SizedUnit] | None
+
+
+class FoundDays(NamedTuple):
+    """What was found for a question: the share of the relevant days, and where they stand among what was handed out.
+
+    `session` is the same share of the days' parts in the session that the question names, None if it names none.
+    """
+
+    key: Hashable
+    recall: float
+    mrr: float
+    ndcg: float
+    ndcg_longmemeval: float
+    session: float | None
+    passages: float
+    tokens: float | None
+
+
+class RetrievalMeans(NamedTuple):
+    """Means over questions: shares are from 0 to 1, `passages` and `tokens` are those handed out for a question."""
+
+    recall: Clustered
+    mrr: Clustered
+    ndcg: Clustered
+    ndcg_longmemeval: Clustered
+    session: Clustered
+    passages: Clustered
+    tokens: Clustered
+
+
+class WithFloors(NamedTuple):
+    """The memory beside what does not search, by the names of `ROWS`; of the memory alone where that is unknown."""
+
+    rows: Mapping[str, RetrievalMeans]
+
+    @property
+    def system(self) -> RetrievalMeans:
+        """What the memory found."""
+        return self.rows[SYSTEM]
+
+    @property
+    def discriminates(self) -> bool | None:
+        """Whether each floor finds less than the interval of the memory's recall begins with; None if not known.
+
+        One question alone has no interval, and discriminates nothing.
+        """
+        floors = [self.rows[name].recall.value or 0.0 for name in FLOORS if name in self.rows]
+        recall = self.system.recall
+        low = recall.value if recall.low is None else recall.low
+        return None if not floors or low is None else recall.clusters > 1 and max(floors) < low
+
+
+class RetrievalReport(NamedTuple):
+    """What a memory found in a run. Days and sessions are known by the ids of the passages.
+
+    `headline` is of the categories that discriminate, None if there are none. Of the answers that are in no mean
+    `unmeasurable` have a passage that does not say where it is from, `closed` are to questions about what must not be
+    told, for which handing out the evidence is no merit, and `unknown` have files that do not say all of it.
+    """
+
+    everything: WithFloors
+    headline: WithFloors | None
+    categories: Mapping[str, WithFloors]
+    stops: tuple[tuple[str, int, WithFloors], ...]
+    cells: Mapping[tuple[str, str], WithFloors]
+    unmeasurable: int
+    closed: int
+    unknown: int
+
+    @property
+    def n(self) -> int:
+        """The answers that are measured."""
+        return self.everything.system.recall.n
+
+
+class _Told(NamedTuple):
+    """What was told by a checkpoint, in that order, the tokens by id, and the units of each day."""
+
+    units: Sequence[SizedUnit]
+    sizes: Mapping[str, int]
+    days: Mapping[int | None, Sequence[SizedUnit]]
+
+    @classmethod
+    def of(cls, units: Sequence[SizedUnit]) -> _Told:
+        days: dict[int | None, list[SizedUnit]] = {}
+        for unit, day in zip(units, _days(unit.id for unit in units), strict=True):
+            days.setdefault(day, []).append(unit)
+        return cls(units, {unit.id: unit.tokens for unit in units}, days)
+
+
+def retrieval(stops: Iterable[AskedAfter]) -> RetrievalReport | None:
+    """Return what a memory found at checkpoints, in their order; None if it handed out no passages to any question."""
+    every: dict[str, dict[str, SizedUnit] | None] = {}
+    found: list[tuple[AskedAfter, str, Mapping[str, Sequence[FoundDays]]]] = []
+    unmeasurable = closed = unknown = 0
+    asked: list[AskedAfter] = []
+    for stop in stops:
+        asked.append(stop)
+        # The parts of a merged run may each have been told the days from the first one.
+        before = every.get(stop.persona, {})
+        known = None if before is None or stop.units is None else before | {unit.id: unit for unit in stop.units}
+        every[stop.persona] = known
+        told = None if known is None else _Told.of(list(known.values()))
+        for one in stop.evaluations:
+            handed = handed_of(one)
+            if handed is None:
+                unknown += one.answered_by in ("passages", "model")
+            elif one.question.forbidden_sessions:
+                closed += 1
+            elif None in _days(handed.ids):
+                unmeasurable += 1
+            else:
+                found.append((stop, one.question.category, _rows(one, handed, told, stop.label)))
+    if not found and not unmeasurable + closed + unknown:
+        return None
+    categories: dict[str, WithFloors] = {}
+    for name in CATEGORIES:
+        if those := [rows for _, category, rows in found if category == name]:
+            categories[name] = _beside(those)
+    telling = {name for name, one in categories.items() if one.discriminates is not False}
+    kept = [rows for _, category, rows in found if category in telling]
+    cells: dict[tuple[str, str], list[Mapping[str, Sequence[FoundDays]]]] = {}
+    for stop, category, rows in found:
+        cells.setdefault((stop.label, category), []).append(rows)
+    return RetrievalReport(
+        everything=_beside([rows for _, _, rows in found]),
+        headline=_beside(kept) if kept else None,
+        categories=categories,
+        stops=tuple(
+            (one.label, one.days, _beside(those))
+            for one in asked
+            if (those := [rows for stop, _, rows in found if stop is one])
+        ),
+        cells={place: _beside(those) for place, those in cells.items()},
+        unmeasurable=unmeasurable,
+        closed=closed,
+        unknown=unknown,
+    )
+
+
+def handed_of(one: CheckpointTrial) -> HandedOut | None:
+    """Return what the memory handed out; None if it answers by itself, or no file says all of it."""
+    found = one.retrieval
+    if one.handed_out is not None or not one.answered_by or not 0 < len(found) < PASSAGES:
+        return one.handed_out
+    # Of a run by a version that wrote no more down than where each passage is from.
+    return HandedOut(tuple(passage.get("path") for passage in found), None)
+
+
+def found_days(one: CheckpointTrial) -> FoundDays | None:
+    """Return what the memory found for a question; None where it cannot be known, or is not to be found."""
+    handed = handed_of(one)
+    if handed is None or one.question.forbidden_sessions or None in _days(handed.ids):
+        return None
+    return _measured(one, [id for id in handed.ids if id is not None], handed.tokens)
+
+
+def _rows(one: CheckpointTrial, handed: HandedOut, told: _Told | None, label: str) -> dict[str, list[FoundDays]]:
+    """Return what the memory, the floors and the ceiling found for a question, for each draw."""
+    found = {SYSTEM: [_measured(one, [id for id in handed.ids if id is not None], handed.tokens)]}
+    if told is None or handed.tokens is None:
+        return found
+    gold, sizes = _evidence(told, one.question), told.sizes
+    for name, draws in handed_out(told.units, gold, handed.tokens, f"{label}/{one.question.id}").items():
+        found[name] = [_measured(one, ids, min(handed.tokens, sum(sizes[id] for id in ids))) for ids in draws]
+    return found
+
+
+def _evidence(told: _Told, question: BenchQuestion) -> list[str]:
+    """Return the ids of the evidence: first the smallest part of each relevant day, so that all days come soon."""
+    asked_in = question.query_session
+    days = [
+        [unit for unit in told.days.get(day, ()) if asked_in is None or session_of(unit.id) in ("", asked_in)]
+        for day in sorted(set(question.relevant_days))
+    ]
+    parts = [sorted(units, key=lambda unit: unit.tokens) for units in days]
+    return [unit.id for row in zip_longest(*parts) for unit in row if unit is not None]
+
+
+def _measured(one: CheckpointTrial, ids: Sequence[str], tokens: int | None) -> FoundDays:
+    asked = one.question
+    days = _days(ids)
+    ideal = max(IDEAL, len(days))
+    found = coverage([[day] for day in days], asked.relevant_days, ideal)
+    by_longmemeval = ndcg_longmemeval(days, asked.relevant_days, ideal)
+    assert found is not None, "a question has a relevant day"
+    assert by_longmemeval is not None
+    session = None
+    if asked.query_session is not None:
+        parts = [[(day, session_of(id))] for day, id in zip(days, ids, strict=True)]
+        gold = [(day, asked.query_session) for day in asked.relevant_days]
+        by_session = coverage(parts, gold, ideal)
+        session = None if by_session is None else by_session.fraction
+    key = (one.persona, asked.id)
+    return FoundDays(key, found.fraction, found.reciprocal_rank, found.ndcg, by_longmemeval, session, len(days), tokens)
+
+
+def _days(ids: Iterable[str | None]) -> list[int | None]:
+    """Return the day that each id names, None for one that names none."""
+    found = (None if id is None else _DAY.fullmatch(id) for id in ids)
+    return [None if one is None else int(one[1]) for one in found]
+
+
+def _beside(questions: Sequence[Mapping[str, Sequence[FoundDays]]]) -> WithFloors:
+    names = [name for name in ROWS if name == FULL or all(name in rows for rows in questions)]
+    rows = {name: _means([rows[name] for rows in questions if name in rows]) for name in names}
+    system = rows[SYSTEM]
+    if system.recall.low is None and system.recall.value in (0.0, 1.0) and system.recall.clusters > 1:
+        # All alike is no certainty: of as many shares as there are questions Wilson's interval has a width.
+        alike = clustered_share((found.key, bool(system.recall.value)) for each in questions for found in each[SYSTEM])
+        rows[SYSTEM] = system._replace(recall=alike)
+    return WithFloors({name: one for name, one in rows.items() if one.recall.n or name == SYSTEM})
+
+
+def _means(questions: Sequence[Sequence[FoundDays]]) -> RetrievalMeans:
+    """Return the means over questions, of each the mean over its draws."""
+
+    def mean(of: Callable[[FoundDays], float | None]) -> Clustered:
+        values = [(draws[0].key, [value for one in draws if (value := of(one)) is not None]) for draws in questions]
+        return clustered_mean(((key, sum(draw) / len(draw)) for key, draw in values if draw), within=(0, inf))
+
+    known = all(one.tokens is not None for draws in questions for one in draws)
+    return RetrievalMeans(
+        recall=_share(mean(lambda one: one.recall)),
+        mrr=_share(mean(lambda one: one.mrr)),
+        ndcg=_share(mean(lambda one: one.ndcg)),
+        ndcg_longmemeval=_share(mean(lambda one: one.ndcg_longmemeval)),
+        session=_share(mean(lambda one: one.session)),
+        passages=mean(lambda one: one.passages),
+        # What is not known of one question is not known of the mean.
+        tokens=mean(lambda one: one.tokens if known else None),
+    )
+
+
+def _share(one: Clustered) -> Clustered:
+    """Return the mean of shares; its interval does not reach beyond 1."""
+    return one if one.high is None else one._replace(high=min(one.high, 1.0))

@@ -1,0 +1,140 @@
+"""Render what a memory found of the relevant days, beside floors and ceiling, for terminals, Markdown and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pytest_recall.files.wording import listed, plural
+from pytest_recall.horizon.retrieval import ROWS, RetrievalMeans, RetrievalReport, WithFloors
+from pytest_recall.metrics.clustered import Clustered
+from pytest_recall.metrics.floors import FLOORS, LAST, ORACLE, RANDOM
+
+_BESIDE = (RANDOM, LAST, ORACLE)
+CATEGORY_HEAD = ("category", "n", "questions", "recall %", "MRR", "nDCG", *(f"{name} %" for name in _BESIDE))
+STOP_HEAD = ("checkpoint", "days", *CATEGORY_HEAD[1:], "tokens")
+FLOOR_HEAD = ("at as many tokens", "recall %", "MRR", "nDCG", "nDCG (LongMemEval)", "passages", "tokens")
+UNTELLING = "does not discriminate"
+LEXICAL = "the points of these answers are lexical, and not shown: passages alone contain almost any words"
+
+
+def lead(found: RetrievalReport) -> str:
+    """Return what a memory found in a few words."""
+    if not found.n:
+        return "retrieval not measurable"
+    return f"{_percent((found.headline or found.everything).system.recall)} of the relevant days found"
+
+
+def headline(found: RetrievalReport) -> str:
+    """Return what a memory found in one sentence."""
+    if not found.n:
+        return lead(found)
+    if found.headline is None:
+        return f"retrieval: {lead(found)}, which is about what a floor finds in each category"
+    out = [name for name, one in found.categories.items() if one.discriminates is False]
+    left = f", without {listed(out)}, where a floor finds about as much" if out else ""
+    means = found.headline.system
+    answers = f"{plural(means.recall.n, 'answer')} to {plural(means.recall.clusters, 'question')}"
+    return f"retrieval: {lead(found)}, MRR {_number(means.mrr)}, nDCG {_number(means.ndcg)}, in {answers}{left}"
+
+
+def category_rows(found: RetrievalReport) -> list[tuple[str, ...]]:
+    """Return the rows below `CATEGORY_HEAD`: each category, and all of them."""
+    rows = [
+        _row(name if one.discriminates is not False else f"{name}: {UNTELLING}", one)
+        for name, one in found.categories.items()
+    ]
+    return [*rows, _row("all", found.everything)]
+
+
+def stop_rows(found: RetrievalReport) -> list[tuple[str, ...]]:
+    """Return the rows below `STOP_HEAD`, one for each checkpoint."""
+    return [(label, f"{days:,}", *_row("", one)[1:], _count(one.system.tokens, 0)) for label, days, one in found.stops]
+
+
+def floor_rows(found: RetrievalReport) -> list[tuple[str, ...]]:
+    """Return the rows below `FLOOR_HEAD`: the memory, and what hands out as many tokens without searching."""
+    return [
+        (
+            name if one.recall.n == found.n else f"{name} (n {one.recall.n:,})",
+            _percent(one.recall, ""),
+            _number(one.mrr),
+            _number(one.ndcg),
+            _number(one.ndcg_longmemeval),
+            _count(one.passages, 1),
+            _count(one.tokens, 0),
+        )
+        for name in ROWS
+        if (one := found.everything.rows.get(name)) is not None
+    ]
+
+
+def remarks(found: RetrievalReport) -> Iterator[str]:
+    """Yield what has to be known beside the tables, one sentence each."""
+    if (session := found.everything.system.session).value is not None:
+        yield f"of the session that a question names, {_percent(session)} of the relevant days found (n {session.n:,})"
+    if not any(name in found.everything.rows for name in FLOORS) and found.n:
+        yield "floors are not known: the files of the run do not say what was told, or how many tokens were handed out"
+    if found.unmeasurable:
+        yield f"not measurable, since a passage does not say its day: {plural(found.unmeasurable, 'answer')}"
+    if found.closed:
+        yield f"left out, since the evidence must not be told: {plural(found.closed, 'answer')}"
+    if found.unknown:
+        yield f"left out, since no file says all that was handed out: {plural(found.unknown, 'answer')}"
+
+
+def as_json(found: RetrievalReport | None) -> dict[str, Any] | None:
+    """Return the same as plain JSON types; None where a memory hands out no passages."""
+    if found is None:
+        return None
+    return {
+        "measurable": bool(found.n),
+        "headline": None if found.headline is None else _beside(found.headline),
+        "all": _beside(found.everything),
+        "categories": {name: _beside(one) for name, one in found.categories.items()},
+        "checkpoints": [{"label": label, "days": days, **_beside(one)} for label, days, one in found.stops],
+        "unmeasurable": found.unmeasurable,
+        "closed": found.closed,
+        "unknown": found.unknown,
+    }
+
+
+def _beside(one: WithFloors) -> dict[str, Any]:
+    rows = {name: {key: value._asdict() for key, value in _named(means)} for name, means in one.rows.items()}
+    return {"discriminates": one.discriminates, "rows": rows}
+
+
+def _named(means: RetrievalMeans) -> Iterator[tuple[str, Clustered]]:
+    for name, value in means._asdict().items():
+        yield {"ndcg_longmemeval": "ndcgLongMemEval"}.get(name, name), value
+
+
+def _row(name: str, one: WithFloors) -> tuple[str, ...]:
+    means = one.system
+    return (
+        name,
+        f"{means.recall.n:,}",
+        f"{means.recall.clusters:,}",
+        _percent(means.recall, ""),
+        _number(means.mrr),
+        _number(means.ndcg),
+        *(_plain(one.rows[floor].recall) if floor in one.rows else "–" for floor in _BESIDE),
+    )
+
+
+def _percent(one: Clustered, unit: str = " %") -> str:
+    if one.low is None or one.high is None:
+        return f"{_plain(one)}{unit}"
+    return f"{_plain(one)}{unit} ({100 * one.low:.1f}–{100 * one.high:.1f})"
+
+
+def _plain(one: Clustered) -> str:
+    return "–" if one.value is None else f"{100 * one.value:.1f}"
+
+
+def _number(one: Clustered) -> str:
+    return "–" if one.value is None else f"{one.value:.3f}"
+
+
+def _count(one: Clustered, digits: int) -> str:
+    return "–" if one.value is None else f"{one.value:,.{digits}f}"

@@ -1,0 +1,62 @@
+"""What hands out units without searching, within a budget of tokens: the floors and the ceiling of a retrieval."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+NOTHING, RANDOM, LAST, FULL, ORACLE = "nothing", "random", "last", "full", "oracle"
+FLOORS = (NOTHING, RANDOM, LAST)
+"""What a memory has to be better than. `FULL` is there only where all units are within the budget."""
+DRAWS = 20
+"""How often units are drawn at random; what counts is the mean over the draws."""
+
+
+class SizedUnit(NamedTuple):
+    """A text that was told: its id, and its size in tokens."""
+
+    id: str
+    tokens: int
+
+
+def handed_out(
+    told: Sequence[SizedUnit], gold: Iterable[str], budget: float, seed: str
+) -> dict[str, list[tuple[str, ...]]]:
+    """Return the ids that each floor and the ceiling hand out, by its name, a list of ids for each draw.
+
+    `told` are the units in the order of telling, `gold` the ids of the evidence, the best first, `budget` the tokens
+    that the system handed out for the question, and `seed` decides the draws. `last` hands out the newest first,
+    `full` in the order of telling, `oracle` the evidence in its order. Each begins units until the budget is used up:
+    the last one is cut to what is left.
+    """
+    sized = {unit.id: unit for unit in told}
+    found: dict[str, list[tuple[str, ...]]] = {
+        NOTHING: [()],
+        RANDOM: [_within(_drawn(told, f"{seed}/{draw}"), budget) for draw in range(DRAWS)],
+        LAST: [_within(reversed(told), budget)],
+        ORACLE: [_within((sized[id] for id in gold), budget)],
+    }
+    if sum(unit.tokens for unit in told) <= budget + len(told):  # Each size is rounded up.
+        found[FULL] = [tuple(unit.id for unit in told)]
+    return found
+
+
+def _within(units: Iterable[SizedUnit], budget: float) -> tuple[str, ...]:
+    found = []
+    for unit in units:
+        if budget <= 0:
+            break
+        found.append(unit.id)
+        budget -= unit.tokens
+    return tuple(found)
+
+
+def _drawn(units: Sequence[SizedUnit], seed: str) -> Iterator[SizedUnit]:
+    """Yield the units in an order that the seed decides, worked out as far as it is asked for (Fisher and Yates)."""
+    moved: dict[int, int] = {}
+    for place in range(len(units)):
+        number = int.from_bytes(hashlib.sha256(f"{seed}/{place}".encode()).digest()[:8])
+        other = place + number % (len(units) - place)
+        yield units[moved.get(other, other)]
+        moved[other] = moved.pop(place, place)
