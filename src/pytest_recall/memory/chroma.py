@@ -8,14 +8,18 @@ from uuid import uuid4
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.memory.client import Client
-from pytest_recall.memory.dense import embed
+from pytest_recall.memory.dense import embed, embedded
 from pytest_recall.trials.trial import Passage
+
+BATCH = 1_000
+"""Units that the collection is handed at once: one at a time each takes it as long as hundreds."""
 
 
 class Chroma(Client):
     """A collection of an ephemeral client, by cosine distance; score = 1 - distance.
 
-    Chroma's own embedding function would fetch a model: it is handed vectors instead.
+    Chroma's own embedding function would fetch a model: it is handed vectors instead. Units wait for one another, and
+    are in the collection when all are told, or when it is asked.
     Needs `pytest-recall[memory-chromadb]`.
     """
 
@@ -27,6 +31,7 @@ class Chroma(Client):
         self._called = f"recall-{uuid4().hex}"
         self._client: Any = None
         self._collection: Any = None
+        self._waiting: list[tuple[str, dict[str, str]]] = []
 
     def ready(self) -> None:
         """Raise MemoryFault if a package is not installed."""
@@ -35,21 +40,28 @@ class Chroma(Client):
 
     def reset(self) -> None:
         """Forget everything."""
+        self._waiting.clear()
         self._made()
         self._client.delete_collection(self._called)
         self._collection = None
 
     def store(self, content: str, metadata: Mapping[str, str]) -> None:
         """Keep a text."""
-        place = f"{self._made().count():09}"
-        self._made().add(ids=[place], documents=[content], embeddings=[embed(content)], metadatas=[dict(metadata)])
+        self._waiting.append((content, dict(metadata)))
+        if len(self._waiting) == BATCH:
+            self._filled()
+
+    def finalize(self) -> None:
+        """Hand the collection what is left."""
+        self._filled()
 
     def recall(self, query: str, limit: int, context: QueryContext) -> list[Passage]:
         """Return the nearest units."""
-        most = min(limit, self._made().count())
+        collection = self._filled()
+        most = min(limit, collection.count())
         if not most:
             return []
-        found = self._made().query(
+        found = collection.query(
             query_embeddings=[embed(query)], n_results=most, include=["documents", "metadatas", "distances"]
         )
         rows = zip(found["documents"][0], found["metadatas"][0], found["distances"][0], strict=True)
@@ -57,12 +69,27 @@ class Chroma(Client):
 
     def count(self) -> int:
         """Return how many units it holds."""
-        return int(self._made().count())
+        return int(self._filled().count())
 
     def close(self) -> None:
         """Forget everything, and the collection."""
         if self._collection is not None:
             self.reset()
+
+    def _filled(self) -> Any:
+        """Return the collection with all that was told."""
+        collection = self._made()
+        if self._waiting:
+            held = collection.count()
+            texts = [content for content, _ in self._waiting]
+            collection.add(
+                ids=[f"{held + n:09}" for n in range(len(texts))],
+                documents=texts,
+                embeddings=embedded(texts),
+                metadatas=[about for _, about in self._waiting],
+            )
+            self._waiting.clear()
+        return collection
 
     def _made(self) -> Any:
         if self._collection is None:
