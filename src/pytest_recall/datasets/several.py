@@ -18,6 +18,7 @@ from pytest_recall.datasets.datasets_text import (
 from pytest_recall.datasets.membench import Arguments, MembenchSummary
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import grid, percent, plural
+from pytest_recall.memory.selector import title
 
 LEVEL = 0.01
 """The level of all comparisons of a table together."""
@@ -65,10 +66,10 @@ def several_lines(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison 
     yield "tokens: handed out for a question on average, estimated as characters / 4"
     for one in runs:
         if trouble := one.summary.readback.trouble:
-            yield one_line(f"{one.arguments.memory} has not kept what it was told: {trouble}", 300)
+            yield one_line(f"{title(one.arguments.memory)} has not kept what it was told: {trouble}", 300)
     for one, found in zip(runs[1:], compared, strict=True):
         said = found if isinstance(found, str) else verdict(found)
-        yield one_line(f"{one.arguments.memory} against {first.arguments.memory}: {said}", 300)
+        yield one_line(f"{title(one.arguments.memory)} against {title(first.arguments.memory)}: {said}", 300)
     tested = [one for one in compared if isinstance(one, BenchComparison)]
     if tested:
         yield f"differences are shown at {percent(1 - LEVEL)} for all pairs together"
@@ -79,7 +80,7 @@ def _row(one: MemoryRun, names: Sequence[str]) -> tuple[str, ...]:
     group, summary = one.summary.everything, one.summary
     tokens, latency = group.means.get("tokens_read"), summary.latency.get("p50")
     return (
-        one.arguments.memory,
+        title(one.arguments.memory),
         f"{group.n:,}",
         f"{group.failures:,}",
         *(mean_cell(group, name) for name in names),
@@ -94,7 +95,7 @@ def _by_category(runs: Sequence[MemoryRun], name: str) -> Iterator[str]:
     counts = {category: max(_n(one, category) for one in runs) for category in categories}
     rows = [
         (
-            one.arguments.memory,
+            title(one.arguments.memory),
             *(
                 mean_cell(one.summary.categories[category], name) if category in one.summary.categories else "–"
                 for category in categories

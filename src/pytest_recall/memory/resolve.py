@@ -60,6 +60,11 @@ def _client(parsed: MemorySelector, root: Path, channel: Channel, environ: Mappi
         from pytest_recall.memory.grpc_service import GrpcService
 
         return GrpcService(name, target, channel, timeout)
+    if kind == "mem0":
+        from pytest_recall.memory.mem0_memory import Mem0
+        from pytest_recall.models.resolve import resolve as model
+
+        return Mem0(name, model(target, environ=environ, root=root, channel=channel) if target else None)
     return _baseline(parsed, root) or _adapter(parsed)
 
 
@@ -89,10 +94,6 @@ def _adapter(parsed: MemorySelector) -> Client:
         from pytest_recall.memory.chroma import Chroma
 
         return Chroma(name)
-    if kind == "mem0":
-        from pytest_recall.memory.mem0_memory import Mem0
-
-        return Mem0(name)
     if kind == "bm25s":
         from pytest_recall.memory.full_text import Bm25s
 

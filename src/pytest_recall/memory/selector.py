@@ -24,6 +24,7 @@ FORMS: dict[str, str] = {
     "grpc://HOST:PORT": "a service of the protocol recall.bench.MemoryBenchService, which answers",
     "chromadb": "a collection of Chroma in memory, with our embeddings",
     "mem0": "Mem0 without a model, on a local Qdrant, with our embeddings",
+    "mem0:MODEL": "Mem0 as it is used: that model finds the facts in what is told",
     "bm25s": "BM25 by the package bm25s",
     "tantivy": "full-text search by Tantivy",
 }
@@ -44,7 +45,8 @@ WORKER = "{worker}"
 """Stands in a selector for the process: `main`, or the name of a worker of pytest-xdist."""
 
 _PLAIN = ("embedding", "full", "null", "chromadb", "mem0", "bm25s", "tantivy", "hybrid", "sqlite-fts")
-_WITH_TARGET = ("command", "python", "mcp", "sqlite-fts")
+_WITH_TARGET = ("command", "python", "mcp", "sqlite-fts", "mem0")
+_ALSO_ALONE = ("sqlite-fts", "mem0")
 _KINDS = (*_PLAIN, "last", "command", "python", "http", "mcp", "grpc")
 _VARIABLE = re.compile(r"[A-Za-z_]\w*")
 _HEADER = re.compile(r"(?!(?i:authorization|host|content-|connection|transfer-))[A-Za-z][A-Za-z0-9-]*:[A-Za-z_]\w*")
@@ -101,7 +103,7 @@ def parse(text: str) -> MemorySelector:
         raise RecallError(f"{text!r}: no memory is selected like this{nearest(kind.lower(), known)}")
     elif colon and not target:
         raise RecallError(f"{text!r}: there is nothing after the colon; write {_form(kind)}")
-    elif kind in _WITH_TARGET and kind != "sqlite-fts" and not target:
+    elif kind in _WITH_TARGET and kind not in _ALSO_ALONE and not target:
         raise RecallError(f"{text!r}: which one? write {_form(kind)}")
     elif target and kind not in _WITH_TARGET:
         raise RecallError(f"{text!r}: `{kind}` takes nothing after a colon; remove it")
@@ -123,6 +125,11 @@ def selected(given: Iterable[str]) -> list[str]:
     if twice := next((one for one in found if found.count(one) > 1), None):
         raise RecallError(f"--memory: {twice!r} is named twice; name each memory once")
     return found
+
+
+def title(selector: str) -> str:
+    """Return what a table calls the memory: its selector, which says where it is not what is known by that name."""
+    return "mem0 (no model)" if selector == "mem0" else selector
 
 
 def place_and_name(selector: MemorySelector) -> tuple[str, str]:
