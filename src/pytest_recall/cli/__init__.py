@@ -93,6 +93,7 @@ COMMANDS: Mapping[str, str | Group] = {
             "datasets.commands.rescore:add_rescore",
             "datasets.commands.rescore:add_misses",
             "datasets.commands.bundle:add_bundle_check",
+            "datasets.commands.judge:add_judge",
             "metrics.commands:add_metrics",
             "datasets.commands.run:add_dataset_check",
             "datasets.commands.run:add_dataset_sample",

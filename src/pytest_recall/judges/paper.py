@@ -55,8 +55,12 @@ what was asked for. It is wrong if it answers all the same.""",
 also by its distance, such as "last Tuesday".""",
     },
     "dmr": {"": _LENIENT},
+    "strict": {"": f"""{_FACTS} A name, a number or a date has to be that of the REFERENCE; a vaguer one is wrong."""},
 }
-"""The rules, by dataset and category; `` is for every category of a dataset that tells none apart."""
+"""The rules, by dataset and category; `` is for every category of a dataset that tells none apart.
+
+`strict` is no paper's: it is what a generous rule is compared with, on any dataset.
+"""
 
 _SYSTEM = """\
 You decide whether an assistant's answer to a question about earlier conversations is correct.
@@ -96,9 +100,10 @@ def inquiry(
 ) -> PaperInquiry:
     """Let a model say whether the answer is correct, by the rule that the dataset's paper has for it.
 
-    dataset: `longmemeval`, `locomo` or `dmr`; a file `*.dataset.yaml` says it by itself, as well as the next two.
-    category: that of the question, for LongMemEval; without it, the case's `dimension`. unanswerable: it asks for
-    what was never said, so that an answer that says so is right; there is such a rule for LongMemEval alone.
+    dataset: `longmemeval`, `locomo` or `dmr`; a file `*.dataset.yaml` says it by itself, as well as the next two. Or
+    `strict`, a rule of ours for any of them. category: that of the question, for LongMemEval; without it, the case's
+    `dimension`. unanswerable: it asks for what was never said, so that an answer that says so is right; there is such
+    a rule for LongMemEval alone.
     Passages without an answer are not judged.
 
     Raises ValueError.

@@ -1,0 +1,97 @@
+"""Let models judge published answers by several rules; what they reply is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from pytest_recall.cases.case import Case, JudgeCall
+from pytest_recall.cases.settings import Settings
+from pytest_recall.cases.settings_fields import Strictness
+from pytest_recall.datasets.answer_scores import PROMPTS, rule
+from pytest_recall.datasets.dataset import Question
+from pytest_recall.datasets.questions import PAPER
+from pytest_recall.files.errors import MissError, RecallError, one_line
+from pytest_recall.judges import paper
+from pytest_recall.judges.kept import Keeper, Store
+from pytest_recall.judges.model_judges import ModelJudge
+from pytest_recall.judges.panel import Panel
+from pytest_recall.models.model import Model, ModelError
+from pytest_recall.trials.trial import Answer
+
+EVERY = 100
+"""Judgements between two lines that say how far it is."""
+
+
+class AnswersJudge:
+    """The models of a panel. `open` counts the judgements that were left once `closed` said why no call may begin."""
+
+    def __init__(
+        self, panel: Panel, store: Store, tell: Callable[[str], None], closed: Callable[[], str] | None = None
+    ) -> None:
+        self.open = 0
+        self._panel = panel
+        self._store = store
+        self._tell = tell
+        self._closed = closed
+        self._made = 0
+        self._failed = False
+
+    def ready(self, rubric: Settings, strictness: Strictness) -> None:
+        """Put the known answers to the models. Raises RecallError if one of them must not judge."""
+        ModelJudge(PAPER, self._keeping(), rubric, strictness).ready()
+
+    def scores(
+        self, answers: Mapping[str, str], asked: Mapping[str, Question], dataset: str
+    ) -> dict[str, dict[str, float | None]]:
+        """Return the verdict on each answer, 1 or 0, by rule and question; None where there is none.
+
+        Raises MissError for a call that must not begin, unless the budget says so, and OSError.
+        """
+        found: dict[str, dict[str, float | None]] = {prompt: {} for prompt in PROMPTS}
+        for id, question in asked.items():
+            if id in answers:
+                for prompt, verdicts in found.items():
+                    verdicts[id] = self._verdict(prompt, answers[id], question, dataset)
+        return found
+
+    def _verdict(self, prompt: str, said: str, question: Question, dataset: str) -> float | None:
+        case = Case(
+            id=question.id,
+            scenario="answers",
+            dimension=question.category,
+            input=question.text,
+            expected=question.answer,
+            judges=(JudgeCall(name=PAPER),),
+        )
+        inquiry = paper.inquiry(Answer(text=said), case, **rule(prompt, question, dataset))
+        try:
+            verdict = self._keeping().decide(inquiry, question.id, PAPER)
+        except MissError:
+            if self._closed is None or not self._closed():
+                raise
+            self.open += 1
+            return None
+        except RecallError as error:
+            if not self._failed:
+                self._tell(one_line(f"{question.id}, {prompt}: no verdict: {error}", 300))
+                self._failed = True
+            return None
+        self._made += 1
+        if self._made % EVERY == 0:
+            self._tell(f"{self._made:,} judgements")
+        return None if verdict.passed is None else float(verdict.passed)
+
+    def _keeping(self) -> Panel:
+        """Return the panel, which asks for what is not kept."""
+        failures: dict[str, ModelError] = {}
+
+        def keeper(model: Model) -> Model:
+            return Keeper(model, self._store, failures, lambda *_: None)
+
+        appellate = self._panel.appellate
+        return replace(
+            self._panel,
+            judges=tuple(map(keeper, self._panel.judges)),
+            appellate=None if appellate is None else keeper(appellate),
+        )

@@ -1,0 +1,203 @@
+"""The command `recall memory judge`: judge published answers by several rules."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_recall.cli.common import Commands, add_cassette, dollars, placeless
+
+if TYPE_CHECKING:
+    from pytest_recall.datasets.answer_files import AnswerFile, AnswerKey
+    from pytest_recall.datasets.answer_judging import AnswersJudge
+    from pytest_recall.datasets.answer_scores import SystemScores
+    from pytest_recall.datasets.dataset import Question
+
+JUDGE_DETAILS = """\
+DATA is the file of LoCoMo or LongMemEval that the answers are to, or `sample` with --dataset: questions, references
+and categories are taken from it. A FILE has the answers of one system, as mem0 (`response`) and Zep
+(`golden_answer`) publish those to LoCoMo, or as LongMemEval takes them (lines with `question_id` and `hypothesis`).
+
+With --judge a model says three times of each answer whether it is correct: by a generous rule, by a strict one, and
+by that of LongMemEval for its type of question. What it replied is kept, and the same command asks for nothing twice.
+
+  recall memory judge locomo10.json mem0_results.json zep_locomo_responses.json
+  recall memory judge locomo10.json mem0_results.json --judge openai:gpt-5.5 --budget 5
+  recall memory judge longmemeval_oracle.json mine.jsonl --judge openai:gpt-5.5 --labels people.jsonl
+  recall memory judge locomo10.json mem0_results.json --overlay corrected.jsonl
+
+Exits with 2 if answers are left that no call could be made for, as the budget is spent.
+"""
+
+
+def add_judge(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands, "judge", "judge published answers by several rules, and by their words", run_judge, JUDGE_DETAILS
+    )
+    parser.add_argument("data", metavar="DATA", help="the dataset's file, or `sample`")
+    parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="the answers of a system")
+    parser.add_argument(
+        "--dataset",
+        choices=("auto", "locomo", "longmemeval"),
+        default="auto",
+        help="what DATA is (default: auto, by its first row)",
+    )
+    parser.add_argument(
+        "--judge",
+        action="append",
+        default=[],
+        metavar="SELECTOR",
+        help="the model that judges; several, given repeatedly, decide by majority",
+    )
+    add_cassette(parser, "; no reply is kept elsewhere")
+    parser.add_argument("--budget", type=dollars, metavar="USD", help="begin no further call once this much is spent")
+    parser.add_argument("--fresh", action="store_true", help="ask again what was asked before")
+    parser.add_argument("--labels", type=Path, metavar="FILE", help="what people say of answers: file, id and label")
+    parser.add_argument("--overlay", type=Path, metavar="FILE", help="corrections of the references, shown beside them")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run_judge(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.datasets import answer_files, answer_scores
+    from pytest_recall.datasets.cases import dataset_of, metrics_of
+    from pytest_recall.datasets.questions import SAMPLE, BenchFile
+    from pytest_recall.files.wording import plural
+
+    _check(args)
+    path = args.data if args.data == SAMPLE else str(Path(args.data).absolute())
+    dataset = dataset_of(BenchFile(dataset=args.dataset, path=path), Path.cwd(), args.data)._replace(name=args.data)
+    key = answer_files.read_key(dataset)
+    files = [answer_files.read_answers(one, key) for one in args.files]
+    people = {} if args.labels is None else answer_files.read_people(args.labels, files)
+    overlay = None if args.overlay is None else answer_files.read_overlay(args.overlay, key)
+    known, missing = metrics_of(key.dataset, False)
+    if missing:
+        _say(missing)
+    metrics = [name for name in answer_scores.WORDS if name != "LoCoMo F1" or "locomo_f1" in known]
+    asked = answer_scores.scored_questions(key)
+    keys = [asked] if overlay is None else [asked, answer_scores.scored_questions(key, overlay)]
+    if left := len(key.questions) - len(asked):
+        _say(f"questions that cannot be answered, or have no reference, are left out: {left:,}")
+    found, open_ = _scored(args, key, files, keys, metrics)
+    if args.json:
+        plain = answer_scores.plain_scores(found[0], key, people)
+        if overlay is not None:
+            plain["overlay"] = answer_scores.plain_scores(found[1], key, people)
+        print(
+            json.dumps({"version": 1, "dataset": key.dataset, "unasked": open_, **plain}, indent=2, ensure_ascii=False)
+        )
+    else:
+        print("\n".join(answer_scores.lines(found[0], key, found[1] if overlay is not None else (), people)))
+    if open_:
+        _say(f"{plural(open_, 'judgement')} not made, as the budget is spent; the same command continues")
+    return 2 if open_ else 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    """Refuse options that would have no effect."""
+    from pytest_recall.files.errors import RecallError
+
+    about = [f"--{name}" for name in ("budget", "record", "replay", "labels") if getattr(args, name) is not None]
+    if args.fresh:
+        about.append("--fresh")
+    if about and not args.judge:
+        raise RecallError(f"{about[0]} is about the verdicts of models; name one with --judge, or remove it")
+    if args.record is not None and args.replay is not None:
+        raise RecallError("--record makes calls, and --replay makes none; give one of them")
+    if (args.record is not None or args.replay is not None) and (args.fresh or args.budget is not None):
+        raise RecallError("--fresh and --budget are for judging that may stop halfway, and a recording is whole")
+    if len({str(one) for one in args.files}) < len(args.files):
+        raise RecallError("an answer file is named twice; name each once")
+
+
+def _scored(
+    args: argparse.Namespace,
+    key: AnswerKey,
+    files: Sequence[AnswerFile],
+    keys: Sequence[Mapping[str, Question]],
+    metrics: Iterable[str],
+) -> tuple[list[list[SystemScores]], int]:
+    """Return the scores of each file by each key, and how many judgements the budget left open."""
+    from pytest_recall.datasets.answer_scores import SystemScores, by_words
+
+    metrics = tuple(metrics)
+
+    def scores(judge: AnswersJudge | None) -> list[list[SystemScores]]:
+        return [
+            [
+                SystemScores(
+                    file,
+                    asked,
+                    {
+                        **({} if judge is None else judge.scores(file.answers, asked, key.dataset)),
+                        **by_words(file.answers, asked, metrics),
+                    },
+                )
+                for file in files
+            ]
+            for asked in keys
+        ]
+
+    return (scores(None), 0) if not args.judge else _by_models(args, scores)
+
+
+def _by_models(
+    args: argparse.Namespace, scores: Callable[[AnswersJudge | None], list[list[SystemScores]]]
+) -> tuple[list[list[SystemScores]], int]:
+    from pytest_recall.cases.settings_file import read_settings
+    from pytest_recall.datasets.answer_judging import AnswersJudge
+    from pytest_recall.files.errors import MissError, RecallError, StoppedError
+    from pytest_recall.files.eval_directory import find_place
+    from pytest_recall.judges.calibrate import panel_of
+    from pytest_recall.judges.calibration_file import Replies
+    from pytest_recall.models.resolve import model_of
+    from pytest_recall.replay.tape import Mode
+    from pytest_recall.trials.command_cassette import BENCHES, limit, player_of, taped, untaped
+    from pytest_recall.trials.cost_text import budget_line
+
+    place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()])
+    rubric_name = place.name(place.rubric)
+    rubric = read_settings(place.rubric, rubric_name)
+    mode: Mode = "record" if args.record is not None else "off" if args.replay is None else "replay"
+    player = player_of(rubric, mode)
+    model = partial(model_of, kind="judge", player=player, root=place.root, say=_say)
+    try:
+        panel = panel_of(rubric, tuple(args.judge), None, rubric_name, "answers", model)
+    except RecallError as error:
+        raise RecallError(*(f"--judge: {message}" for message in error.messages)) from None
+    meter = None if args.budget is None else limit(player, place, rubric, args.budget)
+    with ExitStack() as stack:
+        if mode == "off":
+            place.artifacts.make()
+            stack.enter_context(untaped(player, rubric))
+        else:
+            cassettes = Path.cwd() / (args.record or args.replay) if args.record or args.replay else place.cassettes
+            stack.enter_context(taped(player, place, rubric, cassettes, "answers", BENCHES))
+        replies = Replies(place.artifacts.calibration("answers") if mode == "off" else None, fresh=args.fresh)
+        judge = AnswersJudge(panel, replies, _say, None if meter is None else meter.closed)
+        try:
+            judge.ready(rubric, rubric.preflight if mode == "off" else "off")
+            found = scores(judge)
+        except KeyboardInterrupt:
+            raise StoppedError("stopped; the replies are kept, and the same command continues it") from None
+        except MissError as error:
+            if mode != "off":
+                raise
+            raise RecallError(str(error)) from None
+        finally:
+            if meter is not None:
+                _say(budget_line(meter.budget, *meter.sums(), meter.closed()))
+                meter.close()
+    return found, judge.open
+
+
+def _say(sentence: str) -> None:
+    print(f"recall: {sentence}", file=sys.stderr)
