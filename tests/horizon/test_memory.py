@@ -63,9 +63,11 @@ class Kept:
 
 
 @contextmanager
-def subject(kept: Kept, seconds: float = 30.0, lanes: int = 1, grace: float = 10.0) -> Iterator[Subject]:
+def subject(
+    kept: Kept, seconds: float = 30.0, lanes: int = 1, grace: float = 10.0, probed: int = 0
+) -> Iterator[Subject]:
     with closing(Loop()) as loop:
-        memory = Memory(Own("kept", kept), wait=loop.wait, probed=0)
+        memory = Memory(Own("kept", kept), wait=loop.wait, probed=probed)
         with closing(Subject(memory, answers_only=False, lanes=lanes, seconds=seconds, grace=grace)) as opened:
             yield opened
 
@@ -84,6 +86,17 @@ def test_it_is_told_and_asked_by_one_thread_and_learns_where_and_when() -> None:
     assert (found.text, [one.text for one in found.passages]) == (None, ["why 3"])
     assert found.seconds >= 0
     assert (kept.told, kept.contexts, len(kept.threads)) == (["day-0001"], [HERE], 1)
+
+
+def test_what_it_was_told_is_asked_back_by_the_same_thread() -> None:
+    kept = Kept()
+    units = [Unit(id=f"day-{n}", content=f"Rain {n}.", metadata={"id": f"day-{n}"}) for n in range(3)]
+    with subject(kept, probed=2) as opened:
+        opened.reset()
+        opened.tell(units)
+        found = opened.read_back(units)
+    assert (found.stored, found.asked) == (3, 2)
+    assert len(kept.threads) == 1
 
 
 def test_what_breaks_is_a_case_error() -> None:

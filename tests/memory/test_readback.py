@@ -114,6 +114,14 @@ def test_a_memory_that_keeps_every_second_unit_is_told_of() -> None:
     assert counting.trouble.startswith("it says that it holds 12 of 24 units; 2 of 4 units did not come back")
 
 
+def test_units_that_no_case_stores_are_read_back_as_well() -> None:
+    session = Memory(Own("half", Half(counts=True)), wait=lambda _: None, probed=4, in_all=4)
+    units = [Unit(id=f"u{n}", content=f"unit {n}") for n in range(24)]
+    for unit in units:
+        session.store(unit.content, unit.metadata)
+    assert session.read_back(units).trouble.startswith("it says that it holds 12 of 24 units; 2 of 4 units did not")
+
+
 def test_a_memory_that_rewrites_is_told_of() -> None:
     found = came_of(Half(counts=True, rewrites=True))
     assert found is not None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from queue import Queue
@@ -12,7 +12,7 @@ from pytest_recall.cases.memory_part import QueryContext, Unit
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.memory.client import deadline
-from pytest_recall.memory.session import Memory
+from pytest_recall.memory.session import Memory, Readback
 from pytest_recall.trials.concurrency import TASKS, Tasks
 from pytest_recall.trials.drive import CallThread
 from pytest_recall.trials.trial import Passage
@@ -77,6 +77,10 @@ class Subject:
     def finalize(self) -> None:
         """Say that all days of a checkpoint are there. Raises CaseError."""
         self._first.submit(self._memory.finalize).result()
+
+    def read_back(self, units: Sequence[Unit]) -> Readback:
+        """Return what comes back of the units that it was told, by their own words. Raises CaseError."""
+        return self._first.submit(lambda: self._memory.read_back(units)).result()
 
     def reset(self) -> None:
         """Let it forget everything. Raises CaseError, also where it is stuck."""

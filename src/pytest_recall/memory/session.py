@@ -273,24 +273,24 @@ class Memory:
     def check(self, part: MemoryPart) -> tuple[Readback, str | None]:
         """Store what `part` has, ask it back and ask for an answer, and leave the memory empty."""
         self.ingest(part)
-        found = self._read_back(part, DEFAULT_LIMIT)
+        found = self.read_back(part.units)
         answer = self.answer(part.units[0].content)
         self.reset()
         return found, answer
 
-    def _read_back(self, part: MemoryPart, limit: int) -> Readback:
-        """Ask for some of what was stored by its own words."""
-        found = Readback(stored=len(part.units), held=self.count() if self._probed else None)
+    def read_back(self, units: Sequence[Unit], limit: int = DEFAULT_LIMIT) -> Readback:
+        """Ask for some of the units that were stored by their own words, and count what is held."""
+        found = Readback(stored=len(units), held=self.count() if self._probed else None)
         left = self._probed
         if self._in_all is not None:
             left = min(left, self._in_all - (0 if self.readback is None else self.readback.asked))
-        for unit in [] if self._client.answers_only else sample(part.units, left, uneven=self._in_all is not None):
+        for unit in [] if self._client.answers_only else sample(units, left, uneven=self._in_all is not None):
             found = seen(found, unit, self._recalled("probe", unit.content, limit, QueryContext()))
         return found
 
     def _probe(self, part: MemoryPart, limit: int) -> dict[str, float]:
         """Read back after the question, so that it cannot change the answer, and note what came of it."""
-        found = self._read_back(part, limit)
+        found = self.read_back(part.units, limit)
         self.readback = found if self.readback is None else self.readback + found
         plain = {"memory_stored": found.stored, "memory_probed": found.asked}
         if found.asked:
