@@ -231,7 +231,7 @@ def _ranking(systems: Sequence[SystemScores], by: str) -> Iterator[str]:
     found = disputes(orders)
     yield from (f"the order{by} depends on the judge: {one}" for one in found)
     if orders and not found:
-        yield f"the order{by} is the same by every judge, as far as one tells the systems apart"
+        yield f"the order{by} is the same by every judge that tells the systems apart"
 
 
 def plain_scores(
