@@ -201,3 +201,31 @@ def test_the_days_run_in_two_parts_are_one_run(tmp_path: Path, capsys: pytest.Ca
     capsys.readouterr()
     assert main(["bench", "merge", "early", "other", "-o", "none"]) == 2
     assert "early and other are not parts of one run: the days differ; merge" in capsys.readouterr().err
+
+
+HALF = """
+class Half:
+    private = True
+
+    def reset(self):
+        self.kept, self.told = [], 0
+
+    def store(self, content, metadata):
+        self.told += 1
+        if self.told % 2:
+            self.kept.append((content, metadata["id"]))
+
+    def recall(self, query, limit, context):
+        return [{"text": text, "source": id} for text, id in self.kept if query in text][:limit]
+"""
+
+
+def test_a_memory_that_does_not_keep_what_it_is_told_is_told_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "half.py").write_text(HALF)
+    write_project(tmp_path, "python:half.py:Half")
+    assert main(RUN) == 0
+    said = "units did not come back when asked by their own words\n"
+    assert "recall: python:half.py:Half has not kept what it was told: " in (err := capsys.readouterr().err)
+    assert said in err

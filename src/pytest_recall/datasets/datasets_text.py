@@ -17,6 +17,7 @@ from pytest_recall.datasets.membench import (
 from pytest_recall.datasets.reported import Reported
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.wording import cell, code, grid, listed, markdown_grid, p_value, percent, plural
+from pytest_recall.memory.selector import title
 from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import METHOD, Mean
 from pytest_recall.trials import cost_text
@@ -45,7 +46,7 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
     """Yield the lines for a terminal; `problems` are some of the questions that failed."""
     asked = "all that it holds" if arguments.whole else f"{arguments.k} passages"
     left = "" if summary.complete else f" of {summary.total:,}"
-    on = f"{arguments.memory} on {arguments.dataset} ({arguments.file})"
+    on = f"{title(arguments.memory)} on {arguments.dataset} ({arguments.file})"
     yield (f"{on}: {summary.everything.n:,}{left} questions, {asked} each, stored by the {arguments.unit}")
     yield ""
     yield from table(summary)

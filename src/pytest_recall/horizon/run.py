@@ -38,6 +38,10 @@ Done = dict[tuple[str, str], CheckpointTrial]
 """The newest trial of a question at a checkpoint, by the label and the question's id."""
 
 
+READ_BACK = 20
+"""Units that are asked back by their own words once all questions are answered."""
+
+
 class BenchOutcome(NamedTuple):
     """What a run came to: its result, as it is written, and the checkpoints behind it.
 
@@ -260,6 +264,11 @@ class BenchRun:
                         self._stopped = driver.stopped
                         break
                     self._reach(files, checkpoint)
+                # After all questions, so that no answer is changed by it.
+                days = [day for day in parts.days if day <= told and not driver.stopped]
+                units = [unit for day in days for unit in day_units(parts.corpus, day, parts.settings.run.unit)]
+                if units and (trouble := subject.read_back(units).trouble):
+                    self._tell(f"{parts.client.name} has not kept what it was told: {trouble}")
         except StuckError as error:
             raise RecallError(f"{self._folder}: stopped: {error}; then the same command continues it") from None
         except CaseError as error:
@@ -272,7 +281,9 @@ class BenchRun:
         run = parts.settings.run
         with ExitStack() as stack:
             loop = stack.enter_context(closing(Loop()))
-            memory = Memory(parts.client, wait=loop.wait, probed=0)
+            memory = Memory(
+                parts.client, wait=loop.wait, probed=0 if parts.client.baseline else READ_BACK, in_all=READ_BACK
+            )
             subject = Subject(
                 memory,
                 answers_only=parts.client.answers_only,
