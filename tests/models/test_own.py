@@ -229,7 +229,7 @@ HELPED = "from helper import word\ndef model():\n    import later\n    return wo
 
 def test_a_file_imports_what_is_beside_it_also_later(tmp_path: Path) -> None:
     beside(tmp_path / "a", mine=HELPED, helper="word = 'one '", later="word = 'two'", json="raise SystemError")
-    assert says(tmp_path, "a/mine.py") == ("one two", "a")
+    assert says(tmp_path, "a/mine.py") == ("one two", "")
 
 
 def test_of_two_folders_no_file_gets_the_other_ones_module(tmp_path: Path) -> None:

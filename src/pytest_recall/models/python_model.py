@@ -6,8 +6,9 @@ import asyncio
 import inspect
 import re
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import wait as wait_for
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -43,10 +44,10 @@ def _module(place: str, root: Path) -> ModuleType:
         spec = spec_from_file_location(f"recall_model_{path.stem}_{crc32(str(path).encode()):08x}", path)
         if spec is None or spec.loader is None or not path.is_file():
             raise ModelError(f"there is no Python file {place}; correct the selector")
-        _find_beside(path, place)
         module = sys.modules[spec.name] = module_from_spec(spec)
         try:
-            spec.loader.exec_module(module)
+            with _beside(path, place):
+                spec.loader.exec_module(module)
         except BaseException as error:
             del sys.modules[spec.name]  # The next one to load it begins again.
             if isinstance(error, ModuleNotFoundError):
@@ -66,19 +67,43 @@ def _module(place: str, root: Path) -> ModuleType:
         raise
 
 
-def _find_beside(path: Path, place: str) -> None:
+@contextmanager
+def _beside(path: Path, place: str) -> Iterator[None]:
     """Let a file import the modules in its folder. Raises ModelError where another one of that name is loaded.
 
-    The folder comes last, so that nothing in it hides what is installed.
+    The folder comes last, so that nothing in it hides what is installed, and is gone from `sys.path` afterwards, so
+    that it hides nothing of others either. What functions import when they are called is imported before that.
     """
+    folder = path.parent.resolve()
+    sys.path.append(str(folder))
+    try:
+        named = _named_beside(path)
+        for name in named:
+            loaded = getattr(sys.modules.get(name), "__file__", None)
+            if loaded and folder not in Path(loaded).resolve().parents and (folder / f"{name}.py").is_file():
+                raise ModelError(f"{place} imports `{name}`, of which {loaded} is loaded; rename one of them")
+        yield
+        left, seen = named, set[str]()
+        while left:
+            name = left.pop()
+            if name not in seen:
+                seen.add(name)
+                with suppress(Exception):  # It raises again where it is needed.
+                    import_module(name)
+                if (file := folder / f"{name}.py").is_file():
+                    left += _named_beside(file)
+    finally:
+        sys.path.remove(str(folder))
+
+
+def _named_beside(path: Path) -> list[str]:
+    """Return the modules and packages in the folder of a file that it imports somewhere."""
     text = path.read_text(encoding="utf-8", errors="replace")
-    for beside in path.parent.glob("*.py"):
-        loaded = getattr(sys.modules.get(beside.stem), "__file__", None)
-        imported = re.search(rf"^[ \t]*(?:from|import)[ \t]+{re.escape(beside.stem)}\b", text, re.MULTILINE)
-        if imported and loaded and Path(loaded).resolve() != beside.resolve():
-            raise ModelError(f"{place} imports `{beside.stem}`, of which {loaded} is loaded; rename one of them")
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))
+    folder = path.parent
+    beside = [one.stem for one in folder.glob("*.py")] + [one.parent.name for one in folder.glob("*/__init__.py")]
+    return [
+        name for name in beside if re.search(rf"^[ \t]*(?:from|import)[ \t]+{re.escape(name)}\b", text, re.MULTILINE)
+    ]
 
 
 _LOOK = 0.2
