@@ -1,4 +1,4 @@
-"""Tests of core.horizon.evaluation."""
+"""Points of an answer, and what published lines have of it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.horizon.evaluation import Points
+from pytest_recall.horizon.evaluation import CUT, SNIPPET, Points
+from pytest_recall.horizon.published import evaluation_of, question_line
+from tests.horizon.questions import boundary, evaluation
 
 
 @pytest.mark.parametrize(
@@ -29,3 +31,12 @@ def test_points_are_their_published_names() -> None:
 def test_what_is_no_point_is_refused(value: Any) -> None:
     with pytest.raises((TypeError, ValueError), match="correctness"):
         Points.from_json({"correctness": value, "completeness": 2, "hallucination": 1})
+
+
+def test_passages_that_stand_as_an_answer_are_written_in_part_unless_they_are_looked_through() -> None:
+    long = "x" * 1000
+    plain = evaluation(answer=long, answered_by="passages")
+    assert plain.answer == "x" * SNIPPET + CUT
+    assert evaluation_of(question_line(plain)).answer == plain.answer
+    assert plain.with_facts(question=boundary(), answer=long).answer == long
+    assert plain.with_facts(answer=long, answered_by="memory").answer == long

@@ -65,6 +65,8 @@ JUDGE = "horizon"
 _STAGES: Mapping[Failure, str] = {"memory": "memory", "timeout": "memory timeout", "answer": "answer", "judge": "judge"}
 SNIPPET = 300
 """Characters of a passage that a published line has; the journal has all of it."""
+CUT = " …"
+"""Ends a text that a published line has in part."""
 _RETRIEVAL, _TOOL_CALL, HANDED_OUT = "retrieval", "tool_call", "handed_out"
 
 
@@ -105,8 +107,14 @@ class CheckpointTrial:
 
     @property
     def answer(self) -> str:
-        """The answer; empty where there is none."""
-        return "" if self.trial.answer is None else self.trial.answer.text
+        """The answer; empty where there is none.
+
+        Of passages that stand as one it is their beginning: the journal has them whole, each once. Only what is looked
+        through for what must not be said is whole here too.
+        """
+        text = "" if self.trial.answer is None else self.trial.answer.text
+        whole = self.answered_by != "passages" or self.question.expected_disclosure or len(text) <= SNIPPET
+        return text if whole or text.endswith(CUT) else text[:SNIPPET] + CUT
 
     @cached_property
     def points(self) -> Points | None:
