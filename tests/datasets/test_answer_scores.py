@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.datasets.answer_files import AnswerFile
-from pytest_recall.datasets.answer_scores import SystemScores, confusion_of, corrected, disputes, order
+from pytest_recall.datasets.answer_scores import SystemScores, confusion_of, corrected, disputes, mean_of, order
+from pytest_recall.metrics.intervals import mean_of as plain_mean
 
 
 def system(name: str, **scores: list[float | None]) -> SystemScores:
@@ -50,3 +51,17 @@ def test_a_generous_judge_is_corrected_by_its_errors_on_labelled_answers() -> No
 
 def test_few_labels_correct_nothing() -> None:
     assert corrected(system("a", lenient=[1, 0]), "lenient", {"q0": True}) == "1 label, 30 are the least"
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=2, max_size=20))
+def test_an_interval_is_never_narrower_than_that_of_independent_answers(values: list[tuple[int, float]]) -> None:
+    one = SystemScores(
+        AnswerFile("a", "a format", {}, 0), {}, {"token F1": {f"q{n}": score for n, (_, score) in enumerate(values)}}
+    )
+    found = mean_of(one, "token F1", one.scores["token F1"], {f"q{n}": str(c) for n, (c, _) in enumerate(values)})
+    alone = plain_mean([score for _, score in values], within=(0, 1))
+    if alone.low is not None and alone.high is not None:
+        assert found.low is not None
+        assert found.high is not None
+        assert found.low <= alone.low
+        assert alone.high <= found.high

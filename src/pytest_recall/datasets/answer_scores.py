@@ -12,7 +12,9 @@ from pytest_recall.datasets.locomo import CATEGORIES
 from pytest_recall.files.wording import grid, plural
 from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.metrics.answers import contains, locomo_f1, token_f1
-from pytest_recall.metrics.clustered import Clustered, clustered_mean, clustered_share
+from pytest_recall.metrics.clustered import Clustered, clustered_mean, clustered_share, widened
+from pytest_recall.metrics.intervals import UNIT
+from pytest_recall.metrics.intervals import mean_of as mean_of_values
 from pytest_recall.metrics.rectified import rectified, shortage
 
 LENIENT, STRICT, PER_TYPE = "lenient", "strict", "per type"
@@ -82,12 +84,17 @@ def by_words(answers: Mapping[str, str], asked: Mapping[str, Question], metrics:
 
 
 def mean_of(system: SystemScores, judge: str, ids: Iterable[str], clusters: Mapping[str, str]) -> Clustered:
-    """Return the mean score of the answers to these questions that the judge has decided on, with its interval."""
+    """Return the mean score of the answers to these questions that the judge has decided on, with its interval.
+
+    As elsewhere, that is never narrower than the one that takes answers for independent.
+    """
     scores = system.scores[judge]
     values = [(clusters[id], value) for id in ids if (value := scores.get(id)) is not None]
     if judge in (*PROMPTS, "contains"):
         return clustered_share((cluster, value == 1) for cluster, value in values)
-    return clustered_mean(values, within=(0.0, 1.0))
+    found, plain = clustered_mean(values, within=UNIT), mean_of_values((value for _, value in values), within=UNIT)
+    wide = widened(plain, values, share=False, within=UNIT)
+    return found._replace(low=wide.low, high=wide.high)
 
 
 def confusion_of(system: SystemScores, judge: str, people: Mapping[str, bool]) -> Confusion:
