@@ -175,6 +175,42 @@ def test_mistakes_are_one_sentence(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "code", "said"),
+    [
+        (ABOUT, lambda text: text.replace('"k": 10,', "", 1), 1, "k was None"),
+        (ABOUT, lambda text: text.replace('"folder": "runs/1"', '"folder": ".."', 1), 2, "is no bundle of runs"),
+        (
+            "runs/1/trials.jsonl",
+            lambda text: '{"kind": "run"}\n',
+            2,
+            "b.zip: runs/1/trials.jsonl:1: not a journal line",
+        ),
+        ("runs/1/trials.jsonl", lambda text: text + "x", 2, "b.zip: a line of its journal is no JSON"),
+    ],
+)
+def test_what_nothing_of_ours_has_written_is_a_sentence(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, change: Callable[[str], str], code: int, said: str
+) -> None:
+    main(RUN)
+    rewritten(tmp_path / "b.zip", name, change, hashed=True)
+    capsys.readouterr()
+    assert main(["memory", "verify", "b.zip"]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_a_bundle_is_unpacked_nowhere_else(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    main(RUN)
+    rewritten(tmp_path / "b.zip", ABOUT, lambda text: text.replace('"runs/1"', '"../x"', 1), hashed=True)
+    with zipfile.ZipFile(tmp_path / "b.zip", "a") as archive:
+        archive.writestr("../x/trials.jsonl", archive.read("runs/1/trials.jsonl"))
+    before = set(tmp_path.parent.rglob("x"))
+    capsys.readouterr()
+    assert main(["memory", "verify", "b.zip"]) == 1
+    assert "../x/trials.jsonl is not in MANIFEST.sha256" in capsys.readouterr().err
+    assert set(tmp_path.parent.rglob("x")) == before
+
+
 def test_texts_are_about_a_bundle(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["memory", "run", "mine.json", "--bundle-texts"]) == 2
     assert "--bundle-texts is about a bundle" in capsys.readouterr().err

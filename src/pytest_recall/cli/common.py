@@ -23,6 +23,24 @@ Commands = Any
 """What `add_subparsers` returns; argparse has no public name for it."""
 
 
+def say(sentence: str) -> None:
+    """Say a sentence on standard error."""
+    print(f"recall: {sentence}", file=sys.stderr, flush=True)
+
+
+def counted(least: int, most: int) -> Callable[[str], int]:
+    """Return what reads a whole number between both, as an option takes it."""
+
+    def count(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise argparse.ArgumentTypeError(
+                f"{text!r} is not a count; write a whole number from {least:,} to {most:,}"
+            )
+        return int(text)
+
+    return count
+
+
 def command(commands: Commands, name: str, summary: str, run: Any, details: str = "") -> argparse.ArgumentParser:
     """Add and return the parser of a command that works on an eval directory."""
     parser = placeless(commands, name, summary, run, details)

@@ -112,10 +112,10 @@ def verify(path: Path, texts_of: Mapping[str, str] | None, sha256: str = "") -> 
     runs: list[str] = []
     left: list[str] = []
     with TemporaryDirectory(prefix="recall-") as scratch:
-        for run in about["runs"]:
+        for number, run in enumerate(about["runs"], start=1):
             if sha256 and run["sha256"] != sha256:
                 raise RecallError(f"{path}: its runs are over another file than --data; name the one that was asked")
-            folder = Path(scratch, str(run["folder"]).replace("/", "-"))
+            folder = Path(scratch, str(number))
             folder.mkdir()
             restored = True
             for name in (JOURNAL, TEXTS):
@@ -124,7 +124,12 @@ def verify(path: Path, texts_of: Mapping[str, str] | None, sha256: str = "") -> 
                     data, restored = _restored(data, texts_of or {}, path)
                 if data is not None:
                     (folder / name).write_bytes(data)
-            one = _verified(run, folder, passages=restored, answers=about["texts"])
+            try:
+                one = _verified(run, folder, passages=restored, answers=about["texts"])
+            except RecallError as error:
+                # Of the folder that it was unpacked into there is nothing to say.
+                told = (message.replace(f"{folder}", f"{path}: {run['folder']}") for message in error.messages)
+                raise RecallError(*told) from None
             runs += one.runs
             problems += one.problems
             left += one.left
@@ -139,7 +144,7 @@ def _verified(told: Mapping[str, Any], folder: Path, *, passages: bool, answers:
     computed = at_k(run, limit_of(run), known)
     figures = groups(fold(computed.trials.values(), len(run.asked), run.asked))
     problems = [f"{name}: {one}" for one in figure_problems(told["figures"], figures)]
-    problems += [f"{name}: {key} was {told[key]!r}" for key in run.arguments if run.arguments[key] != told[key]]
+    problems += [f"{name}: {key} was {told.get(key)!r}" for key in run.arguments if run.arguments[key] != told.get(key)]
     if ids := altered(run, computed):
         problems.append(f"{name}: {plural(len(ids), 'question')} with values that it does not come to: {listed(ids)}")
     if ids := list(overruled(run.trials.values())):

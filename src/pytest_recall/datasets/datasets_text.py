@@ -291,8 +291,8 @@ def _notes(found: BenchComparison) -> Iterator[str]:
 
 def few_conversations(found: BenchComparison) -> Iterator[str]:
     """Yield a sentence where there are so few conversations that no result could show a difference."""
-    groups = {len(one.change.counts.clusters) for one in found.metrics.values()}
-    if few := [one for one in groups if one and 2 / 2**one > found.alpha]:
+    counts = [one.change.counts for one in found.metrics.values() if one.change.counts.clusters]
+    if few := [len(one.clusters) for one in counts if one.least > found.alpha]:
         yield (
             f"the questions are about {min(few)} conversations: of so few no difference can be shown at"
             f" {percent(1 - found.alpha)}, as p is never below 2 / 2^{min(few)}"

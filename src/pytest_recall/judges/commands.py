@@ -27,6 +27,7 @@ from pytest_recall.cli.common import (
     place_of,
     placeless,
     print_forms,
+    say,
 )
 from pytest_recall.files import clock
 from pytest_recall.files.disk import locked, write_text
@@ -122,7 +123,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
     labels = read_labels(args.labels, labels_name)
     digest = hashlib.sha256(args.labels.read_bytes()).hexdigest()
     player = player_of(rubric, _mode(args))
-    found = partial(model_of, kind="judge", player=player, root=place.root, say=_say, ready=not args.dry_run)
+    found = partial(model_of, kind="judge", player=player, root=place.root, say=say, ready=not args.dry_run)
     try:
         # Which passes are audited is drawn by the answers' ids, the same ones each time.
         panel = panel_of(rubric, tuple(args.judge), args.appellate_judge, rubric_name, "calibration", found)
@@ -213,10 +214,6 @@ def _write(place: Place, done: Calibrated, digest: str) -> None:
 
 def _mode(args: argparse.Namespace) -> Mode:
     return "record" if args.record is not None else "off" if args.replay is None else "replay"
-
-
-def _say(sentence: str) -> None:
-    print(f"recall: {sentence}", file=sys.stderr)
 
 
 def _progress(done: int, total: int) -> None:

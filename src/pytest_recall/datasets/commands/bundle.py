@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.cli.common import Commands, placeless, say
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.bundle_file import Verified
@@ -31,7 +30,7 @@ def add_bundle_check(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(commands, "verify", "compute the figures of a bundle of runs again", run_verify, VERIFY)
     parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="the file")
-    parser.add_argument("--data", type=Path, metavar="FILE", help="your copy of the dataset, or `sample`")
+    parser.add_argument("--data", type=Path, metavar="FILE", help="your copy of the dataset")
 
 
 def run_verify(args: argparse.Namespace) -> int:
@@ -43,10 +42,8 @@ def run_verify(args: argparse.Namespace) -> int:
     else:
         found = _with_data(args.bundle, args.data)
     print("\n".join(found.runs))
-    for sentence in found.left:
-        print(f"recall: {sentence}", file=sys.stderr)
-    for problem in found.problems:
-        print(f"recall: {problem}", file=sys.stderr)
+    for sentence in (*found.left, *found.problems):
+        say(sentence)
     print("does not hold" if found.problems else "holds")
     return int(bool(found.problems))
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.common import Commands, add_cassette, dollars, placeless
+from pytest_recall.cli.common import Commands, add_cassette, dollars, placeless, say
+from pytest_recall.datasets.commands.judging import calls_of, judging_models
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.answer_files import AnswerFile, AnswerKey
@@ -80,12 +78,12 @@ def run_judge(args: argparse.Namespace) -> int:
     overlay = None if args.overlay is None else answer_files.read_overlay(args.overlay, key)
     known, missing = metrics_of(key.dataset, False)
     if missing:
-        _say(missing)
+        say(missing)
     metrics = [name for name in answer_scores.WORDS if name != "LoCoMo F1" or "locomo_f1" in known]
     asked = answer_scores.scored_questions(key)
     keys = [asked] if overlay is None else [asked, answer_scores.scored_questions(key, overlay)]
     if left := len(key.questions) - len(asked):
-        _say(f"questions that cannot be answered, or have no reference, are left out: {left:,}")
+        say(f"questions that cannot be answered, or have no reference, are left out: {left:,}")
     found, open_ = _scored(args, key, files, keys, metrics)
     if args.json:
         plain = answer_scores.plain_scores(found[0], key, people)
@@ -97,7 +95,7 @@ def run_judge(args: argparse.Namespace) -> int:
     else:
         print("\n".join(answer_scores.lines(found[0], key, found[1] if overlay is not None else (), people)))
     if open_:
-        _say(f"{plural(open_, 'judgement')} not made, as the budget is spent; the same command continues")
+        say(f"{plural(open_, 'judgement')} not made, as the budget is spent; the same command continues")
     return 2 if open_ else 0
 
 
@@ -152,52 +150,25 @@ def _scored(
 def _by_models(
     args: argparse.Namespace, scores: Callable[[AnswersJudge | None], list[list[SystemScores]]]
 ) -> tuple[list[list[SystemScores]], int]:
-    from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.datasets.answer_judging import AnswersJudge
-    from pytest_recall.files.errors import MissError, RecallError, StoppedError
-    from pytest_recall.files.eval_directory import find_place
-    from pytest_recall.judges.calibrate import panel_of
     from pytest_recall.judges.calibration_file import Replies
-    from pytest_recall.models.resolve import model_of
-    from pytest_recall.replay.tape import Mode
-    from pytest_recall.trials.command_cassette import BENCHES, limit, player_of, taped, untaped
+    from pytest_recall.trials.command_cassette import limit
     from pytest_recall.trials.cost_text import budget_line
 
-    place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()])
-    rubric_name = place.name(place.rubric)
-    rubric = read_settings(place.rubric, rubric_name)
-    mode: Mode = "record" if args.record is not None else "off" if args.replay is None else "replay"
-    player = player_of(rubric, mode)
-    model = partial(model_of, kind="judge", player=player, root=place.root, say=_say)
-    try:
-        panel = panel_of(rubric, tuple(args.judge), None, rubric_name, "answers", model)
-    except RecallError as error:
-        raise RecallError(*(f"--judge: {message}" for message in error.messages)) from None
-    meter = None if args.budget is None else limit(player, place, rubric, args.budget)
-    with ExitStack() as stack:
-        if mode == "off":
+    models = judging_models(args, "answers")
+    place, rubric = models.place, models.rubric
+    kept = models.player.mode == "off"
+    meter = None if args.budget is None else limit(models.player, place, rubric, args.budget)
+    stopped = "stopped; the replies are kept, and the same command continues it"
+    with calls_of(args, models, "answers", stopped):
+        if kept:
             place.artifacts.make()
-            stack.enter_context(untaped(player, rubric))
-        else:
-            cassettes = Path.cwd() / (args.record or args.replay) if args.record or args.replay else place.cassettes
-            stack.enter_context(taped(player, place, rubric, cassettes, "answers", BENCHES))
-        replies = Replies(place.artifacts.calibration("answers") if mode == "off" else None, fresh=args.fresh)
-        judge = AnswersJudge(panel, replies, _say, None if meter is None else meter.closed)
+        replies = Replies(place.artifacts.calibration("answers") if kept else None, fresh=args.fresh)
+        judge = AnswersJudge(models.panel, replies, say, None if meter is None else meter.closed)
         try:
-            judge.ready(rubric, rubric.preflight if mode == "off" else "off")
-            found = scores(judge)
-        except KeyboardInterrupt:
-            raise StoppedError("stopped; the replies are kept, and the same command continues it") from None
-        except MissError as error:
-            if mode != "off":
-                raise
-            raise RecallError(str(error)) from None
+            judge.ready(rubric, rubric.preflight if kept else "off")
+            return scores(judge), judge.open
         finally:
             if meter is not None:
-                _say(budget_line(meter.budget, *meter.sums(), meter.closed()))
+                say(budget_line(meter.budget, *meter.sums(), meter.closed()))
                 meter.close()
-    return found, judge.open
-
-
-def _say(sentence: str) -> None:
-    print(f"recall: {sentence}", file=sys.stderr)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.common import Commands, names, placeless
+from pytest_recall.cli.common import Commands, counted, names, placeless, say
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.comparison import JournalContents
@@ -33,6 +32,7 @@ question has brought it up.
 RUN is the folder of a run, or its name in eval/_artifacts/membench.
 """
 SHOWN = 5
+count = counted(1, 10_000)
 
 
 def add_rescore(commands: Commands) -> None:
@@ -54,7 +54,7 @@ def run_rescore(args: argparse.Namespace) -> int:
     run = _run(args.run_folder)
     chosen, missing = metrics_of(str(run.arguments["dataset"]), bool(run.arguments["whole"]))
     if missing:
-        print(f"recall: {missing}", file=sys.stderr)
+        say(missing)
     ks = args.k or (limit_of(run),)
     found = {k: at_k(run, k, chosen) for k in ks}
     by_k = {k: fold(one.trials.values(), len(one.asked), one.asked) for k, one in found.items()}
@@ -65,9 +65,9 @@ def run_rescore(args: argparse.Namespace) -> int:
         print("\n".join(render.rescored_lines(by_k)))
     if changed:
         told = f"{plural(len(changed), 'question')} came to other values in the journal: {listed(changed)}"
-        print(f"recall: {told}; it was written by another version, or changed since", file=sys.stderr)
+        say(f"{told}; it was written by another version, or changed since")
     elif not args.k:
-        print(f"recall: all {len(run.trials):,} questions come to what the journal says", file=sys.stderr)
+        say(f"all {len(run.trials):,} questions come to what the journal says")
     return int(bool(changed))
 
 
@@ -78,7 +78,7 @@ def add_misses(commands: Commands) -> None:
     parser.add_argument("--k", type=_counts, metavar="K", help="how many passages count (default: as many as then)")
     parser.add_argument("--categories", type=names, metavar="A,B", help="questions of these categories only")
     parser.add_argument(
-        "--limit", type=_count, default=SHOWN, metavar="N", help=f"show so many in full (default: {SHOWN})"
+        "--limit", type=count, default=SHOWN, metavar="N", help=f"show so many in full (default: {SHOWN})"
     )
     parser.add_argument("--json", action="store_true", help="print JSON, with all of them and whole texts")
 
@@ -126,10 +126,4 @@ def _run(named: str) -> JournalContents:
 
 
 def _counts(text: str) -> tuple[int, ...]:
-    return tuple(map(_count, text.split(",")))
-
-
-def _count(text: str) -> int:
-    if not text.strip().isdecimal() or not 1 <= int(text) <= 10_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1 to 10,000")
-    return int(text)
+    return tuple(count(part.strip()) for part in text.split(","))

@@ -6,14 +6,11 @@ import argparse
 import hashlib
 import json
 import re
-import sys
-from collections.abc import Callable
-from contextlib import ExitStack
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cli.common import Commands, add_cassette, names, placeless
+from pytest_recall.cli.common import Commands, counted, names, placeless, say
+from pytest_recall.datasets.commands.judging import add_options, check, judge_answers
 from pytest_recall.datasets.dataset import Inventory
 from pytest_recall.datasets.datasets_text import Checked, dataset_json, dataset_lines
 from pytest_recall.datasets.file import LAYOUTS, PUBLISHED, digest, open_dataset, sample_text
@@ -28,6 +25,8 @@ if TYPE_CHECKING:
     from pytest_recall.datasets.reported import Reported
     from pytest_recall.memory.client import Client
 
+
+count = counted(1, 10_000)
 
 MEMBENCH_DETAILS = """\
 PATH is a file of LoCoMo, LongMemEval or DMR, or `sample` for the small one that is shipped, with --dataset.
@@ -75,9 +74,9 @@ def add_membench(commands: Commands) -> None:
         action="store_true",
         help="allow to reset a memory system that is not empty, or does not say so",
     )
-    parser.add_argument("--k", type=_count, metavar="K", help="how many passages it is asked for (default: 10)")
+    parser.add_argument("--k", type=count, metavar="K", help="how many passages it is asked for (default: 10)")
     parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what is stored at a time")
-    parser.add_argument("--sample", type=_count, metavar="N", help="ask N questions, from each category by its share")
+    parser.add_argument("--sample", type=count, metavar="N", help="ask N questions, from each category by its share")
     parser.add_argument("--seed", default="0", metavar="SEED", help="what decides the draw of --sample (default: 0)")
     parser.add_argument("--categories", type=names, metavar="A,B", help="ask questions of these categories only")
     add_options(parser)
@@ -165,6 +164,7 @@ def _run_one(args: argparse.Namespace, bench: DatasetCases, client: Client, floo
     reported = _reported(args, arguments)
     folder = args.out or _folder(arguments)
     found, judged = _asked(args, bench, client, arguments, folder)
+    summary = found.summary
     told: list[str] = []
     extra: dict[str, Any] = {}
     if judged is not None:
@@ -172,16 +172,16 @@ def _run_one(args: argparse.Namespace, bench: DatasetCases, client: Client, floo
         told = list(render.verdicts(judges, len(sat.judged), sat.undecided, sat.spend))
         extra = {"judge": render.verdicts_json(judges, len(sat.judged), sat.undecided, sat.spend)}
     if reported:
-        whole = args.sample is None and args.categories is None and found.summary.complete
+        whole = args.sample is None and args.categories is None and summary.complete
         same = whole and arguments.sha256 in PUBLISHED
-        told += ["", *render.reported_lines(reported, found.summary, same_file=same)]
-        extra["published"] = render.reported_json(reported, found.summary, same_file=same)
+        told += ["", *render.reported_lines(reported, summary, same_file=same)]
+        extra["published"] = render.reported_json(reported, summary, same_file=same)
     if args.json:
-        print(json.dumps({**render.membench_json(arguments, found.summary), **extra}, indent=2, ensure_ascii=False))
+        print(json.dumps({**render.membench_json(arguments, summary), **extra}, indent=2, ensure_ascii=False))
     else:
-        print("\n".join([*render.membench_lines(arguments, found.summary, found.failed), *told]))
+        print("\n".join([*render.membench_lines(arguments, summary, found.failed), *told]))
     _bundle(args, bench, [folder])
-    return _verdict(floors, found.summary, 0 if judged is None else len(judged[1].undecided))
+    return _verdict(floors, summary, 0 if judged is None else len(judged[1].undecided))
 
 
 def _run_several(
@@ -197,15 +197,16 @@ def _run_several(
     for client in clients:
         arguments = arguments_of(bench, client)
         folder = _folder(arguments) if args.out is None else args.out / _slug(client.name)
-        _tell(f"{client.name}: {folder}")
+        say(f"{client.name}: {folder}")
         found, judged = _asked(args, bench, client, arguments, folder)
+        summary = found.summary
         trials = {one.case_id: one for one in found.trials}
         asked = {} if found.record is None else found.record.asked
         contents = JournalContents(client.name, plain(arguments), trials, asked)
-        runs.append(render.MemoryRun(arguments, found.summary, contents))
+        runs.append(render.MemoryRun(arguments, summary, contents))
         undecided = 0 if judged is None else len(judged[1].undecided)
         folders.append(folder)
-        codes.append(_verdict(floors, found.summary, undecided, f"{client.name}: "))
+        codes.append(_verdict(floors, summary, undecided, f"{client.name}: "))
     compared = render.against_first(runs)
     if args.json:
         print(json.dumps(render.several_json(runs, compared), indent=2, ensure_ascii=False))
@@ -226,7 +227,7 @@ def _bundle(args: argparse.Namespace, bench: DatasetCases, folders: Sequence[Pat
     texts = licence is None or args.bundle_texts
     write_bundle(args.bundle, folders, texts=texts)
     without = "" if texts else f", with ids and digests in place of the dataset's texts ({licence})"
-    _tell(f"{args.bundle}: written{without}; `recall memory verify {args.bundle}` computes its figures again")
+    say(f"{args.bundle}: written{without}; `recall memory verify {args.bundle}` computes its figures again")
 
 
 def _asked(
@@ -241,13 +242,13 @@ def _asked(
         folder,
         arguments,
         allowed=args.memory_reset,
-        tell=_tell,
+        tell=say,
         keeps_failed=args.keep_failed,
         fresh=args.fresh,
     )
     if not args.judge:
         return found, None
-    judges, sat = sit(args, bench, found, folder, arguments, _mark(arguments), _tell)
+    judges, sat = judge_answers(args, bench, found, folder, arguments, _mark(arguments))
     return sat.found, (judges, sat)
 
 
@@ -266,10 +267,6 @@ def _reported(args: argparse.Namespace, arguments: Arguments) -> Sequence[Report
         known = " and ".join(sorted({one.dataset for one in REPORTED}))
         raise RecallError(f"--published: no figure with a source is kept for {arguments.dataset}, only for {known}")
     return found
-
-
-def _tell(sentence: str) -> None:
-    print(f"recall: {sentence}", file=sys.stderr, flush=True)
 
 
 def _folder(arguments: Arguments) -> Path:
@@ -312,10 +309,7 @@ def _verdict(floors: dict[str, float], summary: MembenchSummary, undecided: int,
 
     everything = summary.everything
     if everything.failures == everything.n:
-        print(
-            f"recall: {name}nothing was measured: every question failed, as said above; correct the memory",
-            file=sys.stderr,
-        )
+        say(f"{name}nothing was measured: every question failed, as said above; correct the memory")
         return 1
     problems = []
     for metric, floor in floors.items():
@@ -329,93 +323,8 @@ def _verdict(floors: dict[str, float], summary: MembenchSummary, undecided: int,
     if undecided and any(metric in JUDGED for metric in floors):
         problems.append(f"{undecided:,} answers came to no verdict of the judge, and are in no mean")
     for problem in problems:
-        print(f"recall: {name}--fail-under: {problem}", file=sys.stderr)
+        say(f"{name}--fail-under: {problem}")
     return 1 if problems else 0
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1 to 10,000")
-    return int(text)
-
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that are about judging."""
-    parser.add_argument(
-        "--judge",
-        action="append",
-        default=[],
-        metavar="SELECTOR",
-        help="a model that says of each answer whether it is correct, by the rule of the paper; several are a panel",
-    )
-    add_cassette(parser)
-
-
-def check(args: argparse.Namespace, client: Client) -> None:
-    """Refuse options that would have no effect, before anything is asked. Raises RecallError."""
-    from pytest_recall.files.errors import RecallError
-    from pytest_recall.memory.client import Client
-
-    given = [f"--{name}" for name in ("record", "replay") if getattr(args, name) is not None]
-    if given and not args.judge:
-        raise RecallError(f"{given[0]} is about the calls of judges; name one with --judge, or remove it")
-    if len(given) > 1:
-        raise RecallError("--record makes calls, and --replay makes none; give one of them")
-    if args.judge and type(client).answer is Client.answer:
-        raise RecallError(
-            f"--judge: {client.name} hands out passages alone, and a rule is about answers; name a memory that answers"
-        )
-
-
-def sit(
-    args: argparse.Namespace,
-    bench: DatasetCases,
-    found: MembenchResult,
-    folder: Path,
-    arguments: Arguments,
-    mark: str,
-    tell: Callable[[str], None],
-) -> tuple[str, JudgingResult]:
-    """Return the judges in one text, and what they came to; `mark` tells cassettes apart. Raises RecallError."""
-    from pytest_recall.cases.settings_file import read_settings
-    from pytest_recall.datasets.judged import AnswerJudge, judge_all
-    from pytest_recall.datasets.membench_run import header_of
-    from pytest_recall.files.errors import MissError, RecallError, StoppedError
-    from pytest_recall.files.eval_directory import find_place
-    from pytest_recall.judges.calibrate import panel_of
-    from pytest_recall.models.resolve import model_of
-    from pytest_recall.replay.tape import Mode
-    from pytest_recall.trials.command_cassette import BENCHES, player_of, taped, untaped
-
-    place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()])
-    rubric_name = place.name(place.rubric)
-    rubric = read_settings(place.rubric, rubric_name)
-    mode: Mode = "record" if args.record is not None else "off" if args.replay is None else "replay"
-    player = player_of(rubric, mode)
-    model = partial(model_of, kind="judge", player=player, root=place.root, say=tell)
-    try:
-        panel = panel_of(rubric, tuple(args.judge), None, rubric_name, "membench", model)
-    except RecallError as error:
-        raise RecallError(*(f"--judge: {message}" for message in error.messages)) from None
-    cassettes = Path.cwd() / (args.record or args.replay) if args.record or args.replay else place.cassettes
-    with ExitStack() as stack:
-        tape = None
-        if mode == "off":
-            stack.enter_context(untaped(player, rubric))
-        else:
-            name = f"{arguments.dataset}-{mark}"
-            tape = stack.enter_context(taped(player, place, rubric, cassettes, name, BENCHES))
-        judge = AnswerJudge(bench, panel, rubric, tape)
-        try:
-            # What is on a cassette is whole, whatever was judged before.
-            header = header_of(folder, bench, arguments)
-            return judge.name, judge_all(bench, found, folder, judge, header, fresh=mode != "off", tell=tell)
-        except KeyboardInterrupt:
-            raise StoppedError(f"{folder}: stopped; the same command continues it") from None
-        except MissError as error:
-            if mode != "off":
-                raise
-            raise RecallError(str(error)) from None
 
 
 DATASET_CHECK_DETAILS = """\

@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.cli.common import Commands, placeless, say
 from pytest_recall.files.errors import RecallError, StoppedError
 from pytest_recall.horizon.commands.options import (
     ASKING,
@@ -28,7 +28,6 @@ from pytest_recall.horizon.commands.options import (
     folder_of,
     profile_of,
     root_of,
-    say,
     say_unused,
     selector_of,
     settled,

@@ -9,14 +9,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.cli.common import Commands, placeless, say
 from pytest_recall.horizon.commands.options import (
     Usual,
     add_asking,
     add_folders,
     corpus_of,
     count,
-    say,
     settled,
     spent_line,
     working,

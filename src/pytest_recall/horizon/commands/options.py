@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import math
 import os
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pytest_recall.cli.common import counted, say
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.persona import KEPT
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from pytest_recall.trials.cost import Bill
 
 
+few = counted(1, 64)
+count = counted(1, 10_000_000)
 DATES = ("calendar", "legacy-dst")
 RANGE, ASKING = ("days", "start", "end"), ("temperature", "max_tokens")
 """Fields of a profile's `generate`: which days, and how a model is asked."""
@@ -67,13 +69,6 @@ def add_days(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--days", type=count, metavar="N", help="the days 1 to N")
     parser.add_argument("--start", type=count, metavar="DAY", help="the first day")
     parser.add_argument("--end", type=count, metavar="DAY", help="the last day")
-
-
-def few(text: str) -> int:
-    """Return a whole number from 1 to 64, as an option takes it."""
-    if not text.isdecimal() or not 1 <= int(text) <= 64:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1 to 64")
-    return int(text)
 
 
 def profile_of(args: argparse.Namespace) -> Profile | None:
@@ -211,7 +206,6 @@ def working(selector: str, args: argparse.Namespace) -> Iterator[Work]:
         yield Work(model, None, getattr(args, "concurrency", 1))
 
 
-MOST = 10_000_000
 """The largest number that an option takes."""
 
 
@@ -308,11 +302,6 @@ def estimate_of(asked: AskOptions, root: Path, sizes: Iterable[tuple[int, int]])
         return forecast(model, sizes)
 
 
-def say(sentence: str) -> None:
-    """Say a sentence on standard error."""
-    print(f"recall: {sentence}", file=sys.stderr, flush=True)
-
-
 def add_model(parser: argparse.ArgumentParser, *, tokens: int, timeout: int, temperature: float = 0.7) -> None:
     """Add the options that say how a model is asked."""
     parser.add_argument(
@@ -322,13 +311,6 @@ def add_model(parser: argparse.ArgumentParser, *, tokens: int, timeout: int, tem
     parser.add_argument(
         "--timeout", type=count, metavar="MS", help=f"how long one reply may take, in milliseconds (default: {timeout})"
     )
-
-
-def count(text: str) -> int:
-    """Return a whole number from 1 up, as an option takes it."""
-    if not text.isdecimal() or not 1 <= int(text) <= MOST:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number from 1 to {MOST:,}")
-    return int(text)
 
 
 def _temperature(text: str) -> float:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.cli.common import Commands, placeless, say
 from pytest_recall.horizon.commands.options import (
     ASKING,
     RANGE,
@@ -23,7 +23,6 @@ from pytest_recall.horizon.commands.options import (
     count,
     days_of,
     profile_of,
-    say,
     say_unused,
     selector_of,
     settled,

@@ -11,8 +11,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cli.common import Commands, dollars, placeless
-from pytest_recall.horizon.commands.options import profile_of, say
+from pytest_recall.cli.common import Commands, dollars, placeless, say
+from pytest_recall.horizon.commands.options import profile_of
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.calls import RunModels
