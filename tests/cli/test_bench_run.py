@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -229,3 +230,45 @@ def test_a_memory_that_does_not_keep_what_it_is_told_is_told_of(
     said = "units did not come back when asked by their own words\n"
     assert "recall: python:half.py:Half has not kept what it was told: " in (err := capsys.readouterr().err)
     assert said in err
+
+
+KEEPS_DATES = """
+from datetime import date, timedelta
+from pathlib import Path
+
+class Memory:
+    private = True
+    def reset(self): pass
+    def store(self, content, metadata):
+        with Path("told.txt").open("a") as file:
+            print(metadata["day"], metadata["date"], file=file)
+    def recall(self, query, limit, context): return []
+"""
+
+
+def test_days_that_are_dated_as_the_published_ones_are_told_with_the_dates_of_their_texts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_project(tmp_path, "python:keeps.py:Memory")
+    (tmp_path / "keeps.py").write_text(KEEPS_DATES)
+    arcs = tmp_path / "clerk/arcs-60d.yaml"
+    arcs.write_text(json.dumps({**json.loads(arcs.read_text()), "epoch": "2026-03-05"}))
+    for day in range(1, 13):
+        path = tmp_path / f"clerk/memories-60d/day-{day:04}.md"
+        # 2026-03-08 was the Sunday on which daylight saving time began: day 5 has the date of day 4 again.
+        on = date(2026, 3, 4) + timedelta(days=day - (day > 4))
+        path.write_text(f"{path.read_text()}\n\nWritten on {on:%A}, {on}.\n")
+
+    def told(*more: str) -> list[str]:
+        (tmp_path / "told.txt").unlink(missing_ok=True)
+        main([*RUN, "--out", more[-1] if more else "out", *more])
+        return sorted(set((tmp_path / "told.txt").read_text().splitlines()))
+
+    found = told()
+    err = capsys.readouterr().err
+    assert {"4 2026-03-08", "5 2026-03-08", "12 2026-03-15"} <= set(found)
+    assert err.startswith(f"recall: {tmp_path}/clerk/memories-60d: the days are dated by `--dates legacy-dst`, as")
+    assert json.loads((tmp_path / "out/progress.jsonl").read_text().splitlines()[0])["dates"] == "legacy-dst"
+    found = told("--dates", "calendar")
+    assert {"4 2026-03-08", "5 2026-03-09", "12 2026-03-16"} <= set(found)
+    assert "are dated by" not in capsys.readouterr().err

@@ -99,6 +99,6 @@ def test_the_only_story_of_a_folder_is_the_one_that_is_meant(tmp_path: Path) -> 
 @pytest.mark.skipif(PUBLISHED is None, reason="RECALL_BENCH_180D does not name the folder of the published corpus")
 def test_the_published_corpus_is_consistent_by_its_own_dates_and_not_by_the_calendar() -> None:
     folder = Path(str(PUBLISHED)) / "persona"
-    assert check(Corpus(folder, "arcs-180d.yaml", dates="legacy-dst")) == []
-    (one,) = check(Corpus(folder, "arcs-180d.yaml"))
+    assert check(Corpus(folder, "arcs-180d.yaml")) == []
+    (one,) = check(Corpus(folder, "arcs-180d.yaml", dates="calendar"))
     assert (Path(one.file).name, one.rule) == ("day-0068.md", "calendar")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from pytest_recall.horizon.persona import (
     Persona,
     Story,
     calendar_of,
+    dated,
     day_file,
     day_of,
     folder,
@@ -33,6 +35,8 @@ from pytest_recall.horizon.question import BenchQuestion
 PERSONA = "persona.yaml"
 QUESTIONS = "questions.yaml"
 _FRONT = "---\n"
+_LOOKED_AT = 60
+"""Days whose texts are read at most to see how they are dated."""
 
 
 def story_name(path: Path, given: str | None) -> str:
@@ -56,7 +60,7 @@ class Corpus:
         qa: str | None = None,
         tools: str | None = None,
         conversations: str | None = None,
-        dates: DateMap = "calendar",
+        dates: DateMap | None = None,
     ) -> None:
         self.path = path
         self.arcs_path = path / arcs
@@ -84,18 +88,36 @@ class Corpus:
 
     @cached_property
     def calendar(self) -> Calendar:
-        """When."""
-        return calendar_of(self.persona, self.story, self._dates)
+        """When; how days become dates is recognised by the texts of the days where it is not given."""
+        calendar = calendar_of(self.persona, self.story, self._dates or "calendar")
+        if self._dates is not None or not self.memories.is_dir():
+            return calendar
+        differing = (day for day in self._days() if calendar.date_of(day) != calendar.other.date_of(day))
+        some = self._readable(islice(differing, _LOOKED_AT))
+        return calendar.other if dated(calendar, some).is_other else calendar
+
+    def _readable(self, days: Iterable[int]) -> Iterator[tuple[int, str]]:
+        for day in days:
+            with suppress(RecallError):
+                yield day, self.text(day)
+
+    @property
+    def is_dated_otherwise(self) -> bool:
+        """Whether the days were recognised to be dated in another way than by the calendar."""
+        return self._dates is None and self.calendar.dates != "calendar"
 
     @cached_property
     def days(self) -> tuple[int, ...]:
         """The days that have a file, from the first to the last."""
         if not self.memories.is_dir():
             raise RecallError(f"{self.memories}: is not there; `recall bench generate` writes it")
-        found = sorted(day for one in self.memories.iterdir() if (day := day_of(one.name)))
+        found = self._days()
         if not found:
             raise RecallError(f"{self.memories}: holds no day; files are called {day_file(1)}")
         return tuple(found)
+
+    def _days(self) -> list[int]:
+        return sorted(day for one in self.memories.iterdir() if (day := day_of(one.name)))
 
     def day_path(self, day: int) -> Path:
         """Return where a day's text is."""

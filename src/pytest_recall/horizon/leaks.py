@@ -8,7 +8,7 @@ from datetime import date
 from typing import Literal, NamedTuple
 
 from pytest_recall.horizon.day import SessionPart
-from pytest_recall.horizon.persona import PRINCIPAL, WEEKDAYS, Arc, Calendar, Persona, Story
+from pytest_recall.horizon.persona import PRINCIPAL, WEEKDAYS, Arc, Calendar, Persona, Story, dated
 
 Severity = Literal["error", "warning"]
 Source = Literal["persona", "arcs", "memories"]
@@ -161,7 +161,6 @@ def _words(text: str) -> set[str]:
 
 FAR = 730
 """Days from its own date beyond which a date in a day's text is looked at."""
-_ENOUGH = 5
 """Days that make a rule."""
 _MONTHS = (
     *("January", "February", "March", "April", "May", "June"),
@@ -210,7 +209,7 @@ def _finding(severity: str, rule: str, message: str, part: SessionPart, offset: 
 
 def _other_map(calendar: Calendar, day: int, found: date) -> str:
     """Return a hint where the other way to count gives the date in the text."""
-    other = calendar._replace(dates="legacy-dst" if calendar.dates == "calendar" else "calendar")
+    other = calendar.other
     return f", or take `--dates {other.dates}`" if other.date_of(day) == found else ""
 
 
@@ -238,27 +237,9 @@ def _quoted(text: str) -> str:
 
 
 def map_findings(calendar: Calendar, texts: Mapping[int, str]) -> Iterator[Finding]:
-    """Yield whether the texts are dated by the other way to count; it can be seen where the two differ.
-
-    A day counts if the date, `YYYY-MM-DD`, and the weekday that its text names more often are of one of them.
-    """
-    other = calendar._replace(dates="legacy-dst" if calendar.dates == "calendar" else "calendar")
-    against, decided = [], 0
-    for day, text in sorted(texts.items()):
-        if calendar.date_of(day) == other.date_of(day):
-            continue
-        dates, weekdays = (_more(text, calendar, other, day, what) for what in ("date", "weekday"))
-        decided += dates == weekdays != 0
-        if dates == weekdays < 0:
-            against.append(day)
-    if len(against) >= _ENOUGH and len(against) > decided / 2:
-        message = f"{len(against)} of {decided} days name the dates of `--dates {other.dates}` from here on; take that"
-        yield Finding("error", "calendar", message, day=against[0])
-
-
-def _more(text: str, calendar: Calendar, other: Calendar, day: int, what: str) -> int:
-    """Return 1 if a text names what the calendar says of a day more often than what the other does, -1 if less."""
-    mine, its = (
-        one.weekday_of(day) if what == "weekday" else one.date_of(day).isoformat() for one in (calendar, other)
-    )
-    return (text.count(mine) > text.count(its)) - (text.count(mine) < text.count(its))
+    """Yield whether the texts are dated by the other way to count."""
+    told = dated(calendar, sorted(texts.items()))
+    if told.is_other:
+        days = f"{len(told.against)} of {told.decided} days"
+        message = f"{days} name the dates of `--dates {calendar.other.dates}` from here on; take that"
+        yield Finding("error", "calendar", message, day=told.against[0])

@@ -119,7 +119,7 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
             memory=client.name,
             persona=persona.id,
             arcs=settings.persona.arcs,
-            dates=settings.persona.dates,
+            dates=corpus.calendar.dates,
             run=run,
             judge=LEXICAL if primary is None else primary.name,
             judge_version=version,

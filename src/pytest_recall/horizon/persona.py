@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import date, timedelta
 from typing import Annotated, Literal, NamedTuple
 
@@ -130,6 +131,46 @@ class Calendar(NamedTuple):
     def is_weekend(self, day: int) -> bool:
         """Whether a day is a Saturday or a Sunday."""
         return self.date_of(day).weekday() >= 5
+
+    @property
+    def other(self) -> Calendar:
+        """The same days, by the other way to count."""
+        return self._replace(dates="legacy-dst" if self.dates == "calendar" else "calendar")
+
+
+class DatedDays(NamedTuple):
+    """Of how many days the text names a date, `decided`, and which of them name that of the other way to count."""
+
+    against: tuple[int, ...]
+    decided: int
+
+    @property
+    def is_other(self) -> bool:
+        """Whether the days are dated by the other way to count: most of those that say it, and five at least."""
+        return len(self.against) >= 5 and len(self.against) > self.decided / 2
+
+
+def dated(calendar: Calendar, texts: Iterable[tuple[int, str]]) -> DatedDays:
+    """Return which days are dated by the other way to count; it can be seen where the two differ.
+
+    A day counts if the date, `YYYY-MM-DD`, and the weekday that its text names more often are of one of them.
+    """
+    other = calendar.other
+    against, decided = [], 0
+    for day, text in texts:
+        if calendar.date_of(day) == other.date_of(day):
+            continue
+        dates = _more(text, calendar.date_of(day).isoformat(), other.date_of(day).isoformat())
+        weekdays = _more(text, calendar.weekday_of(day), other.weekday_of(day))
+        decided += dates == weekdays != 0
+        if dates == weekdays < 0:
+            against.append(day)
+    return DatedDays(tuple(against), decided)
+
+
+def _more(text: str, mine: str, its: str) -> int:
+    """Return 1 if a text names `mine` more often than `its`, -1 if less, 0 if both as often."""
+    return (text.count(mine) > text.count(its)) - (text.count(mine) < text.count(its))
 
 
 WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")

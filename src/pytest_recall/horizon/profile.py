@@ -34,7 +34,9 @@ class PersonaPart(_Part):
     memories_dir: Text | None = Field(default=None, alias="memoriesDir")
     qa_dir: Text | None = Field(default=None, alias="qaDir")
     tools_dir: Text | None = Field(default=None, alias="toolsDir")
-    dates: DateMap = Field(default="calendar", description="`legacy-dst` for the published corpora.")
+    dates: DateMap | None = Field(
+        default=None, description="How days become dates; where it is not given, the texts of the days say it."
+    )
 
 
 class EnvPart(_Part):

@@ -14,6 +14,7 @@ from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.validation import explain, read_mapping
 from pytest_recall.horizon.corpus import PERSONA, Corpus, story_name
+from pytest_recall.horizon.persona import DateMap
 from pytest_recall.horizon.profile import PersonaPart, Profile, RunPart
 from pytest_recall.horizon.result import LABELS, LEXICAL
 
@@ -55,6 +56,7 @@ class Given:
     data: Path | None = None
     persona: str | None = None
     arcs: str | None = None
+    dates: DateMap | None = None
     memory: str | None = None
     judge: str | None = None
     appellate: str | None = None
@@ -96,7 +98,7 @@ def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: P
             part.arcs,
             memories=_below(root, folder, part.memories_dir),
             qa=_below(root, folder, part.qa_dir),
-            dates=part.dates,
+            dates=given.dates or part.dates,
         ),
         persona=part,
         memory=memory,

@@ -13,9 +13,11 @@ from pytest_recall.cli.common import Commands, placeless, say
 from pytest_recall.horizon.commands.options import (
     Usual,
     add_asking,
+    add_dates,
     add_folders,
     corpus_of,
     count,
+    say_dates,
     settled,
     spent_line,
     working,
@@ -36,7 +38,7 @@ too many, what is confidential in one session and told in another, beliefs that 
 day, and dates that contradict the calendar. Each finding has its file and its line.
 
   recall bench check eval/personas/ferry-office
-  recall bench check DIR --arcs arcs-180d.yaml --dates legacy-dst    # a published corpus
+  recall bench check DIR --arcs arcs-180d.yaml
 
 Exits with 1 if there are errors; warnings are no reason.
 """
@@ -50,12 +52,7 @@ def add_check(commands: Commands) -> None:
     parser.add_argument("dir", type=Path, metavar="DIR", help="the persona's folder")
     parser.add_argument("--arcs", metavar="FILE", help="the story (default: the only one, or arcs-1000d.yaml)")
     parser.add_argument("--memories-dir", metavar="DIR", help="the days (default: memories-… by the story's name)")
-    parser.add_argument(
-        "--dates",
-        choices=("calendar", "legacy-dst"),
-        default="calendar",
-        help="how days become dates; legacy-dst for the published corpora (default: calendar)",
-    )
+    add_dates(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -69,6 +66,7 @@ def run_check(args: argparse.Namespace) -> int:
     if not args.dir.is_dir():
         raise RecallError(f"{args.dir}: is not there; name a persona's folder")
     corpus = Corpus(args.dir, story_name(args.dir, args.arcs), memories=args.memories_dir, dates=args.dates)
+    say_dates(corpus)
     found = check(corpus)
     errors = sum(one.severity == "error" for one in found)
     if args.json:
@@ -88,7 +86,7 @@ tells what it must not, whether a belief that was corrected is asked as if it st
 is put in other words is not understood: a warning is something to look at, an error something to correct.
 
   recall bench lint personas/assistant --arcs arcs-180d.yaml
-  recall bench lint personas/assistant --arcs arcs-180d.yaml --dates legacy-dst --json
+  recall bench lint personas/assistant --arcs arcs-180d.yaml --json
 
 Exits with 1 if there are errors, and with 0 if there are warnings alone.
 """
@@ -112,6 +110,7 @@ def run_lint(args: argparse.Namespace) -> int:
     from pytest_recall.horizon.corpus import QUESTIONS
 
     corpus = corpus_of(args)
+    say_dates(corpus)
     file = corpus.qa / QUESTIONS
     rows, found = lint_corpus(corpus)
     if not rows:
@@ -184,6 +183,7 @@ def run_verify(args: argparse.Namespace) -> int:
     _check(args)
     settled(args, None, VERIFY_USUAL)
     corpus = corpus_of(args)
+    say_dates(corpus)
     found = Verification(corpus, fresh=args.fresh)
     chosen = found.chosen(args.sample, 42 if args.seed is None else args.seed)
     if args.model is not None:

@@ -6,7 +6,7 @@ import argparse
 import math
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,7 +37,24 @@ def add_folders(parser: argparse.ArgumentParser, *bases: str) -> None:
     for base in bases:
         told = f"default: {base}, with the story's ending"
         parser.add_argument(f"--{base}-dir", metavar="DIR", help=f"the folder below the persona's ({told})")
-    parser.add_argument("--dates", choices=DATES, help="how days become dates; legacy-dst for the published corpora")
+    add_dates(parser)
+
+
+def add_dates(parser: argparse.ArgumentParser) -> None:
+    """Add the option that says how days become dates."""
+    parser.add_argument(
+        "--dates",
+        choices=DATES,
+        help="how days become dates; legacy-dst is that of the published corpora (default: what the texts of the days"
+        " say)",
+    )
+
+
+def say_dates(corpus: Corpus) -> None:
+    """Say it if the days are recognised to be dated in another way than by the calendar."""
+    with suppress(RecallError):  # A corpus that cannot be read is told where it is read.
+        if corpus.is_dated_otherwise:
+            say(f"{corpus.memories}: the days are dated by `--dates {corpus.calendar.dates}`, as their texts say")
 
 
 def add_persona(parser: argparse.ArgumentParser) -> None:
@@ -129,7 +146,7 @@ def corpus_of(args: argparse.Namespace, profile: Profile | None = None) -> Corpu
         qa=given("qa_dir", part.qa_dir if part else None),
         tools=given("tools_dir", part.tools_dir if part else None),
         conversations=given("conversations_dir", beside),
-        dates=given("dates", part.dates if part else None) or "calendar",
+        dates=given("dates", part.dates if part else None),
     )
 
 

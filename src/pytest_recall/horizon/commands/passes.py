@@ -23,6 +23,7 @@ from pytest_recall.horizon.commands.options import (
     count,
     days_of,
     profile_of,
+    say_dates,
     say_unused,
     selector_of,
     settled,
@@ -293,6 +294,7 @@ def run_qa(args: argparse.Namespace) -> int:
 
     profile = profile_of(args)
     corpus = corpus_of(args, profile)
+    say_dates(corpus)
     if args.query_session is not None:
         if args.mode != "boundary":
             raise RecallError("--query-session: has an effect with --mode boundary alone; remove it")

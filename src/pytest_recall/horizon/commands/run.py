@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cli.common import Commands, dollars, placeless, say
-from pytest_recall.horizon.commands.options import profile_of
+from pytest_recall.horizon.commands.options import add_dates, profile_of, say_dates
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.calls import RunModels
@@ -63,6 +63,7 @@ def add_bench(commands: Commands) -> None:
     parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the personas, or that of the one")
     parser.add_argument("--personas", nargs="+", metavar="ID", help="the persona (default: the profile's)")
     parser.add_argument("--arcs", metavar="FILE", help="the story (default: the profile's, or the only one)")
+    add_dates(parser)
     parser.add_argument("--judge", metavar="SELECTOR", help="the model that judges, or `lexical`")
     parser.add_argument(
         "--appellate-judge", metavar="SELECTOR", help="the model that judges answers with few points once more"
@@ -136,6 +137,7 @@ def run_bench(args: argparse.Namespace) -> int:
         say(f"{args.profile}: {', '.join(settings.ignored)}: no effect on {settings.memory}")
     if not settings.models:
         _check_models(args)
+    say_dates(settings.corpus)
     with closing(parts_of(settings, _calls(args), say, ready=not args.dry_run)) as parts:
         return _dry_run(args, parts) if args.dry_run else _go(args, parts)
 
@@ -263,6 +265,7 @@ def _given(args: argparse.Namespace) -> Any:
         data=args.data,
         persona=args.personas[0] if args.personas else None,
         arcs=args.arcs,
+        dates=args.dates,
         memory=args.memory,
         judge=args.judge,
         appellate=args.appellate_judge,
