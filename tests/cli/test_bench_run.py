@@ -7,13 +7,14 @@ import subprocess
 import sys
 from datetime import date, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.horizon.aggregates import metadata
 from pytest_recall.horizon.runs import read_run
-from tests.helpers.persona import write_project
+from tests.helpers.persona import profile, write_persona, write_project
 
 RUN = ("bench", "run", "--profile", "clerk.profile.yaml")
 
@@ -272,3 +273,38 @@ def test_days_that_are_dated_as_the_published_ones_are_told_with_the_dates_of_th
     found = told("--dates", "calendar")
     assert {"4 2026-03-08", "5 2026-03-09", "12 2026-03-16"} <= set(found)
     assert "are dated by" not in capsys.readouterr().err
+
+
+CONFIGURED = """
+class Newest:
+    private = True
+    def __init__(self, size):
+        self.size = size
+    def reset(self): self.kept = []
+    def store(self, content, metadata): self.kept.append(content)
+    def recall(self, query, limit, context): return self.kept[-self.size:]
+"""
+
+
+def test_a_memory_of_other_code_or_other_settings_is_asked_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, runs = tmp_path / "newest.py", tmp_path / "eval/_artifacts/bench"
+
+    def asked(**config: Any) -> str:
+        harness = {"adapter": "python:newest.py", "factory": "Newest", "config": config}
+        (tmp_path / "clerk.profile.yaml").write_text(profile(harness=harness, run={"ranges": [3], "seed": 1}))
+        main(RUN)
+        return capsys.readouterr().err
+
+    write_persona(tmp_path)
+    code.write_text(CONFIGURED)
+    assert "recall: memory python:newest.py:Newest: Newest takes no setting `apiKey`" in asked(size=1, apiKey="s")
+    assert "asked 3 of 3" in asked(size=1)
+    assert "3 of 3 questions are answered" in asked(size=1)
+    assert "asked 3 of 3" in asked(size=2)
+    code.write_text(CONFIGURED.replace("self.kept[-self.size:]", "self.kept[:1]"))
+    assert "asked 3 of 3" in asked(size=2)
+    assert len(list(runs.iterdir())) == 3
+    assert main([*RUN, "--resume", str(min(runs.iterdir(), key=lambda path: path.stat().st_mtime_ns))]) == 2
+    assert "the code of the memory has changed; the settings of the memory have changed;" in capsys.readouterr().err

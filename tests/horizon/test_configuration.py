@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from pytest_recall.horizon.profile import RunPart
-from pytest_recall.horizon.result import Configuration, differences
+from pytest_recall.horizon.result import MEMORY_CODE, MEMORY_SETTINGS, Configuration, differences
 
 
 def header(**more: Any) -> dict[str, Any]:
@@ -42,4 +42,13 @@ def test_what_differs_is_named() -> None:
         "the questions have changed",
         "`ranges` was 30d, 90d, 6mo, 1y, full and is 30d",
         "`seed` was 42 and is 7",
+    ]
+
+
+def test_the_code_of_a_memory_is_compared_where_both_runs_know_it() -> None:
+    plain, made_of = header(hashes={"days": "a"}), header(hashes={"days": "a", MEMORY_CODE: "c"})
+    assert differences(plain, made_of) == []
+    assert differences(made_of, plain) == ["the code of the memory has changed"]
+    assert differences(plain, header(hashes={"days": "a", MEMORY_SETTINGS: "s"})) == [
+        "the settings of the memory have changed"
     ]

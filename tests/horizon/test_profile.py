@@ -59,6 +59,15 @@ def test_of_the_published_configuration_labels_are_kept_and_the_rest_is_told() -
     assert settings(Given(memory="null"), harness={"adapter": "C:/a.js", "factory": "make"}).ignored == ()
 
 
+def test_an_object_of_ones_own_is_made_with_the_configuration_by_the_factory() -> None:
+    config = {"synthesisModel": "x", "minScore": 0.1}
+    found = settings(harness={"adapter": "python:lib/mine.py", "factory": "make", "config": config})
+    assert (found.memory, found.config, found.ignored) == ("python:lib/mine.py:make", config, ())
+    assert found.labels == {"synthesisModel": "x"}
+    found = settings(harness={"adapter": "python:mine:Memory", "factory": "make", "config": config})
+    assert (found.memory, found.config, found.ignored) == ("python:mine:Memory", config, ("harness.factory",))
+
+
 @pytest.mark.parametrize(
     ("given", "parts", "said"),
     [

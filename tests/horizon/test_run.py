@@ -69,7 +69,7 @@ def test_a_run_writes_its_files_and_asks_at_each_checkpoint(tmp_path: Path) -> N
     assert (header["adapterName"], header["seed"], sorted(header["hashes"])) == (
         "sqlite-fts",
         42,
-        ["days", "questions", "story"],
+        ["code of the memory", "days", "questions", "story"],
     )
     assert [(one["newQuestionCount"], one["historicalEvaluated"], one["newDaysIngested"]) for one in checkpoints] == [
         (4, 0, 3),

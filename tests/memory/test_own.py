@@ -10,6 +10,7 @@ import pytest
 
 from pytest_recall.cases.memory_part import MemoryClient, MemoryFault
 from pytest_recall.memory.python_memory import Own, checked
+from pytest_recall.memory.resolve import resolve
 from tests.memory.asking import FACTS, NOW, filled, made
 
 MODULE = """
@@ -158,3 +159,37 @@ def test_what_cannot_be_imported_or_made_is_one_sentence(tmp_path: Path, source:
     (tmp_path / "bad.py").write_text(source)
     with pytest.raises(MemoryFault, match=said):
         made("python:bad.py:Memory", tmp_path).ready()
+
+
+CONFIGURED = """
+class Memory:
+    def __init__(self, size, *, model="small"):
+        self.made = (size, model)
+    def reset(self): ...
+    def store(self, content, metadata): ...
+    def recall(self, query, limit, context): return [str(self.made)]
+
+def any_of(**given):
+    memory = Memory(1)
+    memory.made = given
+    return memory
+
+ready = Memory(1)
+"""
+
+
+def test_a_class_and_a_factory_are_made_with_a_configuration(tmp_path: Path) -> None:
+    (tmp_path / "configured.py").write_text(CONFIGURED)
+
+    def found(name: str, **config: Any) -> Any:
+        return resolve(f"python:configured.py:{name}", root=tmp_path, config=config).recall("?", 1, NOW)
+
+    # What results show as well may be no parameter.
+    assert found("Memory", size=3, model="big", synthesisModel="x") == ["(3, 'big')"]
+    assert found("any_of", size=3, synthesisModel="x") == ["{'size': 3, 'synthesisModel': 'x'}"]
+    with pytest.raises(MemoryFault, match="Memory takes no setting `siz`; did you mean `size`"):
+        found("Memory", siz=3)
+    with pytest.raises(MemoryFault, match="ready is an object, and takes no settings; name its class"):
+        found("ready", size=3)
+    with pytest.raises(MemoryFault, match="missing 1 required positional argument: 'size'"):
+        found("Memory", model="big")

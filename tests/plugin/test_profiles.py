@@ -82,6 +82,27 @@ def test_a_published_profile_is_run_with_another_memory(pytester: pytest.Pyteste
     assert len(checkout.outcomes()) == 4
 
 
+def test_a_memory_is_made_with_the_configuration_of_its_profile(pytester: pytest.Pytester) -> None:
+    harness = {"adapter": "python:echo.py", "factory": "make", "config": {"said": "It is amberwalnut."}}
+    checkout = made(pytester, harness=harness)
+    (pytester.path / "eval/echo.py").write_text(
+        "class Echo:\n"
+        "    private = True\n"
+        "    def reset(self): ...\n"
+        "    def store(self, content, metadata): ...\n"
+        "    def recall(self, query, limit, context): return []\n"
+        "    def answer(self, query, limit, context): return self.said\n"
+        "def make(said):\n"
+        "    echo = Echo()\n"
+        "    echo.said = said\n"
+        "    return echo\n"
+    )
+    checkout.run(FILE, "-k", "3d/q001")
+    (trial,) = checkout.journal().trials
+    assert trial.answer is not None
+    assert trial.answer.text == "It is amberwalnut."
+
+
 def test_a_model_answers_and_models_judge(pytester: pytest.Pytester) -> None:
     models = {"judge": MINE("judge"), "appellateJudge": MINE("appellate"), "answer": MINE("reader")}
     checkout = made(pytester, models=models, run={"judgeMemoryWindow": 1})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ValidationError
@@ -34,6 +35,7 @@ class CaseFile:
 
     reason = ""
     memory = ""
+    memory_config: Mapping[str, Any] = MappingProxyType({})
     root = None
 
     def __init__(self, path: Path, name: str, text: str | None = None) -> None:

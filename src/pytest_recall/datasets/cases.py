@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import AskedAt, Haystack, Unit, key_of
@@ -41,6 +42,7 @@ class DatasetCases:
     """
 
     reason = DATASET
+    memory_config: Mapping[str, Any] = MappingProxyType({})
     root = None
 
     def __init__(self, path: Path, name: str, asked: BenchFile, dataset: Dataset) -> None:

@@ -42,6 +42,7 @@ class ProfileCases:
         self.settings = settings_of(profile, path, Given(memory=memory), path.parent)
         self.root = self.settings.root
         self.memory = self.settings.memory
+        self.memory_config = self.settings.config
         corpus = self.settings.corpus
         persona = corpus.persona
         self._checkpoints = checkpoints_of(self.settings)

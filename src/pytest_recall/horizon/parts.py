@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.files.errors import RecallError
@@ -17,10 +18,11 @@ from pytest_recall.horizon.day import UnitKind, units_of
 from pytest_recall.horizon.judge import PROMPTS, DayTexts, LexicalJudge, PanelJudge, RunJudge
 from pytest_recall.horizon.profile_file import BenchSettings
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint, checkpoints, shorter
-from pytest_recall.horizon.result import LEXICAL, Configuration
+from pytest_recall.horizon.result import LEXICAL, MEMORY_CODE, MEMORY_SETTINGS, Configuration
 from pytest_recall.judges import memory_judge
 from pytest_recall.judges.panel import Panel
 from pytest_recall.memory.client import Client
+from pytest_recall.memory.fingerprint import Fingerprint, fingerprint
 from pytest_recall.memory.resolve import resolve as memory_of
 from pytest_recall.replay.call import Kind
 
@@ -78,7 +80,7 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
     if persona is not None and persona.id != settings.persona.id:
         problems.append(f"{corpus.path}: is the persona {persona.id!r}, not {settings.persona.id!r}; name it so")
     story, days, questions = tried(lambda: corpus.story), tried(lambda: corpus.days), tried(lambda: corpus.questions)
-    client = tried(lambda: memory_of(settings.memory, root=settings.root))
+    client = tried(lambda: memory_of(settings.memory, root=settings.root, config=settings.config))
     if client is not None and ready:
         try:
             client.ready()
@@ -125,7 +127,7 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
             judge_version=version,
             appellate=settings.appellate,
             answer=settings.answer,
-            hashes=_hashes(corpus),
+            hashes=_hashes(corpus) | _hashes_of(client, settings.config, ready=ready),
             labels=settings.labels,
             replayed=calls.mode == "replay",
         ),
@@ -177,6 +179,21 @@ def day_units(corpus: Corpus, day: int, kind: UnitKind) -> list[Unit]:
         persona=corpus.persona.id,
         arcs=[arc.id for arc in corpus.story.active(day)],
     )
+
+
+def _hashes_of(client: Client, config: Mapping[str, Any], *, ready: bool) -> dict[str, str]:
+    """Return the SHA-256 of the memory's code, with the packages that it imports, and of what it is made with.
+
+    What it is made with may be secret. Before the memory is `ready` its code is not known: it may not be imported.
+    """
+    found = {}
+    if config:
+        told = json.dumps(config, sort_keys=True, default=str)
+        found[MEMORY_SETTINGS] = hashlib.sha256(told.encode()).hexdigest()
+    made_of = fingerprint(client.code()) if ready else Fingerprint()
+    if made_of.code or made_of.packages:
+        found[MEMORY_CODE] = hashlib.sha256("\n".join((made_of.code, *made_of.packages)).encode()).hexdigest()
+    return found
 
 
 def _hashes(corpus: Corpus) -> dict[str, str]:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
@@ -16,16 +17,22 @@ from pytest_recall.files.validation import explain, read_mapping
 from pytest_recall.horizon.corpus import PERSONA, Corpus, story_name
 from pytest_recall.horizon.persona import DateMap
 from pytest_recall.horizon.profile import PersonaPart, Profile, RunPart
-from pytest_recall.horizon.result import LABELS, LEXICAL
+from pytest_recall.horizon.result import LEXICAL
+from pytest_recall.memory.selector import DISPLAYED
 
 _SCRIPT = re.compile(r"\.[cm]?[jt]sx?$", re.IGNORECASE)
+_MODULE = re.compile(r"python:(?:[^:]*[/\\])?[^:/\\]+")
+"""A selector of a module or a file without the name in it, which `harness.factory` is then."""
 _CAPITAL = re.compile(r"[A-Z]")
 _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
 
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSettings:
-    """One run. Models and the memory are selectors, whose relative paths are those from `root`."""
+    """One run. Models and the memory are selectors, whose relative paths are those from `root`.
+
+    `config` is what the memory is made with, and `ignored` names what of the profile has no effect.
+    """
 
     corpus: Corpus
     persona: PersonaPart
@@ -36,6 +43,7 @@ class BenchSettings:
     appellate: str | None = None
     answer: str | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, Any] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
 
     @property
@@ -86,7 +94,7 @@ def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: P
     part, folder = _persona(profile, root, given)
     models = None if profile is None else profile.models
     run = _run(RunPart() if profile is None else profile.run, given.run)
-    memory, labels, ignored = _memory(profile, given)
+    memory = _memory(profile, given)
 
     def of(named: str | None, field_name: str) -> str | None:
         found: str | None = getattr(models, field_name, None)
@@ -101,14 +109,15 @@ def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: P
             dates=given.dates or part.dates,
         ),
         persona=part,
-        memory=memory,
+        memory=memory.selector,
         run=run,
         root=root,
         judge=of(given.judge, "judge"),
         appellate=of(given.appellate, "appellate_judge"),
         answer=of(given.answer, "answer"),
-        labels=labels,
-        ignored=ignored,
+        labels=memory.labels,
+        config=memory.config,
+        ignored=memory.ignored,
     )
     if settings.judge in (None, LEXICAL) and settings.appellate is not None:
         if given.appellate is not None or given.judge is None:
@@ -161,8 +170,16 @@ def _below(root: Path, folder: Path, written: str | None) -> str | None:
     return str(root / written) if (root / written).is_dir() and not (folder / written).is_dir() else written
 
 
-def _memory(profile: Profile | None, given: Given) -> tuple[str, dict[str, str], tuple[str, ...]]:
-    """Return the memory's selector, labels for display, and what of the profile has no effect."""
+class _NamedMemory(NamedTuple):
+    """A memory's selector, labels for display, what it is made with, and what of the profile has no effect."""
+
+    selector: str
+    labels: Mapping[str, str] = MappingProxyType({})
+    config: Mapping[str, Any] = MappingProxyType({})
+    ignored: tuple[str, ...] = ()
+
+
+def _memory(profile: Profile | None, given: Given) -> _NamedMemory:
     harness = None if profile is None else profile.harness
     if given.memory is None and harness is None:
         raise RecallError("no memory is named; give --memory SELECTOR, or `harness: {adapter: SELECTOR}`")
@@ -173,10 +190,17 @@ def _memory(profile: Profile | None, given: Given) -> tuple[str, dict[str, str],
             " sqlite-fts, grpc://HOST:PORT or python:FILE.py:NAME, in harness.adapter or with --memory"
         )
     if harness is None or given.memory is not None:
-        return selector, {}, ()
-    labels = {name: str(harness.config[name]) for name in LABELS if name in harness.config}
-    ignored = [f"harness.config.{name}" for name in harness.config if name not in LABELS]
-    return selector, labels, (*(["harness.factory"] if harness.factory else []), *ignored)
+        return _NamedMemory(selector)
+    labels = {name: str(harness.config[name]) for name in DISPLAYED if name in harness.config}
+    ignored = []
+    if harness.factory and _MODULE.fullmatch(selector):
+        selector = f"{selector}:{harness.factory}"
+    elif harness.factory:
+        ignored = ["harness.factory"]
+    if selector.startswith("python:"):
+        return _NamedMemory(selector, labels, harness.config, tuple(ignored))
+    ignored += [f"harness.config.{name}" for name in harness.config if name not in DISPLAYED]
+    return _NamedMemory(selector, labels, ignored=tuple(ignored))
 
 
 def _run(run: RunPart, given: Mapping[str, Any]) -> RunPart:

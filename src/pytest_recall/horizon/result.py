@@ -14,14 +14,19 @@ from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.profile import RunPart
 from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import Checkpoint
+from pytest_recall.memory.selector import DISPLAYED
 from pytest_recall.trials.record import setting_lines
 
-LABELS = ("synthesisModel", "embeddingProvider", "embeddingModel")
 """Published names of what a person may say of a memory, for display alone."""
 LEXICAL = "lexical"
 """Stands for a model that judges: the points come from the reference's words, and what is made up is not measured."""
 VERSION = 1
 """The version of our keys in a run's files."""
+
+
+MEMORY_CODE, MEMORY_SETTINGS = "code of the memory", "settings of the memory"
+"""Hashes of what a memory is made of, and made with."""
+_SINGULAR = (MEMORY_CODE, "story")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +76,8 @@ class Configuration:
     @property
     def recordings(self) -> str:
         """Return what tells the recordings of such runs apart from those of others: who is asked, and about whom."""
-        told = json.dumps([self.memory, self.arcs, self.judge, self.appellate, self.answer])
+        made_with = [self.hashes[MEMORY_SETTINGS]] if MEMORY_SETTINGS in self.hashes else []
+        told = json.dumps([self.memory, self.arcs, self.judge, self.appellate, self.answer, *made_with])
         return f"{self.persona}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
     def header(self, timestamp: str) -> dict[str, Any]:
@@ -120,14 +126,17 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str
 
     When it was, labels for display, and what follows from the judge make no difference.
     """
-    passed = {"timestamp", "version", "type", "hallucinationMeasured", *LABELS}
+    passed = {"timestamp", "version", "type", "hallucinationMeasured", *DISPLAYED}
     found = []
     for name in sorted({*before, *after} - passed):
         was, is_ = before.get(name), after.get(name)
         if was == is_:
             continue
         if name == "hashes" and isinstance(was, Mapping) and isinstance(is_, Mapping):
-            found += [f"the {one} have changed" for one in sorted({*was, *is_}) if was.get(one) != is_.get(one)]
+            # What the memory was made of is not known of a run of an earlier version.
+            names = sorted({*was, *is_} - ({MEMORY_CODE} - was.keys()))
+            changed = [one for one in names if was.get(one) != is_.get(one)]
+            found += [f"the {one} {'has' if one in _SINGULAR else 'have'} changed" for one in changed]
         elif name == "ranges" and isinstance(was, list) and isinstance(is_, list):
             found.append(f"`ranges` was {_labels(was)} and is {_labels(is_)}")
         else:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Awaitable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
 from threading import Lock
+from types import MappingProxyType
 from typing import Any
 
 from pytest_recall.cases.memory_part import MemoryClient, MemoryFault, QueryContext
 from pytest_recall.files.errors import nearest, one_line
 from pytest_recall.memory.client import Client, patience
 from pytest_recall.memory.fingerprint import files_of
+from pytest_recall.memory.selector import DISPLAYED
 from pytest_recall.models.model import ModelError
 from pytest_recall.models.python_model import load
 
@@ -99,11 +101,24 @@ class Own(Client):
 
 
 class Imported(Own):
-    """An object named by `python:MODULE:NAME`, a class or a factory of one; it is imported at the first use."""
+    """An object named by `python:MODULE:NAME`, a class or a factory of one; it is imported at the first use.
 
-    def __init__(self, name: str, place: str, attribute: str, root: Path, timeout: float | None) -> None:
+    A class or a factory is called with `config` by keyword. What that has of the names in `DISPLAYED` is left out where
+    they are no parameter: profiles have them for display as well.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        place: str,
+        attribute: str,
+        root: Path,
+        timeout: float | None,
+        config: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         super().__init__(name, None, timeout)
         self._place, self._attribute, self._root = place, attribute, root
+        self._config = config
         self._lock = Lock()
 
     def code(self) -> Iterable[Path]:
@@ -122,7 +137,9 @@ class Imported(Own):
                 try:
                     found = load(self._place, self._attribute, self._root)
                     if isinstance(found, type) or not all(hasattr(found, name) for name in _METHODS):
-                        found = made(found)
+                        found = made(found, self._config)
+                    elif self._config:
+                        raise MemoryFault(f"{self._attribute} is an object, and takes no settings; name its class")
                 except MemoryFault:
                     raise
                 except ModelError as error:
@@ -134,16 +151,31 @@ class Imported(Own):
         return checked(self._found)
 
 
-def made(found: Any) -> Any:
-    """Return what a class or a factory makes."""
+def made(found: Any, config: Mapping[str, Any] = MappingProxyType({})) -> Any:
+    """Return what a class or a factory makes with these settings. Raises MemoryFault for one that it does not take."""
     if not callable(found):
         return found
-    given = found()
+    given = found(**_taken(found, config)) if config else found()
     if inspect.isawaitable(given):
         if inspect.iscoroutine(given):
             given.close()
         raise MemoryFault("the factory is async; let it return the client, and connect at the first call")
     return given
+
+
+def _taken(found: Callable[..., Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that a class or a factory takes."""
+    try:
+        parameters = inspect.signature(found).parameters.values()
+    except (TypeError, ValueError):
+        return dict(config)
+    if any(one.kind is one.VAR_KEYWORD for one in parameters):
+        return dict(config)
+    known = [one.name for one in parameters if one.kind in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY)]
+    if unknown := next((name for name in config if name not in known and name not in DISPLAYED), None):
+        of = getattr(found, "__name__", type(found).__name__)
+        raise MemoryFault(f"{of} takes no setting `{unknown}`{nearest(unknown, known)}")
+    return {name: value for name, value in config.items() if name in known}
 
 
 def checked(found: Any) -> MemoryClient:

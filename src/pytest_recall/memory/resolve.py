@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.memory.client import Client
@@ -22,12 +24,13 @@ def resolve(
     channel: Channel | None = None,
     environ: Mapping[str, str] | None = None,
     worker: str = "main",
+    config: Mapping[str, Any] = MappingProxyType({}),
 ) -> Client:
     """Return the memory that `selector` selects. Nothing is started or asked, and no package is imported.
 
-    Relative paths are those from `root`, by default the current folder; programs and servers are called
-    through `channel`; `{worker}` in the selector becomes `worker`. Raises RecallError for a selector that
-    is none; what is missing here `Client.ready` says.
+    Relative paths are those from `root`, by default the current folder; programs and servers are called through
+    `channel`; `{worker}` in the selector becomes `worker`. What `python` names is made with `config`. Raises
+    RecallError for a selector that is none; what is missing here `Client.ready` says.
     """
     parsed = parse(selector.replace(WORKER, worker))
     return _client(
@@ -35,15 +38,18 @@ def resolve(
         (root or Path.cwd()).absolute(),
         channel or direct,
         os.environ if environ is None else environ,
+        config,
     )
 
 
-def _client(parsed: MemorySelector, root: Path, channel: Channel, environ: Mapping[str, str]) -> Client:
+def _client(
+    parsed: MemorySelector, root: Path, channel: Channel, environ: Mapping[str, str], config: Mapping[str, Any]
+) -> Client:
     name, kind, target, timeout = parsed.text, parsed.kind, parsed.target, parsed.timeout
     if kind == "python":
         from pytest_recall.memory.python_memory import Imported
 
-        return Imported(name, *place_and_name(parsed), root, timeout)
+        return Imported(name, *place_and_name(parsed), root, timeout, config)
     if kind == "command":
         from pytest_recall.memory.command import Command
 

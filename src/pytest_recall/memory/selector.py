@@ -41,6 +41,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 }
 """What may be set after a selector, as in `;timeout=60`, by kind."""
 TOKENIZERS = ("unicode61", "porter", "trigram")
+DISPLAYED = ("synthesisModel", "embeddingProvider", "embeddingModel")
+"""Settings of a memory by the published names that results show as well, whether it takes them or not."""
 WORKER = "{worker}"
 """Stands in a selector for the process: `main`, or the name of a worker of pytest-xdist."""
 

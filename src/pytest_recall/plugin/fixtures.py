@@ -111,9 +111,7 @@ def recall_memory(request: pytest.FixtureRequest, _recall_on: None) -> Iterator[
 def _recall_file_memory(request: pytest.FixtureRequest, _recall_on: None) -> Iterator[Memory]:
     from pytest_recall.plugin import memories
 
-    config, node = request.config, request.node
-    named, root = memories.named_by_file(config, node), memories.root_of_file(config, node)
-    with memories.opened(config, named, root) as opened:
+    with memories.opened(request.config, memories.named_by_file(request.config, request.node)) as opened:
         yield opened
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pytest
 
@@ -44,25 +44,29 @@ def check_options(config: pytest.Config) -> None:
         raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
 
 
-def root_of_file(config: pytest.Config, node: Any) -> Path | None:
-    """Return from where the paths of the memory are that the file names; None from the project's root."""
-    run = config.stash.get(RUN, None)
-    return None if run is None or node.path not in run.plan.files else run.plan.files[node.path].root
+class FileMemory(NamedTuple):
+    """The memory that a file of cases names, by a selector whose paths are from `root`, and what it is made with."""
+
+    selector: str
+    root: Path | None
+    config: Mapping[str, Any]
 
 
-def named_by_file(config: pytest.Config, node: Any) -> str:
-    """Return the memory that the file names in which the case is, empty where that of other cases is asked.
+def named_by_file(config: pytest.Config, node: Any) -> FileMemory | None:
+    """Return the memory that the file names in which the case is, None where that of other cases is asked.
 
     `--memory` takes the place of either.
     """
     run = config.stash.get(RUN, None)
     file = None if run is None else run.plan.files.get(node.path)
-    return "" if file is None or config.option.recall_memory else file.memory
+    if file is None or config.option.recall_memory or not file.memory:
+        return None
+    return FileMemory(file.memory, file.root, file.memory_config)
 
 
 @contextmanager
-def opened(config: pytest.Config, selector: str = "", root: Path | None = None) -> Iterator[Memory]:
-    """Hand out the memory that `selector` selects, or that of this session without one; its paths are from `root`.
+def opened(config: pytest.Config, named: FileMemory | None = None) -> Iterator[Memory]:
+    """Hand out the memory that a file has `named`, or that of this session without one.
 
     A test that wants it ends in one sentence where there is none.
     """
@@ -75,7 +79,7 @@ def opened(config: pytest.Config, selector: str = "", root: Path | None = None) 
         loop = stack.enter_context(closing(Loop()))
         try:
             memory = Memory(
-                _client(config, selector, root),
+                _client(config, named),
                 wait=loop.wait if run is None else run.loop.wait,
                 ends=ENDS,
                 probed=rubric.memory_probe,
@@ -97,7 +101,7 @@ def opened(config: pytest.Config, selector: str = "", root: Path | None = None) 
             memory.reset()  # What the run has stored is not there for the next one to stumble over.
 
 
-def _client(config: pytest.Config, selector: str, root: Path | None) -> Client:
+def _client(config: pytest.Config, named: FileMemory | None) -> Client:
     from pytest_recall.memory.resolve import DEFAULT, resolve
     from pytest_recall.memory.selector import WORKER
 
@@ -107,9 +111,11 @@ def _client(config: pytest.Config, selector: str, root: Path | None) -> Client:
         from pytest_recall.models.resolve import through
 
         channel = through(manager.player)
-    selector = selector or config.option.recall_memory or _rubric(config).memory or DEFAULT
-    root = root or (config.rootpath if run is None else run.plan.place.root)
-    client = resolve(selector, root=root, channel=channel, worker=_worker(config))
+    if named is None:
+        named = FileMemory(config.option.recall_memory or _rubric(config).memory or DEFAULT, None, {})
+    selector = named.selector
+    root = named.root or (config.rootpath if run is None else run.plan.place.root)
+    client = resolve(selector, root=root, channel=channel, worker=_worker(config), config=named.config)
     if options.is_worker(config) and WORKER not in selector and not client.private:
         raise RecallError(
             f"{client.name} would be one store for several processes, each of which resets it; write {WORKER} where"

@@ -46,7 +46,7 @@ class Source(Protocol):
     Those of a dataset or a profile are on no schedule, and run for a `reason` of their own; it is empty for others.
 
     `memory` is the selector that the file itself names, empty where it names none; its relative paths are those
-    from `root`, or from the project's where that is None.
+    from `root`, or from the project's where that is None. `memory_config` is what it is made with.
     """
 
     @property
@@ -57,6 +57,8 @@ class Source(Protocol):
     def reason(self) -> str: ...
     @property
     def memory(self) -> str: ...
+    @property
+    def memory_config(self) -> Mapping[str, Any]: ...
     @property
     def root(self) -> Path | None: ...
 
