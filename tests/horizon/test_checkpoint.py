@@ -34,7 +34,9 @@ def test_every_possible_question_is_asked_when_it_is_new_and_older_ones_as_sampl
     ]
     seen: set[str] = set()
 
-    found = checkpoints(questions, parse_ranges([7, 14, 30]), 30, sample=sample, seed=seed, groups=groups)
+    found = checkpoints(
+        questions, parse_ranges([7, 14, 30]), 30, sample=sample, seed=seed, left_out=() if groups else GROUP_CATEGORIES
+    )
 
     for one in found:
         ids = [asked.id for asked in one.asked]
@@ -52,7 +54,12 @@ def test_every_possible_question_is_asked_when_it_is_new_and_older_ones_as_sampl
 
 def test_the_whole_corpus_ends_with_its_last_day_for_questions_that_outlive_it() -> None:
     (one,) = checkpoints(
-        [question("q001", 3, irrelevant_after=70)], [Range("full", FULL)], 60, sample=None, seed=1, groups=False
+        [question("q001", 3, irrelevant_after=70)],
+        [Range("full", FULL)],
+        60,
+        sample=None,
+        seed=1,
+        left_out=GROUP_CATEGORIES,
     )
 
     assert [asked.id for asked in one.asked] == ["q001"]
@@ -61,7 +68,7 @@ def test_the_whole_corpus_ends_with_its_last_day_for_questions_that_outlive_it()
 
 def test_a_sample_of_none_asks_new_questions_only() -> None:
     found = checkpoints(
-        [question("q1", 1), question("q2", 9)], parse_ranges([5, 10]), 10, sample=0, seed=1, groups=True
+        [question("q1", 1), question("q2", 9)], parse_ranges([5, 10]), 10, sample=0, seed=1, left_out=()
     )
 
     assert [[asked.id for asked in one.asked] for one in found] == [["q1"], ["q2"]]
@@ -80,7 +87,7 @@ def test_the_published_runs_asked_in_this_order(run: str) -> None:
         180,
         sample=50,
         seed=42,
-        groups=False,
+        left_out=GROUP_CATEGORIES,
         sampler="plain" if RUNS[run] == "plain" else "stratified",
     )
 

@@ -13,9 +13,11 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.cases.memory_part import MemoryFault
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
+from pytest_recall.cli import main
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.grpc_service import SERVICE, _messages
+from tests.helpers.persona import write_project
 from tests.memory.asking import NOW, made
 
 grpc = pytest.importorskip("grpc")
@@ -29,6 +31,7 @@ class Bench:
     def __init__(self) -> None:
         self.asked: list[tuple[str, Any]] = []
         self.ready = True
+        self.takes_context = False
         self.fails = ""
         self.slow = ""
         self.missing = ""
@@ -44,7 +47,7 @@ class Bench:
             context.abort(grpc.StatusCode.INTERNAL, "out of memory")
         fields: dict[str, dict[str, Any]] = {
             "Query": {"answer": f"answer to {getattr(message, 'question', '')}"},
-            "Healthcheck": {"name": "bench", "ready": self.ready},
+            "Healthcheck": {"name": "bench", "ready": self.ready, "takes_context": self.takes_context},
         }
         return _messages()(f"{method}Response")(**fields.get(method, {}))
 
@@ -125,6 +128,39 @@ def test_texts_that_say_their_day_are_sent_as_that_day(bench: Bench, client: Cli
         "clerk",
         ["a", "b"],
     )
+
+
+def test_a_service_that_takes_the_context_of_a_question_gets_it(bench: Bench, client: Client) -> None:
+    def asked() -> tuple[str, ...]:
+        client.healthcheck()
+        client.answer("why?", 5, QueryContext(session="hr", date="2026-05-07", checkpoint="30d"))
+        (_, message) = bench.asked[-1]
+        return message.session, message.date, message.checkpoint
+
+    assert (client.takes_context, asked()) == (False, ("", "", ""))
+    bench.takes_context = True
+    assert asked() == ("hr", "2026-05-07", "30d")
+    assert client.takes_context
+
+
+def test_what_may_be_told_where_is_asked_of_a_service_that_knows_where_it_is_asked(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_project(tmp_path, f"grpc://{bench.address}")
+    run = ["bench", "run", "--profile", "clerk.profile.yaml", "--memory-reset", "--ranges", "3d"]
+    assert main([*run, "--out", "a"]) == 0
+    captured = capsys.readouterr()
+    assert "3 questions asked" in captured.out
+    assert (
+        f"recall: grpc://{bench.address} is not told in which session a question is asked, so that 4 questions about"
+        " what may be told where are not asked; a service that takes it says `takes_context` in its health\n"
+    ) in captured.err
+    assert main([*run, "--out", "a"]) == 0
+    bench.takes_context = True
+    assert main([*run, "--out", "b"]) == 0
+    assert "4 questions asked" in capsys.readouterr().out
+    assert [message.session for method, message in bench.asked if method == "Query"] == [""] * 3 + ["principal"] * 4
 
 
 def test_the_healthcheck_is_optional(bench: Bench, client: Client) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.cases.memory_part import MemoryFault
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.memory import mcp_server
 from pytest_recall.memory.client import Client
 from pytest_recall.replay.exchange import Request, Response
@@ -54,6 +54,11 @@ def recall(query: str, limit: int) -> list[dict[str, Any]]:
 @server.tool(structured_output=False)
 def as_texts(query: str) -> list[str]:
     return [one["text"] for one in kept]
+
+
+@server.tool()
+def told(query: str, session: str = "", checkpoint: str = "") -> list[str]:
+    return [session, checkpoint]
 
 
 @server.tool()
@@ -128,6 +133,19 @@ def test_the_tools_are_called(client: Client, tmp_path: Path) -> None:
 def test_tools_by_other_names_get_the_arguments_that_they_have(server: str, tmp_path: Path) -> None:
     client = made(f"{server};store=add;recall=as_texts", tmp_path)
     assert texts(filled(client, {"a": "one", "b": "two"}).recall("x", 5, NOW)) == ["one", "two"]
+    client.close()
+
+
+def test_a_tool_gets_the_session_in_which_it_is_asked_if_it_takes_it(server: str, tmp_path: Path) -> None:
+    context = QueryContext(session="hr", date="2026-05-07", checkpoint="30d")
+    client = made(f"{server};recall=told", tmp_path)
+    client.learn()
+    assert client.takes_context
+    assert texts(client.recall("x", 5, context)) == ["hr", "30d"]
+    client.close()
+    client = made(server, tmp_path)
+    client.learn()
+    assert not client.takes_context
     client.close()
 
 

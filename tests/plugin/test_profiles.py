@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -101,6 +103,18 @@ def test_a_memory_is_made_with_the_configuration_of_its_profile(pytester: pytest
     (trial,) = checkout.journal().trials
     assert trial.answer is not None
     assert trial.answer.text == "It is amberwalnut."
+
+
+def test_what_may_be_told_where_is_not_asked_of_a_memory_that_does_not_know_where_it_is_asked(
+    pytester: pytest.Pytester,
+) -> None:
+    checkout = made(pytester, f"command:{shlex.quote(sys.executable)} -c print([])")
+    checkout.run(FILE, "-k", "3d", "--memory-reset")
+    outcomes = checkout.outcomes()
+    assert outcomes.pop("3d/q004") == "skipped"
+    assert set(outcomes.values()) == {"failed"}
+    (told,) = [trial.error for trial in checkout.journal().trials if trial.case_id == "3d/q004"]
+    assert told.endswith("-c print([]) is not told in which session a question is asked")
 
 
 def test_a_model_answers_and_models_judge(pytester: pytest.Pytester) -> None:

@@ -15,9 +15,10 @@ from pytest_recall.files.wording import listed
 from pytest_recall.horizon.calls import Counted, RunModels
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus
 from pytest_recall.horizon.day import UnitKind, units_of
+from pytest_recall.horizon.disclosure import BOUNDARY
 from pytest_recall.horizon.judge import PROMPTS, DayTexts, LexicalJudge, PanelJudge, RunJudge
 from pytest_recall.horizon.profile_file import BenchSettings
-from pytest_recall.horizon.question import BenchQuestion, Checkpoint, checkpoints, shorter
+from pytest_recall.horizon.question import GROUP_CATEGORIES, BenchQuestion, Checkpoint, checkpoints, shorter
 from pytest_recall.horizon.result import LEXICAL, MEMORY_CODE, MEMORY_SETTINGS, Configuration
 from pytest_recall.judges import memory_judge
 from pytest_recall.judges.panel import Panel
@@ -26,6 +27,10 @@ from pytest_recall.memory.fingerprint import Fingerprint, fingerprint
 from pytest_recall.memory.resolve import resolve as memory_of
 from pytest_recall.replay.call import Kind
 
+_HOW = {
+    "grpc": "; a service that takes it says `takes_context` in its health",
+    "mcp": "; a tool that takes it has a parameter `session` or `context`",
+}
 KEPT_DAYS = 64
 """Days whose texts are kept for the judge."""
 Part = TypeVar("Part")
@@ -95,7 +100,14 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
     asked = {role: one for role, one in models.items() if one is not None}
     calls.check_prices(asked, say)
     run = settings.run
-    found = checkpoints_of(settings)
+    withheld = run.groups_enabled and _is_not_told(client, ready=ready)
+    if withheld:
+        boundary = sum(one.category == BOUNDARY for one in questions)
+        say(
+            f"{client.name} is not told in which session a question is asked, so that {boundary:,} questions about"
+            f" what may be told where are not asked{_HOW.get(client.name.partition(':')[0], '')}"
+        )
+    found = checkpoints_of(settings, withheld=withheld)
     for sentence in _doubtful(corpus, found):
         say(sentence)
     text = lru_cache(maxsize=KEPT_DAYS)(corpus.text)
@@ -134,16 +146,27 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
     )
 
 
-def checkpoints_of(settings: BenchSettings) -> list[Checkpoint]:
-    """Return the checkpoints of a run. Raises RecallError where none has a question."""
+def _is_not_told(client: Client, *, ready: bool) -> bool:
+    """Whether the memory does not get the session of a question; it is asked where it is `ready`."""
+    if ready:
+        client.learn()
+    return not client.takes_context
+
+
+def checkpoints_of(settings: BenchSettings, *, withheld: bool = False) -> list[Checkpoint]:
+    """Return the checkpoints of a run, without questions about boundaries if these are `withheld`.
+
+    Raises RecallError where none has a question.
+    """
     run, questions = settings.run, settings.corpus.questions
+    left_out = GROUP_CATEGORIES if not run.groups_enabled else (BOUNDARY,) if withheld else ()
     found = checkpoints(
         questions,
         run.ranges,
         settings.corpus.days[-1],
         sample=run.sample,
         seed=run.seed,
-        groups=run.groups_enabled,
+        left_out=left_out,
         sampler=run.sampler,
     )
     if not any(one.asked for one in found):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args
 
@@ -244,10 +244,10 @@ def checkpoints(
     *,
     sample: int | None,
     seed: int,
-    groups: bool,
+    left_out: Collection[str] = (),
     sampler: Sampler = "stratified",
 ) -> list[Checkpoint]:
-    """Return the checkpoints of a run, from the first to the last.
+    """Return the checkpoints of a run, from the first to the last, without questions of categories `left_out`.
 
     New questions are always asked. Of older ones `sample` are, by their category's share, or all without it.
     """
@@ -256,7 +256,7 @@ def checkpoints(
     for place, one in enumerate(ranges, start=1):
         days = one.cutoff(last_day)
         possible = eligible(questions, days)
-        allowed = [question for question in possible if groups or question.category not in GROUP_CATEGORIES]
+        allowed = [question for question in possible if question.category not in left_out]
         fresh = [question for question in allowed if question.id not in seen]
         older = [question for question in allowed if question.id in seen]
         drawn = older

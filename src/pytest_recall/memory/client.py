@@ -24,6 +24,7 @@ class Client:
     `private`: it lives in this process, and is empty when it is made. `whole`: it returns all that it would
     show a model, whatever the limit. `answers_only`: it answers questions, and hands out no passages. `concurrent`:
     several threads may ask it at once. `baseline`: it looks for nothing, and is there to be compared with.
+    `takes_context`: a question reaches it with its session; what has to be asked for this, `learn` does.
     """
 
     private = False
@@ -31,6 +32,7 @@ class Client:
     answers_only = False
     concurrent = False
     baseline = False
+    takes_context = True
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -41,6 +43,9 @@ class Client:
 
     def ready(self) -> None:
         """Raise MemoryFault if something is missing here: a package, a program. Nothing is asked."""
+
+    def learn(self) -> None:
+        """Ask the system what it can do, where it has to be asked. Raises MemoryFault."""
 
     def reset(self) -> Any:
         """Forget everything."""

@@ -34,6 +34,7 @@ class Command(Client):
     """
 
     concurrent = True
+    takes_context = False
 
     def __init__(
         self, name: str, target: str, root: Path, channel: Channel, timeout: float | None, environ: Mapping[str, str]

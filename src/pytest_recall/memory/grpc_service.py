@@ -28,11 +28,14 @@ class GrpcService(Client):
 
     `reset` is Teardown and Setup. Texts of one session, or else of one date, are sent together as one IngestDay,
     and a text with neither is a day of its own; days are counted from 1. Texts that say their `day` are sent with
-    the others of that day, under a heading for each session. The service hands out no passages.
+    the others of that day, under a heading for each session. The service hands out no passages. A question is sent
+    with its session, date and checkpoint once the service has said in its health that it takes them, which the
+    published one does not.
     """
 
     answers_only = True
     concurrent = True
+    takes_context = False
 
     def __init__(self, name: str, address: str, channel: Channel, timeout: float | None) -> None:
         super().__init__(name)
@@ -100,13 +103,19 @@ class GrpcService(Client):
 
     def answer(self, query: str, limit: int, context: QueryContext) -> str:
         """Return its answer."""
-        return str(self._call("Query", question=query).answer)
+        more = context.to_json() if self.takes_context else {}
+        return str(self._call("Query", question=query, **more).answer)
 
     def healthcheck(self) -> None:
         """Raise MemoryFault if it is not reached, or says that it is not ready; it need not have this call."""
         health = self._call("Healthcheck")
         if health is not None and not health.ready:
             raise MemoryFault("Healthcheck says that it is not ready; wait until it is")
+        self.takes_context = health is not None and health.takes_context
+
+    def learn(self) -> None:
+        """Ask for its health, which says whether it takes the context of a question."""
+        self.healthcheck()
 
     def close(self) -> None:
         """Close the connection."""

@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryFile
 from threading import Lock
+from types import MappingProxyType
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
 
@@ -40,7 +41,8 @@ class _Server(NamedTuple):
 class McpServer(Client):
     """The tools `reset()`, `store(content, metadata)` and `recall(query, limit, context)`, by other names if given.
 
-    Of these arguments a tool is handed those that its schema names. The server is started at the first call
+    `recall` may take `session`, `date` and `checkpoint` in place of a `context` with them. Of these arguments a tool is
+    handed those that its schema names. The server is started at the first call
     that nothing recorded answers, in the user's folder, and ended with the session.
     """
 
@@ -91,7 +93,23 @@ class McpServer(Client):
 
     def recall(self, query: str, limit: int, context: QueryContext) -> list[Passage]:
         """Return its passages."""
-        return passages_of(_found(self._call("recall", {"query": query, "limit": limit, "context": context.to_json()})))
+        about = context.to_json()
+        # In a recording the request is as it was before a tool could take them one by one.
+        arguments = {"query": query, "limit": limit, "context": about}
+        return passages_of(_found(self._call("recall", arguments, about)))
+
+    @property
+    def takes_context(self) -> bool:  # type: ignore[override]
+        """Whether the tool that recalls takes a session, as far as that is known: its server may not run."""
+        server = self._server
+        return server is None or not {"context", "session"}.isdisjoint(server.tools.get(self._tools["recall"], ()))
+
+    def learn(self) -> None:
+        """Start the server, which lists its tools."""
+        try:
+            self._started()
+        except ModelError as error:
+            raise MemoryFault(str(error)) from error
 
     def close(self) -> None:
         """End the server."""
@@ -99,13 +117,15 @@ class McpServer(Client):
             self._server = None
             self._stack.close()
 
-    def _call(self, role: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what a tool gave: `texts`, and `structured` if there is any."""
+    def _call(
+        self, role: str, arguments: Mapping[str, Any], more: Mapping[str, Any] = MappingProxyType({})
+    ) -> Mapping[str, Any]:
+        """Return what a tool gave: `texts`, and `structured` if there is any. `more` is in no recorded request."""
         tool = self._tools[role]
         body = json.dumps({"tool": tool, "arguments": arguments}, ensure_ascii=False).encode("utf-8", "replace")
         request = Request("CALL", f"mcp:///{quote(self._target)}", body=body)
         try:
-            response = self._channel(request, lambda: self._asked(tool, arguments))
+            response = self._channel(request, lambda: self._asked(tool, {**arguments, **more}))
         except ModelError as error:
             raise MemoryFault(str(error)) from error
         given = json_object(response.body)

@@ -207,6 +207,11 @@ class Memory:
         """Whether it lives in this process, and was empty when it was made."""
         return bool(self._client.private)
 
+    @property
+    def takes_context(self) -> bool:
+        """Whether it is told in which session a question is asked, as far as that is known."""
+        return bool(self._client.takes_context)
+
     def guard(self, allowed: bool) -> None:
         """Raise CaseError if it may hold what this run has not stored, since a reset would delete it."""
         if self.private:

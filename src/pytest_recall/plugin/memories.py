@@ -306,9 +306,17 @@ def profile_agent(config: pytest.Config, path: Path, case: Case, memory: Memory)
     source = source_of(config, path)
     if source is None:
         return None
+    from pytest_recall.horizon.disclosure import BOUNDARY
+
     selector = source.settings.answer
     answerer = None if selector is None else _model(config, source, selector, "agent")
-    return lambda question: source.answered(case, memory.ask(case, source.seconds), answerer)
+
+    def answer(question: Any) -> Answer:
+        if case.dimension == BOUNDARY and not memory.takes_context:
+            pytest.skip(f"{memory.name} is not told in which session a question is asked")
+        return source.answered(case, memory.ask(case, source.seconds), answerer)
+
+    return answer
 
 
 def _model(config: pytest.Config, source: ProfileCases, selector: str, kind: Kind) -> Model:
