@@ -16,7 +16,7 @@ from pytest_recall.horizon.aggregates import metadata
 from pytest_recall.horizon.runs import read_run
 from tests.helpers.persona import profile, write_persona, write_project
 
-RUN = ("bench", "run", "--profile", "clerk.profile.yaml")
+RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png")
 
 
 @pytest.fixture(autouse=True)

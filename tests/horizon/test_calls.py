@@ -14,8 +14,8 @@ from pytest_recall.cli import main
 from tests.helpers.grader import Grader
 from tests.helpers.persona import write_project
 
-RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--skip-preflight")
-REPLAY = ("bench", "run", "--profile", "clerk.profile.yaml", "--replay")
+RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png", "--skip-preflight")
+REPLAY = ("bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png", "--replay")
 CENT = 0.01
 """What a call costs."""
 PRICES = {"grader": {"input": 1000, "output": 0}}

@@ -15,7 +15,7 @@ from tests.helpers.horizon_runs import RIGHT, SMALL, Asked, Stops, any_stops, ru
 def test_a_report_reads_like_this() -> None:
     told = list(lines([report(run_of(SMALL))], [], [run_of(SMALL)]))
     assert told[0] == "mine: A memory"
-    assert told[1] == "answers with points: 10, of 99 questions that there are"
+    assert told[1] == "persona: someone; answers with points: 10, of 99 questions that there are"
     assert told[3].split("  ")[-1].strip() == "failing %"
     assert " ".join(told[4].split()) == "all * 10 5 4.50 (3.16–5.84) 72.0 (46.6–97.4) 10.0 (1.2–50.7) 50.0 20.0"
     assert told[-1].startswith("* of fewer than 10 distinct questions")
@@ -40,8 +40,8 @@ def test_runs_of_other_judges_are_not_put_side_by_side_in_silence() -> None:
     one, two = run_of(SMALL, judgeModel="lexical"), run_of(SMALL, judgeModel="azure:small", judgeMemoryWindow=1)
     reports, both = [report(run) for run in (one, two)], [pairing(one, two)]
     told = list(lines(reports, both, [one, two]))
-    assert told[1].startswith("judge: lexical; ")
-    assert "judge: azure:small, with the days ±1; answers with points: 10, of 99 questions that there are" in told
+    assert told[1].startswith("persona: someone; judge: lexical; ")
+    assert any(line.startswith("persona: someone; judge: azure:small, with the days ±1; answers") for line in told)
     assert any(line.startswith("the runs were judged by different models") for line in told)
     assert as_json(reports, both, [one, two])["pairings"][0]["judgedAlike"] is False
     ours = replace(one, config={**one.config, "judgeVersion": "1"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,9 +21,10 @@ from pytest_recall.models.waiting import Break
 from pytest_recall.trials.journal import read_journal
 from tests.helpers.grader import Grader
 from tests.helpers.persona import amount, write_project
+from tests.memory.services import Service, serving
 from tests.models.endpoint import endpoint, failure
 
-RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--out", "out")
+RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png", "--out", "out")
 ASKED = 40
 MINE = "python:mine.py:{}".format
 
@@ -335,6 +337,59 @@ def test_a_killed_run_may_empty_the_memory_that_it_has_filled(
     assert "holds 1 units that are not this run's" in capsys.readouterr().err
     (tmp_path / "out/.memory-filled").touch()
     ran("--ranges", "3")
+
+
+class Slow(Service):
+    """A service that takes its time, so that a run can be killed while it asks."""
+
+    def reply(self, method: str, path: str, given: Any) -> tuple[int, bytes]:
+        if path == "/recall":
+            time.sleep(0.03)
+        return super().reply(method, path, given)
+
+
+def test_a_run_that_is_killed_continues_with_what_a_service_holds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(Slow()) as service:
+        write_project(tmp_path, service.url)
+
+        def killed_after(answers: int) -> None:
+            command = [sys.executable, "-m", "pytest_recall", *RUN, "--memory-reset"]
+            with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                limit = time.monotonic() + 60
+                while time.monotonic() < limit and process.poll() is None:
+                    if Path("out/questions.jsonl").exists() and len(lines()) >= answers:
+                        os.kill(process.pid, signal.SIGKILL)
+                    time.sleep(0.005)
+
+        killed_after(6)
+        told = Path("out/.memory-filled")
+        assert told.read_text().splitlines()[-1] == "told 6"
+        before = len(service.asked)
+        (lost,) = [service.kept.pop()]
+        assert main([*RUN, "--skip-catchup-ingest"]) == 2
+        assert capsys.readouterr().err.endswith(
+            "recall: out: --skip-catchup-ingest: the run has told it 8 units, and it says that it holds 7; remove the"
+            " option, and all days are told again\n"
+        )
+        service.kept.append(lost)
+        found = ran("--skip-catchup-ingest")
+        after = [path for path, _ in service.asked[before:]]
+        assert after.count("POST /store") == 8, "those of the days 7 to 12"
+        assert after.count("POST /reset") == 1, "the one at the end"
+        assert not told.exists()
+        assert main([*RUN[:-1], "whole"]) == 0
+        assert timeless(found) == timeless(json.loads(Path("whole/result.json").read_text()))
+
+        shutil.rmtree("out")
+        killed_after(1)
+        with told.open("a") as file:
+            file.write("telling 4\n")
+        assert main([*RUN, "--skip-catchup-ingest"]) == 2
+        assert "out: --skip-catchup-ingest: the run stopped within a day; remove the option" in capsys.readouterr().err
+        assert ran()["metadata"]["totalEvalsRun"] == ASKED
+        assert main([*RUN, "--skip-catchup-ingest"]) == 0, "nothing is left to be asked"
 
 
 @pytest.fixture

@@ -148,7 +148,7 @@ def test_what_may_be_told_where_is_asked_of_a_service_that_knows_where_it_is_ask
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_project(tmp_path, f"grpc://{bench.address}")
-    run = ["bench", "run", "--profile", "clerk.profile.yaml", "--memory-reset", "--ranges", "3d"]
+    run = ["bench", "run", "--profile", "clerk.profile.yaml", "--memory-reset", "--ranges", "3d", "--no-heatmap-png"]
     assert main([*run, "--out", "a"]) == 0
     captured = capsys.readouterr()
     assert "3 questions asked" in captured.out

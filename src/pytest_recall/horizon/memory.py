@@ -82,6 +82,10 @@ class Subject:
         """Return what comes back of the units that it was told, by their own words. Raises CaseError."""
         return self._first.submit(lambda: self._memory.read_back(units)).result()
 
+    def count(self) -> int | None:
+        """Return how many units it says that it holds, None if it does not say. Raises CaseError."""
+        return self._first.submit(self._memory.count).result()
+
     def reset(self) -> None:
         """Let it forget everything. Raises CaseError, also where it is stuck."""
         try:

@@ -229,6 +229,9 @@ _JUDGING = ("judgeModel", "appellateJudgeModel", "judgeMemoryWindow")
 def facts(run: PublishedRun) -> Iterable[tuple[str, str]]:
     """Yield what a stranger wants to know of a run, as pairs of words."""
     about = run.about
+    personas = ", ".join(dict.fromkeys(stop.persona for stop in run.stops))
+    arcs = run.config.get("arcs")
+    yield "persona", f"{personas} ({arcs})" if arcs else personas
     if about.get("synthesisModel"):
         yield "answered by", str(about["synthesisModel"])
     if about.get("embeddingModel"):

@@ -24,7 +24,7 @@ from pytest_recall.horizon.published import checkpoint_line, summary_line
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.horizon.result import Reached, duration, query_ms, result
 from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, retrieval
-from pytest_recall.horizon.run_file import FILLED, PERSONA, RESULT, RunFiles, begun, write_result
+from pytest_recall.horizon.run_file import FILLED, PERSONA, RESULT, RunFiles, ToldDays, begun, write_result
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.metrics.floors import SizedUnit
@@ -75,15 +75,28 @@ class BenchOutcome(NamedTuple):
 class BenchRun:
     """A run in a folder, begun or resumed. `allowed` says that a memory may be reset that is not empty.
 
+    With `keeps` the memory is not emptied where it holds what this run has told it, and is told the days after that.
     Its journal is `trials.jsonl`; the published files beside it are written from that. Raises RecallError for two
     questions with one id.
     """
 
-    def __init__(self, parts: Parts, folder: Path, *, allowed: bool, preflight: bool, tell: Callable[[str], None]):
+    def __init__(
+        self,
+        parts: Parts,
+        folder: Path,
+        *,
+        allowed: bool,
+        preflight: bool,
+        tell: Callable[[str], None],
+        keeps: bool = False,
+    ):
         self._parts = parts
         self._folder = folder
         self._allowed = allowed
         self._preflight = preflight
+        self._keeps = keeps
+        self._held = 0
+        self._holds = ToldDays(folder / FILLED)
         self._tell = tell
         self._planned = planned(parts.configuration.persona, parts.checkpoints, str(parts.corpus.path))
         self._done: Done = {}
@@ -277,7 +290,7 @@ class BenchRun:
     @contextmanager
     def _opened(self) -> Iterator[Subject]:
         """Hand out the memory, ready and empty; what is not private is empty again afterwards."""
-        parts, filled = self._parts, self._folder / FILLED
+        parts = self._parts
         run = parts.settings.run
         with ExitStack() as stack:
             loop = stack.enter_context(closing(Loop()))
@@ -291,28 +304,56 @@ class BenchRun:
                 seconds=run.timeout / 1000,
             )
             stack.callback(subject.close)
-            subject.begin(self._allowed or filled.exists())
-            if not memory.private:
-                filled.touch()
-            subject.reset()
+            subject.begin(self._allowed or self._holds.is_there)
+            if self._keeps and self._done:
+                self._held = self._kept_days(subject)
+            else:
+                if not memory.private:
+                    self._holds.begin()
+                subject.reset()
             yield subject
             if not memory.private:
                 subject.reset()
-                filled.unlink(missing_ok=True)
+                self._holds.end()
+
+    def _kept_days(self, subject: Subject) -> int:
+        """Return the last day that the memory holds already. Raises RecallError if that is not known."""
+        last = self._holds.last if self._holds.is_there else None
+        why = "stopped within a day" if self._holds.is_there else "has emptied the memory"
+        count = subject.count()
+        if last is not None:
+            told = [day for day in self._parts.days if day <= last]
+            units = sum(len(day_units(self._parts.corpus, day, self._parts.settings.run.unit)) for day in told)
+            if count in (None, units):
+                return last
+            why = f"has told it {units:,} units, and it says that it holds {count:,}"
+        raise RecallError(
+            f"{self._folder}: --skip-catchup-ingest: the run {why}; remove the option, and all days are told again"
+        )
 
     def _ingest(self, files: RunFiles, subject: Subject, told: int, checkpoint: Checkpoint, *, new: bool) -> None:
-        """Tell the days after `told`, up to the checkpoint's; what that took is noted where it is `new`, or unknown."""
+        """Tell the days after `told`, up to the checkpoint's; what that took is noted where it is `new`, or unknown.
+
+        Days that the memory holds from before are not told, and what these took is not known here.
+        """
         parts = self._parts
         days = [day for day in parts.days if told < day <= checkpoint.days]
+        untold = [day for day in days if day > self._held]
+        if days and not untold and not new:
+            return
         start = clock.perf_counter()
-        for day in days:
+        for day in untold:
             units = day_units(parts.corpus, day, parts.settings.run.unit)
-            subject.tell(units)
+            with self._holds.day(day):
+                subject.tell(units)
             self._units[day] = _sized(units)
         subject.finalize()
         seconds = round(clock.perf_counter() - start, 6)
         label = checkpoint.range.label
-        if new or label not in self._ingest_ms:
+        if len(untold) < len(days):
+            self._ingest_ms.setdefault(label, None)
+            self._new_days.setdefault(label, len(days))
+        elif new or label not in self._ingest_ms:
             files.journal.told(Told(label, len(days), seconds, now()))
             self._ingest_ms[label] = round(1000 * seconds, 3)
             self._new_days[label] = len(days)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cli.common import Commands, dollars, placeless, say
 from pytest_recall.horizon.commands.options import add_dates, profile_of, say_dates
+from pytest_recall.horizon.commands.published import add_published, draw, grid, settle_published, with_timeout
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.calls import RunModels
@@ -33,7 +34,8 @@ passages stand as the answer. Without a judge the points come from the reference
 shown for answers alone: of passages the result is how much of the relevant days they are from, beside floors.
 
 Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
-files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json. The same command
+files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.png, with
+matplotlib, shows it. The same command
 resumes a run that was stopped: what has points is not asked again, what broke is. A folder with a run of
 another configuration is refused. `recall cassettes cost`, `compare` and `audit` read the journal as they do any other.
 
@@ -123,16 +125,21 @@ def add_bench(commands: Commands) -> None:
         "--dry-run", action="store_true", help="print what would be asked and what it would take, and ask nothing"
     )
     parser.add_argument("--json", action="store_true", help="print JSON: the result, or the need of --dry-run")
+    add_published(parser)
 
 
 def run_bench(args: argparse.Namespace) -> int:
     """Run the command."""
+    from dataclasses import replace
+
     from pytest_recall.horizon.parts import parts_of
     from pytest_recall.horizon.profile_file import settings_of
 
+    settle_published(args)
     _check(args)
     profile = profile_of(args)
     settings = settings_of(profile, args.profile, _given(args), Path.cwd())
+    settings = replace(settings, memory=with_timeout(settings.memory, args.grpc_timeout))
     if settings.ignored:
         say(f"{args.profile}: {', '.join(settings.ignored)}: no effect on {settings.memory}")
     if not settings.models:
@@ -146,6 +153,7 @@ def _go(args: argparse.Namespace, parts: Parts) -> int:
     from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon.judge import PanelJudge
     from pytest_recall.horizon.run import BenchRun
+    from pytest_recall.horizon.run_file import write_result
     from pytest_recall.horizon.run_text import run_lines, unasked
     from pytest_recall.trials.cost_text import budget_line
 
@@ -155,15 +163,28 @@ def _go(args: argparse.Namespace, parts: Parts) -> int:
         raise RecallError("--skip-preflight has no effect, since no model judges; remove it")
     if args.skip_preflight and args.replay is not None:
         raise RecallError("--skip-preflight has no effect with --replay, which tries no judge; remove it")
+    if args.skip_catchup_ingest and parts.client.private:
+        raise RecallError(f"--skip-catchup-ingest: {parts.client.name} is empty when a run begins; remove the option")
     folder = _folder(args, parts)
-    asked = BenchRun(parts, folder, allowed=args.memory_reset, preflight=not args.skip_preflight, tell=say)
+    asked = BenchRun(
+        parts,
+        folder,
+        allowed=args.memory_reset,
+        preflight=not args.skip_preflight,
+        tell=say,
+        keeps=args.skip_catchup_ingest,
+    )
     try:
         outcome = asked.run()
     finally:
         if parts.calls.spent is not None:
             say(budget_line(*parts.calls.spent))
-    if args.json:
-        print(json.dumps(outcome.result, indent=2, ensure_ascii=False))
+    if args.json_out is not None:
+        write_result(args.json_out, outcome.result)
+    if outcome.reached and not args.no_heatmap_png:
+        draw(folder)
+    if args.json or args.heatmap:
+        print(json.dumps(grid(outcome.result) if args.heatmap else outcome.result, indent=2, ensure_ascii=False))
     else:
         lexical = not isinstance(parts.judge, PanelJudge)
         print(

@@ -1,0 +1,110 @@
+"""Options of `recall bench run` by the published names: those that mean something here, and what to use for others."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_recall.cli.common import counted, say
+from pytest_recall.files.errors import RecallError
+
+PICTURE = "heatmap.png"
+_BESIDE = {"failure_log": "failures.jsonl", "question_log": "questions.jsonl", "progress_jsonl": "progress.jsonl"}
+"""Files that a run writes beside its result, by the options that may name no other place."""
+_ELSEWHERE = {
+    "adapter": "--memory names the memory system",
+    "parallelism": "--concurrency says how many questions are asked at once",
+    "heatmap_script": f"no script draws {PICTURE}; `recall bench heatmap` draws it with other colours, or as SVG",
+}
+"""What to write in place of options that are known by another name."""
+
+
+def add_published(parser: argparse.ArgumentParser) -> None:
+    """Add the options; those that are an error here are in no help."""
+    parser.add_argument(
+        "--json-out", type=Path, metavar="FILE", help="write the result into FILE, and the run into its folder"
+    )
+    parser.add_argument(
+        "--skip-catchup-ingest",
+        action="store_true",
+        help="when resuming, do not empty the memory and do not tell it again what it holds",
+    )
+    parser.add_argument(
+        "--grpc-timeout",
+        type=counted(1, 86_400_000),
+        metavar="MS",
+        help="how long one call of a gRPC memory may take (default: 120000)",
+    )
+    parser.add_argument("--heatmap", action="store_true", help="print the points of categories by checkpoint, as JSON")
+    parser.add_argument("--no-heatmap-png", action="store_true", help=f"draw no {PICTURE}")
+    for name in (*_BESIDE, *_ELSEWHERE):
+        parser.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=argparse.SUPPRESS)
+    parser.add_argument("--no-question-log", action="store_true", help=argparse.SUPPRESS)
+
+
+def settle_published(args: argparse.Namespace) -> None:
+    """Take the options for what they are here. Raises RecallError for one that has no place."""
+    if args.heatmap and args.json:
+        raise RecallError("--heatmap and --json both say what is printed; give one of them")
+    if args.dry_run and (args.heatmap or args.skip_catchup_ingest or args.json_out is not None):
+        raise RecallError("--dry-run asks and writes nothing; give it without options for a run that does")
+    for name, told in _ELSEWHERE.items():
+        if getattr(args, name) is not None:
+            raise RecallError(f"--{name.replace('_', '-')}: {told}")
+    if args.no_question_log:
+        raise RecallError("--no-question-log: a run resumes from its answers; remove its file once it is over")
+    if args.json_out is not None:
+        if args.out is not None or args.resume is not None:
+            other = "--out" if args.out is not None else "--resume"
+            raise RecallError(f"--json-out and {other} both name the folder of the run; give one of them")
+        args.out = args.json_out.parent
+        if args.json_out.suffix != ".json":
+            raise RecallError(f"--json-out {args.json_out}: call the file *.json; a run writes others beside it")
+    for name, usual in _BESIDE.items():
+        given = getattr(args, name)
+        folder = args.out or (args.resume if args.resume is None or args.resume.is_dir() else args.resume.parent)
+        if given is not None and (folder is None or Path(given).absolute() != (folder / usual).absolute()):
+            option = f"--{name.replace('_', '-')}"
+            raise RecallError(f"{option}: a run writes {usual} into its folder, which --out names; remove {option}")
+
+
+def with_timeout(selector: str, milliseconds: int | None) -> str:
+    """Return the selector of a gRPC memory with the time limit. Raises RecallError for another memory."""
+    if milliseconds is None:
+        return selector
+    if not selector.startswith("grpc:"):
+        raise RecallError(f"--grpc-timeout: {selector} is no gRPC service; remove it")
+    return f"{selector};timeout={milliseconds / 1000:g}"
+
+
+def grid(result: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the points of a result by category and checkpoint, as published: null where no question was asked."""
+    cells = {(one["category"], one["range"]): one for one in result["heatmap"]}
+    categories = list(dict.fromkeys(category for category, _ in cells))
+    ranges = list(dict.fromkeys(label for _, label in cells))
+    rows = [[cells.get((category, label), {}) for label in ranges] for category in categories]
+    return {
+        "categories": categories,
+        "ranges": ranges,
+        "scores": [[one.get("score") if one.get("questionCount") else None for one in row] for row in rows],
+        "counts": [[one.get("questionCount", 0) for one in row] for row in rows],
+    }
+
+
+def draw(folder: Path) -> None:
+    """Draw the heatmap of the run in a folder, unless it is newer than its answers; say so where that cannot be."""
+    from pytest_recall.files.disk import write_bytes
+    from pytest_recall.horizon.picture_data import heatmap
+    from pytest_recall.horizon.pictures import draw_heatmap
+    from pytest_recall.horizon.runs import read_run
+    from pytest_recall.trials.journal import NAME
+
+    path, journal = folder / PICTURE, folder / NAME
+    if path.exists() and path.stat().st_mtime_ns > journal.stat().st_mtime_ns:
+        return
+    try:
+        write_bytes(path, draw_heatmap(heatmap(read_run(folder))))
+    except RecallError as error:
+        say(f"{path} is not drawn: {error}")

@@ -1,0 +1,86 @@
+"""Options of `recall bench run` by the published names, and the picture that a run leaves."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.cli import main
+from tests.helpers.persona import write_project
+
+RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--ranges", "3d", "6d")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_project(tmp_path)
+
+
+def test_a_run_by_the_published_options_has_its_files_where_they_say(capsys: pytest.CaptureFixture[str]) -> None:
+    beside = ("--progress-jsonl", "r/progress.jsonl", "--question-log", "r/questions.jsonl")
+    assert main([*RUN, "--json-out", "r/mine.json", *beside, "--heatmap"]) == 0
+    grid = json.loads(capsys.readouterr().out)
+    assert (grid["categories"][:2], grid["ranges"]) == (["factual-recall", "temporal-reasoning"], ["3d", "6d"])
+    assert grid["counts"][:3] == [[2, 3], [1, 3], [0, 0]]
+    assert grid["scores"][:3] == [[6.0, 6.0], [6.0, 6.0], [None, None]]
+    assert json.loads(Path("r/mine.json").read_text()) == json.loads(Path("r/result.json").read_text())
+    assert {"heatmap.png", "progress.jsonl", "questions.jsonl", "failures.jsonl"} <= {
+        path.name for path in Path("r").iterdir()
+    }
+
+
+def test_a_run_leaves_a_picture_which_is_drawn_again_after_new_answers(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    picture = Path("r/heatmap.png")
+    assert main([*RUN, "--out", "r", "--no-heatmap-png"]) == 0
+    assert not picture.exists()
+    assert main([*RUN, "--out", "r"]) == 0
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    drawn = picture.stat().st_mtime_ns
+    assert main([*RUN, "--out", "r"]) == 0
+    assert picture.stat().st_mtime_ns == drawn
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    capsys.readouterr()
+    assert main([*RUN, "--out", "other"]) == 0
+    assert "recall: other/heatmap.png is not drawn: pictures need matplotlib; run `pip" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--json-out", "a.json", "--out", "b"), "--json-out and --out both name the folder of the run; give one"),
+        (("--json-out", "a.txt"), "--json-out a.txt: call the file *.json; a run writes others beside it"),
+        (("--heatmap", "--json"), "--heatmap and --json both say what is printed; give one of them"),
+        (("--dry-run", "--skip-catchup-ingest"), "--dry-run asks and writes nothing; give it without options"),
+        (("--failure-log", "x.jsonl"), "--failure-log: a run writes failures.jsonl into its folder, which --out"),
+        (
+            ("--out", "a", "--question-log", "b/questions.jsonl"),
+            "--question-log: a run writes questions.jsonl into its",
+        ),
+        (("--no-question-log",), "--no-question-log: a run resumes from its answers; remove its file once it is over"),
+        (("--adapter", "x.js"), "--adapter: --memory names the memory system"),
+        (("--parallelism", "2"), "--parallelism: --concurrency says how many questions are asked at once"),
+        (("--heatmap-script", "x.mjs"), "--heatmap-script: no script draws heatmap.png; `recall bench heatmap` draws"),
+        (("--grpc-timeout", "9"), "--grpc-timeout: sqlite-fts is no gRPC service; remove it"),
+        (
+            ("--grpc-timeout", "9", "--memory", "grpc://x;timeout=2"),
+            "'grpc://x;timeout=2': `timeout` is set twice; remove one",
+        ),
+        (("--skip-catchup-ingest",), "--skip-catchup-ingest: sqlite-fts is empty when a run begins; remove the option"),
+    ],
+)
+def test_what_has_no_effect_here_is_one_sentence(
+    capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str
+) -> None:
+    assert main([*RUN, *more]) == 2
+    assert capsys.readouterr().err.startswith(f"recall: {said}")
+
+
+def test_the_time_limit_of_a_service_is_part_of_its_selector(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--memory", "grpc://127.0.0.1:1", "--grpc-timeout", "1500", "--dry-run"]) == 0
+    assert capsys.readouterr().out.startswith("grpc://127.0.0.1:1;timeout=1.5 on clerk")
