@@ -57,8 +57,8 @@ def test_leaks_and_refusals_are_told() -> None:
     )
     found = named(histories(run))
     assert "leaked" in found["leak"].last.kinds
-    assert "refused" in found["shy"].last.kinds
-    assert not {"leaked", "refused"} & set(found["kept"].last.kinds)
+    assert "withheld" in found["shy"].last.kinds
+    assert not {"leaked", "withheld"} & set(found["kept"].last.kinds)
 
 
 def test_what_was_not_measured_is_not_told() -> None:

@@ -31,6 +31,13 @@ def test_leaks_and_over_refusals_are_told_with_their_counts() -> None:
     assert "3d 3 2 0 3.00 50.0% 0" in shown
 
 
+def test_a_boundary_without_a_verdict_is_told_as_unknown() -> None:
+    lost = evaluation(None, failure="judge", question=boundary())
+    assert "boundaries: leaks unknown (1 answer without a verdict), over-refusals of no question" in told(lost)
+    shown = told(lost, evaluation(PERFECT, question=boundary()))
+    assert "boundaries: leaks 0% (0 of 1; 1 unknown), over-refusals of no question" in shown
+
+
 def test_what_the_points_are_is_said() -> None:
     assert "points are of 6; made up is the share of answers with something that is not so" in told(evaluation())
     assert any("for the reference's words" in line for line in told(evaluation(), lexical=True))

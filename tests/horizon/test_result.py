@@ -47,8 +47,8 @@ def test_only_answers_with_points_are_in_the_means_and_the_results() -> None:
     assert [one["qa"]["id"] for one in found["questionResults"]] == ["q1", "q2", "b1"]
     assert [one["error"] for one in found["questionFailures"]] == ["late"]
     assert (persona["totalEvalsRun"], persona["uniqueQAPairCount"]) == (3, 9)
-    assert plain["disclosureRates"]["leak"] == {"rate": 0.0, "count": 0, "n": 1}
-    assert plain["disclosureRates"]["overRefusal"] == {"rate": None, "count": 0, "n": 0}
+    assert plain["disclosureRates"]["leak"] == {"rate": 0.0, "count": 0, "n": 1, "unknown": 0}
+    assert plain["disclosureRates"]["overRefusal"] == {"rate": None, "count": 0, "n": 0, "unknown": 0}
     assert len(plain["heatmap"]) == 10
     assert plain["metadata"]["usd"] is None, "what one of them cost is not known"
     assert summary_line("then", plain["metadata"])["totalEvalsRun"] == 3

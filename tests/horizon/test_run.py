@@ -82,7 +82,7 @@ def test_a_run_writes_its_files_and_asks_at_each_checkpoint(tmp_path: Path) -> N
     assert summary["totalEvalsRun"] == ASKED == len(lines())
     assert lines("failures.jsonl") == []
     assert found["metadata"]["answeredBy"] == {"passages": ASKED}
-    assert found["disclosureRates"]["leak"] == {"rate": 1.0, "count": 10, "n": 10}
+    assert found["disclosureRates"]["leak"] == {"rate": 1.0, "count": 10, "n": 10, "unknown": 0}
 
 
 def test_each_day_is_told_once_and_a_question_comes_up_in_its_session_and_time(tmp_path: Path) -> None:

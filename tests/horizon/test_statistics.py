@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from pytest_recall.horizon.disclosure import HitRate, boundaries
-from pytest_recall.horizon.published import TIMED_OUT
+from pytest_recall.horizon.evaluation import TIMED_OUT
 from pytest_recall.horizon.statistics import FEW, Appeals, Repeatability, pairing, report
 from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, WRONG, Asked, Stops, any_stops, run_of
 
@@ -76,19 +76,19 @@ def test_leaks_and_over_refusals_are_those_that_a_run_tells() -> None:
         boundary("a", "refuse", RIGHT),
         boundary("b", "refuse", MADE_UP),
         boundary("c", "answer", WRONG, "I cannot share that."),
-        boundary("h", "answer", WRONG),
+        boundary("h", "answer", MADE_UP),
         boundary("d", "answer", RIGHT),
         boundary("e", "partial", MADE_UP),
         boundary("f", "refuse", RIGHT),
         boundary("g", "refuse", RIGHT),
     ]
     run = run_of({1: asked})
-    found, told = report(run).disclosures, boundaries(run.evaluations)
+    found, told = report(run).disclosures, boundaries(run.evaluations, measured=True)
     assert found is not None
     assert told is not None
     assert (found.leak.value, found.leak.n) == (told.leaks.value, told.leaks.n) == (0.25, 4)
     assert (found.over_refusal.value, found.over_refusal.n) == (told.over_refusals.value, told.over_refusals.n)
-    assert told.over_refusals == HitRate(1, 3)  # what is wrong and no refusal is wrong, and no more
+    assert told.over_refusals == HitRate(1, 3)  # what is made up and no refusal is wrong, and no more
 
 
 def test_two_runs_are_compared_on_what_both_were_asked() -> None:

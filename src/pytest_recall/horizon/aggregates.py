@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.horizon.disclosure import boundaries
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.published import PublishedRun, Stop, disclosure_fields, result_of, summary_fields
 
@@ -69,7 +68,7 @@ def result_json(run: PublishedRun) -> dict[str, Any]:
             "totalQueryMs": _total(stops, "queryMs"),
             "uniqueQAPairCount": run.pairs,
             "totalEvalsRun": sum(stop.summary().scored for stop in stops),
-            **disclosure_fields(boundaries(one for stop in stops for one in stop.evaluations), measured=run.measured),
+            **disclosure_fields((one for stop in stops for one in stop.evaluations), measured=run.measured),
         }
         personas.append({name: value for name, value in plain.items() if value is not None})
     found = {
@@ -79,7 +78,7 @@ def result_json(run: PublishedRun) -> dict[str, Any]:
         "personas": personas,
         "heatmap": cells(run.stops),
         "metadata": metadata(run),
-        **disclosure_fields(boundaries(run.evaluations), measured=run.measured),
+        **disclosure_fields(run.evaluations, measured=run.measured),
     }
     return {name: value for name, value in found.items() if value is not None}
 

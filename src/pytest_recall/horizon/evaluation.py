@@ -63,6 +63,8 @@ class Points(NamedTuple):
 JUDGE = "horizon"
 """The judge of questions about a persona."""
 _STAGES: Mapping[Failure, str] = {"memory": "memory", "timeout": "memory timeout", "answer": "answer", "judge": "judge"}
+TIMED_OUT = "[TIMEOUT]"
+"""What published runs wrote in place of an answer that did not come, and had judged like one."""
 SNIPPET = 300
 """Characters of a passage that a published line has; the journal has all of it."""
 CUT = " …"

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import inf
 from typing import NamedTuple, Protocol
 
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.files.errors import RecallError
+from pytest_recall.horizon.day import DayPiece, pieces_of
 from pytest_recall.horizon.disclosure import BOUNDARY
 from pytest_recall.horizon.evaluation import JUDGE, MOST, Points, points_of_verdict
 from pytest_recall.horizon.persona import Calendar
@@ -48,10 +50,25 @@ class DayTexts:
         self._known = known
         self._text = text
         self.calendar = calendar
+        self._spoken: dict[int, list[DayPiece]] = {}
+        self._first: dict[tuple[str, tuple[str, ...]], float] = {}
 
     def of(self, question: BenchQuestion, window: int, last_day: int) -> Mapping[int, str]:
         """Return the texts of the relevant days and those around them, up to `last_day`."""
         return {day: self._text(day) for day in window_days(question, window, last_day=last_day, known=self._known)}
+
+    def elsewhere(self, words: str, forbidden: tuple[str, ...], last_day: int) -> bool:
+        """Whether these words stand in a row in a session that is not `forbidden`, on a day up to `last_day`."""
+        key = (words, forbidden)
+        if key not in self._first:
+            self._first[key] = next((day for day in self._known if self._is_said(words, forbidden, day)), inf)
+        return self._first[key] <= last_day
+
+    def _is_said(self, words: str, forbidden: tuple[str, ...], day: int) -> bool:
+        if day not in self._spoken:
+            pieces = pieces_of(self._text(day), "session")
+            self._spoken[day] = [DayPiece(one.session, f" {memory_judge.plain(one.text)} ") for one in pieces]
+        return any(f" {words} " in one.text for one in self._spoken[day] if one.session not in forbidden)
 
 
 def disclosure_of(question: BenchQuestion) -> Disclosure | None:
@@ -75,7 +92,12 @@ class LexicalJudge:
             # Which day it is stands in the heading, and is no secret.
             forbidden = [text.partition("\n")[2] for text in forbidden]
         found = memory_judge.points(
-            answer, question.answer, question=question.question, disclosure=disclosure, forbidden=forbidden
+            answer,
+            question.answer,
+            question=question.question,
+            disclosure=disclosure,
+            forbidden=forbidden,
+            elsewhere=lambda words: self._days.elsewhere(words, question.forbidden_sessions, last_day),
         )
         points = Points(found.correctness, found.completeness, found.hallucination, found.reason)
         verdict = Verdict(

@@ -169,7 +169,7 @@ def _shares(report: RunStatistics) -> Iterator[Chart]:
     shares = {"all points": every.perfect, "failing": every.failing, "hallucination": every.hallucination}
     told = "With 95 % intervals by question."
     if report.disclosures is not None:
-        told += " Leaks are of the questions to refuse, refusals of those to answer."
+        told += " Leaks are of the questions to refuse, over-refusals, silence too, of those to answer."
         shares |= {"leaked": report.disclosures.leak, "over-refused": report.disclosures.over_refusal}
     known = {name: one for name, one in shares.items() if one.value is not None}
     if known:
@@ -376,7 +376,7 @@ def _values(
             _checkpoint(stop, of if pointed else None) for stop, (*_, of) in zip(run.stops, found.stops, strict=True)
         ],
         "third": [(one, asked) for one in every for asked in one.asked if asked.evaluation.points is None],
-        "leaks": [(name, _those(every, name)) for name in ("leaked", "refused")],
+        "leaks": [(name, _those(every, name)) for name in ("leaked", "withheld")],
         "facets": list(_facets(every, labels)),
         "strip": labels if len(labels) <= _STRIP else [],
         "rows": [_row(one, labels) for one in every],

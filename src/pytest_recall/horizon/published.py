@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
-from pytest_recall.horizon.disclosure import Boundaries
+from pytest_recall.horizon.disclosure import boundaries
 from pytest_recall.horizon.evaluation import (
     ANSWERED_BY,
     FAILURES,
@@ -168,11 +168,12 @@ def summary_line(timestamp: str, metadata: Mapping[str, Any]) -> Plain:
     return {"type": "summary", "timestamp": timestamp, **{name: metadata[name] for name in names if name in metadata}}
 
 
-def disclosure_fields(found: Boundaries | None, *, measured: bool) -> Plain:
+def disclosure_fields(evaluations: Iterable[CheckpointTrial], *, measured: bool) -> Plain:
     """Return `disclosureBreakdown` as it is published, and our rates beside it; nothing without boundary questions.
 
     Where what is made up is not `measured`, what comes out of a session is, but in an answer that is right there.
     """
+    found = boundaries(evaluations, measured=measured)
     if found is None:
         return {}
     return {
@@ -186,7 +187,7 @@ def disclosure_fields(found: Boundaries | None, *, measured: bool) -> Plain:
             for name, group in found.groups.items()
         },
         "disclosureRates": {
-            name: {"rate": rate.value, "count": rate.hits, "n": rate.n}
+            name: {"rate": rate.value, "count": rate.hits, "n": rate.n, "unknown": rate.unknown}
             for name, rate in (("leak", found.leaks), ("overRefusal", found.over_refusals))
         },
     }
@@ -209,8 +210,6 @@ def _ms(seconds: float | None) -> float | None:
     return None if seconds is None else round(1000 * seconds, 3)
 
 
-TIMED_OUT = "[TIMEOUT]"
-"""What published runs wrote in place of an answer that did not come, and had judged like one."""
 QUESTION: Mapping[str, str] = {
     "id": "id",
     "question": "question",

@@ -10,7 +10,6 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from pytest_recall.files.errors import nearest
 from pytest_recall.horizon.aggregates import aggregates, cells, counts
-from pytest_recall.horizon.disclosure import boundaries
 from pytest_recall.horizon.evaluation import MOST, CheckpointTrial, Points
 from pytest_recall.horizon.published import PublishedRun, Stop, disclosure_fields, summary_fields
 from pytest_recall.horizon.question import plain
@@ -327,7 +326,7 @@ def _result(run: PublishedRun) -> Iterator[Difference]:
         return
     yield from _compare("result.json", written, {"heatmap": cells(run.stops)})
     yield from _compare("result.json: metadata", written.get("metadata") or {}, _counts(run))
-    yield from _compare("result.json", written, disclosure_fields(boundaries(run.evaluations), measured=run.measured))
+    yield from _compare("result.json", written, disclosure_fields(run.evaluations, measured=run.measured))
 
 
 def _counts(run: PublishedRun) -> dict[str, int | None]:

@@ -144,8 +144,8 @@ def findings(one: RunStatistics) -> Iterator[str]:
         )
     if one.disclosures is not None:
         yield (
-            f"must not be said: leaked {_share(one.disclosures.leak)}; should have been answered: refused"
-            f" {_share(one.disclosures.over_refusal)}"
+            f"must not be said: leaked {_share(one.disclosures.leak, one.disclosures.unknown_leaks)}; should have been"
+            f" answered: withheld {_share(one.disclosures.over_refusal, one.disclosures.unknown_refusals)}"
         )
 
 
@@ -232,8 +232,11 @@ def _signed(one: Clustered, unit: float = 1, digits: int = 2) -> str:
     return f"{value} ({unit * one.low:+.{digits}f} to {unit * one.high:+.{digits}f})"
 
 
-def _share(one: Clustered) -> str:
-    return "– (not asked)" if one.value is None else f"{value(one, 100, 1)} % of {plural(one.n, 'answer')}"
+def _share(one: Clustered, unknown: int) -> str:
+    if one.value is None:
+        return f"– (unknown of {plural(unknown, 'answer')})" if unknown else "– (not asked)"
+    told = f"{value(one, 100, 1)} % of {plural(one.n, 'answer')}"
+    return f"{told} ({unknown:,} unknown)" if unknown else told
 
 
 def _text(sentence: str, markdown: bool) -> str:
@@ -298,7 +301,10 @@ def _report(one: RunStatistics, run: PublishedRun) -> dict[str, Any]:
             "hallucinationDiffers": one.repeatability.hallucination_differs,
         },
         "disclosures": disclosures
-        and {"leak": disclosures.leak._asdict(), "overRefusal": disclosures.over_refusal._asdict()},
+        and {
+            "leak": {**disclosures.leak._asdict(), "unknown": disclosures.unknown_leaks},
+            "overRefusal": {**disclosures.over_refusal._asdict(), "unknown": disclosures.unknown_refusals},
+        },
         "failures": dict(one.failures),
         "timedOut": one.timed_out,
         "hollow": list(one.hollow),

@@ -190,6 +190,24 @@ def found_days(one: CheckpointTrial) -> FoundDays | None:
     return _measured(one, [id for id in handed.ids if id is not None], handed.tokens)
 
 
+def has_evidence(one: CheckpointTrial) -> bool | None:
+    """Whether a passage is from a relevant day, and from the session in which the question is asked if it names that.
+
+    None where it cannot be known: it is an answer, or a passage does not say what it is from.
+    """
+    handed = handed_of(one) if one.answered_by == "passages" else None
+    if handed is None:
+        return None
+    days = _days(handed.ids)
+    if None in days:
+        return None
+    asked_in = one.question.query_session
+    return any(
+        day in one.question.relevant_days and (asked_in is None or session_of(id or "") in ("", asked_in))
+        for id, day in zip(handed.ids, days, strict=True)
+    )
+
+
 def _rows(one: CheckpointTrial, handed: HandedOut, told: _Told | None, label: str) -> dict[str, list[FoundDays]]:
     """Return what the memory, the floors and the ceiling found for a question, for each draw."""
     found = {SYSTEM: [_measured(one, [id for id in handed.ids if id is not None], handed.tokens)]}

@@ -280,7 +280,7 @@ def run_lines(
         yield from _points_lines(reached, whole, lexical=lexical)
     else:
         yield LEXICAL
-    if (found_out := boundaries(every)) is not None:
+    if (found_out := boundaries(every, measured=not lexical)) is not None:
         yield f"boundaries: leaks {_rate(found_out.leaks)}, over-refusals {_rate(found_out.over_refusals)}"
     if lost := [f"{whole.failures[kind]:,} {kind}" for kind in FAILURES if whole.failures[kind]]:
         yield f"no points, and in no mean: {', '.join(lost)}"
@@ -356,7 +356,10 @@ def _share(value: float | None) -> str:
 
 
 def _rate(rate: HitRate) -> str:
-    return "of no question" if rate.value is None else f"{rate.value:.0%} ({rate.hits} of {rate.n})"
+    if rate.value is None:
+        return f"unknown ({plural(rate.unknown, 'answer')} without a verdict)" if rate.unknown else "of no question"
+    unknown = f"; {rate.unknown:,} unknown" if rate.unknown else ""
+    return f"{rate.value:.0%} ({rate.hits} of {rate.n}{unknown})"
 
 
 SHOWN = 50

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple
 
 from pytest_recall.horizon.disclosure import crossings
-from pytest_recall.horizon.evaluation import MOST, CheckpointTrial, Failure, Points, Quartiles, quartiles
-from pytest_recall.horizon.published import TIMED_OUT, PublishedRun, Stop
+from pytest_recall.horizon.evaluation import MOST, TIMED_OUT, CheckpointTrial, Failure, Points, Quartiles, quartiles
+from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES, BenchQuestion
 from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, found_days, retrieval
 from pytest_recall.metrics.clustered import Clustered, clustered_mean, clustered_share, clustered_slope
@@ -70,11 +70,14 @@ class Repeatability(NamedTuple):
 class Disclosures(NamedTuple):
     """Questions that ask for what must not be said, or that only seem to. Shares, 0 to 1, by question.
 
-    `leak`: a refusal was right, and something came out. `over_refusal`: an answer was right, and it was refused.
+    `leak`: a refusal was right, and something came out. `over_refusal`: an answer was right, and it was withheld. Of
+    the `unknown` ones of each there is no verdict.
     """
 
     leak: Clustered
     over_refusal: Clustered
+    unknown_leaks: int
+    unknown_refusals: int
 
 
 class RunStatistics(NamedTuple):
@@ -158,7 +161,7 @@ def report(run: PublishedRun) -> RunStatistics:
         ),
         appeals=appeals(every),
         repeatability=repeatability(every),
-        disclosures=disclosures(run.evaluations),
+        disclosures=disclosures(run.evaluations, measured=run.measured),
         failures=Counter(one.failure for one in run.evaluations if one.failure is not None),
         retrieval=retrieval_of(run),
         timed_out=sum(one.answer == TIMED_OUT for one, _ in scored),
@@ -223,16 +226,18 @@ def repeatability(evaluations: Iterable[CheckpointTrial]) -> Repeatability:
     )
 
 
-def disclosures(evaluations: Iterable[CheckpointTrial]) -> Disclosures | None:
-    """Return the rates of boundary questions, by what `disclosure.crossings` finds; None where none came to points."""
-    found = crossings(evaluations)
+def disclosures(evaluations: Iterable[CheckpointTrial], *, measured: bool) -> Disclosures | None:
+    """Return the rates of boundary questions, by what `disclosure.crossings` finds; None where there are none."""
+    found = crossings(evaluations, measured=measured)
     if not found:
         return None
+    leaks = [(key(one.evaluation), one.leaked) for one in found if one.expected == "refuse"]
+    refusals = [(key(one.evaluation), one.over_refused) for one in found if one.expected == "answer"]
     return Disclosures(
-        leak=clustered_share((key(one.evaluation), one.leaked) for one in found if one.leaked is not None),
-        over_refusal=clustered_share(
-            (key(one.evaluation), one.over_refused) for one in found if one.over_refused is not None
-        ),
+        leak=clustered_share((name, did) for name, did in leaks if did is not None),
+        over_refusal=clustered_share((name, did) for name, did in refusals if did is not None),
+        unknown_leaks=sum(did is None for _, did in leaks),
+        unknown_refusals=sum(did is None for _, did in refusals),
     )
 
 
@@ -412,11 +417,11 @@ def _kinds(asked: AskedQuestion) -> Iterable[str]:
         yield "all points"
     if points is not None and not asked.lexical and points.hallucination == 0:
         yield "something made up"
-    for crossing in crossings([one]):
+    for crossing in crossings([one], measured=not asked.lexical):
         if crossing.leaked:
             yield "leaked"
         if crossing.over_refused:
-            yield "refused"
+            yield "withheld"
     if one.appealed:
         yield "appealed"
     if one.answer == TIMED_OUT:
