@@ -58,6 +58,11 @@ def test_what_a_memory_learns_of_a_unit() -> None:
     }
 
 
+def test_a_memory_learns_which_sessions_are_isolated() -> None:
+    found = units_of(7, TEXT, "topic", on=ON, persona="clerk", arcs=[], isolated={"payroll"})
+    assert [one.metadata.get("isolated") for one in found] == [None, None, "true"]
+
+
 def test_what_stands_before_the_first_session_is_told_too() -> None:
     assert list(pieces_of("Before.\n\n# session: a\n\nIn it.", "session")) == [
         DayPiece("", "Before."),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.cases.memory_part import Fact, MemoryPart, QueryContext, Unit
 from pytest_recall.memory.python_memory import Own
+from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory, Readback, readback_of, sample, seen
 from pytest_recall.trials.trial import Passage
 
@@ -120,6 +121,18 @@ def test_units_that_no_case_stores_are_read_back_as_well() -> None:
     for unit in units:
         session.store(unit.content, unit.metadata)
     assert session.read_back(units).trouble.startswith("it says that it holds 12 of 24 units; 2 of 4 units did not")
+
+
+def test_a_memory_that_keeps_sessions_apart_has_kept_what_it_hands_out_at_home() -> None:
+    session = Memory(resolve("sessions"), wait=lambda _: None, probed=4)
+    units = [
+        Unit(id=f"u{n}", content=f"unit {n}", metadata={"id": f"u{n}", "session": "payroll", "isolated": "true"})
+        for n in range(4)
+    ]
+    for unit in units:
+        session.store(unit.content, unit.metadata)
+    assert session.read_back(units).missing == 4
+    assert session.read_back(units, at_home=True).trouble == ""
 
 
 def test_a_memory_that_rewrites_is_told_of() -> None:

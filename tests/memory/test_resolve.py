@@ -24,8 +24,8 @@ def test_every_kind_is_resolved_without_its_package() -> None:
     program = """
 import sys
 from pytest_recall.memory.resolve import resolve
-names = ["sqlite-fts:x.db", "embedding", "hybrid", "last-3", "full", "null", "command:x", "python:x:y", "http://h",
-         "mcp:x", "grpc://h", "chromadb", "mem0", "bm25s", "tantivy"]
+names = ["sqlite-fts:x.db", "sessions", "embedding", "hybrid", "last-3", "full", "null", "command:x", "python:x:y",
+         "http://h", "mcp:x", "grpc://h", "chromadb", "mem0", "bm25s", "tantivy"]
 for name in names:
     assert resolve(name).name == name
 heavy = {"httpx", "mcp", "grpc", "chromadb", "mem0", "bm25s", "tantivy", "wordllama", "numpy", "anyio"}

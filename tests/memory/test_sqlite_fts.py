@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.cases.memory_part import MemoryFault
+from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from tests.memory.asking import NOW, filled, made, sources, texts
 
 WRITTEN = st.text(st.characters(codec="utf-8"), max_size=60)
@@ -103,6 +103,27 @@ def test_any_text_with_a_word_is_found_by_itself_as_it_was(text: str) -> None:
         assert texts(client.recall(text, 1, NOW)) == [text]
     finally:
         client.close()
+
+
+SAID = {"open": ("principal", None), "closed": ("payroll", "true"), "homeless": (None, "true"), "loose": (None, None)}
+
+
+@pytest.mark.parametrize(
+    ("selector", "session", "found"),
+    [
+        ("sessions", "payroll", ["open", "closed", "loose"]),
+        ("sessions", "principal", ["open", "loose"]),
+        ("sessions", None, ["open", "loose"]),
+        ("sqlite-fts", "principal", ["open", "closed", "homeless", "loose"]),
+    ],
+)
+def test_an_isolated_session_is_kept_apart_or_not(selector: str, session: str | None, found: list[str]) -> None:
+    client = made(selector)
+    for id, (home, isolated) in SAID.items():
+        about = {"id": id, "session": home, "isolated": isolated}
+        client.store("Ben earns 7,033", {name: value for name, value in about.items() if value is not None})
+    assert sources(client.recall("What does Ben earn?", 9, QueryContext(session=session))) == found
+    assert client.count() == 4, "all of it is kept"
 
 
 def test_a_file_keeps_what_is_stored(tmp_path: Path) -> None:

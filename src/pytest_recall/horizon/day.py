@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from typing import Literal, NamedTuple
@@ -296,11 +296,21 @@ def pieces_of(text: str, kind: UnitKind) -> Iterator[DayPiece]:
                 yield DayPiece(session, piece.strip())
 
 
-def units_of(day: int, text: str, kind: UnitKind, *, on: date, persona: str, arcs: Iterable[str]) -> list[Unit]:
+def units_of(
+    day: int,
+    text: str,
+    kind: UnitKind,
+    *,
+    on: date,
+    persona: str,
+    arcs: Iterable[str],
+    isolated: Container[str] = (),
+) -> list[Unit]:
     """Return what a memory is told of a day. Ids are like `day-0007`, `day-0007/principal`, `day-0007/principal/2`.
 
     Metadata, all of it text, has beside the `id` the `day`, its `date`, the `persona`, the `session` where there
-    is one, and the `arcs` that run on the day, separated by commas, where there are any.
+    is one, and the `arcs` that run on the day, separated by commas, where there are any. A session that is among the
+    `isolated` ones has `isolated`, which is `true`.
     """
     name = day_file(day, "").rstrip(".")
     common = {"day": str(day), "date": on.isoformat(), "persona": persona}
@@ -312,6 +322,8 @@ def units_of(day: int, text: str, kind: UnitKind, *, on: date, persona: str, arc
         counts[session] = counts.get(session, 0) + 1
         id = "/".join([name, *([session] if session else []), *([str(counts[session])] if kind == "topic" else [])])
         about = {"id": id, **common, **({"session": session} if session else {})}
+        if session in isolated:
+            about["isolated"] = "true"
         found.append(Unit(id=id, content=piece, metadata=about))
     return found
 

@@ -80,7 +80,7 @@ class Subject:
 
     def read_back(self, units: Sequence[Unit]) -> Readback:
         """Return what comes back of the units that it was told, by their own words. Raises CaseError."""
-        return self._first.submit(lambda: self._memory.read_back(units)).result()
+        return self._first.submit(lambda: self._memory.read_back(units, at_home=True)).result()
 
     def count(self) -> int | None:
         """Return how many units it says that it holds, None if it does not say. Raises CaseError."""

@@ -201,6 +201,7 @@ def day_units(corpus: Corpus, day: int, kind: UnitKind) -> list[Unit]:
         on=corpus.calendar.date_of(day),
         persona=corpus.persona.id,
         arcs=[arc.id for arc in corpus.story.active(day)],
+        isolated={one.id for one in corpus.persona.sessions if one.isolated},
     )
 
 

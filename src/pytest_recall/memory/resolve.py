@@ -82,11 +82,13 @@ def _baseline(parsed: MemorySelector, root: Path) -> Client | None:
         return Null(name)
     if kind in ("full", "last"):
         return Window(name, parsed.window or None)
-    if kind not in ("sqlite-fts", "embedding", "hybrid"):
+    if kind not in ("sqlite-fts", "sessions", "embedding", "hybrid"):
         return None
     from pytest_recall.memory.sqlite_fts import DEFAULT_TOKENIZER, SqliteFts
 
     tokenizer = parsed.options.get("tokenizer", DEFAULT_TOKENIZER)
+    if kind == "sessions":
+        return SqliteFts(name, apart=True)
     if kind == "sqlite-fts":
         return SqliteFts(name, root / parsed.target if parsed.target else None, tokenizer)
     from pytest_recall.memory.dense import Embedding, Hybrid

@@ -12,6 +12,7 @@ from pytest_recall.files.errors import RecallError, nearest
 FORMS: dict[str, str] = {
     "sqlite-fts": "full-text search by BM25 in SQLite, in memory; the default",
     "sqlite-fts:FILE": "the same in a file",
+    "sessions": "the same in memory, and nothing of an isolated session is handed out in another one",
     "embedding": "the nearest by the cosine of a small embedding model",
     "hybrid": "both, fused by reciprocal ranks",
     "last-N": "the newest N units, whatever is asked; such as last-20",
@@ -46,7 +47,7 @@ DISPLAYED = ("synthesisModel", "embeddingProvider", "embeddingModel")
 WORKER = "{worker}"
 """Stands in a selector for the process: `main`, or the name of a worker of pytest-xdist."""
 
-_PLAIN = ("embedding", "full", "null", "chromadb", "mem0", "bm25s", "tantivy", "hybrid", "sqlite-fts")
+_PLAIN = ("embedding", "full", "null", "chromadb", "mem0", "bm25s", "tantivy", "hybrid", "sqlite-fts", "sessions")
 _WITH_TARGET = ("command", "python", "mcp", "sqlite-fts", "mem0")
 _ALSO_ALONE = ("sqlite-fts", "mem0")
 _KINDS = (*_PLAIN, "last", "command", "python", "http", "mcp", "grpc")

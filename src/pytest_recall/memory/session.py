@@ -283,14 +283,19 @@ class Memory:
         self.reset()
         return found, answer
 
-    def read_back(self, units: Sequence[Unit], limit: int = DEFAULT_LIMIT) -> Readback:
-        """Ask for some of the units that were stored by their own words, and count what is held."""
+    def read_back(self, units: Sequence[Unit], limit: int = DEFAULT_LIMIT, *, at_home: bool = False) -> Readback:
+        """Ask for some of the units that were stored by their own words, and count what is held.
+
+        `at_home`, each is asked for in its own session, since a memory may keep sessions apart. The recordings of
+        cases have such calls without a session.
+        """
         found = Readback(stored=len(units), held=self.count() if self._probed else None)
         left = self._probed
         if self._in_all is not None:
             left = min(left, self._in_all - (0 if self.readback is None else self.readback.asked))
         for unit in [] if self._client.answers_only else sample(units, left, uneven=self._in_all is not None):
-            found = seen(found, unit, self._recalled("probe", unit.content, limit, QueryContext()))
+            context = QueryContext(session=unit.metadata.get("session") if at_home else None)
+            found = seen(found, unit, self._recalled("probe", unit.content, limit, context))
         return found
 
     def _probe(self, part: MemoryPart, limit: int) -> dict[str, float]:

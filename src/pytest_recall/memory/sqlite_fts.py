@@ -27,13 +27,18 @@ class SqliteFts(Client):
     nothing in it is query syntax. Of equal scores the unit stored first is first; a score is -bm25, so that
     more is better. SQLite looks at every unit that has one of the words: among `LARGE` units and more, those of
     the question that are common are left out, unless all are.
+
+    `apart`, a unit that is `isolated` by its metadata is found by questions from its own session alone.
     """
 
     concurrent = True
 
-    def __init__(self, name: str, path: Path | None = None, tokenizer: str = DEFAULT_TOKENIZER) -> None:
+    def __init__(
+        self, name: str, path: Path | None = None, tokenizer: str = DEFAULT_TOKENIZER, *, apart: bool = False
+    ) -> None:
         super().__init__(name)
         self.private = path is None
+        self._apart = apart
         self._path = path
         self._tokenizer = tokenizer
         self._lock = Lock()
@@ -50,18 +55,23 @@ class SqliteFts(Client):
 
     def store(self, content: str, metadata: Mapping[str, str]) -> None:
         """Keep a text."""
-        self._do("INSERT INTO units (content, source) VALUES (?, ?)", content, metadata.get("id"))
+        row = [content, metadata.get("id")]
+        if self._apart:
+            # An isolated unit that names no session has no home, and is handed out nowhere.
+            row.append(metadata.get("session") if metadata.get("isolated") == "true" else "")
+        self._do(f"INSERT INTO units VALUES ({', '.join('?' * len(row))})", *row)
 
     def recall(self, query: str, limit: int, context: QueryContext) -> list[Passage]:
         """Return the best units that share a word with the question."""
+        here, session = ("AND home IN ('', ?)", [context.session]) if self._apart else ("", [])
         with self._lock:
             connection = self._open()
             try:
                 words = _telling(connection, _words(connection, query))
                 rows = connection.execute(
-                    "SELECT content, source, -bm25(units) FROM units WHERE units MATCH ?"
+                    f"SELECT content, source, -bm25(units) FROM units WHERE units MATCH ? {here}"
                     " ORDER BY bm25(units), rowid LIMIT ?",
-                    (" OR ".join(f'"{word}"' for word in words) or '""', limit),
+                    (" OR ".join(f'"{word}"' for word in words) or '""', *session, limit),
                 ).fetchall()
             except sqlite3.Error as error:
                 raise self._fault(error) from error
@@ -104,7 +114,8 @@ class SqliteFts(Client):
                 connection.execute("PRAGMA synchronous=NORMAL")
             connection.execute(
                 "CREATE VIRTUAL TABLE IF NOT EXISTS units"
-                f" USING fts5(content, source UNINDEXED, tokenize='{self._tokenizer}')"
+                f" USING fts5(content, source UNINDEXED{', home UNINDEXED' if self._apart else ''},"
+                f" tokenize='{self._tokenizer}')"
             )
             # This table holds one question at a time. Its words are not stemmed here: the query does that,
             # and the stem of a stem may be another one.
