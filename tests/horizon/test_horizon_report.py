@@ -9,7 +9,7 @@ from hypothesis import given
 
 from pytest_recall.horizon.report_text import as_json, lines
 from pytest_recall.horizon.statistics import pairing, report
-from tests.helpers.horizon_runs import RIGHT, SMALL, Asked, Stops, any_stops, run_of
+from tests.helpers.horizon_runs import RIGHT, SMALL, WRONG, Asked, Score, Stops, any_stops, run_of
 
 
 def test_a_report_reads_like_this() -> None:
@@ -23,6 +23,18 @@ def test_a_report_reads_like_this() -> None:
     assert "second judge: asked 3 times; raised 2, lowered 1, left 0 as they were; 1 no longer failed, 2 times" in text
     assert "no points, and in no mean: 1 no answer in time" in text
     assert "must not be said" not in text
+
+
+def test_boundaries_without_a_verdict_are_unknown_and_not_unasked() -> None:
+    def asked(id: str, expected: str, score: Score | None) -> Asked:
+        return Asked(id=id, score=score, failure="judge", category="information-boundary", disclosure=expected)
+
+    run = run_of({10: [asked("a", "refuse", None), asked("b", "answer", None), asked("c", "answer", WRONG)]})
+    text = "\n".join(lines([report(run)], [], [run]))
+    assert "must not be said: leaked – (unknown of 1 answer); should have been answered: withheld 100.0" in text
+    assert "% of 1 answer (1 unknown)" in text
+    (plain,) = as_json([report(run)], [], [run])["runs"]
+    assert [plain["disclosures"][name]["unknown"] for name in ("leak", "overRefusal")] == [1, 1]
 
 
 def test_two_runs_stand_side_by_side() -> None:
