@@ -196,7 +196,7 @@ WORLD = {
     "files": {"clock", "disk", "eval_directory", "event_loop", "git", "json_lines", "validation"},
     "forge": {"client", "push"},
     "horizon": {
-        *("ask", "audit", "calls", "check", "corpus", "items", "memory", "merging", "pictures", "profile_file"),
+        *("ask", "audit", "check", "corpus", "items", "memory", "merging", "pictures", "profile_file"),
         *("passes.daily", "passes.days", "passes.verify", "passes.work", "run", "run_file", "runs"),
     },
     "judges": {"audit_file", "built_in", "calibrate", "calibration_file", "model_judges"},
@@ -228,7 +228,7 @@ WORLD = {
         *("accept", "ci", "collection", "finish", "join", "near", "plan", "report_files"),
     },
     "schedule": {"backtest", "change_backtest", "change_history_file", "merge_file", "simulate", "state", "state_file"},
-    "trials": {"command_cassette", "concurrency", "drive", "journal", "texts_file"},
+    "trials": {"command_cassette", "concurrency", "drive", "journal", "model_calls", "texts_file"},
 }
 OUTER = {
     *("asyncio", "contextvars", "fcntl", "filelock", "httpx", "importlib", "io", "os", "pathlib", "queue", "random"),

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from pytest_recall.horizon.ask import Asker
-from pytest_recall.horizon.calls import Counted
 from pytest_recall.horizon.evaluation import SNIPPET, CheckpointTrial, HandedOut, Points
 from pytest_recall.horizon.judge import JudgedPoints, RunJudge
 from pytest_recall.horizon.memory import Subject
@@ -23,6 +22,7 @@ from pytest_recall.memory.python_memory import Own
 from pytest_recall.memory.session import Memory
 from pytest_recall.models.model import Reply
 from pytest_recall.trials.concurrency import Loop
+from pytest_recall.trials.model_calls import Counted
 from pytest_recall.trials.trial import Passage, Verdict
 from tests.helpers.scripted import Scripted
 from tests.horizon.questions import boundary, question

@@ -14,7 +14,6 @@ from pytest_recall.files import clock
 from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError, RecallError, one_line
 from pytest_recall.horizon.answering import MAX_TOKENS, SYSTEM, joined, material
-from pytest_recall.horizon.calls import Counted, QuestionCalls, counting, source_of
 from pytest_recall.horizon.evaluation import JUDGE, AnsweredBy, HandedOut, handing, measures_of_points, outcome_of
 from pytest_recall.horizon.judge import JudgedPoints, RunJudge
 from pytest_recall.horizon.memory import MemoryReply, Subject
@@ -24,6 +23,7 @@ from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import Ask, Message, Model
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
+from pytest_recall.trials.model_calls import Counted, QuestionCalls, counting, source_of
 from pytest_recall.trials.trial import Answer, AtCheckpoint, Outcome, Passage, Trial
 
 _UNFIT = re.compile(r"[^\w.\-/+@=]")

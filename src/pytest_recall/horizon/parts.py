@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import listed
-from pytest_recall.horizon.calls import Counted, RunModels
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus
 from pytest_recall.horizon.day import UnitKind, units_of
 from pytest_recall.horizon.disclosure import BOUNDARY
@@ -26,6 +25,7 @@ from pytest_recall.memory.client import Client
 from pytest_recall.memory.fingerprint import Fingerprint, fingerprint
 from pytest_recall.memory.resolve import resolve as memory_of
 from pytest_recall.replay.call import Kind
+from pytest_recall.trials.model_calls import Counted, RunModels
 
 _HOW = {
     "grpc": "; a service that takes it says `takes_context` in its health",
@@ -56,6 +56,7 @@ class Parts:
         """Let go of what the models hold."""
         for model in self.models:
             model.close()
+        self.calls.close()
 
 
 def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], None], *, ready: bool = True) -> Parts:

@@ -132,7 +132,7 @@ class BenchRun:
         total = sum(len(one.asked) for one in parts.checkpoints)
         if left < total:
             self._tell(f"{self._folder}: {total - left:,} of {total:,} questions are answered")
-        with parts.calls.listening(parts.configuration.recordings) if parts.models else nullcontext():
+        with parts.calls.listening(f"_bench-{parts.configuration.recordings}") if parts.models else nullcontext():
             self._say_unrecorded(open_)
             if left:
                 self._look()

@@ -16,9 +16,9 @@ from pytest_recall.horizon.commands.options import add_dates, profile_of, say_da
 from pytest_recall.horizon.commands.published import add_published, draw, grid, settle_published, with_timeout
 
 if TYPE_CHECKING:
-    from pytest_recall.horizon.calls import RunModels
     from pytest_recall.horizon.parts import Parts
     from pytest_recall.replay.tape import Mode
+    from pytest_recall.trials.model_calls import RunModels
 
 
 BENCH_DETAILS = """\
@@ -248,7 +248,7 @@ def _calls(args: argparse.Namespace) -> RunModels:
     from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.files.errors import RecallError
     from pytest_recall.files.eval_directory import find_place
-    from pytest_recall.horizon.calls import RunModels
+    from pytest_recall.trials.model_calls import RunModels
 
     root = Path.cwd()
     place = find_place(root, root, [root])

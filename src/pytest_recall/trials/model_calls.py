@@ -1,4 +1,4 @@
-"""Call the models of a run within its budget, recorded or replayed, and count the calls by kind."""
+"""Call the models of a command within its budget, recorded or replayed, and count the calls by kind."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def source_of(calls: Sequence[Call]) -> str:
     return sources.pop() if len(sources) == 1 else "mixed"
 
 
-_SHEET: ContextVar[QuestionCalls | None] = ContextVar("recall_horizon_sheet", default=None)
+_SHEET: ContextVar[QuestionCalls | None] = ContextVar("recall_sheet_of_calls", default=None)
 
 
 @contextmanager
@@ -120,8 +120,6 @@ class Counted:
             close()
 
 
-SCENARIO = "_bench"
-"""How the folders of recordings begin; no scenario is called so, as their names begin with a letter."""
 _NAMED = ("openai", "anthropic")
 """Kinds of selectors that say by which model's price their calls are."""
 
@@ -143,24 +141,22 @@ class RunModels:
     ) -> None:
         self._place, self._rubric = place, rubric
         self._folder = folder or place.cassettes
-        self._budget = budget
         # A memory asks as an agent would, so that the model that works for it has to have another kind.
-        self._player = player_of(rubric, mode, {"agent": "live", "worker": "cassette"})
+        self.player = player_of(rubric, mode, {"agent": "live", "worker": "cassette"})
         self._shelf: Shelf | None = None
         self._upstream = False
-        self._meter: Meter | None = None
-        self._spent: tuple[float, float, int, str] | None = None
+        self._meter: Meter | None = None if budget is None else limit(self.player, place, rubric, budget)
         self.problems: list[str] = []
 
     @property
     def mode(self) -> Mode:
         """What is done with calls."""
-        return self._player.mode
+        return self.player.mode
 
     def model(self, selector: str, kind: Kind, root: Path, say: Callable[[str], None], *, ready: bool) -> Counted:
         """Return the model for calls of `kind`. Raises RecallError if there is none, or something is missing for it."""
         self._upstream |= parse(selector).kind != "python"
-        found = model_of(selector, kind, player=self._player, root=root, say=say, ready=ready)
+        found = model_of(selector, kind, player=self.player, root=root, say=say, ready=ready)
         return Counted(found, kind)
 
     def price(self, model: Counted, tokens: Tokens) -> float | None:
@@ -173,7 +169,7 @@ class RunModels:
         Where the first reply alone can tell the price, that is said.
         """
         problems = []
-        for role, model in models.items() if self._budget is not None else ():
+        for role, model in () if self._meter is None else models.items():
             selector = parse(model.name)
             if self.price(model, Tokens(1, 1)) is not None:
                 continue
@@ -192,32 +188,34 @@ class RunModels:
     @property
     def spent(self) -> tuple[float, float, int, str] | None:
         """The budget, what was spent of it, how many calls have no known cost, and why none may begin, if so."""
-        return self._spent
+        if self._meter is None:
+            return None
+        return self._meter.budget, *self._meter.sums(), self.closed()
 
     def closed(self) -> str:
         """Return why no further call may begin; empty if one may."""
         return "" if self._meter is None else self._meter.closed()
 
     @contextmanager
-    def listening(self, name: str) -> Iterator[None]:
-        """Listen to the calls that are made in this block; their cassettes are those of `name`."""
+    def listening(self, scenario: str) -> Iterator[None]:
+        """Listen to the calls that are made in this block; their cassettes are in the folder `scenario`."""
         self._shelf = Shelf(
-            player=self._player,
+            player=self.player,
             place=self._place,
             rubric=self._rubric,
             folder=self._folder,
-            scenario=f"{SCENARIO}-{name}",
+            scenario=scenario,
         )
-        watch = Watch(self._player)
+        watch = Watch(self.player)
         try:
-            if self._budget is not None:
-                self._meter = limit(self._player, self._place, self._rubric, self._budget)
             yield
         finally:
             watch.close()
-            if self._meter is not None:
-                self._spent = self._meter.budget, *self._meter.sums(), self.closed()
-                self._meter.close()
+
+    def close(self) -> None:
+        """Forget what was spent: the journal knows it better."""
+        if self._meter is not None:
+            self._meter.close()
 
     @contextmanager
     def about(self, name: str, *, kept: bool = True) -> Iterator[QuestionCalls]:
@@ -231,14 +229,14 @@ class RunModels:
                 yield sheet
             return
         tape = self._shelf.tape(name) if kept and self.mode != "off" else open_tape(self._rubric)
-        lane = self._player.lane()
-        self._player.push(tape, lane)
+        lane = self.player.lane()
+        self.player.push(tape, lane)
         sheet = QuestionCalls(prices=self._rubric.prices, tape=tape, lane=lane, closed=self.closed)
         try:
             with counting(sheet):
                 yield sheet
         finally:
-            self._player.leave(lane)
+            self.player.leave(lane)
             tape.close()
             if sheet.whole and not tape.problems:
                 self._shelf.finish(tape, name)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pytest_recall.horizon.calls import Counted, counting
 from pytest_recall.models.model import Ask, Message, Reply
 from pytest_recall.replay.call import Tokens
+from pytest_recall.trials.model_calls import Counted, counting
 from tests.helpers.scripted import Scripted
 
 ASK = Ask(messages=(Message("user", "Why?"),))
