@@ -173,7 +173,7 @@ def test_an_answer_that_is_not_recorded_is_one_sentence(
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--replay",), "--replay is about the calls of judges; name one with --judge, or remove it"),
+        (("--replay",), "--replay is about the calls of models; name one with --reader or --judge, or remove it"),
         (("--judge", "x:y", "--record", "--replay"), "--record makes calls, and --replay makes none; give one of them"),
         (("--judge", "nobody:x"), "--judge: 'nobody:x': no model is selected like this;"),
         (("--memory", "sqlite-fts", *ORACLE), "--judge: sqlite-fts hands out passages alone, and a rule is about"),

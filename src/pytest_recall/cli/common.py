@@ -89,9 +89,9 @@ def near_of(args: argparse.Namespace) -> NearSources:
     return sources(args.near, os.environ, Path.cwd())
 
 
-def add_cassette(parser: argparse.ArgumentParser, note: str = "") -> None:
-    """Add the options for a cassette of the calls of judges, whose help ends with `note`."""
-    for name, what in (("record", "record the calls of the judges into"), ("replay", "answer them from")):
+def add_cassette(parser: argparse.ArgumentParser, note: str = "", whose: str = "the judges") -> None:
+    """Add the options for a cassette of the calls of `whose` models, whose help ends with `note`."""
+    for name, what in (("record", f"record the calls of {whose} into"), ("replay", "answer them from")):
         parser.add_argument(
             f"--{name}",
             nargs="?",

@@ -14,6 +14,8 @@ from pytest_recall.datasets.membench import (
     MembenchSummary,
     plain,
 )
+from pytest_recall.datasets.reading_text import HEAD as READING
+from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
 from pytest_recall.datasets.reported import Reported
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.wording import cell, code, grid, listed, markdown_grid, p_value, percent, plural
@@ -47,7 +49,8 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
     asked = "all that it holds" if arguments.whole else f"{arguments.k} passages"
     left = "" if summary.complete else f" of {summary.total:,}"
     on = f"{title(arguments.memory)} on {arguments.dataset} ({arguments.file})"
-    yield (f"{on}: {summary.everything.n:,}{left} questions, {asked} each, stored by the {arguments.unit}")
+    read = read_by(arguments.reader, arguments.prompt)
+    yield (f"{on}: {summary.everything.n:,}{left} questions, {asked} each, stored by the {arguments.unit}{read}")
     yield ""
     yield from table(summary)
     yield ""
@@ -94,7 +97,8 @@ def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "fa
     """Return the lines of the table; `failed` is what questions that broke are called at its head."""
     groups = {**summary.categories, "all": summary.everything}
     names = [name for name in SHOWN if name in summary.everything.means]
-    head = ("category", "n", failed, "not judged", *(SHOWN[name] for name in names))
+    reading = READING if summary.everything.reading.answers else ()
+    head = ("category", "n", failed, "not judged", *(SHOWN[name] for name in names), *reading)
     rows = [
         (
             category,
@@ -102,6 +106,7 @@ def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "fa
             f"{group.failures:,}",
             f"{group.unjudged:,}",
             *(mean_cell(group, name) for name in names),
+            *reading_cells(group.reading)[: len(reading)],
         )
         for category, group in groups.items()
     ]
@@ -195,6 +200,7 @@ def _group(group: CategoryResult) -> dict[str, Any]:
         "metrics": {
             name: {"value": mean.value, "n": mean.n, "low": mean.low, "high": mean.high} for name, mean in means.items()
         },
+        **reading_json(group),
     }
 
 
@@ -252,7 +258,8 @@ def _titles(found: BenchComparison) -> Iterator[str]:
 def _asked(arguments: Mapping[str, Any]) -> str:
     asked = "all that it holds" if arguments.get("whole") else f"{arguments.get('k')} passages"
     on = f"{arguments.get('memory')} on {arguments.get('dataset')} ({arguments.get('file')})"
-    return f"{on}, {asked}, stored by the {arguments.get('unit')}"
+    read = read_by(arguments.get("reader", ""), arguments.get("prompt", ""))
+    return f"{on}, {asked}, stored by the {arguments.get('unit')}{read}"
 
 
 def _head(found: BenchComparison) -> tuple[str, ...]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -16,7 +17,7 @@ from pytest_recall.datasets.cases import DatasetCases
 from pytest_recall.datasets.dataset import Question
 from pytest_recall.datasets.membench_run import MembenchResult, unjudged
 from pytest_recall.datasets.questions import ABSTAINING, PAPER, judges_of
-from pytest_recall.files.errors import CaseError, RecallError, one_line
+from pytest_recall.files.errors import CaseError, MissError, RecallError, one_line
 from pytest_recall.judges import paper
 from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import Panel
@@ -37,13 +38,15 @@ EVERY = 25
 class JudgingResult(NamedTuple):
     """What judging came to: the run with its verdicts, the trials that were judged, and what all its calls were.
 
-    `undecided` are the questions on whose answers it came to no verdict, by id, and why.
+    `undecided` are the questions on whose answers it came to no verdict, by id, and why; `left` counts the answers
+    that could not be paid for.
     """
 
     found: MembenchResult
     judged: tuple[Trial, ...]
     spend: Spend
     undecided: Mapping[str, str]
+    left: int = 0
 
 
 @dataclass
@@ -145,12 +148,13 @@ def judge_all(
     *,
     fresh: bool,
     tell: Callable[[str], None],
+    closed: Callable[[], str] = str,
 ) -> JudgingResult:
     """Judge the answers that are in `found`, but for those on which the journal in `folder` has the verdict.
 
-    Each trial with a new verdict is a further line of the journal. `fresh` asks about all of them. Raises RecallError
-    where no question has an answer, for a judge that must not judge, and for a run that is stopped; MissError for
-    a call that must not begin.
+    Each trial with a new verdict is a further line of the journal. `fresh` asks about all of them; no further one is
+    judged once `closed` says why no call may begin. Raises RecallError where no question has an answer, for a judge
+    that must not judge, and for a run that is stopped; MissError for a call that must not begin.
     """
     metric = f"{bench.dataset.format}_judge"
     asked = {trial.case_id: one for trial in found.trials if (one := judge.asked(trial)) is not None}
@@ -166,24 +170,40 @@ def judge_all(
     said = {id: _with(trials[id], one, metric) for id, one in known.items()}
     calls = [call for one in known.values() for call in one.calls]
     if len(said) < len(asked):
-        judge.ready()
+        with _within(closed):
+            judge.ready()
         with journal_of(folder, header) as journal:
-            for id in asked:
-                if id in said:
-                    continue
-                found_out = _said(asked[id], judge)
-                said[id] = _with(trials[id], found_out, metric)
-                journal.append(said[id])
-                calls += found_out.calls
-                if len(said) % EVERY == 0:
-                    tell(f"{len(said):,} of {len(asked):,} answers judged")
-            journal.end(0)
+            with _within(closed):
+                for id in asked:
+                    if id in said:
+                        continue
+                    if closed():
+                        break
+                    found_out = _said(asked[id], judge)
+                    said[id] = _with(trials[id], found_out, metric)
+                    journal.append(said[id])
+                    calls += found_out.calls
+                    if len(said) % EVERY == 0:
+                        tell(f"{len(said):,} of {len(asked):,} answers judged")
+            why = closed() if len(said) < len(asked) else ""
+            journal.end(2 if why else 0, why)
     return JudgingResult(
         found=found._replace(trials=tuple(said.get(id, trial) for id, trial in trials.items())),
-        judged=tuple(said[id] for id in asked),
+        judged=tuple(said[id] for id in asked if id in said),
         spend=spend_of(calls, stays=()),
-        undecided={id: said[id].error for id in asked if said[id].outcome is Outcome.ERROR},
+        undecided={id: said[id].error for id in asked if id in said and said[id].outcome is Outcome.ERROR},
+        left=len(asked) - len(said),
     )
+
+
+@contextmanager
+def _within(closed: Callable[[], str]) -> Iterator[None]:
+    """End the block, and no more, at the call that the budget does not allow."""
+    try:
+        yield
+    except MissError:
+        if not closed():
+            raise
 
 
 class _Said(NamedTuple):

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from array import array
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import fsum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -22,7 +24,8 @@ class Arguments(NamedTuple):
 
     `sha256` is that of the dataset's file; `whole` says that the memory returns all that it would show a model. `code`
     is a digest of the memory's own code, empty where that is not here, and `packages` are the versions of what it
-    imports.
+    imports. `reader` is the model that answers from passages, and `prompt` the name and version of what it is told;
+    both are empty without one.
     """
 
     dataset: str
@@ -37,13 +40,34 @@ class Arguments(NamedTuple):
     whole: bool
     code: str = ""
     packages: tuple[str, ...] = ()
+    reader: str = ""
+    prompt: str = ""
+
+
+READER = "reader"
+"""The stage of an error of the model that answers from passages."""
+READ, WRITTEN, USD = "reader_input_tokens", "reader_output_tokens", "reader_usd"
+"""What the usage of an answer by such a model has: what is not known is not there."""
+
+
+class ReadingCost(NamedTuple):
+    """What `answers` from passages took on average: tokens that the model read and wrote, and US dollars at list price.
+
+    What is not known of one of them is None.
+    """
+
+    answers: int = 0
+    read: float | None = None
+    written: float | None = None
+    usd: float | None = None
 
 
 class CategoryResult(NamedTuple):
     """What the questions of a category, or all of them, came to: `n` were asked, `failures` broke.
 
     `unjudged` are those that cannot be judged. Neither these nor failures are in the means, whose intervals are over
-    the `clusters` of questions that resemble each other, such as those about one conversation.
+    the `clusters` of questions that resemble each other, such as those about one conversation. `unread` are those
+    whose passages are there, and that the reader gave no answer to; `reading` is what it took for the others.
     """
 
     n: int
@@ -51,6 +75,8 @@ class CategoryResult(NamedTuple):
     unjudged: int
     means: Mapping[str, Mean]
     clusters: int = 0
+    unread: int = 0
+    reading: ReadingCost = ReadingCost()
 
 
 NOT_READ_BACK = Readback(stored=0)
@@ -80,8 +106,9 @@ class MembenchSummary(NamedTuple):
 
 class _Group:
     def __init__(self) -> None:
-        self.n = self.failures = self.unjudged = 0
+        self.n = self.failures = self.unjudged = self.unread = 0
         self.clusters: set[str] = set()
+        self.read: dict[str, list[float | None]] = {READ: [], WRITTEN: [], USD: []}
         self.tallies: dict[str, Tally] = {}
         self.values: dict[str, list[tuple[str, float]]] = {}
 
@@ -89,6 +116,10 @@ class _Group:
         self.n += 1
         self.clusters.add(cluster)
         self.failures += has_failed(trial)
+        self.unread += trial.stage == READER
+        if trial.answer is not None and trial.answer.by == "model":
+            for name, values in self.read.items():
+                values.append(trial.answer.usage.get(name))
         self.unjudged += trial.measures is None and not has_failed(trial)
         for name, value in (trial.measures or {}).items():
             if name not in MEASURES:
@@ -102,11 +133,18 @@ class _Group:
 
     def found(self) -> CategoryResult:
         means = {name: self._mean(name, metric) for name, metric in MEASURES.items() if name in self.tallies}
-        return CategoryResult(self.n, self.failures, self.unjudged, means, len(self.clusters))
+        read, written, usd = map(_average, self.read.values())
+        reading = ReadingCost(len(self.read[READ]), read, written, usd)
+        return CategoryResult(self.n, self.failures, self.unjudged, means, len(self.clusters), self.unread, reading)
 
     def _mean(self, name: str, metric: Metric) -> Mean:
         values = self.values.get(name, ())
         return widened(self.tallies[name].mean(), values, share=metric.share, within=metric.within)
+
+
+def _average(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fsum(known) / len(known) if known and len(known) == len(values) else None
 
 
 class MembenchFold:
@@ -152,8 +190,16 @@ class MembenchFold:
 
 
 def has_failed(trial: Trial) -> bool:
-    """Whether asking the question broke, so that nothing was measured; an answer that no judge decides on is there."""
-    return trial.outcome is Outcome.ERROR and trial.measures is None
+    """Whether asking the memory broke, so that nothing was measured.
+
+    Where no judge decides on an answer, or no reader gives one, what the memory found is there.
+    """
+    return trial.outcome is Outcome.ERROR and trial.measures is None and trial.stage != READER
+
+
+def is_open(trial: Trial) -> bool:
+    """Whether the question is asked again: the memory broke, or the reader."""
+    return has_failed(trial) or trial.stage == READER
 
 
 _OWN_CONVERSATION = frozenset({"longmemeval", "dmr"})
@@ -192,12 +238,15 @@ def by_file(trials: Iterable[Trial]) -> dict[str, MembenchSummary]:
 
 
 def kept(trials: Collection[Trial], total: int, keeps_failed: bool) -> str:
-    """Return, in words, how many of `total` questions are in `trials` for good, and what becomes of failed ones."""
-    failed = sum(map(has_failed, trials))
-    if keeps_failed:
-        return f"{len(trials):,} of {total:,} questions are kept" + (f", {failed:,} of them failed" if failed else "")
-    again = f", {failed:,} that failed {'is' if failed == 1 else 'are'} asked again" if failed else ""
-    return f"{len(trials) - failed:,} of {total:,} questions are kept{again}"
+    """Return, in words, how many of `total` questions are in `trials` for good, and what becomes of the others."""
+    failed, unread = sum(map(has_failed, trials)), sum(trial.stage == READER for trial in trials)
+    told = [f"{failed:,} {'of them ' if keeps_failed else 'that '}failed"] if failed else []
+    told += [f"{unread:,} without an answer of the reader"] if unread else []
+    if not told:
+        return f"{len(trials):,} of {total:,} questions are kept"
+    again = "" if keeps_failed else f" {'is' if failed + unread == 1 else 'are'} asked again"
+    left = len(trials) - (0 if keeps_failed else failed + unread)
+    return f"{left:,} of {total:,} questions are kept, {' and '.join(told)}{again}"
 
 
 MADE_OF = ("code", "packages")
@@ -220,6 +269,12 @@ def remade(before: Mapping[str, Any], after: Arguments) -> str:
     if before["code"] == after.code or not after.code:
         return ""
     return "its code has changed" if before["code"] else "it is not known of which code they are"
+
+
+def mark_of(arguments: Arguments) -> str:
+    """Return twelve hex digits over what is asked; without a reader, as runs had it that knew of none."""
+    asked = {name: value for name, value in asked_of(arguments).items() if value or name not in ("reader", "prompt")}
+    return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
 
 
 def asked_of(arguments: Arguments) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,17 +14,20 @@ from pytest_recall.datasets.cases import DatasetCases, QuestionEntry, metrics_of
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.file import digest
 from pytest_recall.datasets.membench import (
+    READER,
     Arguments,
     MembenchSummary,
     arguments_of_lines,
     differences,
     fold,
     has_failed,
+    is_open,
     kept,
     plain,
     remade,
 )
 from pytest_recall.datasets.questions import JUDGE
+from pytest_recall.datasets.reading import PassageReader
 from pytest_recall.datasets.rescoring import RETRIEVED
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
@@ -35,9 +39,19 @@ from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import Retrieval
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.concurrency import Loop
+from pytest_recall.trials.cost import Spend, spend_of
 from pytest_recall.trials.drive import IN_A_ROW, Driver
-from pytest_recall.trials.execution import Result, RunFacts, TrialCase, judge_answer, make_trial, with_result
+from pytest_recall.trials.execution import (
+    CallSummary,
+    Result,
+    RunFacts,
+    TrialCase,
+    judge_answer,
+    make_trial,
+    with_result,
+)
 from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal, set_aside
+from pytest_recall.trials.model_calls import source_of
 from pytest_recall.trials.record import Header, Record, setting_lines
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Trial, TrialStep
 
@@ -104,12 +118,14 @@ def _newest(record: Record) -> dict[str, Trial]:
 class MembenchResult(NamedTuple):
     """What a run came to so far: its trials, in the order of the dataset's questions, of which there are `total`.
 
-    `record` is its journal, with the trials that were taken again, None if nothing was asked yet.
+    `record` is its journal, with the trials that were taken again, None if nothing was asked yet. `stopped` says why
+    questions were not asked, if some were not.
     """
 
     trials: tuple[Trial, ...]
     total: int
     record: Record | None = None
+    stopped: str = ""
 
     @property
     def summary(self) -> MembenchSummary:
@@ -120,6 +136,22 @@ class MembenchResult(NamedTuple):
     def failed(self) -> tuple[Trial, ...]:
         """The first of its failures."""
         return tuple(filter(has_failed, self.trials))[:SHOWN]
+
+    @property
+    def unread(self) -> tuple[Trial, ...]:
+        """The questions to which the reader gave no answer."""
+        return tuple(trial for trial in self.trials if trial.stage == READER)
+
+    @property
+    def answered(self) -> bool:
+        """Whether there is an answer to any question."""
+        return any(trial.answer is not None and trial.answer.usage.get(ANSWERED) for trial in self.trials)
+
+    @property
+    def reading_spend(self) -> Spend:
+        """What the calls of readers came to, those of questions that were asked again included."""
+        trials = () if self.record is None else self.record.trials
+        return spend_of((call for trial in trials for call in trial.calls if call.kind == "worker"), stays=())
 
 
 def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
@@ -170,12 +202,14 @@ def go_on(
     tell: Callable[[str], None],
     keeps_failed: bool = False,
     fresh: bool = False,
+    reader: PassageReader | None = None,
 ) -> MembenchResult:
     """Ask the questions that the journal in `folder` has no answer to yet, and return what all of them came to.
 
     A question that failed is asked again, and five of them in a row stop the run, unless it `keeps_failed` ones.
     `allowed` says that a memory may be reset that is not empty; `tell` takes sentences for the caller; `fresh` asks
-    all of them. Raises RecallError, also for a run that is stopped; what was asked is in the journal.
+    all of them; the `reader` answers where the memory hands out passages alone, as far as that can be paid for.
+    Raises RecallError, also for a run that is stopped; what was asked is in the journal.
     """
     _, missing = metrics_of(bench.dataset.format, client.whole)
     if missing:
@@ -183,19 +217,31 @@ def go_on(
     total = len(bench.entries)
     record = begun(folder, arguments, fresh=fresh, tell=tell)
     trials = {} if record is None else _newest(record)
-    done = frozenset(id for id, trial in trials.items() if keeps_failed or not has_failed(trial))
+    done = frozenset(id for id, trial in trials.items() if keeps_failed or not is_open(trial))
     if trials:
         tell(f"{folder}: {kept(trials.values(), total, keeps_failed)}")
+    read = (id for id in done if (answer := trials[id].answer) is not None and answer.by == "model")
+    if reader is not None and (unrecorded := reader.calls.unrecorded(read)):
+        tell(f"{folder}: {unrecorded:,} of the answers are not recorded; --fresh asks and records all of them")
+    stopped = ""
+    # What a recording has not is told of all questions at once: to look for it costs nothing.
+    free = keeps_failed or (reader is not None and reader.calls.mode == "replay")
     if len(done) < total:
         told = clock.monotonic()
         with (
             _opened(client, allowed) as memory,
             journal_of(folder, header_of(folder, bench, arguments)) as journal,
-            Driver(str(folder), in_a_row=None if keeps_failed else IN_A_ROW) as driver,
+            Driver(
+                str(folder),
+                closed=str if reader is None else reader.calls.closed,
+                in_a_row=None if free else IN_A_ROW,
+            ) as driver,
         ):
             if record is None or len(record.asked) < total:
                 journal.asked(map(bench.question, bench.entries.values()))
-            questions = (_question(bench, memory, one) for id, one in bench.entries.items() if id not in done)
+            questions = (
+                partial(ask_question, bench, memory, one, reader) for id, one in bench.entries.items() if id not in done
+            )
             try:
                 for count, trial in enumerate(driver.ask(questions), start=len(done) + 1):
                     journal.append(trial)
@@ -205,9 +251,11 @@ def go_on(
                         tell(f"{count:,} of {total:,} questions")
             except KeyboardInterrupt:
                 raise StoppedError(f"{folder}: stopped; the same command continues it") from None
-            journal.end(0)
+            stopped = driver.stopped
+            journal.end(2 if stopped else 0, stopped)
         record = read_journal(folder)
-    return MembenchResult(tuple(unjudged(trials[id]) for id in bench.entries if id in trials), total, record)
+    found = tuple(unjudged(trials[id]) for id in bench.entries if id in trials)
+    return MembenchResult(found, total, record, stopped)
 
 
 def _lean(trial: Trial) -> Trial:
@@ -240,25 +288,28 @@ def _opened(client: Client, allowed: bool) -> Iterator[Memory]:
                 memory.reset()
 
 
-def _question(bench: DatasetCases, memory: Memory, entry: QuestionEntry) -> Callable[[], Trial]:
-    return lambda: ask_question(bench, memory, entry)
-
-
-def ask_question(bench: DatasetCases, memory: Memory, entry: QuestionEntry) -> Trial:
+def ask_question(bench: DatasetCases, memory: Memory, entry: QuestionEntry, reader: PassageReader | None) -> Trial:
     """Ask a question of the dataset, and return its trial; what breaks is an error of this question.
 
-    A conversation is stored once for its questions. Raises RecallError if the dataset cannot be read any more.
+    A conversation is stored once for its questions. Raises RecallError if the dataset cannot be read any more, and
+    SpentError for an answer that cannot be paid for.
     """
     case = bench.case(entry)
     run = RunFacts(reason=DATASET, where=f"{bench.name}:{bench.lines[case.id]}")
-    return make_trial(TrialCase.of(case), _asked(bench, memory, entry, case), run=run)
-
-
-def _asked(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: Case) -> Result:
     try:
         answer = memory.ask(case)
     except CaseError as error:
-        return Result.no_verdict(error)
+        return make_trial(TrialCase.of(case), Result.no_verdict(error), run=run)
+    if reader is None or answer.usage[ANSWERED]:
+        return make_trial(TrialCase.of(case), _measured(bench, memory, entry, case, answer), run=run)
+    reading = reader.read(case, answer, bench.units_of(entry))
+    result = _measured(bench, memory, entry, case, reading.answer)
+    if reading.error:
+        result = result._replace(outcome=Outcome.ERROR, verdicts=(), error=reading.error, stage=READER)
+    return make_trial(TrialCase.of(case), result, CallSummary(source_of(reading.calls), reading.calls), run)
+
+
+def _measured(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: Case, answer: Answer) -> Result:
     retrieval = bench.retrieval(entry, answer)
     measures = bench.measured(retrieval, whole=memory.whole)
     kept = shortened(answer)

@@ -169,7 +169,8 @@ def retrieval_of(asked: QuestionRecord, answer: Answer, ids: Sequence[str] | Non
     """Return what came back as a row of `recall memory metrics`; None where that cannot be judged.
 
     `ids` say by rank what came back, as the evidence would name it, None where that is not known. An unanswerable
-    question is about the answer alone: what would be retrieved for it is neither right nor wrong.
+    question is about the answer alone: what would be retrieved for it is neither right nor wrong. A memory that
+    answers by itself may hand out no passages; one for which a `model` answers has found none.
     """
     answered = answer.usage.get(ANSWERED, 1) != 0
     if asked.unanswerable and not answered:
@@ -186,7 +187,7 @@ def retrieval_of(asked: QuestionRecord, answer: Answer, ids: Sequence[str] | Non
     if not asked.unanswerable:
         if asked.reference:
             plain["ground_truth"] = asked.reference
-        if answer.passages or not answered:
+        if answer.passages or not answered or answer.by == "model":
             plain["retrieved"] = tuple(one.text for one in answer.passages)
             if ids is not None and asked.evidence:
                 plain |= {"retrieved_ids": tuple(ids), "evidence": asked.evidence}

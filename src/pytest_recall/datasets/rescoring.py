@@ -11,7 +11,7 @@ from pytest_recall.datasets.membench import has_failed
 from pytest_recall.datasets.questions import retrieval_of
 from pytest_recall.files.errors import RecallError
 from pytest_recall.metrics.measures import JUDGED
-from pytest_recall.metrics.retrieval import MAX_K, Retrieval, measure
+from pytest_recall.metrics.retrieval import MAX_K, OF_ANSWERS, Retrieval, measure
 from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import Passage, Trial
 
@@ -35,7 +35,8 @@ def limit_of(run: JournalContents) -> int:
 def at_k(run: JournalContents, k: int, chosen: Collection[str]) -> JournalContents:
     """Return the run with the values over the first `k` of what came back, and with what models have judged.
 
-    Of a memory that hands out all that it holds, values over texts are left out: a journal has the first of them.
+    Of a memory that hands out all that it holds, values over texts are left out: a journal has the first of them; of
+    fewer passages than a reader was shown, those of its answers.
     `chosen` are the metrics that can be computed here. Raises RecallError for a k beyond what the run has asked for,
     and for a journal that has no questions.
     """
@@ -55,10 +56,13 @@ def _values(run: JournalContents, trial: Trial, k: int, chosen: Collection[str])
     if retrieval is None or trial.measures is None:
         return None
     had = {name for name in chosen if name in trial.measures}
+    judged = {name: value for name, value in trial.measures.items() if name in JUDGED}
     if run.arguments.get("whole"):
         had -= OF_TEXTS
-    values = {name: None if one is None else float(one) for name, one in measure(retrieval, k, had).items()}
-    return values | {name: value for name, value in trial.measures.items() if name in JUDGED}
+    if k < limit_of(run) and trial.answer is not None and trial.answer.by == "model":
+        had -= OF_ANSWERS  # What it would have said of fewer passages is not known.
+        judged = {}
+    return judged | {name: None if one is None else float(one) for name, one in measure(retrieval, k, had).items()}
 
 
 def _retrieval(run: JournalContents, trial: Trial, k: int) -> Retrieval | None:

@@ -261,7 +261,7 @@ def unique(id: str, taken: set[str]) -> str:
     return free
 
 
-_MONTHS = (
+MONTHS = (
     "january",
     "february",
     "march",
@@ -282,10 +282,10 @@ _LONGMEMEVAL = re.compile(r"(\d{4})/(\d\d?)/(\d\d?)(?: \(\w+\))?(?: (\d\d?):(\d\
 def locomo_date(written: str) -> datetime | None:
     """Return the date in a text such as `1:56 pm on 8 May, 2023`, None if it is none."""
     found = _LOCOMO.fullmatch(written.strip())
-    if found is None or found[5].lower() not in _MONTHS or not 1 <= int(found[1]) <= 12:
+    if found is None or found[5].lower() not in MONTHS or not 1 <= int(found[1]) <= 12:
         return None
     hour = int(found[1]) % 12 + (12 if found[3].lower() == "p" else 0)
-    return _date(int(found[6]), _MONTHS.index(found[5].lower()) + 1, int(found[4]), hour, int(found[2]))
+    return _date(int(found[6]), MONTHS.index(found[5].lower()) + 1, int(found[4]), hour, int(found[2]))
 
 
 def longmemeval_date(written: str) -> datetime | None:

@@ -16,6 +16,8 @@ from pytest_recall.datasets.datasets_text import (
     verdict,
 )
 from pytest_recall.datasets.membench import Arguments, MembenchSummary
+from pytest_recall.datasets.reading_text import HEAD as READING
+from pytest_recall.datasets.reading_text import MEANING, read_by, reading_cells
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import grid, percent, plural
 from pytest_recall.memory.selector import title
@@ -52,11 +54,13 @@ def several_lines(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison 
     yield (
         f"{plural(len(runs), 'memory system')} on {first.arguments.dataset} ({first.arguments.file}):"
         f" {first.summary.total:,} questions, {first.arguments.k} passages each, stored by the {first.arguments.unit}"
+        f"{read_by(first.arguments.reader, first.arguments.prompt)}"
     )
     yield ""
     names = [name for name in SHOWN if any(name in one.summary.everything.means for one in runs)]
-    head = ("memory", "n", "failed", *(SHOWN[name] for name in names), "tokens", "recall p50", "ingest")
-    yield from grid(head, [_row(one, names) for one in runs])
+    reading = READING if any(one.summary.everything.reading.answers for one in runs) else ()
+    head = ("memory", "n", "failed", *(SHOWN[name] for name in names), "tokens", *reading, "recall p50", "ingest")
+    yield from grid(head, [_row(one, names, len(reading)) for one in runs])
     yield ""
     if names:
         yield f"{SHOWN[names[0]]}, by category (n)"
@@ -64,7 +68,12 @@ def several_lines(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison 
         yield ""
     yield legend(one.summary for one in runs)
     yield "tokens: handed out for a question on average, estimated as characters / 4"
+    if reading:
+        yield MEANING
     for one in runs:
+        if unread := one.summary.everything.unread:
+            told = f"no answer of the reader, and in no mean of answers: {plural(unread, 'question')}"
+            yield f"{title(one.arguments.memory)}: {told}"
         if trouble := one.summary.readback.trouble:
             yield one_line(f"{title(one.arguments.memory)} has not kept what it was told: {trouble}", 300)
     for one, found in zip(runs[1:], compared, strict=True):
@@ -76,7 +85,7 @@ def several_lines(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison 
         yield from few_conversations(tested[0])
 
 
-def _row(one: MemoryRun, names: Sequence[str]) -> tuple[str, ...]:
+def _row(one: MemoryRun, names: Sequence[str], reading: int) -> tuple[str, ...]:
     group, summary = one.summary.everything, one.summary
     tokens, latency = group.means.get("tokens_read"), summary.latency.get("p50")
     return (
@@ -85,6 +94,7 @@ def _row(one: MemoryRun, names: Sequence[str]) -> tuple[str, ...]:
         f"{group.failures:,}",
         *(mean_cell(group, name) for name in names),
         "–" if tokens is None or tokens.value is None else f"{tokens.value:,.0f}",
+        *reading_cells(group.reading)[:reading],
         "–" if latency is None else f"{1000 * latency:.1f} ms",
         f"{summary.ingest_seconds:.2f} s",
     )

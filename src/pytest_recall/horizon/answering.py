@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_recall.cases.memory_part import QueryContext
+from pytest_recall.datasets.reading import NOTHING
 from pytest_recall.horizon.day import session_of
 from pytest_recall.trials.trial import Passage
 
-MAX_TOKENS = 800
-NOTHING = "(The memory found nothing.)"
 JOINED = 24_000
 """Characters of passages that stand as the answer where nobody answers."""
 SYSTEM = """\

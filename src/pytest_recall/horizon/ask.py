@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from pytest_recall.cases.case import NAME_PATTERN, Case, JudgeCall
 from pytest_recall.cases.memory_part import MAX_LIMIT, QueryContext
 from pytest_recall.datasets.membench_run import shortened
+from pytest_recall.datasets.reading import reading_of, reply_of
 from pytest_recall.files import clock
-from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError, RecallError, one_line
-from pytest_recall.horizon.answering import MAX_TOKENS, SYSTEM, joined, material
+from pytest_recall.horizon.answering import SYSTEM, joined, material
 from pytest_recall.horizon.evaluation import JUDGE, AnsweredBy, HandedOut, handing, measures_of_points, outcome_of
 from pytest_recall.horizon.judge import JudgedPoints, RunJudge
 from pytest_recall.horizon.memory import MemoryReply, Subject
 from pytest_recall.horizon.persona import Calendar
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.metrics.answers import estimated_tokens
-from pytest_recall.models.model import Ask, Message, Model
+from pytest_recall.models.model import Ask
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
 from pytest_recall.trials.model_calls import Counted, QuestionCalls, counting, source_of
@@ -130,20 +130,7 @@ def name_of(question: BenchQuestion, checkpoint: Checkpoint) -> str:
 
 def asked_with(question: str, passages: Sequence[Passage], context: QueryContext) -> Ask:
     """Return what a model is asked that answers from what a memory found."""
-    return Ask(
-        messages=(Message("user", material(question, passages, context)),),
-        system=SYSTEM,
-        max_tokens=MAX_TOKENS,
-        temperature=0.0,
-    )
-
-
-def reply_of(model: Model, ask: Ask) -> str:
-    """Return a model's answer. Raises RecallError where there is none."""
-    reply = model.ask(ask)
-    if reply.stop == "refused" and not reply.text.strip():
-        raise RecallError(f"{model.name}: refused to answer; that is its provider's word, and no answer")
-    return well_formed(reply.text)
+    return reading_of(SYSTEM, material(question, passages, context))
 
 
 def case_id(persona: str, question: BenchQuestion, checkpoint: Checkpoint) -> str:

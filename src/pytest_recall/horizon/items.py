@@ -11,8 +11,9 @@ from threading import Lock
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import AskedAt, Haystack, Stage, Unit
+from pytest_recall.datasets.reading import reply_of
 from pytest_recall.horizon.answering import joined
-from pytest_recall.horizon.ask import asked_with, case_of, planned, reply_of
+from pytest_recall.horizon.ask import asked_with, case_of, planned
 from pytest_recall.horizon.evaluation import Points, measures_of_points
 from pytest_recall.horizon.judge import DayTexts, LexicalJudge, PanelJudge
 from pytest_recall.horizon.parts import KEPT_DAYS, checkpoints_of, day_units

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from pytest_recall.datasets.reading import MAX_TOKENS
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.wording import cell, code, grid, listed, markdown_grid, percent, plural
-from pytest_recall.horizon.answering import MAX_TOKENS, SYSTEM
+from pytest_recall.horizon.answering import SYSTEM
 from pytest_recall.horizon.day import pieces_of
 from pytest_recall.horizon.disclosure import HitRate, boundaries
 from pytest_recall.horizon.evaluation import FAILURES, MOST, CheckpointSummary, summarize

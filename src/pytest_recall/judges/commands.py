@@ -50,7 +50,7 @@ from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Mode
 from pytest_recall.runs import finish
-from pytest_recall.trials.command_cassette import limit, player_of, taped, untaped
+from pytest_recall.trials.command_cassette import meter_of, player_of, taped, untaped
 from pytest_recall.trials.cost import spend_of
 from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.cost_text import dollars as in_dollars
@@ -141,7 +141,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
         print(f"{plural(len(bench.labels), 'answer')}: {plural(need.calls, 'call')}, or more where replies fail{kept}")
         return 0
     progress = _progress if need.calls else _silent
-    meter = None if args.budget is None else limit(player, place, rubric, args.budget)
+    meter = player.meter = None if args.budget is None else meter_of(place, rubric, args.budget)
     try:
         if by_cassette:
             done = _by_cassette(args, player, place, rubric, lambda: bench.judge(replies, progress, _open))

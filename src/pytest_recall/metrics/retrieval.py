@@ -374,6 +374,8 @@ GROUPS: tuple[MetricGroup, ...] = (
     ),
 )
 METRICS: dict[str, Metric] = {name: metric for group in GROUPS for name, metric in group.metrics.items()}
+OF_ANSWERS = frozenset(name for group in GROUPS if group.given in ("answer", "abstained") for name in group.metrics)
+"""What looks at the answer, and at nothing that was retrieved."""
 USUAL = tuple(name for name in METRICS if name != "locomo_f1")
 """What is measured unless someone chooses: all but what needs an extra."""
 

@@ -149,8 +149,7 @@ def _watched(player: Player, tape: Tape) -> Iterator[None]:
         watch.close()
 
 
-def limit(player: Player, place: Place, rubric: Settings, budget: float) -> Meter:
-    """Let no call begin once those of `player` have cost `budget` US dollars, and return what counts them."""
+def meter_of(place: Place, rubric: Settings, budget: float) -> Meter:
+    """Return what counts what calls have cost: a player with it begins none once that is `budget` US dollars."""
     ledger = Ledger(place.artifacts.folder / f".spent-{clock.now():%Y-%m-%dT%H%M%S.%f}-{os.getpid()}")
-    player.meter = Meter(budget, ledger, lambda exchange: call_of(exchange, exchange.kind, "live", rubric.prices))
-    return player.meter
+    return Meter(budget, ledger, lambda exchange: call_of(exchange, exchange.kind, "live", rubric.prices))

@@ -20,7 +20,7 @@ from pytest_recall.replay.call import Call, Kind, Tokens
 from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
 from pytest_recall.replay.tape import Mode
 from pytest_recall.replay.watch import Watch
-from pytest_recall.trials.command_cassette import Shelf, limit, open_tape, player_of
+from pytest_recall.trials.command_cassette import Shelf, open_tape, player_of
 from pytest_recall.trials.drive import SpentError
 
 if TYPE_CHECKING:
@@ -127,8 +127,9 @@ _NAMED = ("openai", "anthropic")
 class RunModels:
     """How the models of a run are asked.
 
-    `mode` and `folder` are of their cassettes, `budget` is in US dollars, None for as much as it takes. `problems`
-    are those of recordings. The calls of the memory are its own: they are made as always.
+    `mode` and `folder` are of their cassettes, `meter` keeps the budget, None for as much as it takes. `problems`
+    are those of recordings. The calls of the memory are its own: they are made as always. In a replay they are
+    listened to once: what is called after that is not the run's.
     """
 
     def __init__(
@@ -137,26 +138,26 @@ class RunModels:
         rubric: Settings,
         mode: Mode = "off",
         folder: Path | None = None,
-        budget: float | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self._place, self._rubric = place, rubric
         self._folder = folder or place.cassettes
         # A memory asks as an agent would, so that the model that works for it has to have another kind.
-        self.player = player_of(rubric, mode, {"agent": "live", "worker": "cassette"})
+        self._player = player_of(rubric, mode, {"agent": "live", "worker": "cassette"})
+        self._player.meter = self._meter = meter
         self._shelf: Shelf | None = None
         self._upstream = False
-        self._meter: Meter | None = None if budget is None else limit(self.player, place, rubric, budget)
         self.problems: list[str] = []
 
     @property
     def mode(self) -> Mode:
         """What is done with calls."""
-        return self.player.mode
+        return self._player.mode
 
     def model(self, selector: str, kind: Kind, root: Path, say: Callable[[str], None], *, ready: bool) -> Counted:
         """Return the model for calls of `kind`. Raises RecallError if there is none, or something is missing for it."""
         self._upstream |= parse(selector).kind != "python"
-        found = model_of(selector, kind, player=self.player, root=root, say=say, ready=ready)
+        found = model_of(selector, kind, player=self._player, root=root, say=say, ready=ready)
         return Counted(found, kind)
 
     def price(self, model: Counted, tokens: Tokens) -> float | None:
@@ -200,13 +201,13 @@ class RunModels:
     def listening(self, scenario: str) -> Iterator[None]:
         """Listen to the calls that are made in this block; their cassettes are in the folder `scenario`."""
         self._shelf = Shelf(
-            player=self.player,
+            player=self._player,
             place=self._place,
             rubric=self._rubric,
             folder=self._folder,
             scenario=scenario,
         )
-        watch = Watch(self.player)
+        watch = Watch(self._player)
         try:
             yield
         finally:
@@ -229,14 +230,14 @@ class RunModels:
                 yield sheet
             return
         tape = self._shelf.tape(name) if kept and self.mode != "off" else open_tape(self._rubric)
-        lane = self.player.lane()
-        self.player.push(tape, lane)
+        lane = self._player.lane()
+        self._player.push(tape, lane)
         sheet = QuestionCalls(prices=self._rubric.prices, tape=tape, lane=lane, closed=self.closed)
         try:
             with counting(sheet):
                 yield sheet
         finally:
-            self.player.leave(lane)
+            self._player.leave(lane)
             tape.close()
             if sheet.whole and not tape.problems:
                 self._shelf.finish(tape, name)

@@ -152,13 +152,13 @@ def _by_models(
 ) -> tuple[list[list[SystemScores]], int]:
     from pytest_recall.datasets.answer_judging import AnswersJudge
     from pytest_recall.judges.calibration_file import Replies
-    from pytest_recall.trials.command_cassette import limit
+    from pytest_recall.trials.command_cassette import meter_of
     from pytest_recall.trials.cost_text import budget_line
 
     models = judging_models(args, "answers")
     place, rubric = models.place, models.rubric
     kept = models.player.mode == "off"
-    meter = None if args.budget is None else limit(models.player, place, rubric, args.budget)
+    meter = models.player.meter = None if args.budget is None else meter_of(place, rubric, args.budget)
     stopped = "stopped; the replies are kept, and the same command continues it"
     with calls_of(args, models, "answers", stopped):
         if kept:

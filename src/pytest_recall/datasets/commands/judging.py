@@ -1,15 +1,15 @@
-"""Set up the models that judge answers for a command, and what becomes of their calls."""
+"""Set up the models that answer and judge for a command, and what becomes of their calls."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.cli.common import add_cassette, say
+from pytest_recall.cli.common import add_cassette, dollars, say
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from pytest_recall.datasets.judged import JudgingResult
     from pytest_recall.datasets.membench import Arguments
     from pytest_recall.datasets.membench_run import MembenchResult
+    from pytest_recall.datasets.reading import PassageReader
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.judges.panel import Panel
     from pytest_recall.memory.client import Client
+    from pytest_recall.replay.budget import Meter
     from pytest_recall.replay.player import Player
-    from pytest_recall.replay.tape import Tape
+    from pytest_recall.replay.tape import Mode, Tape
 
 
 class JudgingModels(NamedTuple):
@@ -35,25 +37,78 @@ class JudgingModels(NamedTuple):
 
 def judging_models(args: argparse.Namespace, purpose: str) -> JudgingModels:
     """Return the models that are to judge; what audits draw depends on the `purpose`. Raises RecallError."""
-    from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.files.errors import RecallError
-    from pytest_recall.files.eval_directory import find_place
     from pytest_recall.judges.calibrate import panel_of
     from pytest_recall.models.resolve import model_of
-    from pytest_recall.replay.tape import Mode
     from pytest_recall.trials.command_cassette import player_of
 
-    place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()])
+    place, rubric = _project()
     rubric_name = place.name(place.rubric)
-    rubric = read_settings(place.rubric, rubric_name)
-    mode: Mode = "record" if args.record is not None else "off" if args.replay is None else "replay"
-    player = player_of(rubric, mode)
+    player = player_of(rubric, _mode(args))
     model = partial(model_of, kind="judge", player=player, root=place.root, say=say)
     try:
         panel = panel_of(rubric, tuple(args.judge), None, rubric_name, purpose, model)
     except RecallError as error:
         raise RecallError(*(f"--judge: {message}" for message in error.messages)) from None
     return JudgingModels(place, rubric, player, panel)
+
+
+def _project() -> tuple[Place, Settings]:
+    from pytest_recall.cases.settings_file import read_settings
+    from pytest_recall.files.eval_directory import find_place
+
+    place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()])
+    return place, read_settings(place.rubric, place.name(place.rubric))
+
+
+def _mode(args: argparse.Namespace) -> Mode:
+    return "record" if args.record is not None else "off" if args.replay is None else "replay"
+
+
+@contextmanager
+def budget_of(args: argparse.Namespace) -> Iterator[Meter | None]:
+    """Hand out what counts the money of a command, None without a budget, and say in the end what was spent."""
+    from pytest_recall.trials.command_cassette import meter_of
+    from pytest_recall.trials.cost_text import budget_line
+
+    if args.budget is None:
+        yield None
+        return
+    meter = meter_of(*_project(), args.budget)
+    try:
+        yield meter
+    finally:
+        say(budget_line(meter.budget, *meter.sums(), meter.closed()))
+        meter.close()
+
+
+@contextmanager
+def reader_of(args: argparse.Namespace, arguments: Arguments, meter: Meter | None) -> Iterator[PassageReader | None]:
+    """Hand out the model that answers from passages, if there is to be one; its calls are listened to in the block.
+
+    Raises RecallError, also for a call that could not be recorded.
+    """
+    from pytest_recall.datasets.membench import mark_of
+    from pytest_recall.datasets.reading import PassageReader
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.trials.command_cassette import BENCHES
+    from pytest_recall.trials.model_calls import RunModels
+
+    if args.reader is None:
+        yield None
+        return
+    place, rubric = _project()
+    given = args.record or args.replay
+    calls = RunModels(place, rubric, _mode(args), Path.cwd() / given if given else None, meter)
+    try:
+        model = calls.model(args.reader, "worker", place.root, say, ready=True)
+    except RecallError as error:
+        raise RecallError(*(f"--reader: {message}" for message in error.messages)) from None
+    calls.check_prices({"reader": model}, say)
+    with closing(model), calls.listening(f"{BENCHES}-{arguments.dataset}-{mark_of(arguments)}"):
+        yield PassageReader(model=model, prompt=arguments.prompt.partition(" ")[0], calls=calls)
+    if calls.problems:
+        raise RecallError(*calls.problems)
 
 
 @contextmanager
@@ -83,7 +138,15 @@ def calls_of(args: argparse.Namespace, models: JudgingModels, name: str, stopped
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that are about judging the answers of a memory."""
+    """Add the options that are about answering from passages, and about judging the answers."""
+    parser.add_argument(
+        "--reader", metavar="SELECTOR", help="a model that answers from the passages of memories that hand out no more"
+    )
+    parser.add_argument(
+        "--reader-prompt",
+        choices=("locomo", "longmemeval", "dmr", "plain"),
+        help="what the reader is told, which --dry-run prints (default: that of the dataset)",
+    )
     parser.add_argument(
         "--judge",
         action="append",
@@ -91,23 +154,36 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="SELECTOR",
         help="a model that says of each answer whether it is correct, by the rule of the paper; several are a panel",
     )
-    add_cassette(parser)
+    add_cassette(parser, "", "the reader and the judges")
+    parser.add_argument(
+        "--budget", type=dollars, metavar="USD", help="begin no further call of a model once this much is spent"
+    )
 
 
-def check(args: argparse.Namespace, client: Client) -> None:
+def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
     """Refuse options that would have no effect, before anything is asked. Raises RecallError."""
     from pytest_recall.files.errors import RecallError
     from pytest_recall.memory.client import Client
 
-    given = [f"--{name}" for name in ("record", "replay") if getattr(args, name) is not None]
-    if given and not args.judge:
-        raise RecallError(f"{given[0]} is about the calls of judges; name one with --judge, or remove it")
-    if len(given) > 1:
+    given = [f"--{name}" for name in ("record", "replay", "budget") if getattr(args, name) is not None]
+    if given and not args.judge and args.reader is None:
+        raise RecallError(f"{given[0]} is about the calls of models; name one with --reader or --judge, or remove it")
+    if args.reader_prompt is not None and args.reader is None:
+        raise RecallError("--reader-prompt is what a reader is told; name one with --reader, or remove it")
+    if args.record is not None and args.replay is not None:
         raise RecallError("--record makes calls, and --replay makes none; give one of them")
-    if args.judge and type(client).answer is Client.answer:
-        raise RecallError(
-            f"--judge: {client.name} hands out passages alone, and a rule is about answers; name a memory that answers"
-        )
+    if args.replay is not None and args.budget is not None:
+        raise RecallError("--budget is about calls that are made, and --replay makes none; give one of them")
+    if args.judge and args.record is not None and args.budget is not None:
+        raise RecallError("--budget may stop the judges halfway, and their recording is whole; give one of them")
+    for client in clients:
+        if args.judge and args.reader is None and type(client).answer is Client.answer:
+            raise RecallError(
+                f"--judge: {client.name} hands out passages alone, and a rule is about answers; name a memory that"
+                " answers, or with --reader a model that answers from passages"
+            )
+    if args.reader is not None and all(client.answers_only for client in clients):
+        raise RecallError(f"--reader: {clients[0].name} answers by itself, and hands out no passages; remove it")
 
 
 def judge_answers(
@@ -116,17 +192,20 @@ def judge_answers(
     found: MembenchResult,
     folder: Path,
     arguments: Arguments,
-    mark: str,
+    meter: Meter | None,
 ) -> tuple[str, JudgingResult]:
-    """Return the judges in one text, and what they came to; `mark` tells cassettes apart. Raises RecallError."""
+    """Return the judges in one text, and what they came to. Raises RecallError."""
     from pytest_recall.datasets.judged import AnswerJudge, judge_all
+    from pytest_recall.datasets.membench import mark_of
     from pytest_recall.datasets.membench_run import header_of
 
     models = judging_models(args, "membench")
+    models.player.meter = meter
     stopped = f"{folder}: stopped; the same command continues it"
-    with calls_of(args, models, f"{arguments.dataset}-{mark}", stopped) as tape:
+    with calls_of(args, models, f"{arguments.dataset}-{mark_of(arguments)}", stopped) as tape:
         judge = AnswerJudge(bench, models.panel, models.rubric, tape)
         header = header_of(folder, bench, arguments)
         # What is on a cassette is whole, whatever was judged before.
         fresh = models.player.mode != "off"
-        return judge.name, judge_all(bench, found, folder, judge, header, fresh=fresh, tell=say)
+        closed = str if meter is None else meter.closed
+        return judge.name, judge_all(bench, found, folder, judge, header, fresh=fresh, tell=say, closed=closed)

@@ -6,11 +6,12 @@ import argparse
 import hashlib
 import json
 import re
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cli.common import Commands, counted, names, placeless, say
-from pytest_recall.datasets.commands.judging import add_options, check, judge_answers
+from pytest_recall.datasets.commands.judging import add_options, budget_of, check, judge_answers, reader_of
 from pytest_recall.datasets.dataset import Inventory
 from pytest_recall.datasets.datasets_text import Checked, dataset_json, dataset_lines
 from pytest_recall.datasets.file import LAYOUTS, PUBLISHED, digest, open_dataset, sample_text
@@ -20,10 +21,11 @@ if TYPE_CHECKING:
 
     from pytest_recall.datasets.cases import DatasetCases
     from pytest_recall.datasets.judged import JudgingResult
-    from pytest_recall.datasets.membench import Arguments, MembenchSummary
+    from pytest_recall.datasets.membench import Arguments
     from pytest_recall.datasets.membench_run import MembenchResult
     from pytest_recall.datasets.reported import Reported
     from pytest_recall.memory.client import Client
+    from pytest_recall.replay.budget import Meter
 
 
 count = counted(1, 10_000)
@@ -39,13 +41,22 @@ goes on where one was stopped, and asks questions again at which the memory brok
 unless --keep-failed is given. What is written is the journal of a run, trials.jsonl, as pytest writes it: `recall
 report`, `recall cassettes cost` and `recall compare` take its folder.
 
+With --reader a model answers from the passages of a memory that hands out no more, by one prompt for each dataset,
+which --dry-run prints. Answers are written down beside the passages, and the table has the tokens that were read
+and written for one, and the cost. A question that the reader gives no answer to keeps what was measured of its
+passages, and the same command asks it again. Another reader is another run.
+
 With --judge a model says of each answer whether it is correct, by the rule that the dataset's paper has for
 that. What it says is written down beside the questions, so that no answer is judged twice by the same
 models; an answer on which they come to no verdict is in no mean, and is judged again by the same command.
 
+--record keeps the calls of reader and judges, and --replay answers them from there. With --budget no further call
+begins once this command has spent so much, and the exit code is 2 if something was left; the same command goes on.
+
   recall memory run --dataset locomo sample --memory sqlite-fts
   recall memory run locomo10.json --memory hybrid --sample 200 --seed 1
   recall memory run locomo10.json --memory python:mine.py:Memory --judge openai:gpt-5.5
+  recall memory run locomo10.json --reader openai:gpt-5.4-mini --judge openai:gpt-5.5 --budget 5
   recall memory run locomo10.json --memory sqlite-fts,hybrid,python:mine.py:Memory
   recall memory run locomo10.json --fail-under evidence_recall_at_k=0.6
 """
@@ -112,7 +123,28 @@ def add_membench(commands: Commands) -> None:
         action="store_true",
         help="also print what papers report of other systems, which was not measured here",
     )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="print what would be asked, and the reader's prompt, and ask nothing"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, with all metrics")
+
+
+class _Asking(NamedTuple):
+    """What is asked of each memory, and the budget of the models, if there is one."""
+
+    args: argparse.Namespace
+    bench: DatasetCases
+    floors: dict[str, float]
+    meter: Meter | None
+
+    def arguments(self, client: Client) -> Arguments:
+        """Return what decides the outcome of the run of one memory."""
+        from pytest_recall.datasets.membench_run import arguments_of
+        from pytest_recall.datasets.reading import prompt_version
+
+        reader = self.args.reader or ""
+        prompt = prompt_version(self.args.reader_prompt or self.bench.dataset.format) if reader else ""
+        return arguments_of(self.bench, client)._replace(reader=reader, prompt=prompt)
 
 
 def run_membench(args: argparse.Namespace) -> int:
@@ -146,31 +178,78 @@ def run_membench(args: argparse.Namespace) -> int:
     for client in clients:
         if args.memory_reset and client.private:
             raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
-        check(args, client)
-    if len(clients) == 1:
-        return _run_one(args, bench, clients[0], floors)
-    if args.published:
+    check(args, clients)
+    if len(clients) > 1 and args.published:
         raise RecallError("--published is shown beside one memory; name one with --memory")
-    return _run_several(args, bench, clients, floors)
+    if args.dry_run:
+        return _dry_run(args, bench, clients)
+    with budget_of(args) as meter:
+        asking = _Asking(args, bench, floors, meter)
+        return _run_one(asking, clients[0]) if len(clients) == 1 else _run_several(asking, clients)
 
 
-def _run_one(args: argparse.Namespace, bench: DatasetCases, client: Client, floors: dict[str, float]) -> int:
+def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Client]) -> int:
+    """Print what would be asked, and ask nothing."""
+    from pytest_recall.datasets.reading import PROMPTS, prompt_version
+    from pytest_recall.datasets.reading_text import prompt_lines
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.wording import grid, listed, plural
+    from pytest_recall.models.model import parse
+
+    named = ("record", "replay", "budget", "bundle", "out")
+    given = [f"--{name}" for name in named if getattr(args, name) is not None]
+    if given or args.fresh or args.memory_reset or args.fail_under:
+        raise RecallError("--dry-run asks and writes nothing; give it without options for a run that does")
+    for selector in (*([] if args.reader is None else [args.reader]), *args.judge):
+        parse(selector)
+    name = args.reader_prompt or bench.dataset.format
+    version = prompt_version(name) if args.reader else ""
+    counts = Counter(one.question.category for one in bench.entries.values())
+    memories = [client.name for client in clients]
+    if args.json:
+        plain = {
+            "version": 1,
+            "memories": memories,
+            "dataset": bench.dataset.format,
+            "k": bench.asked.limit,
+            "unit": bench.asked.unit,
+            "questions": dict(sorted(counts.items())),
+            "reader": args.reader,
+            "prompt": version or None,
+            "prompt_text": PROMPTS[name] if args.reader else None,
+            "judges": args.judge,
+        }
+        print(json.dumps(plain, indent=2, ensure_ascii=False))
+        return 0
+    asked = f"{plural(counts.total(), 'question')}, {bench.asked.limit} passages each, stored by the {bench.asked.unit}"
+    print(f"{listed(memories)} on {bench.dataset.format} ({args.path}): {asked}\n")
+    print("\n".join(grid(("category", "n"), [(one, f"{n:,}") for one, n in sorted(counts.items())])))
+    if args.reader:
+        print("", *prompt_lines(args.reader, version, PROMPTS[name]), sep="\n")
+    return 0
+
+
+def _run_one(asking: _Asking, client: Client) -> int:
     """Run one memory, print what it came to, and return the exit code."""
     from pytest_recall.datasets import datasets_text as render
     from pytest_recall.datasets.file import PUBLISHED
-    from pytest_recall.datasets.membench_run import arguments_of
+    from pytest_recall.datasets.reading_text import reading_lines, readings_json
 
-    arguments = arguments_of(bench, client)
+    args, bench = asking.args, asking.bench
+    arguments = asking.arguments(client)
     reported = _reported(args, arguments)
     folder = args.out or _folder(arguments)
-    found, judged = _asked(args, bench, client, arguments, folder)
+    found, judged = _asked(asking, client, arguments, folder)
     summary = found.summary
     told: list[str] = []
     extra: dict[str, Any] = {}
+    if arguments.reader:
+        told += reading_lines(arguments.reader, summary.everything, found.unread, found.reading_spend)
+        extra |= {"reading": readings_json(found.unread, found.reading_spend)}
     if judged is not None:
         judges, sat = judged
-        told = list(render.verdicts(judges, len(sat.judged), sat.undecided, sat.spend))
-        extra = {"judge": render.verdicts_json(judges, len(sat.judged), sat.undecided, sat.spend)}
+        told += list(render.verdicts(judges, len(sat.judged), sat.undecided, sat.spend))
+        extra |= {"judge": render.verdicts_json(judges, len(sat.judged), sat.undecided, sat.spend)}
     if reported:
         whole = args.sample is None and args.categories is None and summary.complete
         same = whole and arguments.sha256 in PUBLISHED
@@ -181,32 +260,28 @@ def _run_one(args: argparse.Namespace, bench: DatasetCases, client: Client, floo
     else:
         print("\n".join([*render.membench_lines(arguments, summary, found.failed), *told]))
     _bundle(args, bench, [folder])
-    return _verdict(floors, summary, 0 if judged is None else len(judged[1].undecided))
+    return _verdict(asking, found, judged)
 
 
-def _run_several(
-    args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Client], floors: dict[str, float]
-) -> int:
+def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     """Run memories one after the other, print one table, and return the worst of their exit codes."""
     from pytest_recall.datasets import several as render
     from pytest_recall.datasets.comparison import JournalContents
     from pytest_recall.datasets.membench import plain
-    from pytest_recall.datasets.membench_run import arguments_of
 
+    args, bench = asking.args, asking.bench
     runs, codes, folders = [], [], []
     for client in clients:
-        arguments = arguments_of(bench, client)
+        arguments = asking.arguments(client)
         folder = _folder(arguments) if args.out is None else args.out / _slug(client.name)
         say(f"{client.name}: {folder}")
-        found, judged = _asked(args, bench, client, arguments, folder)
-        summary = found.summary
+        found, judged = _asked(asking, client, arguments, folder)
         trials = {one.case_id: one for one in found.trials}
         asked = {} if found.record is None else found.record.asked
         contents = JournalContents(client.name, plain(arguments), trials, asked)
-        runs.append(render.MemoryRun(arguments, summary, contents))
-        undecided = 0 if judged is None else len(judged[1].undecided)
+        runs.append(render.MemoryRun(arguments, found.summary, contents))
         folders.append(folder)
-        codes.append(_verdict(floors, summary, undecided, f"{client.name}: "))
+        codes.append(_verdict(asking, found, judged, f"{client.name}: "))
     compared = render.against_first(runs)
     if args.json:
         print(json.dumps(render.several_json(runs, compared), indent=2, ensure_ascii=False))
@@ -231,24 +306,27 @@ def _bundle(args: argparse.Namespace, bench: DatasetCases, folders: Sequence[Pat
 
 
 def _asked(
-    args: argparse.Namespace, bench: DatasetCases, client: Client, arguments: Arguments, folder: Path
+    asking: _Asking, client: Client, arguments: Arguments, folder: Path
 ) -> tuple[MembenchResult, tuple[str, JudgingResult] | None]:
     """Ask the questions that are open, have the answers judged if that is wanted, and return what it came to."""
     from pytest_recall.datasets.membench_run import go_on
 
-    found = go_on(
-        bench,
-        client,
-        folder,
-        arguments,
-        allowed=args.memory_reset,
-        tell=say,
-        keeps_failed=args.keep_failed,
-        fresh=args.fresh,
-    )
-    if not args.judge:
+    args, bench, _, meter = asking
+    with reader_of(args, arguments, meter) as reader:
+        found = go_on(
+            bench,
+            client,
+            folder,
+            arguments,
+            allowed=args.memory_reset,
+            tell=say,
+            keeps_failed=args.keep_failed,
+            fresh=args.fresh,
+            reader=reader,
+        )
+    if not args.judge or (args.reader and not found.answered):
         return found, None
-    judges, sat = judge_answers(args, bench, found, folder, arguments, _mark(arguments))
+    judges, sat = judge_answers(args, bench, found, folder, arguments, meter)
     return sat.found, (judges, sat)
 
 
@@ -271,18 +349,13 @@ def _reported(args: argparse.Namespace, arguments: Arguments) -> Sequence[Report
 
 def _folder(arguments: Arguments) -> Path:
     """Return the folder of runs with these arguments, below the eval directory."""
+    from pytest_recall.datasets.membench import mark_of
     from pytest_recall.files.eval_directory import BENCHES, find_place
 
     root = Path.cwd()
     artifacts = find_place(root, root, [root]).artifacts
     artifacts.make()
-    return artifacts.folder / BENCHES / f"{arguments.dataset}-{_mark(arguments)}"
-
-
-def _mark(arguments: Arguments) -> str:
-    from pytest_recall.datasets.membench import asked_of
-
-    return hashlib.sha256(json.dumps(asked_of(arguments)).encode()).hexdigest()[:12]
+    return artifacts.folder / BENCHES / f"{arguments.dataset}-{mark_of(arguments)}"
 
 
 def _floors(given: list[str]) -> dict[str, float]:
@@ -303,24 +376,41 @@ def _floors(given: list[str]) -> dict[str, float]:
     return floors
 
 
-def _verdict(floors: dict[str, float], summary: MembenchSummary, undecided: int, name: str = "") -> int:
-    """Return the exit code, and say what is wrong; `undecided` answers have no verdict of the judge."""
+def _verdict(asking: _Asking, found: MembenchResult, judged: tuple[str, JudgingResult] | None, name: str = "") -> int:
+    """Return the exit code of one memory, and say what is wrong."""
+    from pytest_recall.files.wording import plural
     from pytest_recall.metrics.measures import JUDGED
+    from pytest_recall.metrics.retrieval import OF_ANSWERS
 
-    everything = summary.everything
+    summary = found.summary
+    everything, unread = summary.everything, len(found.unread)
+    undecided, left = (0, 0) if judged is None else (len(judged[1].undecided), judged[1].left)
+    if unasked := summary.total - everything.n:
+        say(f"{name}{plural(unasked, 'question')} not asked, since {found.stopped}; the same command goes on")
+    if left and asking.meter is not None:
+        say(f"{name}{plural(left, 'answer')} not judged, since {asking.meter.closed()}; the same command goes on")
+    if unread and asking.args.replay is not None:
+        say(f"{name}{plural(unread, 'question')} without an answer of the reader; --record records them")
+    if unasked or left or (unread and asking.args.replay is not None):
+        return 2
     if everything.failures == everything.n:
         say(f"{name}nothing was measured: every question failed, as said above; correct the memory")
         return 1
+    if everything.failures + unread == everything.n:
+        say(f"{name}no answer was measured: the reader gave none, as said above; correct it")
+        return 1
     problems = []
-    for metric, floor in floors.items():
+    for metric, floor in asking.floors.items():
         mean = everything.means.get(metric)
         if mean is None or mean.value is None:
             problems.append(f"{metric} was measured on no question")
         elif mean.value < floor:
             problems.append(f"{metric} is {mean.value:.4f}, below {floor:g}")
-    if floors and everything.failures:
+    if asking.floors and everything.failures:
         problems.append(f"{everything.failures:,} questions failed, and are in no mean")
-    if undecided and any(metric in JUDGED for metric in floors):
+    if unread and any(metric in JUDGED or metric in OF_ANSWERS for metric in asking.floors):
+        problems.append(f"{unread:,} questions have no answer of the reader, and are in no mean of answers")
+    if undecided and any(metric in JUDGED for metric in asking.floors):
         problems.append(f"{undecided:,} answers came to no verdict of the judge, and are in no mean")
     for problem in problems:
         say(f"{name}--fail-under: {problem}")

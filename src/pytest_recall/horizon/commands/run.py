@@ -248,6 +248,7 @@ def _calls(args: argparse.Namespace) -> RunModels:
     from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.files.errors import RecallError
     from pytest_recall.files.eval_directory import find_place
+    from pytest_recall.trials.command_cassette import meter_of
     from pytest_recall.trials.model_calls import RunModels
 
     root = Path.cwd()
@@ -264,7 +265,8 @@ def _calls(args: argparse.Namespace) -> RunModels:
     folder = root / given if given else place.cassettes
     if mode == "replay" and not folder.is_dir():
         raise RecallError(f"--replay: {place.name(folder)}: no such directory; --record makes recordings there")
-    return RunModels(place, rubric, mode, folder, args.budget)
+    meter = None if args.budget is None else meter_of(place, rubric, args.budget)
+    return RunModels(place, rubric, mode, folder, meter)
 
 
 def _given(args: argparse.Namespace) -> Any:

@@ -1,0 +1,64 @@
+"""Render what a reader is asked and what its answers took, as terminal lines and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pytest_recall.datasets.membench import CategoryResult, ReadingCost
+from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import plural
+from pytest_recall.trials import cost_text
+from pytest_recall.trials.cost import Spend
+from pytest_recall.trials.trial import Trial
+
+HEAD = ("read", "written", "cost")
+"""The columns of a table about what answers took."""
+MEANING = "read, written: tokens of the reader for an answer on average; cost: of them at list price"
+SHOWN_UNREAD = 5
+"""Questions without an answer that are told one by one."""
+
+
+def read_by(reader: str, prompt: str) -> str:
+    """Return who answers from passages, as a heading ends; empty where no one does."""
+    return f", read by {reader} (prompt {prompt})" if reader else ""
+
+
+def reading_cells(one: ReadingCost) -> tuple[str, str, str]:
+    """Return the cells of the columns."""
+    if not one.answers:
+        return ("–", "–", "–")
+    read, written = (cost_text.UNKNOWN if count is None else f"{count:,.0f}" for count in (one.read, one.written))
+    return read, written, cost_text.UNKNOWN if one.usd is None else cost_text.dollars(one.usd)
+
+
+def reading_lines(reader: str, group: CategoryResult, unread: Sequence[Trial], spend: Spend) -> Iterator[str]:
+    """Yield the lines on the answers of a reader, on the questions without one, and on what its calls came to."""
+    yield MEANING
+    yield f"answered by {reader}: {plural(group.reading.answers, 'question')}"
+    if unread:
+        yield f"no answer of the reader, and in no mean of answers: {plural(len(unread), 'question')}"
+        yield from ("  " + one_line(f"{one.case_id}: {one.error}", 300) for one in unread[:SHOWN_UNREAD])
+    yield from cost_text.cost_lines({"": spend})
+
+
+def readings_json(unread: Sequence[Trial], spend: Spend) -> dict[str, Any]:
+    """Return the same as plain JSON types."""
+    lost = [{"id": one.case_id, "error": one.error} for one in unread]
+    return {"unread": lost, "cost": cost_text.cost_json({"": spend})["total"]}
+
+
+def reading_json(group: CategoryResult) -> dict[str, Any]:
+    """Return what a table has of a group as plain JSON types: nothing without a reader, null for what is unknown."""
+    one = group.reading
+    if not one.answers and not group.unread:
+        return {}
+    told = {"answers": one.answers, "unread": group.unread}
+    return {"reading": {**told, "input_tokens": one.read, "output_tokens": one.written, "usd": one.usd}}
+
+
+def prompt_lines(reader: str, prompt: str, text: str) -> Iterator[str]:
+    """Yield what a reader is told before the question."""
+    yield f"{reader} answers from what a memory finds, by the prompt {prompt}:"
+    yield ""
+    yield from (f"  {line}".rstrip() for line in text.splitlines())

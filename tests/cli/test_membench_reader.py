@@ -1,0 +1,337 @@
+"""`recall memory run --reader`: a model answers from the passages of a memory, over HTTP on the loopback device."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.cli import main
+from pytest_recall.datasets.reading import PROMPTS, prompt_version
+from pytest_recall.trials.journal import read_journal
+from tests.models.endpoint import Answer, Asked, Endpoint, chat
+
+# A run of pytest in this process forgets what it was the first to import, and some of it would be there twice.
+importlib.import_module("pytest_recall.datasets.judged")
+
+RUN = ("memory", "run", "--dataset", "locomo", "sample")
+CENT = 0.01
+"""What a call costs: 10 tokens are read."""
+OWN = """
+class Memory:
+    private = True
+
+    def reset(self):
+        pass
+
+    def store(self, content, metadata):
+        pass
+
+    def recall(self, query, limit, context):
+        return []
+
+    def answer(self, query, limit, context):
+        return "Heron"
+"""
+
+
+def named(asked: Asked, answer: Answer) -> Answer:
+    """Return an answer by the model that was asked."""
+    return answer._replace(body={**answer.body, "model": asked.body["model"]})
+
+
+def first_passage(asked: Asked) -> Answer:
+    """Answer with the first passage, or judge that an answer with the word `Heron` is right."""
+    content = asked.body["messages"][-1]["content"]
+    if asked.body["model"] == "judge":
+        label = "correct" if "Heron" in content.split("BEGIN")[-1] else "wrong"
+        return named(asked, chat(json.dumps({"reasoning": "As it seems.", "label": label})))
+    return named(asked, chat(content.partition("\n\n")[0].partition("\n")[2]))
+
+
+def broken(asked: Asked) -> Answer:
+    """Refuse what is asked about a boat, as a provider does, and answer the rest."""
+    if "boat called" in asked.body["messages"][-1]["content"]:
+        return Answer(400, {"error": {"message": "too long", "type": "invalid_request_error"}})
+    return first_passage(asked)
+
+
+@pytest.fixture(name="served")
+def _served() -> Iterator[Endpoint]:
+    endpoint = Endpoint(first_passage)
+    yield endpoint
+    endpoint.close()
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    (tmp_path / "own.py").write_text(OWN)
+    prices = {"reader": {"input": 1000, "output": 0}, "judge": {"input": 1000, "output": 0}}
+    (tmp_path / "eval").mkdir()
+    rubric = {"owner": "us", "preflight": "off", "prices": prices}
+    (tmp_path / "eval" / "rubric.yaml").write_text(json.dumps(rubric))
+
+
+def reading(served: Endpoint, model: str = "reader") -> tuple[str, str]:
+    return "--reader", f"{served.url}/v1#{model}"
+
+
+def judging(served: Endpoint) -> tuple[str, str]:
+    return "--judge", f"{served.url}/v1#judge"
+
+
+def found(capsys: pytest.CaptureFixture[str], *more: str, code: int = 0) -> dict[str, Any]:
+    assert main([*RUN, *more, "--json"]) == code
+    plain: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return plain
+
+
+def test_the_reader_is_told_what_the_memory_found_and_its_answer_is_beside_it(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = found(capsys, *reading(served), "--out", "o")
+    assert len(served.asked) == 22
+    (first, *_), (trial, *_) = served.asked, read_journal(Path("o")).trials
+    system, user = first.body["messages"]
+    assert (system["content"], first.body["temperature"]) == (PROMPTS["locomo"], 0)
+    assert user["content"].startswith("[1] ")
+    assert user["content"].endswith("\n\nQuestion: What is Tobias's boat called?")
+    assert re.search(r"\n\n\[\d+\] [A-Z]\w+day, \d+ [A-Z]\w+ \d{4}, \d\d:\d\d\nTobias: Heron", user["content"])
+    assert trial.answer is not None
+    assert len(trial.answer.passages) == 10
+    assert (trial.answer.text, trial.answer.by) == (trial.answer.passages[0].text, "model")
+    assert [(call.kind, call.source, call.cost) for call in trial.calls] == [("worker", "live", CENT)]
+    assert (plain["reader"], plain["prompt"]) == (f"{served.url}/v1#reader", prompt_version("locomo"))
+    took = {"answers": 22, "unread": 0, "input_tokens": 10, "output_tokens": 5, "usd": CENT}
+    assert plain["all"]["reading"] == took
+    means = plain["all"]["metrics"]
+    assert (means["evidence_recall_at_k"]["n"], means["answer_token_f1"]["n"]) == (18, 18)
+    assert means["abstention_recall"]["n"] == 4
+
+
+def test_ids_that_name_the_evidence_are_not_shown(served: Endpoint) -> None:
+    run = ("memory", "run", "--dataset", "longmemeval", "sample")
+    assert main([*run, *reading(served), "--out", "o"]) == 0
+    shown = [asked.body["messages"][-1]["content"] for asked in served.asked]
+    assert not [text for text in shown if "[answer_" in text]
+    assert "\n\nToday: Monday, 1 April 2024, 10:00\nQuestion: " in shown[0]
+    assert all("\n\nToday: " in text for text in shown)
+    first, *_ = read_journal(Path("o")).trials
+    assert first.answer is not None
+    assert any((one.source or "").startswith("answer_") for one in first.answer.passages)
+
+
+def test_retrieval_is_measured_as_without_a_reader(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    for memory in ("sqlite-fts", "null"):
+        alone = found(capsys, "--memory", memory)["all"]["metrics"]
+        read = found(capsys, "--memory", memory, *reading(served))["all"]["metrics"]
+        assert {name: mean for name, mean in read.items() if name in alone and name != "tokens_read"} == {
+            name: mean for name, mean in alone.items() if name != "tokens_read"
+        }
+
+
+def test_no_question_is_read_twice_by_the_same_reader(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    first = found(capsys, *reading(served))
+    assert found(capsys, *reading(served)) == first
+    assert len(served.asked) == 22
+    found(capsys, *reading(served, "other"))
+    found(capsys, *reading(served), "--reader-prompt", "plain")
+    assert len(served.asked) == 66
+    assert served.asked[-1].body["messages"][0]["content"] == PROMPTS["plain"]
+    found(capsys, "--out", "o")
+    assert main([*RUN, *reading(served), "--out", "o"]) == 2
+    assert "o/trials.jsonl: `reader` was '' and is 'http://" in capsys.readouterr().err
+
+
+def test_the_table_has_what_an_answer_took_and_the_judges_column(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*RUN, *reading(served), *judging(served), "--budget", "1"]) == 0
+    captured = capsys.readouterr()
+    lines = [" ".join(line.split()) for line in captured.out.splitlines()]
+    assert lines[0].endswith(f"stored by the turn, read by {served.url}/v1#reader (prompt {prompt_version('locomo')})")
+    assert lines[2].endswith("LoCoMo judge read written cost")
+    assert lines[3].startswith("adversarial 4 0 0 ")
+    assert lines[3].endswith("10 5 $0.01")
+    assert f"answered by {served.url}/v1#reader: 22 questions" in lines
+    assert f"judged by {served.url}/v1#judge: 18 answers" in lines
+    assert [line for line in lines if line.startswith("spent")] == ["spent $0.22", "spent $0.18"]
+    assert "recall: budget $1.00: $0.40 spent\n" in captured.err
+    # What the judge's line in the journal says of its calls is not what the reader's were.
+    assert found(capsys, *reading(served), *judging(served))["all"]["reading"]["usd"] == CENT
+    assert len(served.asked) == 40
+
+
+def test_a_price_that_is_not_known_is_not_zero(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = found(capsys, *reading(served, "deepseek-r1"))
+    assert plain["all"]["reading"]["usd"] is None
+    assert plain["reading"]["cost"]["spent"] == {"usd": None, "calls": 22, "without_price": 22}
+    assert main([*RUN, *reading(served, "deepseek-r1")]) == 0
+    out = capsys.readouterr().out
+    assert out.splitlines()[-1] == "made 22 calls, price unknown"
+    assert all(line.endswith(" unknown") for line in out.splitlines()[3:9])
+    assert main([*RUN, *reading(served, "deepseek-r1"), "--budget", "1"]) == 2
+    assert "recall: reader `http://127" in capsys.readouterr().err
+
+
+def test_what_the_reader_does_not_answer_is_no_failure_of_the_memory(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served.script = [broken]
+    more = (*reading(served), *judging(served), "--out", "o", "--fail-under", "locomo_f1=0")
+    assert main([*RUN, *more]) == 1
+    captured = capsys.readouterr()
+    assert "no answer of the reader, and in no mean of answers: 1 question\n  conv-1:q1: http://" in captured.out
+    assert "--fail-under: 1 questions have no answer of the reader, and are in no mean of answers" in captured.err
+    trial = next(one for one in read_journal(Path("o")).trials if one.case_id == "conv-1:q1")
+    assert (trial.outcome.value, trial.stage, trial.verdicts) == ("error", "reader", ())
+    assert trial.answer is not None
+    assert (trial.answer.text, len(trial.answer.passages)) == ("", 10)
+    served.script = [first_passage]
+    asked = len(served.asked)
+    assert main([*RUN, *more, "--json"]) == 0
+    captured = capsys.readouterr()
+    told = "recall: o: 21 of 22 questions are kept, 1 without an answer of the reader is asked again\n"
+    assert captured.err.startswith(told)
+    plain = json.loads(captured.out)
+    group = plain["all"]
+    assert (group["failures"], group["metrics"]["answer_contains"]["n"], group["reading"]["unread"]) == (0, 18, 0)
+    assert len(served.asked) == asked + 2  # And the judge of that answer.
+
+
+def test_a_reader_without_any_answer_is_exit_1(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    served.script = [chat("", finish="length")]
+    assert main([*RUN, *reading(served), "--out", "o"]) == 2
+    assert "5 questions in a row came to no verdict, the last one because of `http" in capsys.readouterr().err
+    assert main([*RUN, *reading(served), *judging(served), "--out", "o", "--keep-failed"]) == 1
+    captured = capsys.readouterr()
+    assert captured.err.startswith("recall: o: 5 of 22 questions are kept, 5 without an answer of the reader\n")
+    assert "recall: no answer was measured: the reader gave none, as said above; correct it\n" in captured.err
+    assert "no word of an answer within 800 tokens; let it think less" in captured.out
+    assert "judged by" not in captured.out
+
+
+def test_a_recording_is_replayed_without_the_models(
+    served: Endpoint, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = (*reading(served), *judging(served), "--memory", "sqlite-fts,last-5")
+    live = found(capsys, *models, "--out", "live", "--record", "tapes")
+    folders = sorted((tmp_path / "tapes").glob("_membench-locomo-*"))
+    assert [len(list(folder.iterdir())) for folder in folders] == [22, 22]
+    served.close()
+    monkeypatch.delenv("OPENAI_API_KEY")
+    replayed = found(capsys, *models, "--out", "replayed", "--replay", "tapes")
+    assert [one["all"] for one in replayed["memories"]] == [one["all"] for one in live["memories"]]
+    for path in folders[0].iterdir():
+        path.unlink()
+    assert main([*RUN, *models, "--out", "other", "--replay", "tapes", "--json"]) == 2
+    told = "22 questions without an answer of the reader; --record records them"
+    assert told in capsys.readouterr().err
+
+
+def test_answers_that_are_there_are_not_recorded(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    found(capsys, *reading(served), "--out", "o")
+    assert main([*RUN, *reading(served), "--out", "o", "--record"]) == 0
+    said = "recall: o: 22 of the answers are not recorded; --fresh asks and records all of them\n"
+    assert said in capsys.readouterr().err
+
+
+def test_a_budget_ends_reading_and_judging_and_the_same_command_goes_on(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    models = (*reading(served), *judging(served), "--out", "o")
+    assert main([*RUN, *models, "--budget", "0.05"]) == 2
+    assert len(served.asked) == 5
+    error = capsys.readouterr().err
+    assert "recall: 17 questions not asked, since the budget of $0.05 is spent; the same command goes on\n" in error
+    assert "recall: 5 answers not judged, since the budget of $0.05 is spent; the same command goes on\n" in error
+    assert "recall: budget $0.05: $0.05 spent; the budget of $0.05 is spent\n" in error
+    assert main([*RUN, *models, "--budget", "0.2"]) == 2
+    error = capsys.readouterr().err
+    assert len(served.asked) == 25
+    assert "questions not asked" not in error
+    assert "recall: 15 answers not judged" in error
+    whole = found(capsys, *models, "--budget", "5")
+    assert len(served.asked) == 40
+    assert whole["all"] == found(capsys, *reading(served), *judging(served), "--out", "whole")["all"]
+
+
+def test_a_budget_that_goes_on_known_answers_judges_nothing(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rubric = json.loads(Path("eval/rubric.yaml").read_text())
+    Path("eval/rubric.yaml").write_text(json.dumps({**rubric, "preflight": "stop"}))
+    assert main([*RUN, *judging(served), "--memory", "python:own.py:Memory", "--out", "o", "--budget", "0.005"]) == 2
+    assert len(served.asked) == 1
+    assert "recall: 18 answers not judged, since the budget of" in capsys.readouterr().err
+    assert read_journal(Path("o")).exit_code == 2
+
+
+def test_a_budget_is_one_for_all_memories(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    command = (*RUN, *reading(served), "--memory", "sqlite-fts,last-5", "--out", "o", "--budget", "0.3")
+    assert main(command) == 2
+    captured = capsys.readouterr()
+    assert len(served.asked) == 30
+    assert "recall: last-5: 14 questions not asked, since the budget of $0.30 is spent" in captured.err
+    assert main(command) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    head = next(line for line in lines if line.startswith("memory n failed"))
+    assert head.endswith("tokens read written cost recall p50 ingest")
+    assert len(served.asked) == 44
+
+
+def test_a_memory_that_answers_is_not_read_for(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    plain = found(capsys, *reading(served), "--memory", "sqlite-fts,python:own.py:Memory")
+    assert len(served.asked) == 22
+    assert ["reading" in one["all"] for one in plain["memories"]] == [True, False]
+    assert plain["memories"][1]["all"]["metrics"]["answer_contains"]["n"] == 18
+
+
+def test_a_run_with_a_reader_is_computed_again(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    found(capsys, *reading(served), "--out", "o", "--bundle", "b.zip")
+    assert main(["memory", "rescore", "o"]) == 0
+    capsys.readouterr()
+    assert main(["memory", "rescore", "o", "--k", "3", "--json"]) == 0
+    three = json.loads(capsys.readouterr().out)["k"]["3"]["all"]
+    # It has read ten passages: what it would have said of three is not known.
+    assert "evidence_recall_at_k" in three["metrics"]
+    assert "answer_contains" not in three["metrics"]
+    assert main(["memory", "verify", "b.zip"]) == 0
+
+
+def test_the_prompt_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--reader", "openai:gpt-5.4-mini", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("sqlite-fts on locomo (sample): 22 questions, 10 passages each, stored by the turn\n")
+    assert f"openai:gpt-5.4-mini answers from what a memory finds, by the prompt {prompt_version('locomo')}:\n" in out
+    plain = found(capsys, "--reader", "openai:gpt-5.4-mini", "--dry-run")
+    assert (plain["questions"]["temporal"], plain["prompt_text"]) == (5, PROMPTS["locomo"])
+    assert not Path("eval/_artifacts").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--budget", "1"), "--budget is about the calls of models; name one with --reader or --judge, or remove it"),
+        (("--reader-prompt", "plain"), "--reader-prompt is what a reader is told; name one with --reader, or remove"),
+        (("--reader", "nobody:x"), "--reader: 'nobody:x': no model is selected like this;"),
+        (("--reader", "nobody:x", "--dry-run"), "'nobody:x': no model is selected like this;"),
+        (("--reader", "openai:x", "--replay", "--budget", "1"), "--budget is about calls that are made, and --replay"),
+        (("--judge", "openai:x", "--reader", "openai:x", "--record", "--budget", "1"), "--budget may stop the judges"),
+        (("--reader", "openai:x", "--dry-run", "--out", "o"), "--dry-run asks and writes nothing; give it without"),
+        (
+            ("--reader", "openai:x", "--memory", "grpc://127.0.0.1:1"),
+            "--reader: grpc://127.0.0.1:1 answers by itself, and",
+        ),
+    ],
+)
+def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
+    assert main([*RUN, *more]) == 2
+    assert f"recall: {said}" in capsys.readouterr().err
