@@ -67,6 +67,7 @@ def test_all_that_goes_by_evidence_is_computed_again_without_the_texts(capsys: p
     assert "runs/1 (sqlite-fts): 22 questions, 11 metrics computed again" in captured.out
     # Of a memory that hands out all that it holds the journal has the first passages.
     assert captured.err == (
+        "recall: runs/1 (sqlite-fts): floors not computed again, as a bundle has not all that the memory was told\n"
         "recall: runs/2 (last-20): not computed again, as texts are missing: contains, contains_at_k, token_f1,"
         " tokens_read\n"
     )
@@ -91,7 +92,7 @@ def test_a_bundle_holds_what_its_table_says(
         (ABOUT, lambda text: text.replace('"value": 0.88', '"value": 0.98', 1), "is told as 0.98"),
         (
             "runs/1/trials.jsonl",
-            lambda text: text.replace('"reciprocal_rank": 1.0', '"reciprocal_rank": 0.5', 1),
+            lambda text: text.replace('"evidence_hit_at_k": 1.0', '"evidence_hit_at_k": 0.0', 1),
             "1 question with values that it does not come to: conv-1:q",
         ),
         (

@@ -44,6 +44,27 @@ def test_the_table_has_each_category_and_its_intervals(capsys: pytest.CaptureFix
     assert "ingest: 49 units in 2 conversations" in out
 
 
+def test_what_searches_for_nothing_is_beside_the_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(RUN) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    place = lines.index("evidence multi-hop (4) open-domain (2) single-hop (7) temporal (5) all (18) tokens")
+    assert [line.split()[0] for line in lines[place + 1 : place + 5]] == ["memory", "random", "last", "oracle"]
+    assert lines[place + 4] == "oracle 1.00 1.00 1.00 1.00 1.00 34"
+    assert (
+        "does not discriminate, as a floor finds about as much: multi-hop, open-domain, single-hop, temporal" in lines
+    )
+    plain = found(capsys, "--memory", "sqlite-fts,null,full")
+    first, null, full = (one["all"] for one in plain["memories"])
+    assert first["floors"]["last"]["tokens_read"] == first["metrics"]["tokens_read"]["value"]
+    assert null["floors"]["oracle"]["evidence_recall_at_k"] == 0
+    assert "floors" not in full
+    assert main([*RUN, "--memory", "sqlite-fts,full"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert next(line for line in lines if line.startswith("memory n")).endswith(
+        " tokens random last oracle recall p50 ingest"
+    )
+
+
 def test_what_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     plain = found(capsys, "--k", "3")
     assert (plain["memory"], plain["k"], plain["questions"], plain["complete"]) == ("sqlite-fts", 3, 22, True)
@@ -241,9 +262,11 @@ def test_a_run_is_computed_again_from_its_journal(capsys: pytest.CaptureFixture[
     assert captured.err == "recall: all 22 questions come to what the journal says\n"
     # The first three of ten are what three are: this memory ranks the same, whatever the limit.
     assert main(["memory", "rescore", "o", "--k", "3,10", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["k"]["3"]["all"] == three["all"]
+    again = json.loads(capsys.readouterr().out)["k"]["3"]["all"]
+    # Floors were measured in as many tokens as ten passages have.
+    assert (again, "floors" in again) == ({key: three["all"][key] for key in again}, False)
     path = tmp_path / "o" / "trials.jsonl"
-    path.write_text(path.read_text().replace('"reciprocal_rank":1.0', '"reciprocal_rank":0.5', 1))
+    path.write_text(path.read_text().replace('"evidence_hit_at_k":1.0', '"evidence_hit_at_k":0.0', 1))
     assert main(["memory", "rescore", "o"]) == 1
     assert "1 question came to other values in the journal: conv-1:q" in capsys.readouterr().err
 

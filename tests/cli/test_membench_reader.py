@@ -283,7 +283,7 @@ def test_a_budget_is_one_for_all_memories(served: Endpoint, capsys: pytest.Captu
     assert main(command) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     head = next(line for line in lines if line.startswith("memory n failed"))
-    assert head.endswith("tokens read written cost recall p50 ingest")
+    assert head.endswith("tokens random last oracle read written cost recall p50 ingest")
     assert len(served.asked) == 44
 
 

@@ -27,7 +27,7 @@ from pytest_recall.datasets.bundle import (
 from pytest_recall.datasets.cases import metrics_of
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.datasets_text import groups
-from pytest_recall.datasets.membench import fold
+from pytest_recall.datasets.membench import BESIDE, fold
 from pytest_recall.datasets.membench_run import read_asked
 from pytest_recall.datasets.rescoring import altered, at_k, limit_of
 from pytest_recall.files.disk import write_bytes
@@ -153,6 +153,8 @@ def _verified(told: Mapping[str, Any], folder: Path, *, passages: bool, answers:
     said = f"{name}: {len(run.trials):,} questions, {plural(len(done), 'metric')} computed again"
     left = listed(sorted(had - done), 20)
     unseen = [f"{name}: not computed again, as texts are missing: {left}"] if left else []
+    if any(step.kind == BESIDE for trial in run.trials.values() for step in trial.steps):
+        unseen.append(f"{name}: floors not computed again, as a bundle has not all that the memory was told")
     return Verified((said,), tuple(problems), (*unseen, *([f"{name}: {missing}"] if missing else [])))
 
 

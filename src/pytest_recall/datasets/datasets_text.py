@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, Paired
 from pytest_recall.datasets.dataset import Inventory, Kind
+from pytest_recall.datasets.floors_text import floor_lines, floors_json
 from pytest_recall.datasets.membench import (
     Arguments,
     CategoryResult,
@@ -54,6 +55,9 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
     yield ""
     yield from table(summary)
     yield ""
+    if summary.everything.floors:
+        yield from floor_lines(summary)
+        yield ""
     yield legend([summary])
     if unjudged := summary.everything.unjudged:
         yield (
@@ -187,6 +191,7 @@ def membench_json(arguments: Arguments, summary: MembenchSummary) -> dict[str, A
         "recall_seconds": {**summary.latency, "method": METHOD},
         "ingest": {"conversations": summary.ingests, "units": summary.units, "seconds": summary.ingest_seconds},
         "readback": asdict(summary.readback),
+        "telling": None if summary.telling is None else _plain(summary.telling),
     }
 
 
@@ -200,6 +205,7 @@ def _group(group: CategoryResult) -> dict[str, Any]:
         "metrics": {
             name: {"value": mean.value, "n": mean.n, "low": mean.low, "high": mean.high} for name, mean in means.items()
         },
+        **floors_json(group),
         **reading_json(group),
     }
 

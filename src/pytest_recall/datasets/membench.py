@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.memory.session import Readback, readback_of
 from pytest_recall.metrics.clustered import widened
+from pytest_recall.metrics.floors import FLOORS, FULL, LAST, ORACLE, RANDOM, discriminates
 from pytest_recall.metrics.intervals import Mean, Tally, percentiles
 from pytest_recall.metrics.measures import MEASURES
 from pytest_recall.metrics.retrieval import Metric
@@ -44,6 +45,9 @@ class Arguments(NamedTuple):
     prompt: str = ""
 
 
+RECALL = "evidence_recall_at_k"
+BESIDE = "floors"
+"""The kind of the step of a trial that has what floors and ceiling find of the evidence, by name and metric."""
 READER = "reader"
 """The stage of an error of the model that answers from passages."""
 READ, WRITTEN, USD = "reader_input_tokens", "reader_output_tokens", "reader_usd"
@@ -68,6 +72,8 @@ class CategoryResult(NamedTuple):
     `unjudged` are those that cannot be judged. Neither these nor failures are in the means, whose intervals are over
     the `clusters` of questions that resemble each other, such as those about one conversation. `unread` are those
     whose passages are there, and that the reader gave no answer to; `reading` is what it took for the others.
+    `floors` are the means, by name and metric, of what finds the evidence of the same questions without searching, and
+    of the ceiling; none where that was not measured of all.
     """
 
     n: int
@@ -77,6 +83,18 @@ class CategoryResult(NamedTuple):
     clusters: int = 0
     unread: int = 0
     reading: ReadingCost = ReadingCost()
+    floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+
+    @property
+    def discriminates(self) -> bool | None:
+        """Whether the memory finds more of the evidence than each floor does; None if that is not known."""
+        recall = self.means.get(RECALL)
+        if recall is None or not self.floors:
+            return None
+        low = recall.value if recall.low is None else recall.low
+        if recall.value == 1 and (whole := self.means.get("evidence_all_at_k")) is not None:
+            low = whole.low  # All alike is no certainty: of as many shares the interval has a width.
+        return discriminates(low, recall.n, (self.floors[name][RECALL] for name in FLOORS if name in self.floors))
 
 
 NOT_READ_BACK = Readback(stored=0)
@@ -87,6 +105,7 @@ class MembenchSummary(NamedTuple):
 
     `latency` are percentiles, in seconds, of a question; `ingests` counts how often a conversation was
     stored, `units` how much all of them stored, in `ingest_seconds`. `readback` is what came of asking units back.
+    `telling` is the evidence found without the categories in which a floor finds about as much, None if none is left.
     """
 
     total: int
@@ -97,6 +116,7 @@ class MembenchSummary(NamedTuple):
     units: int
     ingest_seconds: float
     readback: Readback = NOT_READ_BACK
+    telling: Mean | None = None
 
     @property
     def complete(self) -> bool:
@@ -109,6 +129,7 @@ class _Group:
         self.n = self.failures = self.unjudged = self.unread = 0
         self.clusters: set[str] = set()
         self.read: dict[str, list[float | None]] = {READ: [], WRITTEN: [], USD: []}
+        self.floors: dict[str, dict[str, list[float]]] = {}
         self.tallies: dict[str, Tally] = {}
         self.values: dict[str, list[tuple[str, float]]] = {}
 
@@ -120,6 +141,9 @@ class _Group:
         if trial.answer is not None and trial.answer.by == "model":
             for name, values in self.read.items():
                 values.append(trial.answer.usage.get(name))
+        for name, found in next((step.data for step in trial.steps if step.kind == BESIDE), {}).items():
+            for metric, value in found.items():
+                self.floors.setdefault(name, {}).setdefault(metric, []).append(value)
         self.unjudged += trial.measures is None and not has_failed(trial)
         for name, value in (trial.measures or {}).items():
             if name not in MEASURES:
@@ -135,11 +159,26 @@ class _Group:
         means = {name: self._mean(name, metric) for name, metric in MEASURES.items() if name in self.tallies}
         read, written, usd = map(_average, self.read.values())
         reading = ReadingCost(len(self.read[READ]), read, written, usd)
-        return CategoryResult(self.n, self.failures, self.unjudged, means, len(self.clusters), self.unread, reading)
+        return CategoryResult(
+            n=self.n,
+            failures=self.failures,
+            unjudged=self.unjudged,
+            means=means,
+            clusters=len(self.clusters),
+            unread=self.unread,
+            reading=reading,
+            floors={name: found for name in ROWS if (found := self._floor(name))},
+        )
 
     def _mean(self, name: str, metric: Metric) -> Mean:
         values = self.values.get(name, ())
         return widened(self.tallies[name].mean(), values, share=metric.share, within=metric.within)
+
+    def _floor(self, name: str) -> dict[str, float]:
+        """Return the means of a floor; nothing where it is not known of the same questions as the memory is."""
+        found = self.floors.get(name, {})
+        known = len(found.get(RECALL, ())) == len(self.values.get(RECALL, ()))
+        return {metric: fsum(values) / len(values) for metric, values in found.items()} if known else {}
 
 
 def _average(values: Sequence[float | None]) -> float | None:
@@ -177,16 +216,27 @@ class MembenchFold:
 
     def summary(self) -> MembenchSummary:
         """Return what it comes to so far."""
+        categories = {name: group.found() for name, group in sorted(self._categories.items())}
         return MembenchSummary(
             total=self._total,
             everything=self._all.found(),
-            categories={name: group.found() for name, group in sorted(self._categories.items())},
+            categories=categories,
+            telling=self._telling([name for name, one in categories.items() if one.discriminates is not False]),
             latency=percentiles(self._seconds),
             ingests=self._ingests,
             units=self._units,
             ingest_seconds=round(self._ingest_seconds, 6),
             readback=self._readback or NOT_READ_BACK,
         )
+
+    def _telling(self, names: Iterable[str]) -> Mean | None:
+        values = [one for name in names for one in self._categories[name].values.get(RECALL, ())]
+        if not values:
+            return None
+        metric, tally = MEASURES[RECALL], MEASURES[RECALL].tally()
+        for _, value in values:
+            tally.add(value)
+        return widened(tally.mean(), values, share=metric.share, within=metric.within)
 
 
 def has_failed(trial: Trial) -> bool:
@@ -202,6 +252,8 @@ def is_open(trial: Trial) -> bool:
     return has_failed(trial) or trial.stage == READER
 
 
+ROWS = (RANDOM, LAST, FULL, ORACLE)
+"""What a table has beside a memory."""
 _OWN_CONVERSATION = frozenset({"longmemeval", "dmr"})
 """The datasets in which each question has a conversation of its own; their name is then the scenario."""
 

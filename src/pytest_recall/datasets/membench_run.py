@@ -13,7 +13,9 @@ from pytest_recall.cases.case import Case
 from pytest_recall.datasets.cases import DatasetCases, QuestionEntry, metrics_of
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.file import digest
+from pytest_recall.datasets.floors import floors_of
 from pytest_recall.datasets.membench import (
+    BESIDE,
     READER,
     Arguments,
     MembenchSummary,
@@ -320,8 +322,19 @@ def _measured(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: C
             result = Result.judged(kept, judge_answer(case, answer, {JUDGE: benchmark}, thresholds={}, wait=_nothing))
         except CaseError as error:
             result = Result.no_verdict(error, kept)
-    steps = () if retrieval is None else ranks(retrieval)
+    steps = () if retrieval is None else (*ranks(retrieval), *_floors(bench, memory, entry, retrieval))
     return result._replace(measures=measures, seconds=answer.usage["memory_recall_seconds"], steps=steps)
+
+
+def _floors(bench: DatasetCases, memory: Memory, entry: QuestionEntry, retrieval: Retrieval) -> tuple[TrialStep, ...]:
+    """Return the step that says what floors and ceiling find in as many tokens; none where no floor is to be had.
+
+    What shows all that it holds searches for nothing either.
+    """
+    if memory.whole or retrieval.retrieved_ids is None or not retrieval.evidence or retrieval.read is None:
+        return ()
+    found = floors_of(bench.units_of(entry), retrieval.evidence, retrieval.read, entry.question.id)
+    return (TrialStep(BESIDE, found),)
 
 
 def _nothing(awaitable: object) -> object:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pytest_recall.datasets.comparison import JournalContents
-from pytest_recall.datasets.membench import has_failed
+from pytest_recall.datasets.membench import BESIDE, has_failed
 from pytest_recall.datasets.questions import retrieval_of
 from pytest_recall.files.errors import RecallError
 from pytest_recall.metrics.measures import JUDGED
@@ -47,7 +47,9 @@ def at_k(run: JournalContents, k: int, chosen: Collection[str]) -> JournalConten
     found = {}
     for id, trial in run.trials.items():
         values = _values(run, trial, k, chosen)
-        found[id] = trial if values is None else trial._replace(measures=values)
+        # Floors are of as many tokens as were handed out, and fewer passages have fewer.
+        steps = tuple(one for one in trial.steps if one.kind != BESIDE or k == limit_of(run))
+        found[id] = trial if values is None else trial._replace(measures=values, steps=steps)
     return run._replace(trials=found)
 
 

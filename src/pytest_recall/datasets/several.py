@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from pytest_recall.datasets import floors_text
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, compare_benches
 from pytest_recall.datasets.datasets_text import (
     SHOWN,
@@ -15,12 +16,14 @@ from pytest_recall.datasets.datasets_text import (
     membench_json,
     verdict,
 )
+from pytest_recall.datasets.floors_text import COLUMNS, floor_cell
 from pytest_recall.datasets.membench import Arguments, MembenchSummary
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import MEANING, read_by, reading_cells
 from pytest_recall.files.errors import RecallError, one_line
-from pytest_recall.files.wording import grid, percent, plural
+from pytest_recall.files.wording import grid, listed, percent, plural
 from pytest_recall.memory.selector import title
+from pytest_recall.metrics.floors import UNTELLING
 
 LEVEL = 0.01
 """The level of all comparisons of a table together."""
@@ -59,8 +62,12 @@ def several_lines(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison 
     yield ""
     names = [name for name in SHOWN if any(name in one.summary.everything.means for one in runs)]
     reading = READING if any(one.summary.everything.reading.answers for one in runs) else ()
-    head = ("memory", "n", "failed", *(SHOWN[name] for name in names), "tokens", *reading, "recall p50", "ingest")
-    yield from grid(head, [_row(one, names, len(reading)) for one in runs])
+    floors = COLUMNS if any(one.summary.everything.floors for one in runs) else ()
+    shown = (*(SHOWN[name] for name in names), "tokens", *floors, *reading)
+    yield from grid(
+        ("memory", "n", "failed", *shown, "recall p50", "ingest"),
+        [_row(one, names, floors, len(reading)) for one in runs],
+    )
     yield ""
     if names:
         yield f"{SHOWN[names[0]]}, by category (n)"
@@ -68,9 +75,14 @@ def several_lines(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison 
         yield ""
     yield legend(one.summary for one in runs)
     yield "tokens: handed out for a question on average, estimated as characters / 4"
+    if floors:
+        yield floors_text.MEANING
     if reading:
         yield MEANING
     for one in runs:
+        if untelling := [name for name, group in one.summary.categories.items() if group.discriminates is False]:
+            told = f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}"
+            yield f"{title(one.arguments.memory)}: {told}"
         if unread := one.summary.everything.unread:
             told = f"no answer of the reader, and in no mean of answers: {plural(unread, 'question')}"
             yield f"{title(one.arguments.memory)}: {told}"
@@ -85,7 +97,7 @@ def several_lines(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison 
         yield from few_conversations(tested[0])
 
 
-def _row(one: MemoryRun, names: Sequence[str], reading: int) -> tuple[str, ...]:
+def _row(one: MemoryRun, names: Sequence[str], floors: Sequence[str], reading: int) -> tuple[str, ...]:
     group, summary = one.summary.everything, one.summary
     tokens, latency = group.means.get("tokens_read"), summary.latency.get("p50")
     return (
@@ -94,6 +106,7 @@ def _row(one: MemoryRun, names: Sequence[str], reading: int) -> tuple[str, ...]:
         f"{group.failures:,}",
         *(mean_cell(group, name) for name in names),
         "–" if tokens is None or tokens.value is None else f"{tokens.value:,.0f}",
+        *(floor_cell(group, name) for name in floors),
         *reading_cells(group.reading)[:reading],
         "–" if latency is None else f"{1000 * latency:.1f} ms",
         f"{summary.ingest_seconds:.2f} s",

@@ -15,7 +15,7 @@ from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES
 from pytest_recall.horizon.report_text import value
 from pytest_recall.horizon.result import facts, judged_alike, unfinished
-from pytest_recall.horizon.retrieval_text import LEXICAL, UNTELLING, lead
+from pytest_recall.horizon.retrieval_text import LEXICAL, lead
 from pytest_recall.horizon.statistics import (
     NO_POINTS,
     AskedQuestion,
@@ -27,6 +27,7 @@ from pytest_recall.horizon.statistics import (
     report,
 )
 from pytest_recall.metrics.clustered import Clustered
+from pytest_recall.metrics.floors import UNTELLING
 from pytest_recall.results.report_page.data import Chart
 from pytest_recall.results.report_page.frame import document, present, well_formed
 from pytest_recall.results.report_page.run_page import EXCERPT, Facet

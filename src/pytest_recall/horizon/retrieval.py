@@ -14,7 +14,17 @@ from pytest_recall.horizon.evaluation import CheckpointTrial, HandedOut
 from pytest_recall.horizon.question import CATEGORIES, BenchQuestion
 from pytest_recall.metrics.clustered import Clustered, clustered_mean, clustered_share
 from pytest_recall.metrics.coverage import coverage
-from pytest_recall.metrics.floors import FLOORS, FULL, LAST, NOTHING, ORACLE, RANDOM, SizedUnit, handed_out
+from pytest_recall.metrics.floors import (
+    FLOORS,
+    FULL,
+    LAST,
+    NOTHING,
+    ORACLE,
+    RANDOM,
+    SizedUnit,
+    discriminates,
+    handed_out,
+)
 from pytest_recall.metrics.retrieval import ndcg_longmemeval
 
 SYSTEM = "memory"
@@ -75,14 +85,11 @@ class WithFloors(NamedTuple):
 
     @property
     def discriminates(self) -> bool | None:
-        """Whether each floor finds less than the interval of the memory's recall begins with; None if not known.
-
-        One question alone has no interval, and discriminates nothing.
-        """
+        """Whether each floor finds less than the interval of the memory's recall begins with; None if not known."""
         floors = [self.rows[name].recall.value or 0.0 for name in FLOORS if name in self.rows]
         recall = self.system.recall
         low = recall.value if recall.low is None else recall.low
-        return None if not floors or low is None else recall.clusters > 1 and max(floors) < low
+        return discriminates(low, recall.clusters, floors)
 
 
 class RetrievalReport(NamedTuple):

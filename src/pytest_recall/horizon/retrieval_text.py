@@ -8,13 +8,12 @@ from typing import Any
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.horizon.retrieval import ROWS, RetrievalMeans, RetrievalReport, WithFloors
 from pytest_recall.metrics.clustered import Clustered
-from pytest_recall.metrics.floors import FLOORS, LAST, ORACLE, RANDOM
+from pytest_recall.metrics.floors import FLOORS, LAST, ORACLE, RANDOM, UNTELLING
 
 _BESIDE = (RANDOM, LAST, ORACLE)
 CATEGORY_HEAD = ("category", "n", "questions", "recall %", "MRR", "nDCG", *(f"{name} %" for name in _BESIDE))
 STOP_HEAD = ("checkpoint", "days", *CATEGORY_HEAD[1:], "tokens")
 FLOOR_HEAD = ("at as many tokens", "recall %", "MRR", "nDCG", "nDCG (LongMemEval)", "passages", "tokens")
-UNTELLING = "does not discriminate"
 LEXICAL = "the points of these answers are lexical, and not shown: passages alone contain almost any words"
 
 

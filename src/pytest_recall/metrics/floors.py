@@ -9,6 +9,8 @@ from typing import NamedTuple
 NOTHING, RANDOM, LAST, FULL, ORACLE = "nothing", "random", "last", "full", "oracle"
 FLOORS = (NOTHING, RANDOM, LAST)
 """What a memory has to be better than. `FULL` is there only where all units are within the budget."""
+UNTELLING = "does not discriminate"
+"""What is said of questions of which a floor finds about as much as the system."""
 DRAWS = 20
 """How often units are drawn at random; what counts is the mean over the draws."""
 
@@ -40,6 +42,15 @@ def handed_out(
     if sum(unit.tokens for unit in told) <= budget + len(told):  # Each size is rounded up.
         found[FULL] = [tuple(unit.id for unit in told)]
     return found
+
+
+def discriminates(low: float | None, count: int, floors: Iterable[float]) -> bool | None:
+    """Return whether each floor finds less than the `low` end of a recall's interval; None if that is not known.
+
+    The recall is of so many independent questions: one alone has no interval, and discriminates nothing.
+    """
+    found = list(floors)
+    return None if low is None or not found else count > 1 and max(found) < low
 
 
 def _within(units: Iterable[SizedUnit], budget: float) -> tuple[str, ...]:

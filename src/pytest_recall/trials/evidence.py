@@ -8,6 +8,18 @@ from pytest_recall.cases.memory_part import Unit
 from pytest_recall.trials.trial import Passage
 
 
+def names_of(units: Sequence[Unit], evidence: Sequence[str]) -> dict[str, str]:
+    """Return for each unit, by its id, what evidence would name it: itself, or its session if evidence is of sessions.
+
+    Where it is of sessions each of these is there too, under its own name.
+    """
+    names = {unit.id: unit.id for unit in units}
+    if set(evidence) <= names.keys():
+        return names
+    sessions = {unit.id: unit.metadata.get("session", unit.id) for unit in units}
+    return {**sessions, **{session: session for session in sessions.values()}}
+
+
 def ranked(passages: Sequence[Passage], units: Sequence[Unit], evidence: Sequence[str]) -> list[str] | None:
     """Return for each passage the id that evidence could name, in their order; None if nothing says what they are.
 
@@ -15,10 +27,7 @@ def ranked(passages: Sequence[Passage], units: Sequence[Unit], evidence: Sequenc
     the whole text of a unit that is evidence is taken for it; `?1` is a first one that names nothing.
     """
     wanted = set(evidence)
-    names = {unit.id: unit.id for unit in units}
-    sessions = {unit.id: unit.metadata.get("session", unit.id) for unit in units}
-    if not wanted <= names.keys():
-        names = {**sessions, **{session: session for session in sessions.values()}}
+    names = names_of(units, evidence)
     gold = [(unit.content, names[unit.id]) for unit in units if names[unit.id] in wanted]
     found = [
         names.get(one.source or "") or next((id for content, id in gold if content in one.text), None)

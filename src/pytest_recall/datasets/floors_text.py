@@ -1,0 +1,63 @@
+"""Render what a memory found beside what finds as much without searching, as terminal lines and JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from pytest_recall.datasets.membench import RECALL, CategoryResult, MembenchSummary
+from pytest_recall.files.wording import grid, listed
+from pytest_recall.metrics.floors import LAST, ORACLE, RANDOM, UNTELLING
+from pytest_recall.metrics.intervals import Mean
+
+COLUMNS = (RANDOM, LAST, ORACLE)
+"""The columns of a table of several memories, and the lines below that of one."""
+MEANING = (
+    f"{', '.join(COLUMNS)}: in as many tokens as the memory handed out, of texts drawn at random, of the last ones, and"
+    " of the evidence itself"
+)
+
+
+def floor_lines(summary: MembenchSummary) -> Iterator[str]:
+    """Yield the lines of a table by category, and what does not discriminate; nothing where no floor was measured."""
+    groups = {**summary.categories, "all": summary.everything}
+    groups = {name: group for name, group in groups.items() if RECALL in group.means}
+    if not summary.everything.floors:
+        return
+    head = ("evidence", *(f"{name} ({group.means[RECALL].n:,})" for name, group in groups.items()), "tokens")
+    mean = summary.everything.means.get("tokens_read")
+    own = ("memory", *(_cell(group.means[RECALL]) for group in groups.values()), _tokens(mean and mean.value))
+    rows = [
+        (
+            name,
+            *(floor_cell(group, name) for group in groups.values()),
+            _tokens(summary.everything.floors[name]["tokens_read"]),
+        )
+        for name in COLUMNS
+    ]
+    yield from grid(head, [own, *rows])
+    yield MEANING
+    if untelling := [name for name, group in summary.categories.items() if group.discriminates is False]:
+        left = "" if summary.telling is None else f"; without these the evidence found is {_cell(summary.telling)}"
+        yield f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}{left}"
+
+
+def floor_cell(group: CategoryResult, name: str) -> str:
+    """Return the evidence that a floor or the ceiling finds."""
+    return f"{group.floors[name][RECALL]:.2f}" if name in group.floors else "–"
+
+
+def floors_json(group: CategoryResult) -> dict[str, Any]:
+    """Return the same of a group as plain JSON types; nothing where it was not measured."""
+    if not group.floors:
+        return {}
+    return {"floors": {name: dict(found) for name, found in group.floors.items()}, "discriminates": group.discriminates}
+
+
+def _cell(mean: Mean) -> str:
+    interval = "" if mean.low is None or mean.high is None else f" ({mean.low:.2f}–{mean.high:.2f})"
+    return "–" if mean.value is None else f"{mean.value:.2f}{interval}"
+
+
+def _tokens(count: float | None) -> str:
+    return "–" if count is None else f"{count:,.0f}"
