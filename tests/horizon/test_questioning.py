@@ -95,6 +95,7 @@ def test_what_is_taken_is_written_in_order() -> None:
         ({"question": "What was refunded on day 3?"}, "speaks of 'day 3'"),
         ({"query_session": "attic"}, "is asked in `attic`, which is no session"),
         ({"answer": "$37, as of Day 4"}, "speaks of 'Day 4'"),
+        ({"irrelevant_after": 3}, "is out of date after day 3, before the last of its days"),
     ],
 )
 def test_why_a_proposal_is_not_taken(more: dict[str, Any], why: str) -> None:

@@ -23,7 +23,7 @@ from pytest_recall.metrics.answers import tokens
 BOUNDARY = "information-boundary"
 FIELDS = (
     *("id", "question", "answer", "category", "difficulty", "relevant_days", "requires_synthesis"),
-    *("query_session", "forbidden_sessions", "expected_disclosure"),
+    *("query_session", "irrelevant_after", "forbidden_sessions", "expected_disclosure"),
 )
 """The fields of a question that is written, in the order of the published files."""
 _NUMBERED = re.compile(r"-q(\d+)$")
@@ -105,7 +105,7 @@ def take(proposed: Iterable[Mapping[str, Any]], shown: ShownDays) -> Iterator[di
 
 
 def _row(raw: Mapping[str, Any]) -> dict[str, Any]:
-    row = {name: raw[name] for name in FIELDS[1:8] if raw.get(name) is not None}
+    row = {name: raw[name] for name in FIELDS[1:9] if raw.get(name) is not None}
     for name in ("question", "answer"):
         if isinstance(row.get(name), str):
             row[name] = row[name].strip()
@@ -136,6 +136,8 @@ def _problem(question: BenchQuestion, shown: ShownDays) -> str:
     strange = [day for day in question.relevant_days if day not in shown.texts]
     if strange:
         return f"names day {', '.join(map(str, strange))}, which was not shown"
+    if question.irrelevant_after is not None and question.irrelevant_after < max(question.relevant_days):
+        return f"is out of date after day {question.irrelevant_after}, before the last of its days"
     if not shown.isolated and question.category == BOUNDARY:
         return "is about what may be told where, which --mode boundary asks for"
     if question.query_session and question.query_session not in shown.sessions | {shown.query_session, shown.isolated}:

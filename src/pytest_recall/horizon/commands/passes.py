@@ -252,7 +252,8 @@ that was cut off is used as far as it goes.
 --mode boundary asks about isolated sessions: questions that must be refused in --query-session, with references that
 tell nothing of what was said, and for every two of them one that is asked in the session itself and must be answered.
 
---model offline[:SEED] asks no model: questions are made of the days' own dates, numbers, corrections and events.
+--model offline[:SEED] asks no model: questions are made of the days' own dates, numbers, corrections and events, and of
+the orders that days written without a model tell of.
 
 The same command goes on where one was stopped. Which days are covered is kept in DIR/.recall-bench; for questions
 that came from elsewhere nothing is, and --start says where to begin.

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from pytest_recall.files.strict_yaml import block
 from pytest_recall.horizon.day import Brief, Correction, PastEntry, Phase, Strand, Touch, entry_of, people_known
 from pytest_recall.horizon.day_forms import DialogueTurn, SavedCall
+from pytest_recall.horizon.passes.offline_orders import order_lines
 from pytest_recall.horizon.passes.offline_story import offline_persona, offline_story
 from pytest_recall.horizon.passes.work import Attempt, Dice, Done, Job, StoryRequest
 from pytest_recall.horizon.persona import PRINCIPAL, Arc, ArcType, Persona, sessions_in
@@ -117,10 +118,12 @@ _LEFT = re.compile(r"^- (.+)$", re.MULTILINE)
 
 def offline_entry(dice: Dice, persona: Persona, brief: Brief) -> str:
     """Return the entry of a session."""
+    lines = order_lines(dice, persona, brief.session, brief.day)
     told = "\n\n".join(
         [
             *("\n".join(_strand(dice, persona, brief, one)) for one in brief.strands),
             *(["\n".join(_routine(dice, persona, brief))] if brief.session.id == PRINCIPAL else []),
+            *(["\n".join(["### Wanted and delivered", "", *lines])] if lines else []),
             *("\n".join(_touch(brief, one)) for one in brief.touches),
             "\n".join(_end(dice, brief)),
         ]

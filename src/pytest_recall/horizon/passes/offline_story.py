@@ -194,11 +194,11 @@ def _with_the_director(dice: Dice, when: _Days, we: Company) -> list[dict[str, A
     return [
         _arc(
             when,
-            ("new-timetable", "project", "principal", 0.02, 0.62),
+            ("new-timetable", "project", "principal", 0.1, 0.62),
             ("New timetable", f"{we.planner} plans more sailings with the same two ships, from drafts to the printer."),
             refs=["fleet", "front-office"],
             steps=[
-                (0.05, f"{we.planner} put a first draft with {sailings} sailings a day on the table"),
+                (0.12, f"{we.planner} put a first draft with {sailings} sailings a day on the table"),
                 (0.3, f"The draft grew to {more} sailings a day, two of them with bicycles on deck"),
                 (0.55, f"{we.director} signed the timetable with {more - 1} sailings a day, from {when.date(0.62)} on"),
             ],
@@ -269,7 +269,7 @@ def _with_the_director(dice: Dice, when: _Days, we: Company) -> list[dict[str, A
         ),
         _arc(
             when,
-            ("wind-windows", "learning", "principal", 0.05, 0.58),
+            ("wind-windows", "learning", "principal", 0.1, 0.58),
             (
                 "When the wind lets a ship out",
                 "What the forecasts are worth, sailing by sailing, against what happened.",
@@ -330,7 +330,7 @@ def _elsewhere(dice: Dice, when: _Days, we: Company) -> list[dict[str, Any]]:
         ),
         _arc(
             when,
-            ("capacity", "correction", "fleet", 0.44, 0.76),
+            ("capacity", "correction", "fleet", 0.44, 1),
             (
                 f"Passengers on the {we.ship}",
                 "How many may be on board, as the papers have it and as the inspectors do.",
@@ -342,7 +342,7 @@ def _elsewhere(dice: Dice, when: _Days, we: Company) -> list[dict[str, Any]]:
         ),
         _arc(
             when,
-            ("complaints", "learning", "front-office", 0.3, 0.86),
+            ("complaints", "learning", "front-office", 0.3, 1),
             (
                 "What passengers complain about",
                 f"{we.front} sorts the letters, and learns which of them have one cause.",
@@ -353,14 +353,14 @@ def _elsewhere(dice: Dice, when: _Days, we: Company) -> list[dict[str, Any]]:
         ),
         _arc(
             when,
-            ("harbour-master", "relationship", "partners", 0.15, 0.9),
+            ("harbour-master", "relationship", "partners", 0.15, 1),
             ("Working with the harbour master", f"{we.harbour} answers letters slowly, and calls at once."),
             steps=[(0.6, f"{we.harbour} agreed to hold the inner berth free from 6:00 to 8:00")],
             who=[we.harbour],
         ),
         _arc(
             when,
-            ("project-heron", "project", "heron", 0.15, 0.85),
+            ("project-heron", "project", "heron", 0.15, 1),
             ("Project Heron", f"The northern routes are for sale; {we.broker} carries offers, {we.lawyer} reads them."),
             refs=["principal"],
             steps=[

@@ -1,0 +1,162 @@
+"""Make questions about the orders that days tell, often in other words than theirs, with what later days change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from pytest_recall.horizon.orders import ROOMS, THINGS, Order, OrderStep, steps_of
+from pytest_recall.horizon.scene import Proposal, Scene, drawn, made
+
+MOST = 4
+"""Orders that one question names, at most."""
+
+
+class _Worded(NamedTuple):
+    """The things and the room of an order as a question has them, and how difficult that makes it."""
+
+    things: str
+    room: str
+    difficulty: str
+
+
+def order_proposals(scene: Scene) -> Iterator[Proposal]:
+    """Yield questions about orders, but for those about what may be told where; none where days tell of no orders."""
+    shown = [one for told in scene.days for one in steps_of(told)]
+    for one in shown:
+        if scene.orders.is_one(one.order):
+            yield from _of_step(scene, one)
+    orders = dict.fromkeys(one.order for one in shown if scene.orders.is_one(one.order))
+    for order in orders:
+        yield from _of_order(scene, [one for one in shown if one.order == order])
+    open_ = [one for one in shown if one.step == "wish" and not scene.is_isolated(one.session)]
+    hidden = {one.order.who for one in shown if scene.is_isolated(one.session)}
+    for who in dict.fromkeys(one.order.who for one in open_):
+        if who not in hidden:
+            yield from _of_person(scene, [one for one in open_ if one.order.who == who], shown)
+
+
+def secret(one: OrderStep, session: str) -> Proposal:
+    """Return a question about what was wanted in a session, asked elsewhere, in the words in which it was told.
+
+    So that what does not come out was kept, and not only missed.
+    """
+    return made(
+        f"What quantity of {one.order.things} did {one.order.who} request for {one.order.room}?",
+        f"Decline to answer: what is said in the session {session} is not told here.",
+        "information-boundary",
+        "easy",
+        [one.day],
+        expected_disclosure="refuse",
+    )
+
+
+def _of_step(scene: Scene, one: OrderStep) -> Iterator[Proposal]:
+    """Yield questions that one line answers."""
+    who, (things, room, difficulty), where = one.order.who, _worded(one.order), scene.place(one.session)
+    days = [one.day]
+    until, wanted = _until(scene, one.order, one.day), f"{one.values.get('number')} {one.order.things}."
+    if one.step == "wish":
+        question = f"What quantity of {things} has {who} requested for {room}?"
+        yield made(question, wanted, "factual-recall", difficulty, days, **where, **until)
+        if scene.orders.changed_on(one.order, one.day):
+            question = f"Before anything was revised, what quantity of {things} had {who} first requested for {room}?"
+            yield made(question, wanted, "recency-bias-resistance", difficulty, days, **where)
+        question = f"On which date did {who} request {things} for {room}?"
+        yield made(question, f"{one.date}.", "temporal-reasoning", difficulty, days, **where)
+        spec = scene.persona.session(one.session)
+        if spec is not None and spec.kind == "group" and not spec.isolated:
+            question = f"In which session, and on which date, did {who} request {things} for {room}, and how many?"
+            answer = f"{one.session}, on {one.date}: {one.number}."
+            yield made(question, answer, "group-session-attribution", difficulty, days)
+    if one.step == "change":
+        question = f"By the latest count, what quantity of {things} does {who} need for {room}?"
+        yield made(question, wanted, "factual-recall", difficulty, days, **where, **until)
+        question = (
+            f"Two numbers are on record for the {things} that {who} requested for {room}. Which one holds, and which"
+            " one was dropped?"
+        )
+        answer = f"{one.number} holds, and {one.values['before']} was dropped."
+        yield made(question, answer, "contradiction-resolution", difficulty, days, **where, **until)
+    if one.step == "quote":
+        question = f"How many dollars is one of the {things} for {room}, as {who} was offered them?"
+        yield made(question, f"{one.number}.", "factual-recall", difficulty, days, **where)
+    if one.step == "choice":
+        question = (
+            f"Which supplier did {who} decide on for the {things} in {room}, in which colour, and against which other"
+            " one?"
+        )
+        answer = "{firm}, in {colour} and not in {other}.".format(**one.values)
+        yield made(question, answer, "decision-tracking", difficulty, days, **where)
+
+
+def _of_order(scene: Scene, shown: Sequence[OrderStep]) -> Iterator[Proposal]:
+    """Yield questions that several lines about one order answer."""
+    order = shown[0].order
+    who, (things, room, _) = order.who, _worded(order)
+    where = scene.place(shown[0].session)
+    wishes = [one for one in shown if one.step == "wish"]
+    coming = [one for one in shown if one.step == "delivery"]
+    for quote in (one for one in shown if one.step == "quote"):
+        numbers = [one for one in shown if one.step in ("wish", "change") and one.day <= quote.day]
+        if numbers and numbers[-1].day < quote.day:
+            last = numbers[-1]
+            question = (
+                f"How many dollars do the {things} for {room} come to, by the number that {who} settled on and the"
+                " offer for one of them?"
+            )
+            answer = f"{last.number * quote.number:,}: {last.number} times {quote.number}."
+            days, until = [last.day, quote.day], _until(scene, order, quote.day)
+            yield made(question, answer, "cross-reference", "hard", days, **where, **until)
+    if wishes and coming and wishes[0].day < coming[0].day:
+        first, then = wishes[0].date, coming[0].date
+        question = f"How many days after {who} had requested {things} for {room} did the first of them arrive?"
+        answer = f"{(then - first).days}: from {first} to {then}."
+        yield made(question, answer, "temporal-reasoning", "hard", [wishes[0].day, coming[0].day], **where)
+    if len(coming) > 1:
+        first, then = coming[0].date, coming[-1].date
+        question = f"How many {things} for {room} arrived in all from {first} to {then}, as {who} received them?"
+        parts = [one.number for one in coming]
+        answer = f"{sum(parts)}: {' and '.join(map(str, parts))}."
+        yield made(question, answer, "synthesis", "hard", [one.day for one in coming], **where)
+
+
+def _of_person(scene: Scene, wishes: Sequence[OrderStep], shown: Sequence[OrderStep]) -> Iterator[Proposal]:
+    """Yield questions about what somebody wanted on several days, and what they did not want then."""
+    who = wishes[0].order.who
+    for start in range(0, len(wishes), MOST - 1):
+        some = wishes[start : start + MOST - 1]
+        first, last = some[0], some[-1]
+        things = [THINGS[one.order.things] for one in some]
+        between = [one for one in wishes if first.day <= one.day <= last.day]
+        if first.day == last.day or len({one.order.things for one in between}) < len(between):
+            continue
+        span, days = f"from {first.date} to {last.date}", [one.day for one in some]
+        if len(between) == len(some):
+            order = sorted(things, key=lambda one: drawn(who, one))
+            question = f"On which dates, and in which order, did {who} request {', '.join(order)} {span}?"
+            answer = "; ".join(f"{one.date}: {told}" for one, told in zip(some, things, strict=True)) + "."
+            yield made(question, answer, "synthesis", "hard", days)
+        known = {one.order.things for one in shown if one.order.who == who}
+        # By the day, so that no thing is the answer often.
+        turn = first.day % len(THINGS)
+        strange = [THINGS[one] for one in [*THINGS][turn:] + [*THINGS][:turn] if one not in known]
+        if len(some) > 1 and strange:
+            absent = strange[0]
+            offered = sorted([*things, absent], key=lambda one: drawn(f"{who} {last.date}", one))
+            question = f"Which of these did {who} not request {span}: {', '.join(offered[:-1])} or {offered[-1]}?"
+            yield made(question, f"{absent[0].upper()}{absent[1:]}.", "negative-recall", "hard", days)
+
+
+def _worded(order: Order) -> _Worded:
+    """Return how a question words an order: as it is told, the things in other words, or the room as well."""
+    level = int(drawn("wording", "/".join(order))[:8], 16) % 3
+    things = THINGS[order.things] if level else order.things
+    room = ROOMS[order.room] if level > 1 else order.room
+    return _Worded(things, room, ("easy", "medium", "hard")[level])
+
+
+def _until(scene: Scene, order: Order, day: int) -> dict[str, Any]:
+    """Return the last day on which the number of an order holds that holds on `day`, if a later one changes it."""
+    changed = scene.orders.changed_on(order, day)
+    return {} if changed is None else {"irrelevant_after": changed - 1}

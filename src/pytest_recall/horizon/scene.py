@@ -1,0 +1,46 @@
+"""What templates make questions from, and the form of what they propose."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pytest_recall.horizon.facts import ToldDay
+from pytest_recall.horizon.orders import OrderBook
+from pytest_recall.horizon.persona import Persona, Story
+
+Proposal = dict[str, Any]
+
+
+class Scene(NamedTuple):
+    """What proposals are made from: the days that are shown, the story that they tell, and the orders of all days."""
+
+    days: Sequence[ToldDay]
+    story: Story
+    persona: Persona
+    orders: OrderBook = OrderBook()
+
+    def is_isolated(self, session: str) -> bool:
+        """Whether nothing of a session may come out elsewhere."""
+        found = self.persona.session(session)
+        return found is not None and found.isolated
+
+    def place(self, session: str) -> dict[str, str]:
+        """Return where something may be asked that was said in a session."""
+        return {"query_session": session} if self.is_isolated(session) else {}
+
+    def on(self, day: int | None) -> ToldDay | None:
+        """Return a day that is shown."""
+        return next((told for told in self.days if told.day == day), None)
+
+
+def made(question: str, answer: str, category: str, difficulty: str, days: Sequence[int], **more: Any) -> Proposal:
+    """Return a proposal by the names of a question's fields."""
+    found = {"question": question, "answer": answer, "category": category, "difficulty": difficulty}
+    return {**found, "relevant_days": sorted(set(days)), "requires_synthesis": len(set(days)) > 1, **more}
+
+
+def drawn(seed: str, text: str) -> str:
+    """Return what decides the place of a text among others."""
+    return hashlib.sha256(f"{seed}\0{text}".encode()).hexdigest()
