@@ -93,13 +93,13 @@ def measured(corpus: Corpus, memories: Sequence[str] = MEMORIES) -> Measured:
 
 def missed(found: Measured) -> Iterator[str]:
     """Yield which aims are missed, one sentence each."""
+    everything = found.shares[ALL]
     for name in BY_WORDS:
-        gap = found.shares[ALL]["oracle"] - found.shares[ALL].get(name, 0.0)
-        if gap < BELOW:
+        if name in everything and (gap := everything["oracle"] - everything[name]) < BELOW:
             yield f"{name} is {100 * gap:.0f} points below the oracle, and {100 * BELOW:.0f} are aimed at"
     for category, row in found.shares.items():
         for name in (LAST, *CONSTANTS):
-            if row.get(name, 0.0) >= UNDER:
+            if name in row and row[name] >= UNDER:
                 yield f"{category}: {name} has {100 * row[name]:.0f} %, and less than {100 * UNDER:.0f} is aimed at"
 
 

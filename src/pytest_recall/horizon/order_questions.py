@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from pytest_recall.horizon.orders import ROOMS, THINGS, Order, OrderStep, steps_of
 from pytest_recall.horizon.scene import Proposal, Scene, drawn, made
 
-MOST = 4
-"""Orders that one question names, at most."""
+SOME = 3
+"""Orders of one person that a question names, at most."""
 
 
 class _Worded(NamedTuple):
@@ -124,8 +124,8 @@ def _of_order(scene: Scene, shown: Sequence[OrderStep]) -> Iterator[Proposal]:
 def _of_person(scene: Scene, wishes: Sequence[OrderStep], shown: Sequence[OrderStep]) -> Iterator[Proposal]:
     """Yield questions about what somebody wanted on several days, and what they did not want then."""
     who = wishes[0].order.who
-    for start in range(0, len(wishes), MOST - 1):
-        some = wishes[start : start + MOST - 1]
+    for start in range(0, len(wishes), SOME):
+        some = wishes[start : start + SOME]
         first, last = some[0], some[-1]
         things = [THINGS[one.order.things] for one in some]
         between = [one for one in wishes if first.day <= one.day <= last.day]
@@ -141,8 +141,7 @@ def _of_person(scene: Scene, wishes: Sequence[OrderStep], shown: Sequence[OrderS
         # By the day, so that no thing is the answer often.
         turn = first.day % len(THINGS)
         strange = [THINGS[one] for one in [*THINGS][turn:] + [*THINGS][:turn] if one not in known]
-        if len(some) > 1 and strange:
-            absent = strange[0]
+        for absent in strange[:1]:
             offered = sorted([*things, absent], key=lambda one: drawn(f"{who} {last.date}", one))
             question = f"Which of these did {who} not request {span}: {', '.join(offered[:-1])} or {offered[-1]}?"
             yield made(question, f"{absent[0].upper()}{absent[1:]}.", "negative-recall", "hard", days)

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, zip_longest
+from typing import NamedTuple
 
 from pytest_recall.horizon.facts import Sentence, ToldDay, only_value, sentences, support, topics
 from pytest_recall.horizon.lint import DAY_NUMBER
@@ -16,6 +17,8 @@ from pytest_recall.horizon.question import CATEGORIES
 from pytest_recall.horizon.scene import Proposal, Scene, drawn, made
 
 GAP = "____"
+OFFERED = 4
+"""People who are offered as an answer, at most."""
 SUPPORTED = 0.6
 """The share of an event's words that its day's text has to have, so that the event is told there."""
 _DECIDED = re.compile(r"\b(decided|decision|agreed|approved|chose|signed off)\b(?!:)", re.IGNORECASE)
@@ -80,7 +83,8 @@ def _in_its_own_words(scene: Scene) -> Iterator[Proposal]:
     yield from _beliefs(scene)
     yield from _spans(scene)
     yield from _headings(scene)
-    yield from _people(scene)
+    yield from _pairs(scene, said)
+    yield from _absent(scene)
     yield from _sessions(scene, said)
 
 
@@ -117,21 +121,45 @@ def boundary(scene: Scene, session: str, pairs: int, control: int, asked: Sequen
     return [*fresh[0][:pairs], *fresh[1][:control]]
 
 
+class _Gap(NamedTuple):
+    """A sentence without its one value."""
+
+    sentence: Sentence
+    text: str
+    value: str
+
+
+def _gaps(said: Sequence[Sentence]) -> list[_Gap]:
+    """Return the sentences with one value, but for those that are said twice on a day, maybe with two values."""
+    found = [_Gap(one, one.text.replace(value, GAP), value) for one in said if (value := only_value(one))]
+    counts = Counter((one.sentence.day, one.text) for one in found)
+    return [one for one in found if counts[one.sentence.day, one.text] == 1]
+
+
 def _facts(scene: Scene, said: Sequence[Sentence]) -> Iterator[Proposal]:
-    gaps = Counter()  # type: Counter[tuple[int, str]]
-    found = []
-    for sentence in said:
-        if value := only_value(sentence):
-            text = sentence.text.replace(value, GAP)
-            gaps[sentence.day, text] += 1
-            found.append((sentence, text, value))
-    for sentence, text, value in found:
-        if gaps[sentence.day, text] > 1:
-            continue  # It is said twice that day, maybe with two values.
+    for sentence, text, value in _gaps(said):
         about = f", under “{sentence.topic}”" if sentence.topic and value not in sentence.topic else ""
         question = f"What belongs in the gap of what was noted on {sentence.date}{about}: “{text}”?"
         days = [sentence.day]
         yield made(question, value, "factual-recall", "easy", days, **scene.place(sentence.session))
+
+
+def _pairs(scene: Scene, said: Sequence[Sentence]) -> Iterator[Proposal]:
+    """Ask for two values at once, of two sessions that follow each other: of each the one that comes up least."""
+    open_ = [gap for gap in _gaps(said) if not scene.is_isolated(gap.sentence.session)]
+    counts = Counter(gap.value for gap in open_)
+    rarest: dict[tuple[int, str], _Gap] = {}
+    for gap in sorted(open_, key=lambda gap: counts[gap.value]):
+        rarest.setdefault((gap.sentence.day, gap.sentence.session), gap)
+    for first, second in pairwise(rarest[place] for place in sorted(rarest)):
+        one, other = first.sentence, second.sentence
+        if first.value != second.value:
+            question = (
+                f"What belongs in the two gaps: on {one.date} in the session {one.session} “{first.text}”, and on"
+                f" {other.date} in the session {other.session} “{second.text}”?"
+            )
+            answer = f"{first.value} and {second.value}."
+            yield made(question, answer, "cross-reference", "medium", [one.day, other.day])
 
 
 def _decisions(scene: Scene, said: Sequence[Sentence]) -> Iterator[Proposal]:
@@ -183,36 +211,37 @@ def _headings(scene: Scene) -> Iterator[Proposal]:
                 yield made(question, answer, "synthesis", "hard", [one.day, other.day])
 
 
-def _people(scene: Scene) -> Iterator[Proposal]:
+def _absent(scene: Scene) -> Iterator[Proposal]:
+    """Ask who of several people is not mentioned on a day on which the others are, outside of isolated sessions."""
     principal = scene.persona.principal
-    known = {one.name for one in scene.persona.cast if principal is None or one.name != principal.name}
+    known = sorted(one.name for one in scene.persona.cast if principal is None or one.name != principal.name)
     firsts = Counter(name.split(" ")[0] for name in known)
-    for name in sorted(known):
-        first = name.split(" ")[0]
-        pattern = re.compile(rf"(?<!\w){re.escape(first if firsts[first] == 1 else name)}(?!\w)")
-        there = {told.day: [id for id, text in told.sessions.items() if pattern.search(text)] for told in scene.days}
-        for told in scene.days:
-            came_up = there[told.day]
-            if len(came_up) > 1 and not any(map(scene.is_isolated, came_up)):
-                question = f"In which sessions did {name} come up on {told.date}?"
-                yield made(question, ", ".join(came_up) + ".", "cross-reference", "medium", [told.day])
-            elif not came_up and any(there.values()):
-                question = f"Did {name} come up anywhere on {told.date}?"
-                answer = f"No, {name} is not mentioned on that day."
-                yield made(question, answer, "negative-recall", "easy", [told.day])
+    names = {name: first if firsts[first := name.split(" ")[0]] == 1 else name for name in known}
+    patterns = {name: re.compile(rf"(?<!\w){re.escape(one)}(?!\w)") for name, one in names.items()}
+    for told in scene.days:
+        open_ = "\n".join(text for id, text in told.sessions.items() if not scene.is_isolated(id))
+        there = [name for name, pattern in patterns.items() if pattern.search(open_)]
+        strange = [name for name, pattern in patterns.items() if not pattern.search(told.text)]
+        if there and strange:
+            absent = min(strange, key=lambda name: drawn(str(told.date), name))
+            offered = sorted([absent, *there[: OFFERED - 1]], key=lambda name: drawn(f"{told.date} order", name))
+            listed = f"{', '.join(offered[:-1])} or {offered[-1]}"
+            question = f"Who of these did not come up anywhere on {told.date}: {listed}?"
+            yield made(question, f"{absent}.", "negative-recall", "easy", [told.day])
 
 
 def _sessions(scene: Scene, said: Sequence[Sentence]) -> Iterator[Proposal]:
-    for told in scene.days:
-        if len(told.sessions) < 2:
+    for one, text, value in _gaps(said):
+        told, spec = scene.on(one.day), scene.persona.session(one.session)
+        if told is None or len(told.sessions) < 2 or spec is None or spec.kind != "group" or spec.isolated:
             continue
-        for one in said:
-            spec = scene.persona.session(one.session)
-            if one.day != told.day or spec is None or spec.kind != "group" or spec.isolated or not only_value(one):
-                continue
-            if sum(one.text in body for body in told.sessions.values()) == 1:
-                question = f"In which session was this noted on {one.date}: “{one.text}”?"
-                yield made(question, f"{one.session}.", "group-session-attribution", "medium", [one.day])
+        if one.topic and value not in one.topic and sum(one.text in body for body in told.sessions.values()) == 1:
+            question = (
+                f"In which session, and under which heading, was this noted on {one.date}, and what belongs in the gap:"
+                f" “{text}”?"
+            )
+            answer = f"{one.session}, under “{one.topic}”: {value}."
+            yield made(question, answer, "group-session-attribution", "medium", [one.day])
 
 
 def _events(scene: Scene, arc: Arc) -> list[tuple[ToldDay, str]]:

@@ -51,10 +51,12 @@ def test_nothing_is_wrong_with_them(corpus: Corpus) -> None:
         ("As things stood on 2026-03-02, what was held about this: Saturday opening hour?",
          "The workshop opens at 8:30 on Saturday", (1,)),
         ("On which date was this: “Ben counts 34 frames left in the cellar”?", "2026-03-07.", (6,)),
-        ("In which sessions did Ben Okoro come up on 2026-03-07?", "principal, workshop-floor.", (6,)),
-        ("Did Cleo Ruiz come up anywhere on 2026-03-08?", "No, Cleo Ruiz is not mentioned on that day.", (7,)),
-        ("In which session was this noted on 2026-03-10: “Cleo found that 22% of the tyres are too old to be sold.”?",
-         "workshop-floor.", (9,)),
+        ("What belongs in the two gaps: on 2026-03-04 in the session workshop-floor “Ben measured a wear of ____"
+         " against the old pads.”, and on 2026-03-06 in the session principal “Ada corrected me: the workshop opens at"
+         " ____ on Saturday.”?", "0.8x and 10:00.", (3, 5)),
+        ("Who of these did not come up anywhere on 2026-03-10: Ben Okoro or Cleo Ruiz?", "Ben Okoro.", (9,)),
+        ("In which session, and under which heading, was this noted on 2026-03-10, and what belongs in the gap: “Cleo"
+         " found that ____ of the tyres are too old to be sold.”?", "workshop-floor, under “Tyres”: 22%.", (9,)),
     ],
 )  # fmt: skip
 def test_references_and_days_are_exact(corpus: Corpus, question: str, answer: str, days: tuple[int, ...]) -> None:

@@ -11,7 +11,7 @@ from pytest_recall.horizon.orders import COLOURS, FIRMS, LINES, ROOMS, RUMOURS, 
 from pytest_recall.horizon.passes.work import Dice
 from pytest_recall.horizon.persona import PRINCIPAL, Persona, SessionSpec
 
-LONGEST = 20
+LONGEST = 14
 """Days after which nothing more is told of an order, at most."""
 
 
