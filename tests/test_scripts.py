@@ -110,6 +110,13 @@ def test_the_tables_of_the_shipped_memories_still_hold() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_run_takes_the_made_up_days_of_the_benchmark(tmp_path: Path) -> None:
+    made = call(tmp_path, str(ROOT / "benchmarks" / "inside" / "horizon_data.py"), str(tmp_path), "2", "2")
+    assert made.returncode == 0, made.stderr
+    done = call(tmp_path, "-m", "pytest_recall", "bench", "run", "--profile", "made-up.profile.yaml", "--dry-run")
+    assert "memory: 2 questions after 2 days" in done.stdout, done.stdout + done.stderr
+
+
 @pytest.mark.parametrize(
     "given",
     [("--policy", "lottery", "--slice", "5"), ("--policy", "literal", "--layout", "events", "--keep-days", "0")],

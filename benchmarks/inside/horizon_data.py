@@ -1,4 +1,4 @@
-"""Write a persona of made-up words: its days, of about 20 KB each, and questions about them.
+"""Write a persona of made-up words: its days, of about 40 KB or 10,000 tokens each, and questions about them.
 
 horizon_data.py FOLDER DAYS QUESTIONS
 """
@@ -15,14 +15,14 @@ from membench_data import Words
 
 SESSIONS = ("principal", "board", "payroll")
 TOPICS = 6
-SIZE = 20_000
+SIZE = 40_000
 """Characters of a day, about."""
 PERSONA = {
-    "id": "no one",
-    "name": "No one",
+    "id": "made-up",
+    "name": "Made up",
     "role": "clerk",
     "domain": "words",
-    "profile": "No one.",
+    "profile": "Made up.",
     "communication_style": "None.",
     "sessions": [{"id": name, "kind": "group"} for name in SESSIONS],
 }
@@ -44,11 +44,11 @@ def days(count: int, words: Words) -> Iterator[tuple[str, str]]:
 
 
 def main(folder: Path, count: int, asked: int) -> None:
-    memories, qa = folder / "no one" / f"memories-{count}d", folder / "no one" / f"qa-{count}d"
+    memories, qa = folder / "made-up" / f"memories-{count}d", folder / "made-up" / f"qa-{count}d"
     memories.mkdir(parents=True)
     qa.mkdir()
-    (folder / "no one" / "persona.yaml").write_text(json.dumps(PERSONA))
-    (folder / "no one" / f"arcs-{count}d.yaml").write_text(json.dumps({"epoch": "2024-01-01", "arcs": []}))
+    (folder / "made-up" / "persona.yaml").write_text(json.dumps(PERSONA))
+    (folder / "made-up" / f"arcs-{count}d.yaml").write_text(json.dumps({"epoch": "2024-01-01", "arcs": []}))
     told = []
     for day, (text, sentence) in enumerate(days(count, Words(3)), start=1):
         (memories / f"day-{day:04}.md").write_text(text)
@@ -69,11 +69,11 @@ def main(folder: Path, count: int, asked: int) -> None:
         )
     (qa / "questions.yaml").write_text(json.dumps(questions))
     profile = {
-        "persona": {"id": "no one", "dir": "no one", "arcs": f"arcs-{count}d.yaml"},
+        "persona": {"id": "made-up", "dir": "made-up", "arcs": f"arcs-{count}d.yaml"},
         "harness": {"adapter": "sqlite-fts:index.db"},
         "run": {"ranges": ["full"]},
     }
-    (folder / "no one.profile.yaml").write_text(json.dumps(profile))
+    (folder / "made-up.profile.yaml").write_text(json.dumps(profile))
 
 
 if __name__ == "__main__":

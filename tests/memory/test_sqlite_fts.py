@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
+from pytest_recall.memory.sqlite_fts import LONG
 from tests.memory.asking import NOW, filled, made, sources, texts
 
 WRITTEN = st.text(st.characters(codec="utf-8"), max_size=60)
@@ -165,3 +166,13 @@ def test_common_words_of_a_large_memory_are_left_out(monkeypatch: pytest.MonkeyP
     client.reset()
     client.store("the boat", {"id": "one"})
     assert sources(client.recall("the tent", 5, NOW)) == ["one"], "a small memory has no common words"
+
+
+def test_of_a_long_question_the_rare_words_are_looked_for() -> None:
+    client = filled(made("sqlite-fts"), {f"u{n}": f"common{n % 2} all rare{n} end" for n in range(400)})
+    many = " ".join(f"absent{n}" for n in range(LONG))
+    # The words that no unit has are rare too: of a short question all words count, of a long one the first rare ones.
+    assert sources(client.recall(f"common1 all rare7 {many}", 3, NOW)) == ["u7"]
+    assert client.recall(f"common1 all {many} rare7", 3, NOW) == []
+    assert len(client.recall(" ".join(["all", "common0", *(f"common1 end{n} all" for n in range(9))]), 3, NOW)) == 3
+    client.close()

@@ -152,6 +152,7 @@ def _excerpts(given: Any, answer: Answer) -> list[str]:
 VERSION = "lexical-2"
 RUN = 6
 """Words in a row that an answer has of a forbidden text where it gives it away."""
+_GROUPED = re.compile(r"\d{1,3}(,\d{3})+(\.\d+)?%?")
 _WORD = re.compile(r"\d+(?:[.,:/-]\d+)*%?|[^\W\d_]+(?:['’][^\W\d_]+)*", re.UNICODE)
 _VALUE = re.compile(r"\d")
 _LISTED = """
@@ -264,7 +265,7 @@ def _words(text: str) -> list[str]:
 
 def _plain(word: str) -> str:
     """Return a number without the commas between thousands, and a word as it is."""
-    return word.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+(\.\d+)?%?", word) else word
+    return word.replace(",", "") if "," in word and _GROUPED.fullmatch(word) else word
 
 
 def _is_telling(word: str) -> bool:

@@ -18,6 +18,8 @@ LARGE = 50_000
 """From so many units on, words are left out that tell few of them apart."""
 COMMON = 100
 """A word is common if more than one in so many units has it."""
+LONG = 64
+"""Of a question of more words, these many are looked for, of those that are not common if there are any."""
 
 
 class SqliteFts(Client):
@@ -26,7 +28,8 @@ class SqliteFts(Client):
     The words of the question are those that the table's own tokenizer finds in it, each once, joined by OR:
     nothing in it is query syntax. Of equal scores the unit stored first is first; a score is -bm25, so that
     more is better. SQLite looks at every unit that has one of the words: among `LARGE` units and more, those of
-    the question that are common are left out, unless all are.
+    the question that are common are left out, unless all are, and of a question of more than `LONG` words, the first
+    `LONG` of those that are left are looked for.
 
     `apart`, a unit that is `isolated` by its metadata is found by questions from its own session alone.
     """
@@ -145,11 +148,11 @@ def _words(connection: sqlite3.Connection, query: str) -> list[str]:
 
 
 def _telling(connection: sqlite3.Connection, words: list[str]) -> list[str]:
-    """Return the words without the common ones of a large memory; all of them if there are no others."""
+    """Return the words to look for: without the common ones of a large memory, or where they are many."""
     newest = connection.execute("SELECT rowid FROM units ORDER BY rowid DESC LIMIT 1").fetchone()
-    if newest is None or newest[0] < LARGE:
+    if newest is None or (newest[0] < LARGE and len(words) <= LONG):
         return words
     most = newest[0] // COMMON
     counted = "SELECT count(*) FROM (SELECT 1 FROM units WHERE units MATCH ? LIMIT ?)"
     rare = [word for word in words if connection.execute(counted, (f'"{word}"', most + 1)).fetchone()[0] <= most]
-    return rare or words
+    return (rare or words)[:LONG] if len(words) > LONG else rare or words
