@@ -38,6 +38,7 @@ NOT_RUN = {
     "docs/architecture.md: cli > plugin": "is compared with the rooms, below",
     "examples/": "what installs and runs them is run by scripts/run-examples.py; the rest asks a model",
     "docs/schedule.md: 3 % wrong": "is compared with a simulation in tests/schedule",
+    "docs/reference/memory-baselines.md: scripts/memories-on-personas.py": "needs packages",
     "docs/schedule.md: scripts/compare-confirm-rules.py": "needs the histories; tests/test_scripts.py runs the script",
     "docs/schedule.md: oldest verdict:": "explains the lines of a longer run",
     "docs/how-to/gate-a-merge.md: suspects: #12, #15": "tests/plugin/test_suspects.py holds these lines",

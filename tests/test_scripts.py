@@ -110,6 +110,19 @@ def test_the_tables_of_the_shipped_memories_still_hold() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_memories_are_put_into_one_table_by_one_command(tmp_path: Path) -> None:
+    persona = ROOT / "eval" / "personas" / "ferry-office"
+    script = str(ROOT / "scripts" / "memories-on-personas.py")
+    done = call(tmp_path, script, str(persona), "--memories", "sqlite-fts", "null", "--ranges", "9")
+    head, _, searched, nothing = (
+        [cell.strip() for cell in line.strip("| ").split("|")] for line in done.stdout.splitlines()
+    )
+    assert head[:4] == ["persona", "memory", "answers", "recall %"], done.stderr
+    assert (searched[:2], nothing[:2]) == (["ferry-office", "sqlite-fts"], ["ferry-office", "null"])
+    assert float(searched[3].split()[0]) > float(nothing[3].split()[0]) == 0
+    assert dict(zip(head, nothing, strict=True))["oracle %"] == "0.0", "nothing is what hands out as many tokens"
+
+
 def test_a_run_takes_the_made_up_days_of_the_benchmark(tmp_path: Path) -> None:
     made = call(tmp_path, str(ROOT / "benchmarks" / "inside" / "horizon_data.py"), str(tmp_path), "2", "2")
     assert made.returncode == 0, made.stderr

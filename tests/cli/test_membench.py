@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from pytest_recall.cli import main
 from pytest_recall.datasets.file import sample_text
 from tests.plugin.test_memory import CLIENT
 
+ROOT = Path(__file__).parents[2]
 RUN = ("memory", "run", "--dataset", "locomo", "sample")
 
 
@@ -327,14 +330,63 @@ def test_five_failures_in_a_row_stop_it_unless_failures_are_kept(
     (tmp_path / "client.py").write_text(CLIENT.replace('note(f"recall {query}")', "assert False, 'down'"))
     command = (*RUN, "--memory", "python:client.py:Private", "--out", "o")
     assert main(command) == 2
-    assert capsys.readouterr().err == (
-        "recall: o: stopped: 5 questions in a row came to no verdict, the last one because of `memory recall:"
-        " AssertionError: down`; fix it and rerun the same command to resume\n"
+    captured = capsys.readouterr()
+    assert "failed, and in no mean: 5 questions" in captured.out
+    assert captured.err == (
+        "recall: 17 questions not asked, since 5 questions in a row came to no verdict, the last one because of `memory"
+        " recall: AssertionError: down`; the same command asks them\n"
     )
     assert [one["outcome"] for one in trials(tmp_path / "o")] == ["error"] * 5
     assert main([*command, "--keep-failed"]) == 1
     assert "recall: nothing was measured: every question failed" in capsys.readouterr().err
     assert [one["outcome"] for one in trials(tmp_path / "o")] == ["error"] * 22
+
+
+DIES = """
+import os, sys, time
+from tests.memory.services import Service, serving
+
+class Dying(Service):
+    left = int(sys.argv[2])
+    def reply(self, method, path, given):
+        self.left -= path == "/recall"
+        if self.left < 0:
+            os._exit(1)
+        return super().reply(method, path, given)
+
+with serving(Dying(), int(sys.argv[1])) as service:
+    print(service.url.rpartition(":")[2], flush=True)
+    time.sleep(600)
+"""
+
+
+@contextmanager
+def mortal(port: str, recalls: str) -> Iterator[str]:
+    """Run a memory in a process of its own, which ends after so many questions, and return its port."""
+    command = [sys.executable, "-c", DIES, port, recalls]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+        process.kill()
+
+
+def test_a_service_that_dies_leaves_the_table_of_what_it_has_answered(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with mortal("0", "12") as port:
+        command = (*RUN, "--memory", f"http://127.0.0.1:{port}", "--memory-reset", "--out", "o")
+        assert main(command) == 2
+    captured = capsys.readouterr()
+    (everything,) = (line.split() for line in captured.out.splitlines() if line.startswith("all "))
+    assert everything[:3] == ["all", "13", "5"]
+    assert "failed, and in no mean: 5 questions" in captured.out
+    assert f"recall: http://127.0.0.1:{port}: could not be emptied: memory reset: POST /reset: " in captured.err
+    assert "recall: 9 questions not asked, since 5 questions in a row came to no verdict" in captured.err
+    with mortal(port, "1000"):
+        assert main(command) == 0
+    captured = capsys.readouterr()
+    assert captured.err.startswith("recall: o: 8 of 22 questions are kept, 5 that failed are asked again\n")
+    assert [one["outcome"] for one in trials(tmp_path / "o")].count("error") == 5, "of the first run"
 
 
 def test_what_is_not_empty_is_left_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

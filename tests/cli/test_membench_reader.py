@@ -250,8 +250,8 @@ def test_a_budget_ends_reading_and_judging_and_the_same_command_goes_on(
     assert main([*RUN, *models, "--budget", "0.05"]) == 2
     assert len(served.asked) == 5
     error = capsys.readouterr().err
-    assert "recall: 17 questions not asked, since the budget of $0.05 is spent; the same command goes on\n" in error
-    assert "recall: 5 answers not judged, since the budget of $0.05 is spent; the same command goes on\n" in error
+    assert "recall: 17 questions not asked, since the budget of $0.05 is spent; the same command asks them\n" in error
+    assert "recall: 5 answers not judged, since the budget of $0.05 is spent; the same command judges them\n" in error
     assert "recall: budget $0.05: $0.05 spent; the budget of $0.05 is spent\n" in error
     assert main([*RUN, *models, "--budget", "0.2"]) == 2
     error = capsys.readouterr().err

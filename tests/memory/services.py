@@ -53,8 +53,8 @@ class Service:
 
 
 @contextmanager
-def serving(service: Service) -> Iterator[Service]:
-    """Serve on loopback until the block ends."""
+def serving(service: Service, port: int = 0) -> Iterator[Service]:
+    """Serve on loopback until the block ends, on a free port if none is given."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -87,7 +87,7 @@ def serving(service: Service) -> Iterator[Service]:
         def log_message(self, *given: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     server.daemon_threads = True
     service.url = f"http://127.0.0.1:{server.server_address[1]}"
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)

@@ -42,7 +42,7 @@ from pytest_recall.metrics.retrieval import Retrieval
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.cost import Spend, spend_of
-from pytest_recall.trials.drive import IN_A_ROW, Driver
+from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError
 from pytest_recall.trials.execution import (
     CallSummary,
     Result,
@@ -211,7 +211,7 @@ def go_on(
     A question that failed is asked again, and five of them in a row stop the run, unless it `keeps_failed` ones.
     `allowed` says that a memory may be reset that is not empty; `tell` takes sentences for the caller; `fresh` asks
     all of them; the `reader` answers where the memory hands out passages alone, as far as that can be paid for.
-    Raises RecallError, also for a run that is stopped; what was asked is in the journal.
+    Raises RecallError, also for a run that a person stops; what was asked is in the journal.
     """
     _, missing = metrics_of(bench.dataset.format, client.whole)
     if missing:
@@ -231,7 +231,7 @@ def go_on(
     if len(done) < total:
         told = clock.monotonic()
         with (
-            _opened(client, allowed) as memory,
+            _opened(client, allowed, tell) as memory,
             journal_of(folder, header_of(folder, bench, arguments)) as journal,
             Driver(
                 str(folder),
@@ -253,7 +253,9 @@ def go_on(
                         tell(f"{count:,} of {total:,} questions")
             except KeyboardInterrupt:
                 raise StoppedError(f"{folder}: stopped; the same command continues it") from None
-            stopped = driver.stopped
+            except LostError as error:
+                stopped = error.reason
+            stopped = stopped or driver.stopped
             journal.end(2 if stopped else 0, stopped)
         record = read_journal(folder)
     found = tuple(unjudged(trials[id]) for id in bench.entries if id in trials)
@@ -274,8 +276,8 @@ def unjudged(trial: Trial) -> Trial:
 
 
 @contextmanager
-def _opened(client: Client, allowed: bool) -> Iterator[Memory]:
-    """Hand out the memory, ready and empty; what is not private is empty again afterwards."""
+def _opened(client: Client, allowed: bool, tell: Callable[[str], None]) -> Iterator[Memory]:
+    """Hand out the memory, ready and empty; what is not private is empty again afterwards, or it is told why not."""
     with ExitStack() as stack:
         loop = stack.enter_context(closing(Loop()))
         memory = Memory(client, wait=loop.wait, probed=0 if client.baseline else PROBED, in_all=ASKED_BACK)
@@ -287,7 +289,11 @@ def _opened(client: Client, allowed: bool) -> Iterator[Memory]:
             yield memory
         finally:
             if memory.filled and not memory.private:
-                memory.reset()
+                try:
+                    memory.reset()
+                except CaseError as error:
+                    # What was measured before is not lost for that.
+                    tell(f"{client.name}: could not be emptied: {error}; empty it before it is used again")
 
 
 def ask_question(bench: DatasetCases, memory: Memory, entry: QuestionEntry, reader: PassageReader | None) -> Trial:

@@ -55,6 +55,14 @@ class SpentError(BaseException):
     """
 
 
+class LostError(RecallError):
+    """A run that is stopped, since several questions in a row came to no verdict; `reason` says so without its name."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{name}: stopped: {reason}; fix it and rerun the same command to resume")
+        self.reason = reason
+
+
 class Driver:
     """Asks the questions of one run on up to `threads` threads; a context manager that ends them.
 
@@ -78,7 +86,7 @@ class Driver:
         """Yield the trial of each question, in the order in which they end.
 
         Once `closed` gives a reason no further one is begun, and those that were begun end if they can. Raises
-        RecallError after too many questions in a row without a verdict.
+        LostError after too many questions in a row without a verdict.
         """
         for trial in self._at_once(questions) if self._threads else self._one_by_one(questions):
             yield trial
@@ -125,10 +133,8 @@ class Driver:
     def _count(self, trial: Trial) -> None:
         self._lost = self._lost + 1 if trial.outcome is Outcome.ERROR else 0
         if self._in_a_row is not None and self._lost >= self._in_a_row:
-            raise RecallError(
-                f"{self._name}: stopped: {self._lost} questions in a row came to no verdict, the last one"
-                f" because of `{trial.error}`; fix it and rerun the same command to resume"
-            )
+            told = f"{self._lost} questions in a row came to no verdict, the last one because of `{trial.error}`"
+            raise LostError(self._name, told)
 
     def __enter__(self) -> Self:
         return self

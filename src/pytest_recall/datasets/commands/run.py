@@ -386,9 +386,9 @@ def _verdict(asking: _Asking, found: MembenchResult, judged: tuple[str, JudgingR
     everything, unread = summary.everything, len(found.unread)
     undecided, left = (0, 0) if judged is None else (len(judged[1].undecided), judged[1].left)
     if unasked := summary.total - everything.n:
-        say(f"{name}{plural(unasked, 'question')} not asked, since {found.stopped}; the same command goes on")
+        say(f"{name}{plural(unasked, 'question')} not asked, since {found.stopped}; the same command asks them")
     if left and asking.meter is not None:
-        say(f"{name}{plural(left, 'answer')} not judged, since {asking.meter.closed()}; the same command goes on")
+        say(f"{name}{plural(left, 'answer')} not judged, since {asking.meter.closed()}; the same command judges them")
     if unread and asking.args.replay is not None:
         say(f"{name}{plural(unread, 'question')} without an answer of the reader; --record records them")
     if unasked or left or (unread and asking.args.replay is not None):
