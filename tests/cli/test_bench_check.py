@@ -37,6 +37,21 @@ def test_warnings_are_no_reason_and_json_has_all_of_it(tmp_path: Path, inside: R
     ]
 
 
+def test_many_findings_are_summed_up_by_rule(tmp_path: Path, inside: Recall) -> None:
+    arcs = [arc(f"late-{n}", startDay=9, endDay=2) for n in range(40)]
+    fill(tmp_path / "museum", story={**STORY, "arcs": arcs})
+    done = inside(tmp_path, "bench", "check", "museum")
+    lines = done.out.splitlines()
+    assert (done.code, lines[0]) == (1, "40 errors, 1 warning")
+    (row,) = [line.split() for line in lines if line.startswith("error ")]
+    assert row[2:] == ["40", "1"]
+    assert sum("endDay 2 is before startDay 9" in line for line in lines) == 3
+    assert f"… and 37 more of {row[1]}; --all prints all" in lines
+    whole = inside(tmp_path, "bench", "check", "museum", "--all").out.splitlines()
+    assert (len(whole), whole[-1]) == (42, "40 errors, 1 warning")
+    assert inside(tmp_path, "bench", "check", "museum", "--json").out.count('"severity"') == 41
+
+
 def test_a_folder_that_is_not_there_is_nothing_done(tmp_path: Path, inside: Recall) -> None:
     done = inside(tmp_path, "bench", "check", "museum")
     assert (done.code, done.err) == (2, "recall: museum: is not there; name a persona's folder\n")

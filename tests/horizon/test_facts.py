@@ -36,6 +36,21 @@ def test_names_are_capitals_side_by_side_without_the_words_a_question_begins_wit
     assert names("In January Ada spoke") == []
 
 
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("What did Ben Okoro say on Jan 21?", ["Ben Okoro"]),
+        ("On Sept 3rd Ben Okoro said", ["Ben Okoro"]),
+        ("Tue Mar 5, Wed. 12 and Nov 2026", []),
+        ("Which Q3 FY27 plan of Project Condor was kept?", ["Project Condor"]),
+        ("Was the FY-2027 H1 budget of Sales Ops Q2 kept?", ["Sales Ops"]),
+        ("Did Jun Tanaka come?", ["Jun Tanaka"]),
+    ],
+)
+def test_dates_and_parts_of_years_are_no_names(text: str, found: list[str]) -> None:
+    assert names(text) == found
+
+
 def test_words_are_without_those_of_any_text() -> None:
     assert words("What was Ada’s offer for the yard?") == ["ada", "offer", "yard"]
 

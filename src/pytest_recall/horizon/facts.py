@@ -33,6 +33,14 @@ _UNITS = {
     "×": "x",
 }
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
+_SHORT = "|".join(dict.fromkeys([*(m[:3] for m in _MONTHS), "Sept", *_MONTHS]))
+_WEEKDAY = "|".join(name[:3] for name in WEEKDAYS)
+_DATED = re.compile(
+    rf"\b(?:(?:{_WEEKDAY})[a-z]*\.?,? )?(?:{_SHORT})\.? \d{{1,4}}(?:st|nd|rd|th)?\b|\b(?:{_WEEKDAY})\.? \d{{1,2}}\b"
+)
+"""A month and a day or a year, in full or short, and a weekday with a day."""
+_PERIOD = re.compile(r"(?:Q[1-4]|H[12]|FY|FY-?\d{2,4}|CY-?\d{2,4}|W\d{1,2})")
+"""A part of a year, as plans name it."""
 _NAME = re.compile(r"\b[A-Z][\w’'&-]*(?: (?:[A-Z][\w’'&-]*|\d+))+")
 _STOP_WORDS = (
     "a about after all an and any are as at be been before being but by can could did do does for from had has have"
@@ -85,12 +93,17 @@ def words(text: str) -> list[str]:
 
 
 def names(text: str) -> list[str]:
-    """Return the names of several words in a text: capitals side by side, without the words a question begins with."""
+    """Return the names of several words in a text: capitals side by side, without the words a question begins with.
+
+    Dates and parts of years are no names: `Jan 21`, `Sept 2026`, `Q3 FY27`; `Jun Tanaka` is one.
+    """
     found = []
-    for match in _NAME.findall(text):
+    for match in _NAME.findall(_DATED.sub(",", text)):
         parts = match.removesuffix("’s").removesuffix("'s").split(" ")
-        while parts and (parts[0] in _NO_NAMES or parts[0].startswith(WEEKDAYS)):
+        while parts and (parts[0] in _NO_NAMES or parts[0].startswith(WEEKDAYS) or _PERIOD.fullmatch(parts[0])):
             del parts[0]
+        while parts and _PERIOD.fullmatch(parts[-1]):
+            del parts[-1]
         if len(parts) > 1 and not any(part in _MONTHS for part in parts):
             found.append(" ".join(parts))
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,18 +24,21 @@ from pytest_recall.horizon.commands.options import (
 )
 
 if TYPE_CHECKING:
-    from pytest_recall.horizon.check import PlacedFinding
+    from pytest_recall.horizon.check import PlacedFinding, ToldFinding
     from pytest_recall.horizon.passes.verify import Verification
     from pytest_recall.horizon.passes.work import Work
     from pytest_recall.horizon.question import BenchQuestion
     from pytest_recall.horizon.questioning import QuestionChange
 
 
+FEW, FIRST = 30, 3
+"""Findings that are printed one by one, and those of each rule where there are more."""
 CHECK_DETAILS = """\
 Reads DIR/persona.yaml, the story and all days, and asks no model. It looks for fields that are wrong or
 unknown, arcs outside of their limits, sessions that no one declared, days and sessions that are missing or
 too many, what is confidential in one session and told in another, beliefs that are corrected before their
-day, and dates that contradict the calendar. Each finding has its file and its line.
+day, and dates that contradict the calendar. Each finding has its file and its line. Of more than 30 a summary by
+rule comes first, with three of each; --all prints all of them.
 
   recall bench check eval/personas/ferry-office
   recall bench check DIR --arcs arcs-180d.yaml
@@ -53,6 +56,7 @@ def add_check(commands: Commands) -> None:
     parser.add_argument("--arcs", metavar="FILE", help="the story (default: the only one, or arcs-1000d.yaml)")
     parser.add_argument("--memories-dir", metavar="DIR", help="the days (default: memories-… by the story's name)")
     add_dates(parser)
+    parser.add_argument("--all", action="store_true", help=f"print each finding, also of more than {FEW}")
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -73,10 +77,34 @@ def run_check(args: argparse.Namespace) -> int:
         plain = {"version": 1, "errors": errors, "warnings": len(found) - errors}
         print(json.dumps({**plain, "findings": [one._asdict() for one in found]}, indent=2, ensure_ascii=False))
     else:
-        for one in found:
-            print(f"{one.file}:{one.line}: {one.severity}: {one.message}")
-        print(f"{plural(errors, 'error')}, {plural(len(found) - errors, 'warning')}")
+        total = f"{plural(errors, 'error')}, {plural(len(found) - errors, 'warning')}"
+        print("\n".join([*_whole(found), total] if args.all or len(found) <= FEW else _summary(found, total)))
     return int(errors > 0)
+
+
+def _whole(found: Iterable[ToldFinding]) -> list[str]:
+    return [f"{one.file}:{one.line}: {one.severity}: {one.message}" for one in found]
+
+
+def _summary(found: Sequence[ToldFinding], total: str) -> Iterator[str]:
+    """Yield how many findings there are of each rule, errors before warnings, and the first ones of each."""
+    from pytest_recall.files.wording import grid
+
+    by_rule: dict[tuple[str, str], list[ToldFinding]] = {}
+    for one in sorted(found, key=lambda one: one.severity != "error"):
+        by_rule.setdefault((one.severity, one.rule), []).append(one)
+    rows = [
+        (f"{severity} {rule}", f"{len(those):,}", f"{len({one.file for one in those}):,}")
+        for (severity, rule), those in by_rule.items()
+    ]
+    yield total
+    yield ""
+    yield from grid(("rule", "findings", "files"), rows)
+    for (_, rule), those in by_rule.items():
+        yield ""
+        yield from _whole(those[:FIRST])
+        if len(those) > FIRST:
+            yield f"… and {len(those) - FIRST:,} more of {rule}; --all prints all"
 
 
 LINT_DETAILS = """\
