@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -16,6 +17,7 @@ class Grader:
 
     def __init__(self) -> None:
         self.bodies: list[dict[str, Any]] = []
+        self.waits = 0.0
         self._server = Loopback(self._handle)
         self.selector = f"{self._server.url}/v1#grader"
 
@@ -26,6 +28,7 @@ class Grader:
     def _handle(self, handler: BaseHTTPRequestHandler) -> None:
         body = json.loads(handler.rfile.read(int(handler.headers["content-length"])))
         self.bodies.append(body)
+        time.sleep(self.waits)
         text = json.dumps({"reasoning": "It says so.", "scores": SCORES})
         message = {"role": "assistant", "content": text, "refusal": None}
         whole = {

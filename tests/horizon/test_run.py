@@ -408,6 +408,22 @@ def test_a_model_judges_over_http(tmp_path: Path, served: Grader, monkeypatch: p
     assert str(amount(1)) in json.dumps(served.bodies), "the judge saw the days"
 
 
+def test_a_judge_that_takes_too_long_has_no_verdict(
+    tmp_path: Path, served: Grader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    served.waits = 1.0
+    write_project(tmp_path, models={"judge": served.selector})
+    command = (*RUN, "--ranges", "1", "--skip-preflight")
+    assert main([*command, "--model-timeout", "200"]) == 2
+    (one,) = lines()
+    assert (one["failure"], "score" in one) == ("judge", False)
+    assert "did not answer within 0.2 s" in one["error"]
+    served.waits = 0.0
+    assert main([*command, "--model-timeout", "20000"]) == 0
+    assert main([*RUN[:-1], "other", "--judge", "lexical", "--model-timeout", "200"]) == 2
+
+
 def test_somebody_stops_it_and_it_says_how_to_go_on(tmp_path: Path) -> None:
     write_project(tmp_path, MINE("Slow"))
     command = [sys.executable, "-m", "pytest_recall", *RUN]

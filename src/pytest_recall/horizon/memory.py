@@ -79,8 +79,16 @@ class Subject:
         self._first.submit(self._memory.finalize).result()
 
     def read_back(self, units: Sequence[Unit]) -> Readback:
-        """Return what comes back of the units that it was told, by their own words. Raises CaseError."""
-        return self._first.submit(lambda: self._memory.read_back(units, at_home=True)).result()
+        """Return what comes back of the units that it was told, by their own words, in the time of one question.
+
+        Raises CaseError, also where that is not enough.
+        """
+
+        def ask() -> Readback:
+            with deadline(self._seconds):
+                return self._memory.read_back(units, at_home=True)
+
+        return self._first.submit(ask).result()
 
     def count(self) -> int | None:
         """Return how many units it says that it holds, None if it does not say. Raises CaseError."""

@@ -280,8 +280,13 @@ class BenchRun:
                 # After all questions, so that no answer is changed by it.
                 days = [day for day in parts.days if day <= told and not driver.stopped]
                 units = [unit for day in days for unit in day_units(parts.corpus, day, parts.settings.run.unit)]
-                if units and (trouble := subject.read_back(units).trouble):
-                    self._tell(f"{parts.client.name} has not kept what it was told: {trouble}")
+                try:
+                    trouble = subject.read_back(units).trouble if units else ""
+                    said = f"has not kept what it was told: {trouble}" if trouble else ""
+                except CaseError as error:
+                    said = f"could not be asked for what it was told: {error}"
+                if said:
+                    self._tell(f"{parts.client.name} {said}")
         except StuckError as error:
             raise RecallError(f"{self._folder}: stopped: {error}; then the same command continues it") from None
         except CaseError as error:

@@ -33,6 +33,15 @@ class ModelSettings:
     retry: Retry = field(default_factory=Retry)
     say: Callable[[str], None] = _quiet
 
+    @classmethod
+    def within(cls, milliseconds: int | None, say: Callable[[str], None]) -> ModelSettings:
+        """Return settings by which one attempt may take so long, or as long as usual without a number."""
+        if milliseconds is None:
+            return cls(say=say)
+        seconds = milliseconds / 1000
+        # One that took its time may be asked once more.
+        return cls(timeout=seconds, retry=Retry(total=max(Retry().total, 2 * seconds)), say=say)
+
 
 class UnfitError(Exception):
     """A setting that the endpoint refuses; from now on it is asked without, and now once more."""

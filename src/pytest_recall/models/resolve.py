@@ -99,9 +99,18 @@ _NO_KEYS = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_A
 
 
 def model_of(
-    selector: str, kind: Kind, *, player: Player, root: Path, say: Callable[[str], None], ready: bool = True
+    selector: str,
+    kind: Kind,
+    *,
+    player: Player,
+    root: Path,
+    say: Callable[[str], None],
+    ready: bool = True,
+    timeout: int | None = None,
 ) -> Provider:
     """Return the model that `selector` names, for calls of `kind` that go by `player`.
+
+    One attempt at a call may take `timeout` milliseconds, or as long as usual.
 
     Raises RecallError, before anything is spent, if there is none, or something is missing here,
     which is not looked for if it need not be `ready`.
@@ -109,7 +118,7 @@ def model_of(
     replayed = player.mode == "replay" and player.ways[kind] == "cassette"
     model = resolve(
         selector,
-        settings=ModelSettings(say=say),
+        settings=ModelSettings.within(timeout, say),
         environ={**_NO_KEYS, **os.environ} if replayed else os.environ,
         root=root,
         channel=through(player),

@@ -128,8 +128,9 @@ class RunModels:
     """How the models of a run are asked.
 
     `mode` and `folder` are of their cassettes, `meter` keeps the budget, None for as much as it takes. `problems`
-    are those of recordings. The calls of the memory are its own: they are made as always. In a replay they are
-    listened to once: what is called after that is not the run's.
+    are those of recordings. One attempt at a call may take `timeout` milliseconds, None for as long as usual. The calls
+    of the memory are its own: they are made as always. In a replay they are listened to once: what is called after that
+    is not the run's.
     """
 
     def __init__(
@@ -139,7 +140,9 @@ class RunModels:
         mode: Mode = "off",
         folder: Path | None = None,
         meter: Meter | None = None,
+        timeout: int | None = None,
     ) -> None:
+        self._timeout = timeout
         self._place, self._rubric = place, rubric
         self._folder = folder or place.cassettes
         # A memory asks as an agent would, so that the model that works for it has to have another kind.
@@ -157,7 +160,7 @@ class RunModels:
     def model(self, selector: str, kind: Kind, root: Path, say: Callable[[str], None], *, ready: bool) -> Counted:
         """Return the model for calls of `kind`. Raises RecallError if there is none, or something is missing for it."""
         self._upstream |= parse(selector).kind != "python"
-        found = model_of(selector, kind, player=self._player, root=root, say=say, ready=ready)
+        found = model_of(selector, kind, player=self._player, root=root, say=say, ready=ready, timeout=self._timeout)
         return Counted(found, kind)
 
     def price(self, model: Counted, tokens: Tokens) -> float | None:

@@ -300,13 +300,9 @@ def writing(asked: AskOptions, folder: Path, root: Path) -> Iterator[AuthorOptio
 def model_of(selector: str, timeout: int, root: Path) -> Provider:
     """Return a model that may take `timeout` milliseconds for a reply. Raises RecallError if there is none."""
     from pytest_recall.models.provider import ModelSettings
-    from pytest_recall.models.rate import Retry
     from pytest_recall.models.resolve import resolve
 
-    seconds = timeout / 1000
-    # One that took its time may be asked once more.
-    settings = ModelSettings(timeout=seconds, retry=Retry(total=max(Retry().total, 2 * seconds)), say=say)
-    return resolve(selector, settings=settings, root=root)
+    return resolve(selector, settings=ModelSettings.within(timeout, say), root=root)
 
 
 def estimate_of(asked: AskOptions, root: Path, sizes: Iterable[tuple[int, int]]) -> PassEstimate:

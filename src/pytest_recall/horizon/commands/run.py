@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cli.common import Commands, dollars, placeless, say
-from pytest_recall.horizon.commands.options import add_dates, profile_of, say_dates
+from pytest_recall.horizon.commands.options import add_dates, count, profile_of, say_dates
 from pytest_recall.horizon.commands.published import add_published, draw, grid, settle_published, with_timeout
 
 if TYPE_CHECKING:
@@ -76,6 +76,12 @@ def add_bench(commands: Commands) -> None:
     )
     parser.add_argument("--seed", type=int, metavar="N", help="what decides order and sample; 0 keeps the order")
     parser.add_argument("--timeout", type=int, metavar="MS", help="how long the memory may take for a question")
+    parser.add_argument(
+        "--model-timeout",
+        type=count,
+        metavar="MS",
+        help="how long one attempt at a call of a judge or of --answer may take (default: 120000)",
+    )
     parser.add_argument("--concurrency", type=int, metavar="N", help="questions at once")
     parser.add_argument("--sample", type=int, metavar="N", help="older questions at each checkpoint (default: all)")
     parser.add_argument(
@@ -237,9 +243,9 @@ def _check_models(args: argparse.Namespace) -> None:
     """Refuse options that are about the calls of models where none is asked."""
     from pytest_recall.files.errors import RecallError
 
-    for name in ("budget", "record", "replay"):
+    for name in ("budget", "model_timeout", "record", "replay"):
         if getattr(args, name) is not None:
-            told = f"--{name} is about the calls of models, and none is asked"
+            told = f"--{name.replace('_', '-')} is about the calls of models, and none is asked"
             raise RecallError(f"{told}; name one with --judge or --answer, or remove it")
 
 
@@ -266,7 +272,7 @@ def _calls(args: argparse.Namespace) -> RunModels:
     if mode == "replay" and not folder.is_dir():
         raise RecallError(f"--replay: {place.name(folder)}: no such directory; --record makes recordings there")
     meter = None if args.budget is None else meter_of(place, rubric, args.budget)
-    return RunModels(place, rubric, mode, folder, meter)
+    return RunModels(place, rubric, mode, folder, meter, args.model_timeout)
 
 
 def _given(args: argparse.Namespace) -> Any:
