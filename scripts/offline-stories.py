@@ -33,6 +33,7 @@ from pytest_recall.horizon.passes.questioner import TemplateWriter
 from pytest_recall.horizon.passes.questions import QuestionPlan, write_questions
 from pytest_recall.horizon.passes.work import StoryRequest
 from pytest_recall.horizon.persona import DEFAULT_EPOCH
+from pytest_recall.horizon.profile import RunPart
 from pytest_recall.horizon.question import CATEGORIES, BenchQuestion, eligible
 from pytest_recall.horizon.retrieval import AskedAfter, retrieval
 from pytest_recall.memory.resolve import resolve
@@ -124,7 +125,7 @@ def _found(corpus: Corpus, questions: Sequence[BenchQuestion], selector: str) ->
     with closing(Loop()) as loop, closing(Memory(client, wait=loop.wait, probed=0)) as memory:
         memory.reset()
         for day in corpus.days:
-            for unit in day_units(corpus, day, "session"):
+            for unit in day_units(corpus, day, RunPart()):
                 for number, text in enumerate(unit.content.split("\n") if by_line else [unit.content]):
                     if text.strip():
                         id = f"{unit.id}/{number}" if by_line else unit.id

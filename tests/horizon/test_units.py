@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from datetime import date
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_recall.cases.memory_part import Unit
 from pytest_recall.horizon.day import DayPiece, UnitKind, pieces_of, session_of, units_of
 
 TEXT = """\
@@ -29,8 +30,12 @@ Ben earns 7,033.
 ON = date(2024, 1, 7)
 
 
+def units(day: int, text: str, kind: UnitKind, **about: Any) -> list[Unit]:
+    return units_of(day, pieces_of(text, kind), numbered=kind == "topic", **about)
+
+
 def ids(kind: UnitKind, text: str = TEXT) -> list[str]:
-    return [unit.id for unit in units_of(7, text, kind, on=ON, persona="clerk", arcs=[])]
+    return [unit.id for unit in units(7, text, kind, on=ON, persona="clerk", arcs=[])]
 
 
 @pytest.mark.parametrize(
@@ -46,7 +51,7 @@ def test_a_unit_is_named_by_day_session_and_topic(kind: UnitKind, wanted: list[s
 
 
 def test_what_a_memory_learns_of_a_unit() -> None:
-    first = units_of(7, TEXT, "session", on=ON, persona="clerk", arcs=["a", "b"])[0]
+    first = units(7, TEXT, "session", on=ON, persona="clerk", arcs=["a", "b"])[0]
     assert first.content == "### One\n\nFirst.\n\n### Two\n\nSecond."
     assert first.metadata == {
         "id": "day-0007/principal",
@@ -59,7 +64,7 @@ def test_what_a_memory_learns_of_a_unit() -> None:
 
 
 def test_a_memory_learns_which_sessions_are_isolated() -> None:
-    found = units_of(7, TEXT, "topic", on=ON, persona="clerk", arcs=[], isolated={"payroll"})
+    found = units(7, TEXT, "topic", on=ON, persona="clerk", arcs=[], isolated={"payroll"})
     assert [one.metadata.get("isolated") for one in found] == [None, None, "true"]
 
 
@@ -82,10 +87,10 @@ def test_no_word_of_a_day_is_lost(blocks: list[tuple[str, list[str]]]) -> None:
     )
     wanted = sorted(word for _, topics in blocks for topic in topics for word in topic.split())
     for kind in get_args(UnitKind):
-        told = " ".join(unit.content for unit in units_of(1, text, kind, on=ON, persona="p", arcs=[]))
+        told = " ".join(unit.content for unit in units(1, text, kind, on=ON, persona="p", arcs=[]))
         lines = [line for line in told.splitlines() if not line.startswith("# session")]
         assert sorted(" ".join(lines).replace("###", " ").split()) == wanted
-        names = [unit.id for unit in units_of(1, text, kind, on=ON, persona="p", arcs=[])]
+        names = [unit.id for unit in units(1, text, kind, on=ON, persona="p", arcs=[])]
         assert len(names) == len(set(names))
 
 

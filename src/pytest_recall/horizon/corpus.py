@@ -17,6 +17,8 @@ from pytest_recall.files.disk import locked, make_ignored, read_text, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import Appended, read_appended
 from pytest_recall.files.validation import MAX_PROBLEMS, explain, read_mapping
+from pytest_recall.horizon.day import DayPiece, UnitKind, pieces_of
+from pytest_recall.horizon.day_forms import ENDINGS, STEM, calls_in, turns_in
 from pytest_recall.horizon.persona import (
     DEFAULT_ARCS,
     KEPT,
@@ -30,6 +32,7 @@ from pytest_recall.horizon.persona import (
     day_of,
     folder,
 )
+from pytest_recall.horizon.profile import Feed
 from pytest_recall.horizon.question import BenchQuestion
 
 PERSONA = "persona.yaml"
@@ -127,6 +130,40 @@ class Corpus:
         """Return a day's text, without the block in front of it."""
         path = self.day_path(day)
         return body_of(read_text(path, str(path)))
+
+    def fed_path(self, day: int, feed: Feed) -> Path:
+        """Return where that is which a memory is told of a day, whether it is there or not."""
+        if feed == "days":
+            return self.day_path(day)
+        if feed == "tool-calls":
+            return self.tools / day_file(day, "yaml")
+        path = self.conversations / day_file(day, ENDINGS["json"], STEM)
+        return path if path.is_file() else self.conversations / day_file(day, ENDINGS["markdown"], STEM)
+
+    def fed_days(self, feed: Feed) -> tuple[int, ...]:
+        """Return the days of which a memory is told. Raises RecallError if there are none."""
+        found = tuple(day for day in self.days if self.fed_path(day, feed).is_file())
+        if not found:
+            folder = self.tools if feed == "tool-calls" else self.conversations
+            raise RecallError(f"{folder}: has no file of a day; `recall bench generate-{feed}` writes them")
+        return found
+
+    def pieces(self, day: int, feed: Feed, kind: UnitKind) -> list[DayPiece]:
+        """Return what a memory is told of a day: its text in pieces of this kind, each turn, or each call.
+
+        Raises RecallError for a file that is none.
+        """
+        if feed == "days":
+            return list(pieces_of(self.text(day), kind))
+        path = self.fed_path(day, feed)
+        text = read_text(path, str(path))
+        try:
+            if feed == "tool-calls":
+                return [DayPiece(*call) for call in calls_in(strict_yaml.load(text, str(path)))]
+            turns = turns_in(text, "json" if path.suffix == ".json" else "markdown")
+        except ValueError as error:
+            raise RecallError(f"{path}: {error}; correct it, or write it again") from None
+        return [DayPiece("", f"{turn.role.capitalize()}: {turn.content}") for turn in turns]
 
     def texts(self) -> Iterator[tuple[int, str]]:
         """Yield each day with its text, one at a time."""

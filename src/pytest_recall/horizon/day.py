@@ -272,7 +272,7 @@ def _first_sentence(text: str) -> str:
 
 UnitKind = Literal["day", "session", "topic"]
 """What is one unit: a day, what it says in one session, or one topic of that."""
-_ID = re.compile(r"day-\d+/([^/]+)(?:/\d+)?")
+_ID = re.compile(r"day-\d+/(?!\d+$)([^/]+)(?:/\d+)?")
 _TOPIC = re.compile(r"^(?=### )", re.MULTILINE)
 
 
@@ -298,15 +298,18 @@ def pieces_of(text: str, kind: UnitKind) -> Iterator[DayPiece]:
 
 def units_of(
     day: int,
-    text: str,
-    kind: UnitKind,
+    pieces: Iterable[DayPiece],
     *,
+    numbered: bool,
     on: date,
     persona: str,
     arcs: Iterable[str],
     isolated: Container[str] = (),
 ) -> list[Unit]:
     """Return what a memory is told of a day. Ids are like `day-0007`, `day-0007/principal`, `day-0007/principal/2`.
+
+    The last is that of a piece that is `numbered` in its session, since there may be several; without a session it is
+    like `day-0007/2`.
 
     Metadata, all of it text, has beside the `id` the `day`, its `date`, the `persona`, the `session` where there
     is one, and the `arcs` that run on the day, separated by commas, where there are any. A session that is among the
@@ -318,9 +321,9 @@ def units_of(
         common["arcs"] = running
     found: list[Unit] = []
     counts: dict[str, int] = {}
-    for session, piece in pieces_of(text, kind):
+    for session, piece in pieces:
         counts[session] = counts.get(session, 0) + 1
-        id = "/".join([name, *([session] if session else []), *([str(counts[session])] if kind == "topic" else [])])
+        id = "/".join([name, *([session] if session else []), *([str(counts[session])] if numbered else [])])
         about = {"id": id, **common, **({"session": session} if session else {})}
         if session in isolated:
             about["isolated"] = "true"

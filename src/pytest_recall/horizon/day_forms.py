@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pytest_recall.files.errors import one_line
 from pytest_recall.horizon.salvage import UnreadableReply, object_in, objects_in
@@ -50,11 +51,26 @@ def read_calls(reply: str, sessions: Sequence[str]) -> MemoryCalls:
     return MemoryCalls(tuple(sorted(taken, key=lambda call: sessions.index(call.session))), tuple(dropped))
 
 
+def calls_in(plain: Any) -> tuple[SavedCall, ...]:
+    """Return the calls of a file, read from YAML. Raises ValueError for what is none."""
+    rows = plain.get("calls") if isinstance(plain, dict) else None
+    if not isinstance(rows, list):
+        raise ValueError("has no list `calls`")
+    found = []
+    for place, row in enumerate(rows, start=1):
+        session, content = (row.get(name) if isinstance(row, dict) else None for name in ("session", "content"))
+        if not isinstance(session, str) or not isinstance(content, str) or not session or not content.strip():
+            raise ValueError(f"call {place} has no `session` or no `content`")
+        found.append(SavedCall(session, content.strip()))
+    return tuple(found)
+
+
 Form = Literal["markdown", "json"]
 FEWEST = 2
 ROLES = ("user", "assistant")
 ENDINGS: dict[Form, str] = {"markdown": "md", "json": "json"}
 STEM = "conv"
+_SPEAKER = re.compile(r"^\*\*(User|Assistant)\*\*:[ \t]*$", re.MULTILINE)
 
 
 class DialogueTurn(NamedTuple):
@@ -79,6 +95,27 @@ def read_turns(reply: str) -> tuple[DialogueTurn, ...]:
         raise UnreadableReply(f"has {len(turns)} turns, and not both of them speak")
     if turns[0].role != "user":
         raise UnreadableReply("begins with the agent, and not with whom it works for")
+    return tuple(turns)
+
+
+def turns_in(text: str, form: Form) -> tuple[DialogueTurn, ...]:
+    """Return the turns of a conversation's file. Raises ValueError for what is none."""
+    if form == "json":
+        try:
+            rows = json.loads(text)
+        except RecursionError:
+            rows = None
+        if not isinstance(rows, list):
+            raise ValueError("is no list of turns")
+        found = [(one.get("role"), one.get("content")) if isinstance(one, dict) else (None, None) for one in rows]
+    else:
+        before, *parts = _SPEAKER.split(text)
+        if before.strip():
+            raise ValueError("begins with text that no one says")
+        found = [(role.lower(), said) for role, said in zip(parts[::2], parts[1::2], strict=True)]
+    turns = [DialogueTurn(role, said.strip()) for role, said in found if role in ROLES and isinstance(said, str)]
+    if not turns or len(turns) < len(found):
+        raise ValueError(f"turn {len(turns) + 1} is none")
     return tuple(turns)
 
 

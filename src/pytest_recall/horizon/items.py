@@ -12,11 +12,14 @@ from threading import Lock
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import AskedAt, Haystack, Stage, Unit
 from pytest_recall.datasets.reading import reply_of
+from pytest_recall.files.disk import read_text
 from pytest_recall.horizon.answering import joined
 from pytest_recall.horizon.ask import asked_with, case_of, planned
+from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.evaluation import Points, measures_of_points
 from pytest_recall.horizon.judge import DayTexts, LexicalJudge, PanelJudge
 from pytest_recall.horizon.parts import KEPT_DAYS, checkpoints_of, day_units
+from pytest_recall.horizon.profile import RunPart
 from pytest_recall.horizon.profile_file import Given, read_profile, settings_of
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.horizon.result import LEXICAL
@@ -47,7 +50,7 @@ class ProfileCases:
         corpus = self.settings.corpus
         persona = corpus.persona
         self._checkpoints = checkpoints_of(self.settings)
-        self._digest = _digest_of(self.settings.corpus.texts(), self.settings.run.unit)
+        self._digest = _digest_of(self.settings.corpus, self.settings.run)
         self._persona = persona.id
         self._asked = planned(persona.id, self._checkpoints, name)
         self.lines = dict.fromkeys(self._asked, 1)
@@ -90,8 +93,8 @@ class ProfileCases:
         corpus, run = self.settings.corpus, self.settings.run
 
         def read() -> tuple[Unit, ...]:
-            days = (day for day in corpus.days if after < day <= last)
-            return tuple(unit for day in days for unit in day_units(corpus, day, run.unit))
+            days = (day for day in corpus.fed_days(run.feed) if after < day <= last)
+            return tuple(unit for day in days for unit in day_units(corpus, day, run))
 
         return read
 
@@ -157,8 +160,10 @@ class PointsJudge:
             self._preflight = False
 
 
-def _digest_of(texts: Iterable[tuple[int, str]], unit: str) -> str:
-    told = hashlib.sha256(unit.encode())
-    for day, text in texts:
+def _digest_of(corpus: Corpus, run: RunPart) -> str:
+    told = hashlib.sha256(run.unit.encode() if run.feed == "days" else run.feed.encode())
+    for day in corpus.fed_days(run.feed):
+        path = corpus.fed_path(day, run.feed)
+        text = corpus.text(day) if run.feed == "days" else read_text(path, str(path))
         told.update(f"\n{day} {len(text)}\n{text}".encode())
     return told.hexdigest()[:32]

@@ -13,9 +13,10 @@ from pytest_recall.cases.memory_part import Unit
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import listed
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus
-from pytest_recall.horizon.day import UnitKind, units_of
+from pytest_recall.horizon.day import units_of
 from pytest_recall.horizon.disclosure import BOUNDARY
 from pytest_recall.horizon.judge import PROMPTS, DayTexts, LexicalJudge, PanelJudge, RunJudge
+from pytest_recall.horizon.profile import Feed, RunPart
 from pytest_recall.horizon.profile_file import BenchSettings
 from pytest_recall.horizon.question import GROUP_CATEGORIES, BenchQuestion, Checkpoint, checkpoints, shorter
 from pytest_recall.horizon.result import LEXICAL, MEMORY_CODE, MEMORY_SETTINGS, Configuration
@@ -38,7 +39,7 @@ Part = TypeVar("Part")
 
 @dataclass(frozen=True, kw_only=True)
 class Parts:
-    """All that a run needs. `days` are those with a file."""
+    """All that a run needs. `days` are those of which the memory is told."""
 
     settings: BenchSettings
     corpus: Corpus
@@ -109,7 +110,8 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
             f" what may be told where are not asked{_HOW.get(client.name.partition(':')[0], '')}"
         )
     found = checkpoints_of(settings, withheld=withheld)
-    for sentence in _doubtful(corpus, found):
+    fed = corpus.fed_days(run.feed)
+    for sentence in (*_doubtful(corpus, found), *_unfed(days, fed, run.feed)):
         say(sentence)
     text = lru_cache(maxsize=KEPT_DAYS)(corpus.text)
     shown = DayTexts(days, text, corpus.calendar)
@@ -123,7 +125,7 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
         settings=settings,
         corpus=corpus,
         questions=questions,
-        days=days,
+        days=fed,
         checkpoints=found,
         client=client,
         judge=judge,
@@ -140,7 +142,7 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
             judge_version=version,
             appellate=settings.appellate,
             answer=settings.answer,
-            hashes=_hashes(corpus) | _hashes_of(client, settings.config, ready=ready),
+            hashes=_hashes(corpus, run.feed) | _hashes_of(client, settings.config, ready=ready),
             labels=settings.labels,
             replayed=calls.mode == "replay",
         ),
@@ -193,12 +195,19 @@ def _doubtful(corpus: Corpus, found: Sequence[Checkpoint]) -> Iterator[str]:
         yield f"{corpus.memories}: has no day {told}, and questions are about it; `recall bench lint` names them"
 
 
-def day_units(corpus: Corpus, day: int, kind: UnitKind) -> list[Unit]:
+def _unfed(days: Sequence[int], fed: Sequence[int], feed: Feed) -> Iterator[str]:
+    """Yield in a sentence of which days the memory is told nothing, though there are such days."""
+    if absent := sorted({*days} - {*fed}):
+        told = listed([f"{day:,}" for day in absent[:5]]) + (" …" if len(absent) > 5 else "")
+        yield f"of {len(absent):,} of {len(days):,} days there are no {feed}, and nothing is told of them: {told}"
+
+
+def day_units(corpus: Corpus, day: int, run: RunPart) -> list[Unit]:
     """Return what a memory is told of a day."""
     return units_of(
         day,
-        corpus.text(day),
-        kind,
+        corpus.pieces(day, run.feed, run.unit),
+        numbered=run.feed != "days" or run.unit == "topic",
         on=corpus.calendar.date_of(day),
         persona=corpus.persona.id,
         arcs=[arc.id for arc in corpus.story.active(day)],
@@ -221,18 +230,25 @@ def _hashes_of(client: Client, config: Mapping[str, Any], *, ready: bool) -> dic
     return found
 
 
-def _hashes(corpus: Corpus) -> dict[str, str]:
-    """Return the SHA-256 of what a run is over: the story, the questions, and all days.
+def _hashes(corpus: Corpus, feed: Feed) -> dict[str, str]:
+    """Return the SHA-256 of what a run is over: the story, the questions, all days, and what the memory is told.
 
     Days after the last checkpoint count too, so that parts of one run say the same, up to whichever day they go.
     """
-    every = hashlib.sha256()
-    for day in corpus.days:
-        data = corpus.day_path(day).read_bytes()
-        every.update(f"{day} {len(data)}\n".encode())
-        every.update(data)
-    return {
+    found = {
         "story": hashlib.sha256(corpus.arcs_path.read_bytes()).hexdigest(),
         "questions": hashlib.sha256((corpus.qa / QUESTIONS).read_bytes()).hexdigest(),
-        "days": every.hexdigest(),
+        "days": _hash_of_days(corpus, corpus.days, "days"),
     }
+    if feed != "days":
+        found[feed.replace("-", " ")] = _hash_of_days(corpus, corpus.fed_days(feed), feed)
+    return found
+
+
+def _hash_of_days(corpus: Corpus, days: Sequence[int], feed: Feed) -> str:
+    every = hashlib.sha256()
+    for day in days:
+        data = corpus.fed_path(day, feed).read_bytes()
+        every.update(f"{day} {len(data)}\n".encode())
+        every.update(data)
+    return every.hexdigest()

@@ -10,6 +10,8 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.persona import DateMap, Text
 from pytest_recall.horizon.question import DEFAULT, Range, Sampler, parse_ranges
 
+Feed = Literal["days", "conversations", "tool-calls"]
+"""What a memory is told: the days, or what the second and the third pass have made of them."""
 SEED = 42
 TIMEOUT_MS = 30_000
 
@@ -75,6 +77,7 @@ class RunPart(_Part):
     sampler: Sampler = "stratified"
     judge_memory_window: Annotated[int, Field(strict=True, ge=0, le=30)] = Field(default=0, alias="judgeMemoryWindow")
     groups_enabled: Annotated[bool, Field(strict=True)] = Field(default=False, alias="groupsEnabled")
+    feed: Feed = "days"
     unit: Literal["day", "session", "topic"] = "session"
     k: Annotated[int, Field(strict=True, ge=1, le=1000)] = 10
 

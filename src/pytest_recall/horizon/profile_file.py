@@ -204,12 +204,16 @@ def _memory(profile: Profile | None, given: Given) -> _NamedMemory:
 
 
 def _run(run: RunPart, given: Mapping[str, Any]) -> RunPart:
+    """Return how the questions are asked: as given, else by the profile. Raises RecallError."""
     try:
         own = RunPart.model_validate(dict(given))
     except ValidationError as error:
         told = explain(error, RunPart, "", lambda path: 1)
         raise RecallError(*(_option(one.removeprefix(":1: ")) for one in told)) from None
-    return run.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+    whole = run.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+    if whole.feed != "days" and whole.unit != "session":
+        raise RecallError(f"unit: has no effect on {whole.feed}, each of which is told by itself; remove it")
+    return whole
 
 
 def _option(told: str) -> str:

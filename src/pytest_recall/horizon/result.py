@@ -95,6 +95,7 @@ class Configuration:
             "seed": self.run.seed,
             "sampler": self.run.sampler,
             "timeout": self.run.timeout,
+            **({} if self.run.feed == "days" else {"feed": self.run.feed}),
             "unit": self.run.unit,
             "k": self.run.k,
             "answerModel": self.answer,

@@ -279,7 +279,7 @@ class BenchRun:
                     self._reach(files, checkpoint)
                 # After all questions, so that no answer is changed by it.
                 days = [day for day in parts.days if day <= told and not driver.stopped]
-                units = [unit for day in days for unit in day_units(parts.corpus, day, parts.settings.run.unit)]
+                units = [unit for day in days for unit in day_units(parts.corpus, day, parts.settings.run)]
                 try:
                     trouble = subject.read_back(units).trouble if units else ""
                     said = f"has not kept what it was told: {trouble}" if trouble else ""
@@ -328,7 +328,7 @@ class BenchRun:
         count = subject.count()
         if last is not None:
             told = [day for day in self._parts.days if day <= last]
-            units = sum(len(day_units(self._parts.corpus, day, self._parts.settings.run.unit)) for day in told)
+            units = sum(len(day_units(self._parts.corpus, day, self._parts.settings.run)) for day in told)
             if count in (None, units):
                 return last
             why = f"has told it {units:,} units, and it says that it holds {count:,}"
@@ -348,7 +348,7 @@ class BenchRun:
             return
         start = clock.perf_counter()
         for day in untold:
-            units = day_units(parts.corpus, day, parts.settings.run.unit)
+            units = day_units(parts.corpus, day, parts.settings.run)
             with self._holds.day(day):
                 subject.tell(units)
             self._units[day] = _sized(units)
@@ -398,7 +398,7 @@ class BenchRun:
             unit
             for day in parts.days
             if before < day <= checkpoint.days
-            for unit in self._units.get(day) or _sized(day_units(parts.corpus, day, parts.settings.run.unit))
+            for unit in self._units.get(day) or _sized(day_units(parts.corpus, day, parts.settings.run))
         ]
 
     def _reached(self, checkpoints: Sequence[Checkpoint]) -> tuple[Reached, ...]:

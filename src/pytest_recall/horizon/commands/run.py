@@ -95,6 +95,11 @@ def add_bench(commands: Commands) -> None:
         action=argparse.BooleanOptionalAction,
         help="ask the questions about sessions as well, from the session in which each belongs",
     )
+    parser.add_argument(
+        "--feed",
+        choices=("days", "conversations", "tool-calls"),
+        help="what the memory is told: the days, or what generate-conversations or generate-tool-calls wrote of them",
+    )
     parser.add_argument("--unit", choices=("session", "day", "topic"), help="what the memory is told at a time")
     parser.add_argument("--k", type=int, metavar="K", help="how many passages it is asked for")
     parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where the run is written down")
@@ -286,6 +291,7 @@ def _given(args: argparse.Namespace) -> Any:
         "sample": args.sample,
         "judgeMemoryWindow": args.judge_memory_window,
         "groupsEnabled": args.groups_enabled,
+        "feed": args.feed,
         "unit": args.unit,
         "k": args.k,
     }
@@ -328,7 +334,10 @@ def _folder(args: argparse.Namespace, parts: Parts) -> Path:
 
 def _name(parts: Parts) -> str:
     configuration = parts.configuration
-    return f"{configuration.memory} on {configuration.persona} ({configuration.arcs}), judged by {configuration.judge}"
+    feed = configuration.run.feed
+    told = "" if feed == "days" else f", told its {feed.replace('-', ' ')}"
+    arcs, judge = configuration.arcs, configuration.judge
+    return f"{configuration.memory} on {configuration.persona} ({arcs}){told}, judged by {judge}"
 
 
 REBUILD_DETAILS = """\
