@@ -88,7 +88,7 @@ def test_all_that_is_missing_is_told_at_once(tmp_path: Path, capsys: pytest.Capt
         (("--dry-run", "--out", "a"), "--dry-run asks and writes nothing; give it without options for a run that does"),
         (("--memory-reset",), "--memory-reset: sqlite-fts is empty when a run begins; remove the option"),
         (("--skip-preflight",), "--skip-preflight has no effect, since no model judges; remove it"),
-        (("--personas", "a", "b"), "--personas: one run is of one persona; run one after the other, each with"),
+        (("--personas", "a", "b"), "--personas: 2 are named; name the folder that they are in with --data"),
         (("--ranges", "0"), "--ranges: '0' is not a range; write days like 30, 30d, 6mo or 1y, or `full`"),
         (("--memory", "sqlite"), "'sqlite': no memory is selected like this"),
     ],

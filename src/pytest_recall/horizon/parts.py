@@ -57,7 +57,6 @@ class Parts:
         """Let go of what the models hold."""
         for model in self.models:
             model.close()
-        self.calls.close()
 
 
 def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], None], *, ready: bool = True) -> Parts:

@@ -216,11 +216,6 @@ class RunModels:
         finally:
             watch.close()
 
-    def close(self) -> None:
-        """Forget what was spent: the journal knows it better."""
-        if self._meter is not None:
-            self._meter.close()
-
     @contextmanager
     def about(self, name: str, *, kept: bool = True) -> Iterator[QuestionCalls]:
         """Hand out the sheet of a question, on which each call of this block is counted, and cassette `name` is used.

@@ -6,17 +6,23 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cli.common import Commands, dollars, placeless, say
 from pytest_recall.horizon.commands.options import add_dates, count, profile_of, say_dates
 from pytest_recall.horizon.commands.published import add_published, draw, grid, settle_published, with_timeout
+from pytest_recall.horizon.commands.several import personas_of, run_each
 
 if TYPE_CHECKING:
+    from pytest_recall.cases.settings import Settings
+    from pytest_recall.files.eval_directory import Place
     from pytest_recall.horizon.parts import Parts
+    from pytest_recall.horizon.profile import Profile
+    from pytest_recall.horizon.run import BenchOutcome
+    from pytest_recall.replay.budget import Meter
     from pytest_recall.replay.tape import Mode
     from pytest_recall.trials.model_calls import RunModels
 
@@ -43,6 +49,9 @@ another configuration is refused. `recall cassettes cost`, `compare` and `audit`
   recall bench run --profile mara.profile.yaml --memory python:mine.py:Memory --out runs/mine
   recall bench run --persona personas/mara --memory sqlite-fts --ranges 30d 60d
 
+Several personas, named with --personas or all that are in the folder of --data, are run one after the other, each in
+a folder of its own below --out.
+
 With --budget no call of a model begins once this command has spent so much. What was not asked then is told,
 result.json says it, and the same command asks it, within a new budget.
 
@@ -62,8 +71,8 @@ def add_bench(commands: Commands) -> None:
     parser.add_argument("--profile", type=Path, metavar="FILE", help="what to run, a YAML file")
     parser.add_argument("--memory", metavar="SELECTOR", help="the memory system (`recall memory list` shows the forms)")
     parser.add_argument("--persona", type=Path, metavar="DIR", help="the persona's folder")
-    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the personas, or that of the one")
-    parser.add_argument("--personas", nargs="+", metavar="ID", help="the persona (default: the profile's)")
+    parser.add_argument("--data", type=Path, metavar="DIR", help="the folder with the personas, or that of one")
+    parser.add_argument("--personas", nargs="+", metavar="ID", help="the persona (default: the profile's), or several")
     parser.add_argument("--arcs", metavar="FILE", help="the story (default: the profile's, or the only one)")
     add_dates(parser)
     parser.add_argument("--judge", metavar="SELECTOR", help="the model that judges, or `lexical`")
@@ -141,14 +150,24 @@ def add_bench(commands: Commands) -> None:
 
 def run_bench(args: argparse.Namespace) -> int:
     """Run the command."""
+    settle_published(args)
+    _check(args)
+    profile = profile_of(args)
+    personas = personas_of(args, profile)
+    with _budget(args) as meter:
+        if len(personas) > 1:
+            return run_each(args, personas, lambda own: _one(own, profile, meter))
+        args.personas = personas or None
+        return _one(args, profile, meter)[0]
+
+
+def _one(args: argparse.Namespace, profile: Profile | None, meter: Meter | None) -> tuple[int, BenchOutcome | None]:
+    """Run one persona, and return the exit code and what it came to, None of a dry run."""
     from dataclasses import replace
 
     from pytest_recall.horizon.parts import parts_of
     from pytest_recall.horizon.profile_file import settings_of
 
-    settle_published(args)
-    _check(args)
-    profile = profile_of(args)
     settings = settings_of(profile, args.profile, _given(args), Path.cwd())
     settings = replace(settings, memory=with_timeout(settings.memory, args.grpc_timeout))
     if settings.ignored:
@@ -156,11 +175,11 @@ def run_bench(args: argparse.Namespace) -> int:
     if not settings.models:
         _check_models(args)
     say_dates(settings.corpus)
-    with closing(parts_of(settings, _calls(args), say, ready=not args.dry_run)) as parts:
-        return _dry_run(args, parts) if args.dry_run else _go(args, parts)
+    with closing(parts_of(settings, _calls(args, meter), say, ready=not args.dry_run)) as parts:
+        return (_dry_run(args, parts), None) if args.dry_run else _go(args, parts)
 
 
-def _go(args: argparse.Namespace, parts: Parts) -> int:
+def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
     from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon.judge import PanelJudge
     from pytest_recall.horizon.run import BenchRun
@@ -209,7 +228,7 @@ def _go(args: argparse.Namespace, parts: Parts) -> int:
     if outcome.unasked:
         for told in unasked(outcome.unasked, outcome.beside, str(folder)):
             say(told)
-    return 2 if outcome.lost or outcome.unasked or parts.calls.problems else 0
+    return (2 if outcome.lost or outcome.unasked or parts.calls.problems else 0), outcome
 
 
 def _dry_run(args: argparse.Namespace, parts: Parts) -> int:
@@ -240,8 +259,6 @@ def _check(args: argparse.Namespace) -> None:
     folder = args.out is not None or args.resume is not None
     if args.dry_run and (args.memory_reset or args.skip_preflight or folder or spends or args.replay is not None):
         raise RecallError("--dry-run asks and writes nothing; give it without options for a run that does")
-    if args.personas is not None and len(args.personas) > 1:
-        raise RecallError("--personas: one run is of one persona; run one after the other, each with its own --out")
 
 
 def _check_models(args: argparse.Namespace) -> None:
@@ -254,17 +271,34 @@ def _check_models(args: argparse.Namespace) -> None:
             raise RecallError(f"{told}; name one with --judge or --answer, or remove it")
 
 
-def _calls(args: argparse.Namespace) -> RunModels:
-    """Return how models are asked. Raises RecallError for a rubric that is none, or a folder that is not there."""
-    from pytest_recall.cases.settings_file import read_settings
-    from pytest_recall.files.errors import RecallError
-    from pytest_recall.files.eval_directory import find_place
+@contextmanager
+def _budget(args: argparse.Namespace) -> Iterator[Meter | None]:
+    """Hand out what keeps the budget of the whole command, None without one. Raises RecallError."""
     from pytest_recall.trials.command_cassette import meter_of
-    from pytest_recall.trials.model_calls import RunModels
+
+    if args.budget is None:
+        yield None
+        return
+    with closing(meter_of(*_place_and_rubric(), args.budget)) as meter:
+        yield meter
+
+
+def _place_and_rubric() -> tuple[Place, Settings]:
+    from pytest_recall.cases.settings_file import read_settings
+    from pytest_recall.files.eval_directory import find_place
 
     root = Path.cwd()
     place = find_place(root, root, [root])
-    rubric = read_settings(place.rubric, place.name(place.rubric))
+    return place, read_settings(place.rubric, place.name(place.rubric))
+
+
+def _calls(args: argparse.Namespace, meter: Meter | None) -> RunModels:
+    """Return how models are asked. Raises RecallError for a rubric that is none, or a folder that is not there."""
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.trials.model_calls import RunModels
+
+    root = Path.cwd()
+    place, rubric = _place_and_rubric()
     mode: Mode = "off"
     given = args.replay
     if args.replay is not None:
@@ -276,7 +310,6 @@ def _calls(args: argparse.Namespace) -> RunModels:
     folder = root / given if given else place.cassettes
     if mode == "replay" and not folder.is_dir():
         raise RecallError(f"--replay: {place.name(folder)}: no such directory; --record makes recordings there")
-    meter = None if args.budget is None else meter_of(place, rubric, args.budget)
     return RunModels(place, rubric, mode, folder, meter, args.model_timeout)
 
 

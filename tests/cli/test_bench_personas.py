@@ -1,0 +1,88 @@
+"""`recall bench run` over several personas: each in a folder of its own, within one budget, and with their mean."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.cli import main
+from tests.helpers.grader import Grader
+from tests.helpers.persona import write_persona
+
+RUN = ("bench", "run", "--data", "data", "--ranges", "3d", "--no-heatmap-png")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    for name in ("clerk", "baker"):
+        folder = write_persona(tmp_path / "data")
+        file = folder / "persona.yaml"
+        file.write_text(json.dumps({**json.loads(file.read_text()), "id": name}))
+        folder.rename(tmp_path / "data" / f"{name}-")
+    for name in ("clerk", "baker"):
+        (tmp_path / "data" / f"{name}-").rename(tmp_path / "data" / name)
+
+
+def test_all_in_the_folder_are_run_one_after_the_other(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--memory", "sqlite-fts", "--out", "out"]) == 0
+    captured = capsys.readouterr()
+    lines = [line.split() for line in captured.out.splitlines()]
+    assert lines[-4:] == [
+        ["persona", "answers", "recall", "%", "points", "of", "6"],
+        ["baker", "3", "100.0", "–"],
+        ["clerk", "3", "100.0", "–"],
+        ["mean", "6", "100.0", "–"],
+    ]
+    assert sorted(path.name for path in Path("out").iterdir()) == ["baker", "clerk"]
+    assert main([*RUN, "--memory", "sqlite-fts", "--out", "out"]) == 0
+    assert capsys.readouterr().err.count("3 of 3 questions are answered") == 2
+    assert main([*RUN, "--memory", "null", "--personas", "clerk", "baker", "--dry-run"]) == 0
+    out = capsys.readouterr().out
+    assert out.index("null on clerk") < out.index("null on baker")
+
+
+def test_one_that_cannot_be_run_is_told_and_the_others_are_run(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("data/baker/arcs-60d.yaml").unlink()
+    assert main([*RUN, "--memory", "null", "--out", "out"]) == 2
+    captured = capsys.readouterr()
+    assert "data/baker/arcs-1000d.yaml: is not there" in captured.err
+    assert captured.err.endswith("recall: 1 persona without a result, as said above; correct it\n")
+    assert captured.out.splitlines()[-1].split() == ["mean", "3", "0.0", "–"]
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--json",), "--json: is about one run, and 2 personas are named; name one with --personas"),
+        (("--resume", "out"), "--resume: is about one run, and 2 personas are named"),
+        (("--personas", "clerk", "cook"), "data/cook/persona.yaml: is not there; correct --personas or --data"),
+    ],
+)
+def test_what_is_about_one_run_is_refused(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
+    assert main([*RUN, "--memory", "null", *more]) == 2
+    assert capsys.readouterr().err.startswith(f"recall: {said}")
+
+
+def test_the_budget_is_that_of_all_together(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    Path("eval").mkdir()
+    # Each call of the judge has ten tokens, and costs a cent.
+    rubric = {"owner": "us", "prices": {"grader": {"input": 1000, "output": 0}}}
+    Path("eval/rubric.yaml").write_text(json.dumps(rubric))
+    with closing(Grader()) as served:
+        command = [*RUN, "--memory", "sqlite-fts", "--judge", served.selector, "--skip-preflight", "--out", "out"]
+        assert main([*command, "--budget", "0.04"]) == 2
+        captured = capsys.readouterr()
+        assert len(served.bodies) == 4
+        assert "recall: budget $0.04: $0.03 spent\n" in captured.err
+        assert "recall: budget $0.04: $0.04 spent; the budget of $0.04 is spent\n" in captured.err
+        assert main([*command, "--budget", "1"]) == 0
+        assert len(served.bodies) == 6
+    assert capsys.readouterr().out.splitlines()[-1].split() == ["mean", "6", "100.0", "6.00"]
