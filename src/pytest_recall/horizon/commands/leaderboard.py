@@ -1,0 +1,63 @@
+"""The command `recall bench leaderboard`: runs beside one another, ranked where they can be."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from pytest_recall.cli.common import Commands, placeless
+
+LEADERBOARD_DETAILS = """\
+Each table is of runs that were asked the same questions about the same persona at the same checkpoints, the best one
+first: by the share of the relevant days that the memory found, or, where it answers or a model judges, by the points
+of the same judge. Others stand in tables of their own. A folder that is no run stands for the runs in it.
+
+  recall bench leaderboard runs
+  recall bench leaderboard runs/mine results/ea-180d-mempalace --markdown > leaderboard.md
+
+exit codes: 0 printed, 2 a folder holds no run
+"""
+
+
+def add_leaderboard(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(commands, "leaderboard", "rank runs, where they can be", run_leaderboard, LEADERBOARD_DETAILS)
+    parser.add_argument(
+        "run_dirs", type=Path, nargs="+", metavar="DIR", help="the folder of a run, or one that has several in it"
+    )
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="print JSON")
+    forms.add_argument("--markdown", action="store_true", help="print Markdown")
+
+
+def run_leaderboard(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.horizon.leaderboard import as_json, boards, lines
+    from pytest_recall.horizon.runs import read_answered
+
+    folders = list(dict.fromkeys(folder for path in args.run_dirs for folder in _runs(path)))
+    tables = boards(read_answered(folder, str(folder)) for folder in folders)
+    if args.json:
+        print(json.dumps(as_json(tables), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(lines(tables, markdown=args.markdown)))
+    return 0
+
+
+def _runs(path: Path) -> Iterator[Path]:
+    """Yield the folders of runs that a person has named. Raises RecallError if there are none."""
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.horizon.run_file import FILES
+
+    def is_run(folder: Path) -> bool:
+        return any((folder / name).is_file() for name in FILES)
+
+    if is_run(path) or not path.is_dir():
+        yield path
+        return
+    found = sorted({one.parent for name in FILES for one in path.rglob(name)})
+    if not found:
+        raise RecallError(f"{path}: holds no run, and neither does a folder in it; name the folder of a run")
+    yield from found

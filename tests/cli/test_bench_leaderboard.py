@@ -1,0 +1,86 @@
+"""`recall bench leaderboard`: runs that were asked the same are ranked, others stand apart."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.cli import main
+from tests.helpers.persona import write_project
+
+RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png")
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_project(tmp_path)
+
+
+def ran(memory: str, *more: str, out: str = "") -> None:
+    assert main([*RUN, "--memory", memory, "--out", f"runs/{out or memory}", *more]) == 0
+
+
+def test_the_best_comes_first_and_other_questions_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    for memory in ("null", "last-3", "sqlite-fts"):
+        ran(memory)
+    ran("sqlite-fts", "--ranges", "3d", out="short")
+    capsys.readouterr()
+    assert main(["bench", "leaderboard", "runs"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "clerk (arcs-60d.yaml): 40 answers to 16 questions; share of the relevant days found"
+    rows = [line.split() for line in lines[3:6]]
+    assert [row[:2] for row in rows] == [
+        ["sqlite-fts", "runs/sqlite-fts"],
+        ["last-3", "runs/last-3"],
+        ["null", "runs/null"],
+    ]
+    assert rows[0][2] == "100.0"
+    assert "clerk (arcs-60d.yaml): 4 answers to 4 questions; share of the relevant days found" in lines
+    assert any(line.startswith("Runs of other personas, questions, checkpoints or judges are not") for line in lines)
+    assert main(["bench", "leaderboard", "runs/null", "runs/sqlite-fts", "--markdown"]) == 0
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[0].startswith("## clerk")
+    assert shown[4].startswith("| sqlite-fts | runs/sqlite-fts | 100.0")
+    assert not any("not ranked together" in line for line in shown)
+
+
+def test_answers_are_ranked_by_the_points_of_their_judge(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other.py").write_text("def other(ask):\n    return 'It is 3 dollars.'\n")
+    ran("sqlite-fts", "--answer", "python:mine.py:reader", out="reader")
+    ran("sqlite-fts", "--answer", "python:other.py:other", out="other")
+    ran("sqlite-fts")
+    capsys.readouterr()
+    assert main(["bench", "leaderboard", "runs", "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert [(one["by"], one["judge"], len(one["runs"])) for one in plain["boards"]] == [
+        ("points", "lexical, prompts lexical-2", 2),
+        ("recall", None, 1),
+    ]
+    first, second = plain["boards"][0]["runs"]
+    assert (first["run"], first["headline"]["value"], first["leaks"]["value"]) == ("runs/reader", 6.0, 0.0)
+    assert second["headline"]["value"] < 6
+    assert (first["usd"], plain["boards"][1]["runs"][0]["usd"]) == (None, 0)
+
+
+def test_a_folder_without_a_run_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("empty").mkdir()
+    assert main(["bench", "leaderboard", "empty"]) == 2
+    assert capsys.readouterr().err == (
+        "recall: empty: holds no run, and neither does a folder in it; name the folder of a run\n"
+    )
+    assert main(["bench", "leaderboard", "nowhere"]) == 2
+    assert capsys.readouterr().err.startswith("recall: nowhere: no such directory")
+
+
+@pytest.mark.skipif(not os.environ.get("RECALL_BENCH_180D"), reason="RECALL_BENCH_180D names no folder")
+def test_published_runs_are_ranked_where_they_were_asked_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "leaderboard", f"{os.environ['RECALL_BENCH_180D']}/results", "--json"]) == 0
+    boards = json.loads(capsys.readouterr().out)["boards"]
+    assert [[run["memory"] for run in one["runs"]] for one in boards] == [
+        ["MemPalace", "Recall (baseline)"],
+        ["openclaw[vector:text-embedding-3-small+agent]"],
+    ]
