@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 from pytest_recall.files.wording import cell, grid, markdown_grid, plural
 from pytest_recall.horizon.published import PublishedRun
+from pytest_recall.horizon.result import JUDGING
 from pytest_recall.horizon.statistics import RunStatistics, report
 from pytest_recall.metrics.clustered import Clustered
 
 FLOORS = ("random", "last", "oracle")
-_JUDGING = ("judgeModel", "appellateJudgeModel", "judgeMemoryWindow")
 
 
 class LeaderRow(NamedTuple):
@@ -51,9 +51,7 @@ def boards(runs: Iterable[PublishedRun]) -> list[Board]:
     for run in runs:
         statistics = report(run)
         asked = frozenset((stop.persona, stop.days, one.question.id) for stop in run.stops for one in stop.evaluations)
-        judge = (
-            () if _by_retrieval(run, statistics) else (*map(run.about.get, _JUDGING), run.config.get("judgeVersion"))
-        )
+        judge = () if _by_retrieval(run, statistics) else (*map(run.about.get, JUDGING), run.config.get("judgeVersion"))
         found.setdefault((_personas(run), asked, judge), []).append((run, statistics))
     tables = []
     for (personas, asked, judge), those in found.items():

@@ -224,7 +224,8 @@ def duration(starts: Sequence[str], stamps: Sequence[str]) -> float:
     return round(found, 3)
 
 
-_JUDGING = ("judgeModel", "appellateJudgeModel", "judgeMemoryWindow")
+JUDGING = ("judgeModel", "appellateJudgeModel", "judgeMemoryWindow")
+"""What a run says of who judged it, and of what that was shown."""
 
 
 def facts(run: PublishedRun) -> Iterable[tuple[str, str]]:
@@ -267,7 +268,7 @@ def judged_alike(first: PublishedRun, second: PublishedRun) -> bool:
     Published runs say no version of their prompts, which are not ours.
     """
     said = [
-        (*(run.about.get(name) or None for name in _JUDGING), run.config.get("judgeVersion")) for run in (first, second)
+        (*(run.about.get(name) or None for name in JUDGING), run.config.get("judgeVersion")) for run in (first, second)
     ]
     return said[0] == said[1]
 
