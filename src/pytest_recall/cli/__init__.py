@@ -34,6 +34,7 @@ the way through:
   recall bench rescore              whether the numbers of its files are what the answers come to
   recall bench heatmap              what it came to, as pictures
   recall bench report               the same, with what chance may have done
+  recall bench leaderboard          which of several runs did best, where they can be ranked
   recall bench audit                look at answers again, and find where it went wrong
 
 Each command takes --help.
