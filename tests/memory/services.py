@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qs
 
 
 class Service:
@@ -15,6 +16,8 @@ class Service:
 
     def __init__(self) -> None:
         self.kept: list[dict[str, Any]] = []
+        self.stores: dict[str, list[dict[str, Any]]] = {}
+        """What is kept by namespace, where one is given; the others are in `kept`."""
         self.asked: list[tuple[str, Any]] = []
         self.health: dict[str, Any] | None = {"ready": True}
         self.counts = True
@@ -28,6 +31,9 @@ class Service:
 
     def reply(self, method: str, path: str, given: Any) -> tuple[int, bytes]:
         self.asked.append((f"{method} {path}", given))
+        path, _, query = path.partition("?")
+        named = (given or {}).get("namespace") or parse_qs(query).get("namespace", [""])[0]
+        kept = self.stores.setdefault(named, []) if named else self.kept
         if path == self.slow:
             self.waits.wait(60)
         if path in self.replies:
@@ -35,14 +41,14 @@ class Service:
         if path == "/health":
             if self.health is None:
                 return 404, b"no such path"
-            return 200, json.dumps({**self.health, **({"count": len(self.kept)} if self.counts else {})}).encode()
+            return 200, json.dumps({**self.health, **({"count": len(kept)} if self.counts else {})}).encode()
         if path == "/reset":
-            self.kept.clear()
+            kept.clear()
         elif path == "/store":
-            self.kept.append(given)
+            kept.append(given)
         elif path == "/recall":
             words = set(given["query"].lower().split())
-            best = sorted(self.kept, key=lambda one: -len(words & set(one["content"].lower().split())))
+            best = sorted(kept, key=lambda one: -len(words & set(one["content"].lower().split())))
             passages = [{"text": one["content"], "source": one["metadata"].get("id"), "score": 0.5} for one in best]
             return 200, json.dumps({"passages": passages[: given["limit"]]}).encode()
         elif path == "/answer":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from pathlib import Path
+from threading import RLock
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -52,7 +53,10 @@ class DatasetCases:
         self.dataset = dataset
         self.memory = asked.memory or ""
         self._reader = Reader(dataset)
-        self._held: tuple[int, tuple[Unit, ...]] = (0, ())
+        self.holds = 1
+        """Conversations whose texts are held: as many as are asked about at once."""
+        self._held: dict[int, tuple[Unit, ...]] = {}
+        self._lock = RLock()
         found = [entry for sample in dataset.samples() for entry in self._entries(sample)]
         kept = chosen([(one.question.id, one.question.category) for one in found], asked, name)
         self.entries = {one.question.id: one for one in found if one.question.id in kept}
@@ -124,10 +128,12 @@ class DatasetCases:
         return self._units(entry.row)
 
     def _units(self, row: int) -> tuple[Unit, ...]:
-        if self._held[0] != row:
-            self._held = (0, ())
-            self._held = (row, self._stored(self._reader.at(row)))
-        return self._held[1]
+        with self._lock:
+            if row not in self._held:
+                while len(self._held) >= self.holds:
+                    del self._held[next(iter(self._held))]
+                self._held[row] = self._stored(self._reader.at(row))
+            return self._held[row]
 
 
 @cache

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from pytest_recall.datasets.cases import DatasetCases, QuestionEntry, metrics_of
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.file import digest
 from pytest_recall.datasets.floors import floors_of
+from pytest_recall.datasets.lanes import at_once
 from pytest_recall.datasets.membench import (
     BESIDE,
     READER,
@@ -36,13 +38,14 @@ from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.judges.built_in import benchmark
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.fingerprint import fingerprint
+from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import Retrieval
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.cost import Spend, spend_of
-from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError
+from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError, Question
 from pytest_recall.trials.execution import (
     CallSummary,
     Result,
@@ -205,12 +208,14 @@ def go_on(
     keeps_failed: bool = False,
     fresh: bool = False,
     reader: PassageReader | None = None,
+    apart: SeparateStores | None = None,
 ) -> MembenchResult:
     """Ask the questions that the journal in `folder` has no answer to yet, and return what all of them came to.
 
     A question that failed is asked again, and five of them in a row stop the run, unless it `keeps_failed` ones.
     `allowed` says that a memory may be reset that is not empty; `tell` takes sentences for the caller; `fresh` asks
-    all of them; the `reader` answers where the memory hands out passages alone, as far as that can be paid for.
+    all of them; the `reader` answers where the memory hands out passages alone, as far as that can be paid for; with
+    `apart` conversations are asked about at once.
     Raises RecallError, also for a run that a person stops; what was asked is in the journal.
     """
     _, missing = metrics_of(bench.dataset.format, client.whole)
@@ -230,9 +235,18 @@ def go_on(
     free = keeps_failed or (reader is not None and reader.calls.mode == "replay")
     if len(done) < total:
         told = clock.monotonic()
+        header = header_of(folder, bench, arguments)
+        # A run that resumes a killed one has its stores, and empties them.
+        name = f"{folder.resolve()} {(header if record is None else record.header).started}"
+        own = None if apart is None else apart._replace(run=sha256(name.encode()).hexdigest()[:12])
+        open_ = [one for id, one in bench.entries.items() if id not in done]
+
+        def opened(one: Client, share: int) -> AbstractContextManager[Memory]:
+            return _opened(one, allowed or own is not None, tell, share)
+
         with (
-            _opened(client, allowed, tell) as memory,
-            journal_of(folder, header_of(folder, bench, arguments)) as journal,
+            _questions(bench, client, open_, reader, own, opened) as questions,
+            journal_of(folder, header) as journal,
             Driver(
                 str(folder),
                 closed=str if reader is None else reader.calls.closed,
@@ -241,9 +255,6 @@ def go_on(
         ):
             if record is None or len(record.asked) < total:
                 journal.asked(map(bench.question, bench.entries.values()))
-            questions = (
-                partial(ask_question, bench, memory, one, reader) for id, one in bench.entries.items() if id not in done
-            )
             try:
                 for count, trial in enumerate(driver.ask(questions), start=len(done) + 1):
                     journal.append(trial)
@@ -262,6 +273,62 @@ def go_on(
     return MembenchResult(found, total, record, stopped)
 
 
+class SeparateStores(NamedTuple):
+    """How conversations are asked about at once: `lanes` of them, each in a store that `client` returns by a name."""
+
+    lanes: int
+    client: Callable[[str], Client]
+    run: str = ""
+    """What the names of this run's stores begin with."""
+
+
+def apart_of(lanes: int, client: Client) -> SeparateStores | None:
+    """Return how conversations are asked about at once, None for one. Raises RecallError where they would mix."""
+    if lanes == 1:
+        return None
+    client.learn()
+    if client.namespaces:
+        return SeparateStores(lanes, client.in_namespace)
+    if client.private:
+        return SeparateStores(lanes, lambda name: resolve(client.name))
+    raise RecallError(
+        f"--concurrency: {client.name} has one store, in which conversations would mix; a service that keeps them apart"
+        " says `namespaces` in its health, and an object has a method `namespace(name)`"
+    )
+
+
+Opened = Callable[[Client, int], AbstractContextManager[Memory]]
+"""Opens a memory, which is asked back for its share of the units that a run asks back: one of so many."""
+
+
+@contextmanager
+def _questions(
+    bench: DatasetCases,
+    client: Client,
+    open_: Sequence[QuestionEntry],
+    reader: PassageReader | None,
+    apart: SeparateStores | None,
+    opened: Opened,
+) -> Iterator[Iterator[Question]]:
+    """Hand out the open questions, to be asked one after the other, or those of several conversations at once."""
+    if apart is None:
+        with opened(client, 1) as memory:
+            yield (partial(ask_question, bench, memory, one, reader) for one in open_)
+        return
+    groups: dict[int, list[QuestionEntry]] = {}
+    for one in open_:
+        groups.setdefault(one.row, []).append(one)
+    bench.holds = apart.lanes
+
+    def ask(entries: Sequence[QuestionEntry]) -> Iterator[Trial]:
+        with opened(apart.client(f"{apart.run}-{entries[0].row}"), len(groups)) as memory:
+            for one in entries:
+                yield ask_question(bench, memory, one, reader)
+
+    with at_once(groups.values(), apart.lanes, ask) as questions:
+        yield questions
+
+
 def _lean(trial: Trial) -> Trial:
     """Return the trial without its passages, which are in the journal: a large file is never held."""
     return trial if trial.answer is None else trial._replace(answer=replace(trial.answer, passages=()))
@@ -276,11 +343,12 @@ def unjudged(trial: Trial) -> Trial:
 
 
 @contextmanager
-def _opened(client: Client, allowed: bool, tell: Callable[[str], None]) -> Iterator[Memory]:
+def _opened(client: Client, allowed: bool, tell: Callable[[str], None], share: int) -> Iterator[Memory]:
     """Hand out the memory, ready and empty; what is not private is empty again afterwards, or it is told why not."""
     with ExitStack() as stack:
         loop = stack.enter_context(closing(Loop()))
-        memory = Memory(client, wait=loop.wait, probed=0 if client.baseline else PROBED, in_all=ASKED_BACK)
+        in_all = -(-ASKED_BACK // share)
+        memory = Memory(client, wait=loop.wait, probed=0 if client.baseline else PROBED, in_all=in_all)
         stack.callback(memory.close)
         memory.ready()
         memory.healthcheck()

@@ -24,7 +24,8 @@ class Client:
     `private`: it lives in this process, and is empty when it is made. `whole`: it returns all that it would
     show a model, whatever the limit. `answers_only`: it answers questions, and hands out no passages. `concurrent`:
     several threads may ask it at once. `baseline`: it looks for nothing, and is there to be compared with.
-    `takes_context`: a question reaches it with its session; what has to be asked for this, `learn` does.
+    `takes_context`: a question reaches it with its session. `namespaces`: it keeps stores apart by a name. What has to
+    be asked for these two, `learn` does.
     """
 
     private = False
@@ -33,6 +34,7 @@ class Client:
     concurrent = False
     baseline = False
     takes_context = True
+    namespaces = False
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -46,6 +48,10 @@ class Client:
 
     def learn(self) -> None:
         """Ask the system what it can do, where it has to be asked. Raises MemoryFault."""
+
+    def in_namespace(self, name: str) -> Client:
+        """Return a client for the store of this name alone. Raises MemoryFault if stores are not kept apart."""
+        raise MemoryFault(f"{self.name} keeps no stores apart by a name")
 
     def reset(self) -> Any:
         """Forget everything."""

@@ -10,6 +10,7 @@ from threading import Lock
 from time import sleep
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.files import clock
@@ -34,7 +35,8 @@ class HttpService(Client):
 
     What it can do beside `reset`, `store` and `recall` it says once, under `GET /health`. `headers` name variables of
     `environ`, whose values are sent with each request and stand nowhere else. A request that is answered with 429 or
-    503 is sent again, after what `Retry-After` says.
+    503 is sent again, after what `Retry-After` says. With a `namespace` each body has it, and so has the query of
+    `GET /health`.
     """
 
     concurrent = True
@@ -46,8 +48,10 @@ class HttpService(Client):
         timeout: float | None,
         headers: Mapping[str, str] = MappingProxyType({}),
         environ: Mapping[str, str] = MappingProxyType({}),
+        namespace: str = "",
     ) -> None:
         super().__init__(name)
+        self._namespace = namespace
         self._given = headers
         self._environ = environ
         self._url = url.rstrip("/")
@@ -64,6 +68,20 @@ class HttpService(Client):
         """Raise MemoryFault if httpx is not installed, or a variable that a header names is not set."""
         self._client()
         self._headers()
+
+    @property
+    def namespaces(self) -> bool:  # type: ignore[override]
+        """Whether it has said that it keeps stores apart by a name."""
+        return self._abilities is not None and self._abilities.get("namespaces") is True
+
+    def learn(self) -> None:
+        """Ask for its health, which says what it can do, and leave no connection: nothing else may be asked."""
+        self._health()
+        self.close()
+
+    def in_namespace(self, name: str) -> HttpService:
+        """Return a client that sends this namespace with each request."""
+        return HttpService(self.name, self._url, self._timeout, self._given, self._environ, name)
 
     def reset(self) -> None:
         """Let it forget everything."""
@@ -112,7 +130,8 @@ class HttpService(Client):
                 self._http = None
 
     def _health(self) -> Mapping[str, Any]:
-        found = self._call("GET", "/health", None)
+        query = f"?{urlencode({'namespace': self._namespace})}" if self._namespace else ""
+        found = self._call("GET", f"/health{query}", None)
         self._abilities = json_object(found) if found else {}
         return self._abilities
 
@@ -123,6 +142,8 @@ class HttpService(Client):
     def _call(self, method: str, path: str, given: Mapping[str, Any] | None) -> bytes:
         """Return the body of the reply; empty if there is no such path, which only `/health` may do."""
         client = self._client()
+        if given is not None and self._namespace:
+            given = {**given, "namespace": self._namespace}
         body = None if given is None else json.dumps(given, ensure_ascii=False).encode("utf-8", "replace")
         headers = self._headers() | ({} if body is None else {"content-type": "application/json"})
         begin, failures = clock.monotonic(), 0

@@ -44,6 +44,17 @@ class Own(Client):
         """Whether the object says that it lives in this process, and was empty when it was made."""
         return getattr(self._object(), "private", False) is True
 
+    @property
+    def namespaces(self) -> bool:  # type: ignore[override]
+        """Whether the object has a method `namespace`, which returns one for a store of that name."""
+        return callable(getattr(self._object(), "namespace", None))
+
+    def in_namespace(self, name: str) -> Client:
+        """Return what the object gives for the store of this name."""
+        if not self.namespaces:
+            return super().in_namespace(name)
+        return Own(self.name, self._object().namespace(name), self._timeout)  # type: ignore[attr-defined]
+
     def ready(self) -> None:
         """Import it."""
         self._object()

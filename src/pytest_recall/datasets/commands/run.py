@@ -85,6 +85,13 @@ def add_membench(commands: Commands) -> None:
         action="store_true",
         help="allow to reset a memory system that is not empty, or does not say so",
     )
+    parser.add_argument(
+        "--concurrency",
+        type=counted(1, 64),
+        default=1,
+        metavar="N",
+        help="conversations at once, each in a store of its own (default: 1)",
+    )
     parser.add_argument("--k", type=count, metavar="K", help="how many passages it is asked for (default: 10)")
     parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what is stored at a time")
     parser.add_argument("--sample", type=count, metavar="N", help="ask N questions, from each category by its share")
@@ -309,7 +316,7 @@ def _asked(
     asking: _Asking, client: Client, arguments: Arguments, folder: Path
 ) -> tuple[MembenchResult, tuple[str, JudgingResult] | None]:
     """Ask the questions that are open, have the answers judged if that is wanted, and return what it came to."""
-    from pytest_recall.datasets.membench_run import go_on
+    from pytest_recall.datasets.membench_run import apart_of, go_on
 
     args, bench, _, meter = asking
     with reader_of(args, arguments, meter) as reader:
@@ -323,6 +330,7 @@ def _asked(
             keeps_failed=args.keep_failed,
             fresh=args.fresh,
             reader=reader,
+            apart=apart_of(args.concurrency, client),
         )
     if not args.judge or (args.reader and not found.answered):
         return found, None
