@@ -70,6 +70,17 @@ def test_the_calls_of_a_tool_are_told_one_by_one_in_their_sessions(capsys: pytes
     )
 
 
+def test_the_calls_are_read_from_the_folder_that_the_profile_names() -> None:
+    generated("generate-tool-calls")
+    Path("clerk/tools-60d").rename("calls")
+    profile = json.loads(Path("clerk.profile.yaml").read_text())
+    profile["persona"]["toolsDir"] = "calls"
+    profile["run"]["feed"] = "tool-calls"
+    Path("clerk.profile.yaml").write_text(json.dumps(profile))
+    assert main([*RUN, "--out", "out"]) == 0
+    assert told()[0]["id"] == "day-0001/principal/1"
+
+
 @pytest.mark.parametrize("form", ["markdown", "json"])
 def test_the_turns_of_a_conversation_are_told_one_by_one(form: str, capsys: pytest.CaptureFixture[str]) -> None:
     generated("generate-conversations", "--format", form)

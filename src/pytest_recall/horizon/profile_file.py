@@ -106,6 +106,7 @@ def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: P
             part.arcs,
             memories=_below(root, folder, part.memories_dir),
             qa=_below(root, folder, part.qa_dir),
+            tools=_below(root, folder, part.tools_dir),
             dates=given.dates or part.dates,
         ),
         persona=part,
