@@ -412,15 +412,14 @@ def test_a_judge_that_takes_too_long_has_no_verdict(
     tmp_path: Path, served: Grader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    served.waits = 1.0
-    write_project(tmp_path, models={"judge": served.selector})
+    served.waits = 0.5
+    write_project(tmp_path, models={"judge": served.selector, "timeout": 200})
     command = (*RUN, "--ranges", "1", "--skip-preflight")
-    assert main([*command, "--model-timeout", "200"]) == 2
+    assert main(command) == 2
     (one,) = lines()
     assert (one["failure"], "score" in one) == ("judge", False)
     assert "did not answer within 0.2 s" in one["error"]
-    served.waits = 0.0
-    assert main([*command, "--model-timeout", "20000"]) == 0
+    assert main([*command, "--model-timeout", "20000"]) == 0, "the option comes before the profile"
     assert main([*RUN[:-1], "other", "--judge", "lexical", "--model-timeout", "200"]) == 2
 
 

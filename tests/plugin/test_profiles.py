@@ -161,6 +161,16 @@ def test_calls_are_recorded_and_replayed(
     assert len(grader.bodies) == recorded
 
 
+def test_a_judge_gets_the_time_that_the_profile_says(
+    pytester: pytest.Pytester, grader: Grader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    grader.waits = 0.5
+    checkout = made(pytester, models={"judge": grader.selector, "timeout": 200})
+    (pytester.path / "eval/rubric.yaml").write_text("owner: ada\npreflight: off\n")
+    assert "did not answer within 0.2 s" in checkout.run(FILE, "-k", "3d", "--maxfail", "1").stdout.str()
+
+
 @pytest.mark.parametrize(
     ("parts", "said"),
     [

@@ -48,7 +48,7 @@ class EnvPart(_Part):
 
 
 class ModelsPart(_Part):
-    """Models by their selectors, each for one kind of work."""
+    """Models by their selectors, each for one kind of work, and the milliseconds for an attempt at a call."""
 
     generation: Text | None = None
     judge: Text | None = None
@@ -56,6 +56,7 @@ class ModelsPart(_Part):
     creation: Text | None = None
     conversation: Text | None = None
     answer: Text | None = Field(default=None, description="Answers from what the memory found; without it, it must.")
+    timeout: Annotated[int, Field(strict=True, ge=1, le=86_400_000)] | None = None
 
 
 class HarnessPart(_Part):

@@ -31,6 +31,7 @@ _VARIABLE = re.compile(r"(?:export\s+)?([A-Za-z_]\w*)\s*=\s*(.*)")
 class BenchSettings:
     """One run. Models and the memory are selectors, whose relative paths are those from `root`.
 
+    `model_timeout` is how many milliseconds one attempt at a call of a model may take, None for as many as usual.
     `config` is what the memory is made with, and `ignored` names what of the profile has no effect.
     """
 
@@ -42,6 +43,7 @@ class BenchSettings:
     judge: str | None = None
     appellate: str | None = None
     answer: str | None = None
+    model_timeout: int | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
@@ -69,6 +71,7 @@ class Given:
     judge: str | None = None
     appellate: str | None = None
     answer: str | None = None
+    model_timeout: int | None = None
     run: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -116,6 +119,7 @@ def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: P
         judge=of(given.judge, "judge"),
         appellate=of(given.appellate, "appellate_judge"),
         answer=of(given.answer, "answer"),
+        model_timeout=given.model_timeout or (None if models is None else models.timeout),
         labels=memory.labels,
         config=memory.config,
         ignored=memory.ignored,

@@ -333,6 +333,7 @@ def _model(config: pytest.Config, source: ProfileCases, selector: str, kind: Kin
             root=source.root,
             say=config.stash[RUN].log.note,
             ready=not config.option.collectonly,
+            timeout=source.settings.model_timeout,
         )
         config.add_cleanup(model.close)
         models[key] = model

@@ -89,7 +89,7 @@ def add_bench(commands: Commands) -> None:
         "--model-timeout",
         type=count,
         metavar="MS",
-        help="how long one attempt at a call of a judge or of --answer may take (default: 120000)",
+        help="how long one attempt at a call of a judge or of --answer may take (default: the profile's, or 120000)",
     )
     parser.add_argument("--concurrency", type=int, metavar="N", help="questions at once")
     parser.add_argument("--sample", type=int, metavar="N", help="older questions at each checkpoint (default: all)")
@@ -175,7 +175,7 @@ def _one(args: argparse.Namespace, profile: Profile | None, meter: Meter | None)
     if not settings.models:
         _check_models(args)
     say_dates(settings.corpus)
-    with closing(parts_of(settings, _calls(args, meter), say, ready=not args.dry_run)) as parts:
+    with closing(parts_of(settings, _calls(args, meter, settings.model_timeout), say, ready=not args.dry_run)) as parts:
         return (_dry_run(args, parts), None) if args.dry_run else _go(args, parts)
 
 
@@ -292,7 +292,7 @@ def _place_and_rubric() -> tuple[Place, Settings]:
     return place, read_settings(place.rubric, place.name(place.rubric))
 
 
-def _calls(args: argparse.Namespace, meter: Meter | None) -> RunModels:
+def _calls(args: argparse.Namespace, meter: Meter | None, timeout: int | None) -> RunModels:
     """Return how models are asked. Raises RecallError for a rubric that is none, or a folder that is not there."""
     from pytest_recall.files.errors import RecallError
     from pytest_recall.trials.model_calls import RunModels
@@ -310,7 +310,7 @@ def _calls(args: argparse.Namespace, meter: Meter | None) -> RunModels:
     folder = root / given if given else place.cassettes
     if mode == "replay" and not folder.is_dir():
         raise RecallError(f"--replay: {place.name(folder)}: no such directory; --record makes recordings there")
-    return RunModels(place, rubric, mode, folder, meter, args.model_timeout)
+    return RunModels(place, rubric, mode, folder, meter, timeout)
 
 
 def _given(args: argparse.Namespace) -> Any:
@@ -338,6 +338,7 @@ def _given(args: argparse.Namespace) -> Any:
         judge=args.judge,
         appellate=args.appellate_judge,
         answer=args.answer,
+        model_timeout=args.model_timeout,
         run={name: value for name, value in by_alias.items() if value is not None},
     )
 
