@@ -50,6 +50,8 @@ def generated(*command: str) -> None:
 def test_the_calls_of_a_tool_are_told_one_by_one_in_their_sessions(capsys: pytest.CaptureFixture[str]) -> None:
     generated("generate-tool-calls")
     capsys.readouterr()
+    assert main([*RUN, "--feed", "tool-calls", "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["feed"] == "tool-calls"
     assert main([*RUN, "--feed", "tool-calls", "--out", "out"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("python:keeps.py:Keeps on clerk (arcs-60d.yaml), told its tool calls, judged by lexical")
@@ -65,7 +67,7 @@ def test_the_calls_of_a_tool_are_told_one_by_one_in_their_sessions(capsys: pytes
     found = json.loads(Path("out/progress.jsonl").read_text().splitlines()[1])["newUnits"]
     assert [unit[0] for unit in found][:1] == ["day-0001/principal/1"]
     assert main([*RUN, "--out", "out"]) == 2
-    assert "holds another run: `feed` was 'tool-calls' and is None; the tool calls have changed" in (
+    assert "holds another run: `feed` was 'tool-calls' and is 'days'; the tool calls have changed" in (
         capsys.readouterr().err
     )
 

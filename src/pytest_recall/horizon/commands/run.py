@@ -240,7 +240,8 @@ def _dry_run(args: argparse.Namespace, parts: Parts) -> int:
             {"label": one.range.label, "days": one.days, "questions": len(one.asked), "new": one.fresh}
             for one in parts.checkpoints
         ]
-        print(json.dumps({"version": 1, "checkpoints": checkpoints, **need}, indent=2, ensure_ascii=False))
+        found = {"version": 1, "feed": parts.settings.run.feed, "checkpoints": checkpoints, **need}
+        print(json.dumps(found, indent=2, ensure_ascii=False))
     else:
         print("\n".join(preview(_name(parts), parts.checkpoints, need)))
     return 0
