@@ -40,7 +40,7 @@ def test_the_best_comes_first_and_other_questions_stand_apart(capsys: pytest.Cap
     ]
     assert rows[0][2] == "100.0"
     assert "clerk (arcs-60d.yaml): 4 answers to 4 questions; share of the relevant days found" in lines
-    assert any(line.startswith("Runs of other personas, questions, checkpoints or judges are not") for line in lines)
+    assert any(line.startswith("Runs of other personas, feeds, questions, checkpoints or judges") for line in lines)
     assert main(["bench", "leaderboard", "runs/null", "runs/sqlite-fts", "--markdown"]) == 0
     shown = capsys.readouterr().out.splitlines()
     assert shown[0].startswith("## clerk")

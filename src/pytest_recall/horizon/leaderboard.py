@@ -74,7 +74,7 @@ def lines(tables: Sequence[Board], *, markdown: bool) -> Iterator[str]:
         yield from markdown_grid(head, rows) if markdown else grid(head, rows)
     if len(tables) > 1:
         yield ""
-        yield "Runs of other personas, questions, checkpoints or judges are not ranked together: that moves figures."
+        yield "Runs of other personas, feeds, questions, checkpoints or judges are not ranked together."
     yield ""
     yield "In brackets are 95 % intervals by question. `recall bench report A B` says what chance may have done."
 
@@ -101,8 +101,10 @@ def _by_retrieval(run: PublishedRun, statistics: RunStatistics) -> bool:
 
 
 def _personas(run: PublishedRun) -> str:
-    arcs = run.config.get("arcs")
-    return ", ".join(run.personas) + (f" ({arcs})" if arcs else "")
+    """Return of whom a run is, and what of them its memory was told where that is not the days."""
+    arcs, feed = run.config.get("arcs"), run.config.get("feed")
+    told = f", told its {str(feed).replace('-', ' ')}" if feed else ""
+    return ", ".join(run.personas) + (f" ({arcs})" if arcs else "") + told
 
 
 def _judge(judge: Sequence[Any]) -> str:
