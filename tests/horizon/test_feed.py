@@ -134,6 +134,27 @@ def test_what_is_not_there_or_is_none_is_one_sentence(capsys: pytest.CaptureFixt
     )
 
 
+def test_no_session_is_asked_about_where_conversations_name_none(capsys: pytest.CaptureFixture[str]) -> None:
+    generated("generate-conversations")
+    capsys.readouterr()
+    assert main([*RUN, "--feed", "conversations", "--out", "out"]) == 0
+    output = capsys.readouterr()
+    assert "conversations do not say in which session something was said, so that 4 questions are not" in output.err
+    assert "boundaries" not in output.out
+    lines = [json.loads(line) for line in Path("out/questions.jsonl").read_text().splitlines()]
+    assert {one["qa"]["category"] for one in lines} == {"factual-recall", "temporal-reasoning"}
+    assert json.loads(Path("out/result.json").read_text())["metadata"]["feed"] == "conversations"
+
+
+def test_a_profile_names_the_folders(capsys: pytest.CaptureFixture[str]) -> None:
+    generated("generate-tool-calls", "--tools-dir", "other")
+    profile = json.loads(Path("clerk.profile.yaml").read_text())
+    profile["persona"]["toolsDir"] = "other"
+    Path("clerk.profile.yaml").write_text(json.dumps(profile))
+    assert main([*RUN, "--feed", "tool-calls", "--out", "out"]) == 0
+    assert told()[0]["id"] == "day-0001/principal/1"
+
+
 SAID = st.text(st.characters(codec="utf-8", exclude_characters="*\r"), min_size=1).filter(str.strip).map(str.strip)
 
 

@@ -177,6 +177,12 @@ def test_the_session_that_a_question_names_counts_beside_the_day() -> None:
     assert any(line.startswith("of the session that a question names, 0.0 %") for line in remarks(report))
 
 
+@pytest.mark.parametrize("id", ["day-0003", "day-0003/2"])
+def test_a_session_that_no_id_names_is_not_measured_and_not_zero(id: str) -> None:
+    means = found(asked("a", (3,), [id], query_session="lease")).everything.system
+    assert (means.recall.value, means.session.value) == (1, None)
+
+
 def test_without_tokens_or_units_floors_are_unknown_and_nothing_is_left_out() -> None:
     right = asked("a", (1,), ["day-0001"], tokens=None), asked("b", (1,), ["day-0001"])
     for report in (found(right[0]), found(right[1], units=None)):

@@ -18,6 +18,7 @@ _ABOUT = (
         "hallucinationMeasured",
         "version",
         "seed",
+        "feed",
         "unit",
         "k",
         "answerModel",

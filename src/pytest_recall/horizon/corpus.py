@@ -70,7 +70,10 @@ class Corpus:
         self.memories = path / (memories or folder("memories", arcs))
         self.qa = path / (qa or folder("qa", arcs))
         self.tools = path / (tools or folder("tools", arcs))
-        self.conversations = path / (conversations or folder("conversations", arcs))
+        # Conversations go beside days of another name, as the published command has it.
+        is_named = memories is not None and memories.startswith("memories")
+        beside = "conversations" + (memories or "").removeprefix("memories")
+        self.conversations = path / (conversations or (beside if is_named else folder("conversations", arcs)))
         self._dates = dates
 
     @cached_property

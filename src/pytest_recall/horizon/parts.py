@@ -86,6 +86,7 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
     if persona is not None and persona.id != settings.persona.id:
         problems.append(f"{corpus.path}: is the persona {persona.id!r}, not {settings.persona.id!r}; name it so")
     story, days, questions = tried(lambda: corpus.story), tried(lambda: corpus.days), tried(lambda: corpus.questions)
+    fed = None if days is None else tried(lambda: corpus.fed_days(settings.run.feed))
     client = tried(lambda: memory_of(settings.memory, root=settings.root, config=settings.config))
     if client is not None and ready:
         try:
@@ -95,13 +96,25 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
     primary = None if settings.judge in (None, LEXICAL) else model(settings.judge or "", "judge", "judge")
     appellate = None if settings.appellate is None else model(settings.appellate, "appellate judge", "judge")
     answerer = None if settings.answer is None else model(settings.answer, "answer", "worker")
-    if problems or persona is None or story is None or days is None or questions is None or client is None:
+    if (
+        problems
+        or persona is None
+        or story is None
+        or days is None
+        or questions is None
+        or client is None
+        or fed is None
+    ):
         raise RecallError(*problems)
     models = {"judge": primary, "appellate judge": appellate, "answer": answerer}
     asked = {role: one for role, one in models.items() if one is not None}
     calls.check_prices(asked, say)
     run = settings.run
-    withheld = run.groups_enabled and _is_not_told(client, ready=ready)
+    unsaid = run.groups_enabled and run.feed == "conversations"
+    if unsaid:
+        groups = sum(one.category in GROUP_CATEGORIES for one in questions)
+        say(f"conversations do not say in which session something was said, so that {groups:,} questions are not asked")
+    withheld = run.groups_enabled and not unsaid and _is_not_told(client, ready=ready)
     if withheld:
         boundary = sum(one.category == BOUNDARY for one in questions)
         say(
@@ -109,7 +122,6 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
             f" what may be told where are not asked{_HOW.get(client.name.partition(':')[0], '')}"
         )
     found = checkpoints_of(settings, withheld=withheld)
-    fed = corpus.fed_days(run.feed)
     for sentence in (*_doubtful(corpus, found), *_unfed(days, fed, run.feed)):
         say(sentence)
     text = lru_cache(maxsize=KEPT_DAYS)(corpus.text)
@@ -158,10 +170,12 @@ def _is_not_told(client: Client, *, ready: bool) -> bool:
 def checkpoints_of(settings: BenchSettings, *, withheld: bool = False) -> list[Checkpoint]:
     """Return the checkpoints of a run, without questions about boundaries if these are `withheld`.
 
+    Where what is told names no session, there are none about sessions: a memory can neither know nor keep them apart.
     Raises RecallError where none has a question.
     """
     run, questions = settings.run, settings.corpus.questions
-    left_out = GROUP_CATEGORIES if not run.groups_enabled else (BOUNDARY,) if withheld else ()
+    no_sessions = not run.groups_enabled or run.feed == "conversations"
+    left_out = GROUP_CATEGORIES if no_sessions else (BOUNDARY,) if withheld else ()
     found = checkpoints(
         questions,
         run.ranges,

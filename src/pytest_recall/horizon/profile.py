@@ -36,6 +36,7 @@ class PersonaPart(_Part):
     memories_dir: Text | None = Field(default=None, alias="memoriesDir")
     qa_dir: Text | None = Field(default=None, alias="qaDir")
     tools_dir: Text | None = Field(default=None, alias="toolsDir")
+    conversations_dir: Text | None = Field(default=None, alias="conversationsDir")
     dates: DateMap | None = Field(
         default=None, description="How days become dates; where it is not given, the texts of the days say it."
     )

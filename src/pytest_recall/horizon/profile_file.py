@@ -110,6 +110,7 @@ def settings_of(profile: Profile | None, path: Path | None, given: Given, cwd: P
             memories=_below(root, folder, part.memories_dir),
             qa=_below(root, folder, part.qa_dir),
             tools=_below(root, folder, part.tools_dir),
+            conversations=_below(root, folder, part.conversations_dir),
             dates=given.dates or part.dates,
         ),
         persona=part,

@@ -77,7 +77,8 @@ class Configuration:
     def recordings(self) -> str:
         """Return what tells the recordings of such runs apart from those of others: who is asked, and about whom."""
         made_with = [self.hashes[MEMORY_SETTINGS]] if MEMORY_SETTINGS in self.hashes else []
-        told = json.dumps([self.memory, self.arcs, self.judge, self.appellate, self.answer, *made_with])
+        feed = [] if self.run.feed == "days" else [self.run.feed]
+        told = json.dumps([self.memory, self.arcs, self.judge, self.appellate, self.answer, *made_with, *feed])
         return f"{self.persona}-{hashlib.sha256(told.encode()).hexdigest()[:8]}"
 
     def header(self, timestamp: str) -> dict[str, Any]:
@@ -197,6 +198,7 @@ def result(
         **configuration.metadata,
         "version": VERSION,
         "seed": configuration.run.seed,
+        **({} if configuration.run.feed == "days" else {"feed": configuration.run.feed}),
         "unit": configuration.run.unit,
         "k": configuration.run.k,
         "answerModel": configuration.answer,

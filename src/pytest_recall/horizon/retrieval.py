@@ -48,7 +48,8 @@ class AskedAfter(NamedTuple):
 class FoundDays(NamedTuple):
     """What was found for a question: the share of the relevant days, and where they stand among what was handed out.
 
-    `session` is the same share of the days' parts in the session that the question names, None if it names none.
+    `session` is the same share of the days' parts in the session that the question names, None if it names none, or
+    an id does not.
     """
 
     key: Hashable
@@ -246,7 +247,7 @@ def _measured(one: CheckpointTrial, ids: Sequence[str], tokens: int | None) -> F
     assert found is not None, "a question has a relevant day"
     assert by_longmemeval is not None
     session = None
-    if asked.query_session is not None:
+    if asked.query_session is not None and all(map(session_of, ids)):
         parts = [[(day, session_of(id))] for day, id in zip(days, ids, strict=True)]
         gold = [(day, asked.query_session) for day in asked.relevant_days]
         by_session = coverage(parts, gold, ideal)

@@ -135,17 +135,13 @@ def corpus_of(args: argparse.Namespace, profile: Profile | None = None) -> Corpu
         return found if found is not None else written
 
     memories = given("memories_dir", part.memories_dir if part else None)
-    # Conversations go beside days of another name, as the published command has it.
-    beside = None
-    if memories is not None and memories.startswith("memories"):
-        beside = "conversations" + memories.removeprefix("memories")
     return Corpus(
         folder,
         given("arcs", part.arcs if part else None) or story_name(folder, None),
         memories=memories,
         qa=given("qa_dir", part.qa_dir if part else None),
         tools=given("tools_dir", part.tools_dir if part else None),
-        conversations=given("conversations_dir", beside),
+        conversations=given("conversations_dir", part.conversations_dir if part else None),
         dates=given("dates", part.dates if part else None),
     )
 
