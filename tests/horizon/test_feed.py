@@ -146,6 +146,15 @@ def test_no_session_is_asked_about_where_conversations_name_none(capsys: pytest.
     assert json.loads(Path("out/result.json").read_text())["metadata"]["feed"] == "conversations"
 
 
+def test_files_that_are_dated_otherwise_than_the_days_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    generated("generate-tool-calls")
+    file = Path("clerk/tools-60d/day-0003.yaml")
+    file.write_text(file.read_text().replace("date: 2024-03-03", "date: 2024-03-04"))
+    assert main([*RUN, "--feed", "tool-calls", "--out", "out"]) == 0
+    assert "the files of 1 day, first of day 3, have another date than the day;" in capsys.readouterr().err
+    assert {one["date"] for one in told() if one["day"] == "3"} == {"2024-03-03"}
+
+
 def test_a_profile_names_the_folders(capsys: pytest.CaptureFixture[str]) -> None:
     generated("generate-tool-calls", "--tools-dir", "other")
     profile = json.loads(Path("clerk.profile.yaml").read_text())
@@ -182,8 +191,18 @@ def test_what_is_no_conversation_is_refused(text: str, form: Literal["markdown",
 
 
 @pytest.mark.parametrize(
-    "plain", [None, [], {}, {"calls": {}}, {"calls": [1]}, {"calls": [{"session": "a", "content": " "}]}]
+    "plain",
+    [
+        None,
+        [],
+        {},
+        {"calls": {}},
+        {"calls": [1]},
+        {"calls": [{"session": "a", "content": " "}]},
+        {"day": 2, "calls": []},
+        {"calls": [{"session": "a", "content": "b", "tool": "c"}]},
+    ],
 )
 def test_what_is_no_call_is_refused(plain: Any) -> None:
-    with pytest.raises(ValueError, match=r"calls|call 1"):
-        calls_in(plain)
+    with pytest.raises(ValueError, match=r"calls|call 1|day 1"):
+        calls_in(plain, 1)

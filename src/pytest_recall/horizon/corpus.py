@@ -151,6 +151,17 @@ class Corpus:
             raise RecallError(f"{folder}: has no file of a day; `recall bench generate-{feed}` writes them")
         return found
 
+    def calls_dated_otherwise(self) -> list[int]:
+        """Return the days whose tool calls are in a file with another date than theirs. Raises RecallError."""
+        found = []
+        for day in self.fed_days("tool-calls"):
+            path = self.fed_path(day, "tool-calls")
+            plain = strict_yaml.load(read_text(path, str(path)), str(path))
+            named = plain.get("date") if isinstance(plain, dict) else None
+            if named not in (None, self.calendar.date_of(day).isoformat()):
+                found.append(day)
+        return found
+
     def pieces(self, day: int, feed: Feed, kind: UnitKind) -> list[DayPiece]:
         """Return what a memory is told of a day: its text in pieces of this kind, each turn, or each call.
 
@@ -162,7 +173,7 @@ class Corpus:
         text = read_text(path, str(path))
         try:
             if feed == "tool-calls":
-                return [DayPiece(*call) for call in calls_in(strict_yaml.load(text, str(path)))]
+                return [DayPiece(*call) for call in calls_in(strict_yaml.load(text, str(path)), day)]
             turns = turns_in(text, "json" if path.suffix == ".json" else "markdown")
         except ValueError as error:
             raise RecallError(f"{path}: {error}; correct it, or write it again") from None

@@ -51,16 +51,20 @@ def read_calls(reply: str, sessions: Sequence[str]) -> MemoryCalls:
     return MemoryCalls(tuple(sorted(taken, key=lambda call: sessions.index(call.session))), tuple(dropped))
 
 
-def calls_in(plain: Any) -> tuple[SavedCall, ...]:
-    """Return the calls of a file, read from YAML. Raises ValueError for what is none."""
+def calls_in(plain: Any, day: int) -> tuple[SavedCall, ...]:
+    """Return the calls of the file of a day, read from YAML. Raises ValueError for what is none."""
     rows = plain.get("calls") if isinstance(plain, dict) else None
     if not isinstance(rows, list):
         raise ValueError("has no list `calls`")
+    if plain.get("day", day) != day:
+        raise ValueError(f"says that it is of day {plain['day']!r}, and its name that of day {day}")
     found = []
     for place, row in enumerate(rows, start=1):
         session, content = (row.get(name) if isinstance(row, dict) else None for name in ("session", "content"))
         if not isinstance(session, str) or not isinstance(content, str) or not session or not content.strip():
             raise ValueError(f"call {place} has no `session` or no `content`")
+        if row.get("tool", TOOL) != TOOL:
+            raise ValueError(f"call {place} is of the tool {row['tool']!r}, and not of {TOOL}")
         found.append(SavedCall(session, content.strip()))
     return tuple(found)
 

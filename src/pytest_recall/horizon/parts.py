@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.wording import listed
+from pytest_recall.files.wording import listed, plural
 from pytest_recall.horizon.corpus import QUESTIONS, Corpus
 from pytest_recall.horizon.day import units_of
 from pytest_recall.horizon.disclosure import BOUNDARY
@@ -122,6 +122,11 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
             f" what may be told where are not asked{_HOW.get(client.name.partition(':')[0], '')}"
         )
     found = checkpoints_of(settings, withheld=withheld)
+    if run.feed == "tool-calls" and (other := corpus.calls_dated_otherwise()):
+        say(
+            f"{corpus.tools}: the files of {plural(len(other), 'day')}, first of day {other[0]:,}, have another date"
+            " than the day; the memory is told the day's, which `--dates` sets"
+        )
     for sentence in (*_doubtful(corpus, found), *_unfed(days, fed, run.feed)):
         say(sentence)
     text = lru_cache(maxsize=KEPT_DAYS)(corpus.text)
