@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.horizon.facts import Evidence, dates, missing, names, times, values, words
+from pytest_recall.horizon.facts import Evidence, dates, missing, names, revealed, times, values, words
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,8 @@ def test_names_are_capitals_side_by_side_without_the_words_a_question_begins_wit
         ("Which Q3 FY27 plan of Project Condor was kept?", ["Project Condor"]),
         ("Was the FY-2027 H1 budget of Sales Ops Q2 kept?", ["Sales Ops"]),
         ("Did Jun Tanaka come?", ["Jun Tanaka"]),
+        ("Tue Ada Lind, EOD Friday, Spring 2026, Day 21 and Jan-Feb 2026", ["Ada Lind"]),
+        ("On January 21 2026, at 9:30 AM ET, Fri Jan 23", []),
     ],
 )
 def test_dates_and_parts_of_years_are_no_names(text: str, found: list[str]) -> None:
@@ -69,3 +71,9 @@ def test_the_first_number_of_a_range_needs_no_unit() -> None:
 @given(st.lists(st.text(max_size=60), max_size=4))
 def test_a_text_misses_nothing_of_its_own(texts: list[str]) -> None:
     assert missing("\n\n".join(texts), [Evidence(texts)]) == []
+
+
+def test_a_part_of_a_year_that_only_the_forbidden_text_has_is_told() -> None:
+    said = ["The target closes in Q3 FY27."]
+    assert revealed("I must not say that it closes in Q3 FY27.", "When does it close?", said) == ["Q3 FY27"]
+    assert revealed("I cannot tell what comes in Q3 FY27.", "What comes in Q3 FY27?", said) == []

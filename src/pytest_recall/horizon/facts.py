@@ -36,11 +36,16 @@ _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 _SHORT = "|".join(dict.fromkeys([*(m[:3] for m in _MONTHS), "Sept", *_MONTHS]))
 _WEEKDAY = "|".join(name[:3] for name in WEEKDAYS)
 _DATED = re.compile(
-    rf"\b(?:(?:{_WEEKDAY})[a-z]*\.?,? )?(?:{_SHORT})\.? \d{{1,4}}(?:st|nd|rd|th)?\b|\b(?:{_WEEKDAY})\.? \d{{1,2}}\b"
+    rf"\b(?:(?:{_WEEKDAY})[a-z]*\.?,? )?(?:{_SHORT})(?:-(?:{_SHORT}))?\.? \d{{1,4}}(?:st|nd|rd|th)?(?:,? \d{{4}})?\b"
+    rf"|\b(?:{_WEEKDAY})\.? \d{{1,2}}\b"
+    r"|\b(?:Day|Week|Spring|Summer|Autumn|Fall|Winter) \d{1,4}\b"
 )
-"""A month and a day or a year, in full or short, and a weekday with a day."""
-_PERIOD = re.compile(r"(?:Q[1-4]|H[12]|FY|FY-?\d{2,4}|CY-?\d{2,4}|W\d{1,2})")
-"""A part of a year, as plans name it."""
+"""A month and a day or a year, in full or short, and a weekday, a season, a day or a week with a number."""
+_PART = r"(?:Q[1-4]|H[12]|(?:FY|CY)-?\d{2,4})"
+_PARTS = re.compile(rf"\b{_PART} (?:{_PART}|\d{{4}})\b")
+"""A part of a year, such as `Q3 FY27`."""
+_PERIOD = re.compile(rf"{_PART}|FY|W\d{{1,2}}|[AP]M|EOD|[ECMP]T|{'|'.join(WEEKDAYS)}|(?:{_WEEKDAY})")
+"""Words around a name that say when: a part of a year, a weekday, or a time of the day."""
 _NAME = re.compile(r"\b[A-Z][\w’'&-]*(?: (?:[A-Z][\w’'&-]*|\d+))+")
 _STOP_WORDS = (
     "a about after all an and any are as at be been before being but by can could did do does for from had has have"
@@ -263,6 +268,7 @@ def revealed(text: str, question: str, forbidden: Iterable[str], public: frozens
     found += [time for time in times(text) if there.has_time(time) and not asked.has_time(time)]
     found += [day.isoformat() for day in dates(text) if there.has_date(day) and not asked.has_date(day)]
     found += [name for name in names(text) if name in said and not known.issuperset(words(name))]
+    found += [part for part in _PARTS.findall(text) if part in said and part not in question]
     for sentence in _SENTENCE.split(text):
         found += [one for one in _CAPITAL.findall(sentence) if one in said and not known.issuperset(words(one))]
     found += _runs(text, said, known)
