@@ -382,6 +382,15 @@ def test_a_run_that_is_killed_continues_with_what_a_service_holds(
         assert main([*RUN[:-1], "whole"]) == 0
         assert timeless(found) == timeless(json.loads(Path("whole/result.json").read_text()))
 
+        # Killed before its first answer: what it was told is there all the same.
+        shutil.rmtree("out")
+        killed_after(6)
+        for name in ("trials.jsonl", "texts.jsonl", "questions.jsonl", "progress.jsonl", "failures.jsonl"):
+            Path("out", name).unlink()
+        before = len(service.asked)
+        ran("--skip-catchup-ingest")
+        assert [path for path, _ in service.asked[before:]].count("POST /store") == 8
+
         shutil.rmtree("out")
         killed_after(1)
         with told.open("a") as file:

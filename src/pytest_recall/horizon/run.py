@@ -310,7 +310,7 @@ class BenchRun:
             )
             stack.callback(subject.close)
             subject.begin(self._allowed or self._holds.is_there)
-            if self._keeps and self._done:
+            if self._keeps and (self._done or self._holds.is_there):
                 self._held = self._kept_days(subject)
             else:
                 if not memory.private:
