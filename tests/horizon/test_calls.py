@@ -75,6 +75,10 @@ class TestBudget:
         found = result()["metadata"]
         assert (found["unasked"], found["stopped"]) == (40 - made, "the budget of $0.15 is spent")
         assert [one["type"] for one in lines(name="progress.jsonl")] == ["header", "checkpoint", "checkpoint"]
+        assert main(["bench", "report", "out"]) == 0
+        told = capsys.readouterr().out
+        assert "not over: 2 of 4 checkpoints were reached, 28 of 40 questions are to be asked yet, 1 min at the" in told
+        assert "pace so far, $0.12 was spent on what is known, since the budget of $0.15 is spent" in told
         more = ("--resume", "out", "--budget", "1", "--concurrency", parallelism)
         assert main([*RUN, *more]) == 0
         assert (len(served.bodies), len(lines())) == (40, 40)

@@ -263,7 +263,24 @@ def unfinished(run: PublishedRun) -> str:
     ranges = run.about.get("ranges")
     personas = {stop.persona for stop in run.stops}
     planned = len(ranges) * len(personas) if isinstance(ranges, list) else 0
-    return f"{len(run.stops):,} of {planned:,} checkpoints were reached" if len(run.stops) < planned else ""
+    if len(run.stops) >= planned:
+        return ""
+    return ", ".join([f"{len(run.stops):,} of {planned:,} checkpoints were reached", *_left(run)])
+
+
+def _left(run: PublishedRun) -> Iterable[str]:
+    """Yield how much is to be asked yet, how long that takes at the pace so far, and what was spent; what is known."""
+    answers, planned, milliseconds = len(run.evaluations), run.about.get("planned"), run.about.get("durationMs")
+    if isinstance(planned, int) and planned > answers:
+        told = f"{planned - answers:,} of {planned:,} questions are to be asked yet"
+        if answers and isinstance(milliseconds, int | float) and milliseconds > 0:
+            minutes = milliseconds / answers * (planned - answers) / 60_000
+            pace = f"{max(minutes, 1):,.0f} min" if minutes < 90 else f"{minutes / 60:,.1f} h"
+            told += f", {pace} at the pace so far"
+        yield told
+    spent = [one.usd for one in run.evaluations if one.usd]
+    if spent:
+        yield f"${sum(spent):,.2f} was spent on what is known"
 
 
 def judged_alike(first: PublishedRun, second: PublishedRun) -> bool:

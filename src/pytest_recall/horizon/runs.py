@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,6 +27,7 @@ from pytest_recall.horizon.run_file import (
     text_of,
     wrong_number,
 )
+from pytest_recall.trials.journal import read_header
 
 _HEADER = frozenset({"type", "timestamp"})
 
@@ -48,6 +50,9 @@ def read_run(folder: Path) -> PublishedRun:
     path = folder / RESULT
     if path.is_file():
         run = _run_of(_object(path), lines, str(path), folder.resolve().name)
+        with suppress(RecallError):  # What a run has come to can be read without its journal.
+            planned = read_header(folder).questions
+            run = replace(run, about={**run.about, "planned": planned})
         return _enriched(run, lines, _appeals(folder / FAILURES))
     if not lines.checkpoints:
         raise RecallError(f"{folder}: holds neither {RESULT} nor a checkpoint in {PROGRESS}; name the folder of a run")
