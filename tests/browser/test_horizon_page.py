@@ -64,7 +64,7 @@ def shown(opened: Page) -> list[str]:
 def test_what_matters_stands_there_at_once(report: Path, open_page: Open) -> None:
     opened = open_page(report)
     head = opened.inner_text("header")
-    assert "Partial: 4 of 5 checkpoints were reached." in head
+    assert "Partial: 4 of 5 checkpoints were reached, $" in head
     assert "No points, and in no mean: 1 no answer in time." in head
     assert "q003 at 20d, too late: it broke" in opened.inner_text("#third")
     assert "q006 at 40d" in opened.inner_text("#leaked")
