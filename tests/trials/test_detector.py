@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.trials.detector import ASSUMED, MOST_FLAKY, NOTHING, RERUNS, CaseEvidence, EvidenceRule, merged
+from pytest_recall.trials.detector import (
+    ASSUMED,
+    MOST_FLAKY,
+    NOTHING,
+    RERUNS,
+    SHARE,
+    CaseEvidence,
+    EvidenceRule,
+    merged,
+)
 from pytest_recall.trials.series import confirming, graded, parse_rule
 from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, failing, outcomes, row, trial, unhurried
@@ -208,8 +217,9 @@ def test_what_a_change_touches_needs_less_and_where_it_is_asked_twice_one_pass_i
     assert EvidenceRule(70, before).on("") == EvidenceRule(70, before)
     ends = next(n for n in range(1, 7) if local.decided(outcomes[:n]) is not None)
     if outcomes[0] is PASSED:
-        # As if the first pass had been in a run before.
-        later = wide._replace(known=wide.after(outcomes[:1]))
+        # As if the first pass had been in a run before, but for the case's own rate, which is that before both trials,
+        # and for what is rounded between two runs.
+        later = wide._replace(known=before._replace(evidence=max(before.evidence * SHARE, 1.0)))
         assert ends > 1
         assert local.decided(outcomes[:ends]) is (PASSED if outcomes[1] is PASSED else later.decided(outcomes[1:ends]))
     else:
