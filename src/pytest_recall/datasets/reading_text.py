@@ -20,7 +20,7 @@ SHOWN_UNREAD = 5
 
 
 def read_by(reader: str, prompt: str) -> str:
-    """Return who answers from passages, as a heading ends; empty where no one does."""
+    """Return who answers from passages, as a heading ends; empty without one."""
     return f", read by {reader} (prompt {prompt})" if reader else ""
 
 

@@ -115,7 +115,7 @@ def turns_in(text: str, form: Form) -> tuple[DialogueTurn, ...]:
     else:
         before, *parts = _SPEAKER.split(text)
         if before.strip():
-            raise ValueError("begins with text that no one says")
+            raise ValueError("has text before the first speaker")
         found = [(role.lower(), said) for role, said in zip(parts[::2], parts[1::2], strict=True)]
     turns = [DialogueTurn(role, said.strip()) for role, said in found if role in ROLES and isinstance(said, str)]
     if not turns or len(turns) < len(found):

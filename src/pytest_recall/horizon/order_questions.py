@@ -122,7 +122,7 @@ def _of_order(scene: Scene, shown: Sequence[OrderStep]) -> Iterator[Proposal]:
 
 
 def _of_person(scene: Scene, wishes: Sequence[OrderStep], shown: Sequence[OrderStep]) -> Iterator[Proposal]:
-    """Yield questions about what somebody wanted on several days, and what they did not want then."""
+    """Yield questions about what was wanted on several days, and what they did not want then."""
     who = wishes[0].order.who
     for start in range(0, len(wishes), SOME):
         some = wishes[start : start + SOME]

@@ -1,6 +1,6 @@
 """Orders, which days written without a model tell: in which words, and read back from them.
 
-An order is so many things that somebody wants for a room. What is told of it is one line for each step. A question
+An order is so many things that are wanted for a room. What is told of it is one line for each step. A question
 may use other words for the things and the room, so that a search by words alone does not find the line.
 """
 

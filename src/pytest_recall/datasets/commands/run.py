@@ -51,7 +51,7 @@ that. What it says is written down beside the questions, so that no answer is ju
 models; an answer on which they come to no verdict is in no mean, and is judged again by the same command.
 
 --record keeps the calls of reader and judges, and --replay answers them from there. With --budget no further call
-begins once this command has spent so much, and the exit code is 2 if something was left; the same command goes on.
+begins once this command has spent so much, and the exit code is 2 if something was left; the same command continues.
 
   recall memory run --dataset locomo sample --memory sqlite-fts
   recall memory run locomo10.json --memory hybrid --sample 200 --seed 1
