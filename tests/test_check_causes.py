@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "check-causes.py"
@@ -17,13 +17,7 @@ SCRIPT = ROOT / "scripts" / "check-causes.py"
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script, as a module."""
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    spec = importlib.util.spec_from_file_location("check_causes", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "check_causes", module)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(SCRIPT)
 
 
 def test_a_prompt_that_a_merged_pull_request_has_changed_is_named(

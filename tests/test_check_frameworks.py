@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import sys
 from collections import Counter
@@ -10,6 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+
+from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "check-frameworks.py"
@@ -53,13 +54,7 @@ TOLD = """\
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script, as a module."""
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    spec = importlib.util.spec_from_file_location("check_frameworks", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "check_frameworks", module)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(SCRIPT)
 
 
 @pytest.fixture

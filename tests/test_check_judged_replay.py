@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.schedule.changes import ReplayFinding, ReplayState
+from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "check-judged-replay.py"
@@ -21,13 +20,7 @@ PROVEN = ReplayFinding(ReplayState.PROVEN, outcome="passed", before="passed")
 def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The script, as a module."""
     monkeypatch.syspath_prepend(str(SCRIPT.parent))
-    spec = importlib.util.spec_from_file_location("check_judged_replay", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "check_judged_replay", module)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(SCRIPT)
 
 
 def of_a_prompt(script: ModuleType) -> Any:

@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import re
-import sys
 from collections import Counter
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
 
 from pytest_recall.cases.case_file import CaseFile
 from tests.helpers import command as recall
+from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
 TABLE = EXAMPLES / "README.md"
 NAMES = sorted(path.parent.name for path in EXAMPLES.glob("*/requirements.txt"))
-
-
-def loaded(path: Path) -> ModuleType:
-    """Return a script as a module; its name is not an identifier."""
-    spec = importlib.util.spec_from_file_location(path.stem.replace("-", "_"), path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 SCRIPT: Any = loaded(ROOT / "scripts" / "run-examples.py")

@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
+
+from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).parents[1]
 
 
-def script() -> ModuleType:
-    """Return the script as a module; its name is not an identifier."""
-    spec = importlib.util.spec_from_file_location("offline_stories", ROOT / "scripts" / "offline-stories.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-STORIES = script()
+STORIES = loaded(ROOT / "scripts" / "offline-stories.py")
 
 
 @pytest.mark.parametrize("seed", ["0", "1"])

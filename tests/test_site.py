@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.helpers.scripts import loaded
+
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "build-site.py"
 
@@ -20,12 +22,7 @@ SCRIPT = ROOT / "scripts" / "build-site.py"
 @pytest.fixture(scope="module")
 def site() -> ModuleType:
     """The script, whose name with hyphens no import can write."""
-    spec = importlib.util.spec_from_file_location("build_site", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return loaded(SCRIPT)
 
 
 @pytest.fixture

@@ -134,6 +134,13 @@ def names(given: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in given.split(",") if name.strip())
 
 
+def project() -> tuple[Place, Settings]:
+    """Return the eval directory of this folder, whether it is there or not, and its rubric. Raises RecallError."""
+    root = Path.cwd()
+    place = find_place(root, root, [root])
+    return place, read_settings(place.rubric, place.name(place.rubric))
+
+
 def place_of(args: argparse.Namespace, *runs: str) -> Place:
     """Return the eval directory that a command works on, or that it does without if it reads these `runs` by path.
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.files.wording import cell, grid, markdown_grid, plural
 from pytest_recall.horizon.published import PublishedRun
+from pytest_recall.horizon.report_text import value
 from pytest_recall.horizon.result import JUDGING
 from pytest_recall.horizon.statistics import RunStatistics, report
 from pytest_recall.metrics.clustered import Clustered
@@ -137,7 +138,7 @@ def _row(run: PublishedRun, statistics: RunStatistics) -> LeaderRow:
 
 
 def _table(board: Board, *, markdown: bool) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    unit, form = (1, ".2f") if board.judge else (100, ".1f")
+    unit, digits = (1, 2) if board.judge else (100, 1)
     floors = [name for name in FLOORS if any(name in row.floors for row in board.rows)]
     head = (
         *("memory", "run", "points of 6" if board.judge else "recall %", *(f"{name} %" for name in floors)),
@@ -149,7 +150,7 @@ def _table(board: Board, *, markdown: bool) -> tuple[tuple[str, ...], list[tuple
         rows.append(
             (
                 *((cell(memory), cell(run)) if markdown else (memory, run)),
-                _interval(row.headline, unit, form),
+                value(row.headline, unit, digits),
                 *(f"{100 * row.floors[name]:.1f}" if name in row.floors else "–" for name in floors),
                 "–" if row.tokens is None else f"{row.tokens:,.0f}",
                 *(_rate(one) for one in (row.leaks, row.over_refusals)),
@@ -159,13 +160,6 @@ def _table(board: Board, *, markdown: bool) -> tuple[tuple[str, ...], list[tuple
             )
         )
     return head, rows
-
-
-def _interval(one: Clustered, unit: float, form: str) -> str:
-    if one.value is None:
-        return "–"
-    told = format(unit * one.value, form)
-    return told if one.low is None or one.high is None else f"{told} ({unit * one.low:{form}}–{unit * one.high:{form}})"
 
 
 def _rate(one: Clustered | None) -> str:

@@ -155,9 +155,9 @@ class BenchQuestion(WrittenModel):
         return max(self.relevant_days) <= day and (self.irrelevant_after is None or day <= self.irrelevant_after)
 
 
-def eligible(questions: Sequence[BenchQuestion], day: int, groups: bool = True) -> list[BenchQuestion]:
-    """Return the questions that can be asked at the end of a day; with `groups`, those of sessions too."""
-    return [one for one in questions if one.is_eligible(day) and (groups or one.category not in GROUP_CATEGORIES)]
+def eligible(questions: Sequence[BenchQuestion], day: int) -> list[BenchQuestion]:
+    """Return the questions that can be asked at the end of a day."""
+    return [one for one in questions if one.is_eligible(day)]
 
 
 Item = TypeVar("Item")

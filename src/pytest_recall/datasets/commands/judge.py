@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.common import Commands, add_cassette, dollars, placeless, say
-from pytest_recall.datasets.commands.judging import calls_of, judging_models
+from pytest_recall.datasets.commands.judging import budget_of, calls_of, judging_models
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.answer_files import AnswerFile, AnswerKey
@@ -152,23 +152,16 @@ def _by_models(
 ) -> tuple[list[list[SystemScores]], int]:
     from pytest_recall.datasets.answer_judging import AnswersJudge
     from pytest_recall.judges.calibration_file import Replies
-    from pytest_recall.trials.command_cassette import meter_of
-    from pytest_recall.trials.cost_text import budget_line
 
     models = judging_models(args, "answers")
-    place, rubric = models.place, models.rubric
     kept = models.player.mode == "off"
-    meter = models.player.meter = None if args.budget is None else meter_of(place, rubric, args.budget)
     stopped = "stopped; the replies are kept, and the same command continues it"
     with calls_of(args, models, "answers", stopped):
         if kept:
-            place.artifacts.make()
-        replies = Replies(place.artifacts.calibration("answers") if kept else None, fresh=args.fresh)
-        judge = AnswersJudge(models.panel, replies, say, None if meter is None else meter.closed)
-        try:
-            judge.ready(rubric, rubric.preflight if kept else "off")
+            models.place.artifacts.make()
+        replies = Replies(models.place.artifacts.calibration("answers") if kept else None, fresh=args.fresh)
+        with budget_of(args) as meter:
+            models.player.meter = meter
+            judge = AnswersJudge(models.panel, replies, say, None if meter is None else meter.closed)
+            judge.ready(models.rubric, models.rubric.preflight if kept else "off")
             return scores(judge), judge.open
-        finally:
-            if meter is not None:
-                say(budget_line(meter.budget, *meter.sums(), meter.closed()))
-                meter.close()

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.cli.common import add_cassette, dollars, say
+from pytest_recall.cli.common import add_cassette, dollars, project, say
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
@@ -42,7 +42,7 @@ def judging_models(args: argparse.Namespace, purpose: str) -> JudgingModels:
     from pytest_recall.models.resolve import model_of
     from pytest_recall.trials.command_cassette import player_of
 
-    place, rubric = _project()
+    place, rubric = project()
     rubric_name = place.name(place.rubric)
     player = player_of(rubric, _mode(args))
     model = partial(model_of, kind="judge", player=player, root=place.root, say=say)
@@ -51,14 +51,6 @@ def judging_models(args: argparse.Namespace, purpose: str) -> JudgingModels:
     except RecallError as error:
         raise RecallError(*(f"--judge: {message}" for message in error.messages)) from None
     return JudgingModels(place, rubric, player, panel)
-
-
-def _project() -> tuple[Place, Settings]:
-    from pytest_recall.cases.settings_file import read_settings
-    from pytest_recall.files.eval_directory import find_place
-
-    place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()])
-    return place, read_settings(place.rubric, place.name(place.rubric))
 
 
 def _mode(args: argparse.Namespace) -> Mode:
@@ -74,7 +66,7 @@ def budget_of(args: argparse.Namespace) -> Iterator[Meter | None]:
     if args.budget is None:
         yield None
         return
-    meter = meter_of(*_project(), args.budget)
+    meter = meter_of(*project(), args.budget)
     try:
         yield meter
     finally:
@@ -97,7 +89,7 @@ def reader_of(args: argparse.Namespace, arguments: Arguments, meter: Meter | Non
     if args.reader is None:
         yield None
         return
-    place, rubric = _project()
+    place, rubric = project()
     given = args.record or args.replay
     calls = RunModels(place, rubric, _mode(args), Path.cwd() / given if given else None, meter)
     try:

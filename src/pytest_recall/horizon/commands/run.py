@@ -11,14 +11,12 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cli.common import Commands, dollars, placeless, say
+from pytest_recall.cli.common import Commands, dollars, placeless, project, say
 from pytest_recall.horizon.commands.options import add_dates, count, profile_of, say_dates
 from pytest_recall.horizon.commands.published import add_published, draw, grid, settle_published, with_timeout
 from pytest_recall.horizon.commands.several import personas_of, run_each
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.settings import Settings
-    from pytest_recall.files.eval_directory import Place
     from pytest_recall.horizon.parts import Parts
     from pytest_recall.horizon.profile import Profile
     from pytest_recall.horizon.run import BenchOutcome
@@ -280,17 +278,8 @@ def _budget(args: argparse.Namespace) -> Iterator[Meter | None]:
     if args.budget is None:
         yield None
         return
-    with closing(meter_of(*_place_and_rubric(), args.budget)) as meter:
+    with closing(meter_of(*project(), args.budget)) as meter:
         yield meter
-
-
-def _place_and_rubric() -> tuple[Place, Settings]:
-    from pytest_recall.cases.settings_file import read_settings
-    from pytest_recall.files.eval_directory import find_place
-
-    root = Path.cwd()
-    place = find_place(root, root, [root])
-    return place, read_settings(place.rubric, place.name(place.rubric))
 
 
 def _calls(args: argparse.Namespace, meter: Meter | None, timeout: int | None) -> RunModels:
@@ -299,7 +288,7 @@ def _calls(args: argparse.Namespace, meter: Meter | None, timeout: int | None) -
     from pytest_recall.trials.model_calls import RunModels
 
     root = Path.cwd()
-    place, rubric = _place_and_rubric()
+    place, rubric = project()
     mode: Mode = "off"
     given = args.replay
     if args.replay is not None:
