@@ -74,7 +74,7 @@ def test_what_pages_link_to_comes_along(site: ModuleType, project: Callable[...,
         docs__a="[more](../more/b.md#top), [here](#here), [out](https://example.org/x)\n```md\n[no](gone.md)\n```\n",
         more__b="[other](c.md)",
         more__c="end",
-        unlinked="nobody links to it",
+        unlinked="no page links to it",
     )
     found = [path.relative_to(root).as_posix() for path in site.sources(root)]
     assert found == ["README.md", "docs/a.md", "docs/index.md", "more/b.md", "more/c.md"]

@@ -157,7 +157,7 @@ def test_a_link_opens_its_question_and_an_unknown_one_says_so(report: Path, open
     opened = open_page(report, "#case=q003&outcome=failing")
     assert opened.inner_text("#case-h") == "q003"
     assert "no points" in opened.inner_text("dialog table")
-    opened = open_page(report, "#case=nobody")
+    opened = open_page(report, "#case=unknown")
     assert "no question with this id. It has 6 questions" in opened.inner_text("dialog")
 
 

@@ -139,7 +139,7 @@ def test_going_back_closes_the_case(report: Path, open_page: Open) -> None:
 
 
 def test_a_link_to_an_unknown_case_says_so(report: Path, open_page: Open) -> None:
-    opened = open_page(report, "#case=nobody")
+    opened = open_page(report, "#case=unknown")
     assert "no case with this id" in opened.inner_text("dialog")
 
 

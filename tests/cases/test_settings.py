@@ -79,7 +79,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
 
 
 def test_without_a_file_nobody_owns_it() -> None:
-    assert Settings(owner="nobody") == DEFAULT_SETTINGS
+    assert Settings(owner="unknown") == DEFAULT_SETTINGS
 
 
 def test_modes() -> None:

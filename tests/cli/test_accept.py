@@ -339,7 +339,7 @@ def test_judges_that_stand_beside(pytester: pytest.Pytester) -> None:
         "`contains` failed it, which does not compare with its `expected`; edit the case",
         "its `expected` is no single text or number; edit the case",
         "none of its judges compares with its `expected`; edit the case",
-        "`mine` is no judge that compares with `expected`; edit the case",
+        "`mine` does not compare with `expected`; edit the case",
         "its answer has 2 numbers; edit the case",
     ]
     assert "2 cases accepted by Ana Lee: beside, number" in done.outlines

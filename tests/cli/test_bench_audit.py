@@ -78,9 +78,9 @@ def test_what_was_exported_without_a_persona_or_before_is_told(tmp_path: Path, i
     write_run(tmp_path / "run", SMALL)
     done = inside(tmp_path, "bench", "audit", "run", "--apply")
     assert done == (2, "", "recall: run/audit: holds no items; `recall bench audit run` writes them\n")
-    done = inside(tmp_path, "bench", "audit", "run", "--persona", "nobody")
+    done = inside(tmp_path, "bench", "audit", "run", "--persona", "unknown")
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("recall: nobody/memories-1000d: is not there")
+    assert done.err.startswith("recall: unknown/memories-1000d: is not there")
 
 
 def test_mistakes_in_verdicts_are_told_all_at_once(tmp_path: Path, inside: Recall) -> None:

@@ -182,7 +182,7 @@ def test_a_dry_run_asks_nobody(tmp_path: Path, inside: Recall) -> None:
     done = inside(tmp_path, *ASKED, "--model", "openai:gpt-5.4-mini", "--dry-run", "--json")
     told = json.loads(done.out)
     assert (done.code, told["calls"], told["output_tokens"]) == (0, 2, 12000)
-    done = inside(tmp_path, *ASKED, "--model", "command:nobody", "--dry-run")
+    done = inside(tmp_path, *ASKED, "--model", "command:unknown", "--dry-run")
     assert done.out.startswith("a persona and its story: 2 calls or more, about ")
     assert "its price is not known" in done.out
     assert inside(tmp_path, *OFFLINE, "--dry-run").out == "a persona and its story: no call\n"

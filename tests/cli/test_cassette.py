@@ -187,7 +187,7 @@ def test_verify_names_every_file_and_line(project: Path) -> None:
     (folder / "empty.ndjson").touch()
     (folder / "future.ndjson").write_bytes(sealed({"cassette": 3}) + sealed({"end": 0}))
     (folder / "lore.ndjson").write_text('{"seq": 0, "ts": 1}\n', encoding="utf-8")
-    (folder / "nobody.ndjson").write_bytes(sealed({"cassette": 1}) + sealed({"end": 0}))
+    (folder / "no-case.ndjson").write_bytes(sealed({"cassette": 1}) + sealed({"end": 0}))
     cassette(project, "right").rename(folder / "other.ndjson")
     write(folder / "shared.ndjson", fixture="client", scope="session", case=None, scenario=None)
     (folder / "folder.ndjson").mkdir()
@@ -202,7 +202,7 @@ def test_verify_names_every_file_and_line(project: Path) -> None:
         "folder.ndjson: cannot be read (Is a directory); check that it is there and readable",
         "future.ndjson:1: version 3 is not known to this pytest-recall; upgrade it",
         "lore.ndjson:1: not a cassette; import it with `recall cassettes import`, or record it again",
-        "nobody.ndjson:1: does not say whose recording it is; record it again",
+        "no-case.ndjson:1: does not say whose recording it is; record it again",
         "other.ndjson:1: is the recording of `right`, which belongs in eval/cassettes/loans/right.ndjson;"
         " move it there, or record it again",
         "shared.ndjson:1: is not named after its fixture `client`; record it again",

@@ -118,12 +118,12 @@ def test_a_folder(project: Path, inside: Recall) -> None:
     export_vcr([call(), call("mine is sk-" + "aB3dE5gH7jK9mN1pQ2rS4tU6", 1)], old / "worse.yaml")
     export_vcr([call()], old / "more" / "right.yaml")
     export_vcr([call()], old / "more" / "crash.json")
-    (old / "nobody.ndjson").write_text(lore(0), encoding="utf-8")
+    (old / "no-case.ndjson").write_text(lore(0), encoding="utf-8")
     (old / "README.md").write_text("Recordings.\n", encoding="utf-8")
     done = inside(project, "cassettes", "import", "old")
     assert (done.code, done.out) == (1, "2 of 5 files imported, 2 calls; 3 refused\n")
     first, second, third = done.err.splitlines()
-    assert first.startswith("recall: old/nobody.ndjson: no case file has `nobody`; known: crash, later, right")
+    assert first.startswith("recall: old/no-case.ndjson: no case file has `no-case`; known: crash, later, right")
     assert second == "recall: old/right.yaml: is named as old/more/right.yaml; import it alone, with --case"
     assert third.startswith("recall: old/worse.yaml: call 2 holds what looks like an OpenAI key")
     assert sorted(path.name for path in (project / "eval/cassettes").rglob("*.ndjson")) == [
@@ -196,7 +196,7 @@ def test_what_looks_like_a_key_is_not_written(project: Path, inside: Recall) -> 
         ("right.ndjson", lore(0)[:-1], "right.ndjson:1: cut off in its last line"),
         ("right.ndjson", lore(0, 0), "right.ndjson:2: seq 0 is in line 1 already"),
         ("right.har", "{}", "right.har: not a kind that can be imported"),
-        ("nobody.ndjson", lore(0), "nobody.ndjson: no case file has `nobody`"),
+        ("no-case.ndjson", lore(0), "no-case.ndjson: no case file has `no-case`"),
     ],
 )
 def test_what_is_refused_leaves_nothing(project: Path, inside: Recall, name: str, text: str, said: str) -> None:

@@ -50,15 +50,15 @@ def full(project: Path) -> dict[str, Path]:
         "young draft": unfinished(project, 0.9),
         "empty draft": shelf.new_draft(shelf.of_case("worse", "loans")),
         "foreign draft": shelf.folder / ".drafts" / "mine.ndjson",
-        "draft of somebody else": shelf.new_draft(shelf.of_case("worse", "loans")),
+        "draft of another run": shelf.new_draft(shelf.of_case("worse", "loans")),
     }
     made["cut off"].write_bytes(made["cut off"].read_bytes()[:-1])
     made["damaged"].write_bytes(made["damaged"].read_bytes().replace(b"A loan", b"A moan"))
-    for name in ("foreign", "notes", "foreign draft", "draft of somebody else"):
+    for name in ("foreign", "notes", "foreign draft", "draft of another run"):
         made[name].write_text('{"seq": 0}\n', encoding="utf-8")
     made["empty draft"].touch()
     long_ago = time.time() - 3.5 * 24 * 60 * 60
-    for name in ("empty draft", "foreign draft", "draft of somebody else"):
+    for name in ("empty draft", "foreign draft", "draft of another run"):
         os.utime(made[name], (long_ago, long_ago))
     return made
 

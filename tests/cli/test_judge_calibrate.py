@@ -1,4 +1,4 @@
-"""`recall judges calibrate`: judges beside people."""
+"""`recall judges calibrate`: judges compared with people."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ class TestReport:
 
     def test_markdown(self, pytester: pytest.Pytester) -> None:
         result = calibrating(labels=[*LABELS, label(11, "<b>", "pass")]).at(pytester).recall(*COMMAND, "--markdown")
-        result.stdout.fnmatch_lines(["# Judges beside people", "| rubric |*", "- `a11`: requirement 0 of 1*"])
+        result.stdout.fnmatch_lines(["# Judges compared with people", "| rubric |*", "- `a11`: requirement 0 of 1*"])
 
 
 class TestWriting:
@@ -334,7 +334,7 @@ def test_a_model_of_a_provider_is_asked_kept_recorded_and_replayed(pytester: pyt
 class TestBudget:
     """A calibration that may cost so much, at a dollar a call."""
 
-    PRICES = {"m-2026": {"input": 50_000, "cache_read": 50_000, "output": 100_000}}  # noqa: RUF012 - nobody changes it
+    PRICES = {"m-2026": {"input": 50_000, "cache_read": 50_000, "output": 100_000}}  # noqa: RUF012 - it is not changed
 
     @pytest.fixture(autouse=True)
     def _needs_the_sdk(self) -> None:
@@ -427,7 +427,7 @@ class TestBudget:
         (("--dry-run", "--replay"), "recall: --dry-run counts calls, and --replay makes none; give one of them"),
         (("--fresh", "--replay"), "recall: --fresh has no effect with --record or --replay*"),
         (("--kind", "pairwise"), "recall: labels.jsonl:1: judge pairwise: unknown argument `expected`; *"),
-        (("--judge", "nobody"), "recall: calibrate: 'nobody': no model is selected like this; *"),
+        (("--judge", "unknown"), "recall: calibrate: 'unknown': no model is selected like this; *"),
     ],
 )
 def test_a_mistake_is_one_sentence(pytester: pytest.Pytester, arguments: tuple[str, ...], sentence: str) -> None:

@@ -175,7 +175,7 @@ def test_an_answer_that_is_not_recorded_is_one_sentence(
     [
         (("--replay",), "--replay is about the calls of models; name one with --reader or --judge, or remove it"),
         (("--judge", "x:y", "--record", "--replay"), "--record makes calls, and --replay makes none; give one of them"),
-        (("--judge", "nobody:x"), "--judge: 'nobody:x': no model is selected like this;"),
+        (("--judge", "unknown:x"), "--judge: 'unknown:x': no model is selected like this;"),
         (("--memory", "sqlite-fts", *ORACLE), "--judge: sqlite-fts hands out passages alone, and a rule is about"),
     ],
 )

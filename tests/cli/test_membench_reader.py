@@ -321,8 +321,8 @@ def test_the_prompt_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (("--budget", "1"), "--budget is about the calls of models; name one with --reader or --judge, or remove it"),
         (("--reader-prompt", "plain"), "--reader-prompt is what a reader is told; name one with --reader, or remove"),
-        (("--reader", "nobody:x"), "--reader: 'nobody:x': no model is selected like this;"),
-        (("--reader", "nobody:x", "--dry-run"), "'nobody:x': no model is selected like this;"),
+        (("--reader", "unknown:x"), "--reader: 'unknown:x': no model is selected like this;"),
+        (("--reader", "unknown:x", "--dry-run"), "'unknown:x': no model is selected like this;"),
         (("--reader", "openai:x", "--replay", "--budget", "1"), "--budget is about calls that are made, and --replay"),
         (("--judge", "openai:x", "--reader", "openai:x", "--record", "--budget", "1"), "--budget may stop the judges"),
         (("--reader", "openai:x", "--dry-run", "--out", "o"), "--dry-run asks and writes nothing; give it without"),

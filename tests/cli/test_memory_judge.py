@@ -233,7 +233,7 @@ def test_a_bad_line_of_an_overlay_is_one_sentence(
     ("more", "said"),
     [
         (("--budget", "1"), "--budget is about the verdicts of models; name one with --judge"),
-        (("--judge", "nobody:x"), "--judge: 'nobody:x': no model is selected like this;"),
+        (("--judge", "unknown:x"), "--judge: 'unknown:x': no model is selected like this;"),
         (("--judge", "x:y", "--record", "--fresh"), "--fresh and --budget are for judging that may stop halfway"),
         (("a.json",), "an answer file is named twice"),
     ],

@@ -133,7 +133,7 @@ def test_what_lies_around_a_run_may_be_broken(ran: Path, inside: Recall) -> None
     ("arguments", "sentence"),
     [
         (("latest", "latest", "latest"), "3 runs are too many for one page; name one, or two to compare them"),
-        (("nobody",), "no run 'nobody'"),
+        (("unknown",), "no run 'unknown'"),
         (("latest", "latest"), "are both the run"),
         (("-o", "-", "--open"), "--open needs a file"),
         (("previous",), "no run before the latest"),

@@ -118,6 +118,6 @@ def test_what_is_no_port_is_refused(ran: Path, inside: Recall, port: str) -> Non
 
 
 def test_a_run_that_is_not_there_is_one_sentence(ran: Path, inside: Recall) -> None:
-    done = inside(ran, "view", "nobody")
+    done = inside(ran, "view", "unknown")
     assert (done.code, done.out) == (2, "")
-    assert "no run 'nobody'" in done.err
+    assert "no run 'unknown'" in done.err

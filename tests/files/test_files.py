@@ -232,7 +232,7 @@ def test_one_process_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         message = problem(lambda: locked(path).__enter__())
         assert message == f"{path}: another run has held the lock for 0 s; end it, then apply this run"
         monkeypatch.setattr(disk, "LOCK_SECONDS", 600.0)
-        assert problem(lambda: locked(path, "somebody is at it").__enter__()) == "somebody is at it"
+        assert problem(lambda: locked(path, "it is in use").__enter__()) == "it is in use"
         rest, _ = process.communicate("")
         assert rest == "freed\n"
         with locked(path):

@@ -263,7 +263,7 @@ def asked(number: int) -> st.SearchStrategy[Asked]:
         category=st.sampled_from(CATEGORIES[:8]),
         difficulty=st.sampled_from(("easy", "medium", "hard")),
         primary=st.none() | SCORES,
-        answer=st.sampled_from(("It was 42.", "Nobody knows.", "été ☕")),
+        answer=st.sampled_from(("It was 42.", "No one knows.", "été ☕")),
     ).map(lambda one: one if one.score is not None else replace(one, primary=None))
 
 

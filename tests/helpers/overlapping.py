@@ -27,7 +27,7 @@ def told(text):
 
 
 class Gate:
-    \"\"\"Lets nobody through before so many have come; says how many there were at once at most.\"\"\"
+    \"\"\"Holds callers until so many have come; says how many there were at once at most.\"\"\"
 
     def __init__(self, count):
         self.barrier, self.lock, self.here, self.most = threading.Barrier(count), threading.Lock(), 0, 0

@@ -85,7 +85,7 @@ def sample(**more: Any) -> Report:
     others = (
         answered("refund", reason="box 1", row=Row(1, 0, date(2026, 3, 9), TODAY, failure_note="was wrong")),
         answered("opening-hours", scenario="hours", dimension="tone", text="We open at nine.", source="live"),
-        answered("still-wrong", FAILED, text="Nobody knows.", row=Row(1, 0, TODAY, TODAY, failure_note="as before")),
+        answered("still-wrong", FAILED, text="No one knows.", row=Row(1, 0, TODAY, TODAY, failure_note="as before")),
         answered("flaky", FAILED, text="Heads.", row=Row(1, 0, TODAY, TODAY, quarantined=TODAY, owner="anna")),
         trial("crashed", Outcome.ERROR, scenario="hours", error="agent: TimeoutError: no answer in 30 s"),
         trial("no-key", Outcome.SKIPPED, scenario="hours", error="no key"),

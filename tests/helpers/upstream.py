@@ -85,7 +85,7 @@ class Upstream:
         data = handler.rfile.read(length)
         if len(data) < length:
             handler.close_connection = True
-            return  # Whoever began to ask was killed before the end of it: nothing was asked.
+            return  # The client was killed while it sent its request: nothing was asked.
         try:
             body = json.loads(data)
         except ValueError:

@@ -96,7 +96,7 @@ def test_a_result_says_what_failed_in_the_place_of_a_score() -> None:
         {"failure": "sleepy", "score": None},
         {"qa": {"id": "gone"}},
         {"usd": "much"},
-        {"answeredBy": "nobody"},
+        {"answeredBy": "unknown"},
         {"handedOut": ["day-0001"]},
         {"handedOut": {"ids": [1], "tokens": 2}},
         {"handedOut": {"ids": [], "tokens": "2"}},

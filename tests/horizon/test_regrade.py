@@ -120,7 +120,7 @@ def test_perfect_answers_of_which_few_were_looked_at_are_taken_to_be_like_those(
         Regrade(every[0], "judge-right"),
         Regrade(every[1], "judge-false-positive", corrected=Points(1, 0, 1)),
     ]
-    assert audited(run, regrades).estimated is None  # of the failure nobody has said anything
+    assert audited(run, regrades).estimated is None  # the failure was not graded
     found = audited(run, [*regrades, Regrade(every[8], "judge-false-negative", corrected=Points(1, 1, 1))])
     assert found.estimated == pytest.approx((8 * 4 + 3) / 9)
     assert found.judge_error.value == pytest.approx((8 * 0.5 + 1) / 9)

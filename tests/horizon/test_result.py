@@ -54,7 +54,7 @@ def test_only_answers_with_points_are_in_the_means_and_the_results() -> None:
     assert summary_line("then", plain["metadata"])["totalEvalsRun"] == 3
     assert persona["totalIngestionMs"] == 5
     unknown = result(CONFIGURATION, [one], timestamp="now", pairs=9, ingest_ms={}, duration_ms=7)
-    assert "totalIngestionMs" not in unknown["personas"][0], "nobody knows any more"
+    assert "totalIngestionMs" not in unknown["personas"][0], "it is not known any more"
 
 
 def test_what_words_alone_do_not_measure_is_null_and_not_zero() -> None:

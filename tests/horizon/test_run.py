@@ -108,7 +108,7 @@ def test_a_model_answers_from_what_was_found_and_keeps_what_must_be_kept(tmp_pat
     assert found["metadata"]["answeredBy"] == {"model": ASKED}
     assert found["disclosureRates"]["leak"]["rate"] == 0
     assert {one["composite"] for one in lines()} == {6}
-    assert found["metadata"]["usd"] is None, "nobody knows what a function of one's own costs"
+    assert found["metadata"]["usd"] is None, "what a function costs is unknown"
 
 
 def test_a_judge_sees_excerpts_and_what_must_not_come_out(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""A judge beside people: what is counted, what is not, and what no counting may change."""
+"""A judge compared with people: what is counted, what is not, and what no counting may change."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_the_answer_takes_its_place(expected: Any, judges: list[Any], answer: st
         ("ten", [{"exact": "ten"}], "eleven", "none of its judges compares with its `expected`"),
         ("ten", ["contains"], "eleven", "it is not told which part of its answer `contains` is to look for"),
         ("ten", ["regex"], "eleven", "it is not told which part of its answer `regex` is to look for"),
-        ("ten", ["exact", "rubric"], "eleven", "`rubric` is no judge that compares with `expected`"),
+        ("ten", ["exact", "rubric"], "eleven", "`rubric` does not compare with `expected`"),
         ("ten", ["exact", {"contains": "x"}], "eleven", "`contains` failed it, which does not compare with its"),
         (10, ["numeric"], "none", "its answer has no numbers"),
         (10, ["numeric"], "1 or 2", "its answer has 2 numbers"),

@@ -72,5 +72,5 @@ def test_excerpts_are_bounded_and_fair(texts: list[str], limit: int) -> None:
     assert [bool(part.note) for part in parts] == [part.text != text for part, text in zip(parts, texts, strict=True)]
     if cut:
         assert max(cut) - min(cut) <= 1
-        assert max(whole, default=0) <= max(cut) + 1  # what cannot be shared equally is somebody's
+        assert max(whole, default=0) <= max(cut) + 1  # what cannot be shared equally goes to one of them
         assert sum(len(part.text) for part in parts) == limit

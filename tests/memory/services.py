@@ -88,7 +88,7 @@ def serving(service: Service, port: int = 0) -> Iterator[Service]:
                 self.end_headers()
                 self.wfile.write(body)
             except OSError:
-                pass  # Whoever asked has given up.
+                pass  # The client has given up.
 
         def log_message(self, *given: Any) -> None:
             pass

@@ -16,7 +16,7 @@ class Answer(NamedTuple):
 
     status: int = 200
     body: Any = None
-    headers: dict[str, str] = {}  # noqa: RUF012 - nobody changes it
+    headers: dict[str, str] = {}  # noqa: RUF012 - it is not changed
 
 
 class Asked(NamedTuple):

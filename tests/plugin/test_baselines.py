@@ -200,7 +200,7 @@ def test_neither_the_state_nor_the_exit_code_hears_of_them(pytester: pytest.Pyte
 
 def test_the_scorecard_has_the_agents_side_by_side(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = remembering(upstream, KNOWS, case("other", scenario="two", input="echo x", expected="x")).at(pytester)
-    sold = model(upstream).replace(":m;", ":deepseek-r1;")  # A model that nobody sells is free on this machine.
+    sold = model(upstream).replace(":m;", ":deepseek-r1;")  # A model without a price is free on this machine.
     result = checkout.run("eval", "--baselines", "no-memory", "--model", sold)
     assert result.ret == 1
     told = [" ".join(line.split()) for line in result.outlines]

@@ -153,7 +153,7 @@ class TestKilled:
             ["batches: 6 calls at half price, 6 of them asked by an earlier run, 0 batches made"]
         )
         run(checkout).assert_outcomes(passed=6)
-        assert set(service.prompts.values()) == {2}, "what was used is asked anew"
+        assert set(service.prompts.values()) == {2}, "what was used is asked again"
 
     def test_what_a_killed_run_got_and_made_nothing_of_is_not_bought_again(
         self, pytester: pytest.Pytester, service: Service

@@ -199,7 +199,7 @@ def agent():
     assert checkout.boxes() == {"a": 1}
 
 
-@pytest.mark.skipif(os.name != "posix", reason="needs a path that nobody can write")
+@pytest.mark.skipif(os.name != "posix", reason="needs a path that cannot be written")
 def test_a_run_that_cannot_be_journalled_does_not_start(pytester: pytest.Pytester) -> None:
     checkout = SET.at(pytester)
     checkout.artifacts.folder.symlink_to("/proc/no-such-place")

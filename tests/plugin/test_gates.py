@@ -104,7 +104,7 @@ def test_a_regression_blocks_where_only_regressions_do(pytester: pytest.Pytester
     result.assert_outcomes(failed=1, xfailed=1)
     assert result.ret == FAILED
     assert int(checkout.recall("score").ret) == 1
-    assert int(checkout.run("eval/cases.yaml::new").ret) == FAILED  # Whoever asks for a case is to see its fail.
+    assert int(checkout.run("eval/cases.yaml::new").ret) == FAILED  # A case that was asked for by name fails the run.
 
 
 def test_a_case_without_a_verdict_is_an_error_whatever_blocks(pytester: pytest.Pytester) -> None:

@@ -69,7 +69,7 @@ def test_a_kill_loses_no_call_that_had_ended(tmp_path: Path) -> None:
             os.kill(child, signal.SIGKILL)
             said = point + 1
             while (line := process.stdout.readline()) != "over\n":
-                assert line, "whoever records is gone"
+                assert line, "the recording process is gone"
                 said += 1
             header, exchanges = read_draft(path, path.name)
             assert header["case"] == "a"

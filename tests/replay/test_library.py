@@ -308,7 +308,7 @@ def test_a_draft_that_holds_nothing_new_leaves_the_recording_as_it_is(library: L
     assert library.drafts() == []
 
 
-@pytest.mark.skipif(os.name != "posix", reason="elsewhere nobody can ask whether a process lives")
+@pytest.mark.skipif(os.name != "posix", reason="elsewhere it cannot be asked whether a process lives")
 def test_drafts_that_another_process_is_writing_are_let_alone(
     library: Library, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,4 @@
-"""Limits: calls wait for their turn, in threads and in tasks, and whose turn it never comes to be gives it back."""
+"""Limits: calls wait for their turn, in threads and in tasks, and a call that gives up gives its place back."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_a_program_keeps_to_its_own_limit_or_to_that_of_its_provider(url: str, n
     assert (found and found.within(lambda line, now: line.rate)) == (who and rates[Target(who)])
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody forks here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_process_has_no_limiter(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = RateLimits({Target("openai"): Rate(requests=1)})
     assert limits.of("https://api.openai.com") is not None

@@ -131,7 +131,7 @@ LARGE = World(
     usd=0.04,
     bad=0.2,
     breaks=3,
-    quarantine=Quarantine(4, "nobody"),
+    quarantine=Quarantine(4, "unknown"),
 )
 
 

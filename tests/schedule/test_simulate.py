@@ -44,7 +44,7 @@ WORLDS = st.builds(
     recall=st.sampled_from([0.0, 0.8, 1.0]),
     flaky=st.sampled_from([0.0, 0.2, 1.0]),
     late=st.booleans(),
-    quarantine=st.sampled_from([None, Quarantine(1, "nobody")]),
+    quarantine=st.sampled_from([None, Quarantine(1, "unknown")]),
 )
 
 
@@ -117,7 +117,7 @@ def test_what_no_tag_tells_is_caught_by_chance_alone() -> None:
 def test_a_pull_request_that_is_never_merged_is_forgotten() -> None:
     # Without nights nothing else runs a case; each is due on each day, since no verdict arrives.
     world = replace(QUIET, abandoned=1.0)
-    rubric = Settings(owner="nobody", nightly_max_cases=0)
+    rubric = Settings(owner="unknown", nightly_max_cases=0)
     found = simulate(literal(rubric, world.cases), world)
 
     assert found.slice == (25, 25, 25)  # Of the 32 in box 1 as many as its cap.

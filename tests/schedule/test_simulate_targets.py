@@ -31,7 +31,7 @@ WORLD = World(
     usd=0.04,
     breaks=3,
     recall=0.8,
-    quarantine=Quarantine(4, "nobody"),
+    quarantine=Quarantine(4, "unknown"),
 )
 SIZES = usual_sizes(DEFAULT_SETTINGS, len(WORLD.cases))
 SEEDS = range(5)

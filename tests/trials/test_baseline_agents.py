@@ -80,7 +80,7 @@ def test_a_summary_is_carried_from_part_to_part() -> None:
         Message("assistant", "second"),
         Message("user", "and now something longer?"),
     )
-    assert answer.usage == {"input_tokens": 10}  # Of one reply nobody knows what was written.
+    assert answer.usage == {"input_tokens": 10}  # What was written is unknown of one reply.
 
 
 @pytest.mark.parametrize(

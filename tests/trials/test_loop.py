@@ -11,7 +11,7 @@ import pytest
 
 from pytest_recall.trials.concurrency import Loop
 
-WHO: ContextVar[str] = ContextVar("who", default="nobody")
+WHO: ContextVar[str] = ContextVar("who", default="unknown")
 
 
 def test_all_threads_wait_for_the_same_loop_in_their_own_contexts() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_recall.trials.concurrency import Cancelled, Loop, Pool, Tasks, TrialJob
 
-WHO: ContextVar[str] = ContextVar("who", default="nobody")
+WHO: ContextVar[str] = ContextVar("who", default="unknown")
 
 
 def test_a_job_gives_what_its_work_returned_or_raised() -> None:
@@ -26,7 +26,7 @@ def test_a_job_runs_in_its_own_context() -> None:
     context.run(WHO.set, "me")
     job = Pool(1).submit(lambda: (WHO.get(), WHO.set("you")), context, "job")
     assert job.result()[0] == "me"
-    assert (WHO.get(), context[WHO]) == ("nobody", "you")
+    assert (WHO.get(), context[WHO]) == ("unknown", "you")
 
 
 def test_no_more_than_the_limit_run_and_each_in_its_order() -> None:

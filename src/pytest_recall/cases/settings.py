@@ -389,7 +389,7 @@ class Settings(BaseModel):
         return Quarantine(self.quarantine_lapses, self.owner, self.quarantine_days)
 
 
-DEFAULT_SETTINGS = Settings.model_construct(owner="nobody")  # Not built, where no one writes one: that takes a while.
+DEFAULT_SETTINGS = Settings.model_construct(owner="unknown")  # Not built, where no one writes one: that takes a while.
 """What holds where there is no `rubric.yaml`."""
 
 

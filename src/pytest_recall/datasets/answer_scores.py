@@ -98,7 +98,7 @@ def mean_of(system: SystemScores, judge: str, ids: Iterable[str], clusters: Mapp
 
 
 def confusion_of(system: SystemScores, judge: str, people: Mapping[str, bool]) -> Confusion:
-    """Return a judge beside people, over the answers that both have decided on."""
+    """Return a judge compared with people, over the answers that both have decided on."""
     counts = dict.fromkeys(((says, truth) for says in (True, False) for truth in (True, False)), 0)
     for id, truth in people.items():
         if (value := system.scores[judge].get(id)) is not None:

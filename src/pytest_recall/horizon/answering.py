@@ -10,7 +10,7 @@ from pytest_recall.horizon.day import session_of
 from pytest_recall.trials.trial import Passage
 
 JOINED = 24_000
-"""Characters of passages that stand as the answer where nobody answers."""
+"""Characters of passages that stand as the answer where no model answers."""
 SYSTEM = """\
 You are an assistant with a long memory of your work. A question comes up, and below it is what your memory found for
 it: passages, each with an id that says its day and session. Answer the question from these passages alone.

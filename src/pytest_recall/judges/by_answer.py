@@ -74,7 +74,7 @@ def _others(case: Case, comparing: Sequence[JudgeCall], trial: Trial) -> str:
         if call.name in (*BESIDE, *COMPARING, "recall_at_k") and not apart and "expected" not in call.arguments:
             return f"it is not told which part of its answer `{call.name}` is to look for"
         if call.name not in (*BESIDE, *COMPARING, "recall_at_k"):
-            return f"`{call.name}` is no judge that compares with `expected`"
+            return f"`{call.name}` does not compare with `expected`"
         if call.name not in passed and comparing:
             return f"`{call.name}` failed it, which does not compare with its `expected`"
     return "" if comparing else "none of its judges compares with its `expected`"

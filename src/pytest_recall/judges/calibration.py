@@ -187,7 +187,7 @@ Role = Literal["stands", "votes", "whole"]
 
 
 class Agreement(NamedTuple):
-    """A judge beside people. `n` answers came to a verdict, `unjudged` did not and count for nothing.
+    """A judge compared with people. `n` answers came to a verdict, `unjudged` did not and count for nothing.
 
     `false_passes` are of those that people failed, `false_fails` of those that they passed.
     `kappa` is None where it is undefined: both always said the same one thing. `distance` is the

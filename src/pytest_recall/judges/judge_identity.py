@@ -20,7 +20,7 @@ _APPEAL, _AUDITED = "on-failure", 0.05
 class JudgingRules(NamedTuple):
     """What a run holds its judges to: the rubric's thresholds by judge, and who is asked after them, and when.
 
-    `appellate` and `appeals` are empty where nobody is.
+    `appellate` and `appeals` are empty without an appeal.
     """
 
     thresholds: Mapping[str, float] = {}

@@ -48,7 +48,7 @@ def terminal(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = (),
 def calibration_markdown(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = (), why: str = "") -> str:
     """Return the report as Markdown."""
     every = list(found)
-    lines = ["# Judges beside people", ""]
+    lines = ["# Judges compared with people", ""]
     lines += ["| judge | model | version | answers | agreement | kappa (95 %) | false passes | false fails |"]
     lines += ["| --- | --- | --- | ---: | ---: | --- | --- | --- |"]
     for one in every:
@@ -216,7 +216,7 @@ def rectified_lines(rates: Sequence[JudgedRate], level: str = "95 %") -> Iterato
 
 
 def not_rectified_line(rates: Iterable[JudgedRate]) -> Iterator[str]:
-    """Yield whose errors are in the rates, and why, in one line; nothing if nobody's are."""
+    """Yield which judges' errors are in the rates, and why, in one line; nothing if there are none."""
     # Without versions, which stand above: a set with many criteria has one for each shape of them.
     left = (one for one in rates if one.rectified is None)
     others = dict.fromkeys(f"{one.judge.judge}, {one.judge.model} ({one.why})" for one in left)

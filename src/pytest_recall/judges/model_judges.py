@@ -87,7 +87,7 @@ def rubric_inquiry(
     which the model is shown as the reference. threshold: the lowest mean, 0 to 1.
 
     `known` are the criteria of the rubric, `reads` bounds the passages, in characters. Raises
-    ValueError for names that nobody knows and for requirements that are not text.
+    ValueError for unknown names and for requirements that are not text.
     """
     names = _names(criteria, known, everything=expected is None)
     own = _requirements(expected)

@@ -14,7 +14,7 @@ Weights = Literal["none", "linear", "quadratic"]
 
 
 class Confusion(NamedTuple):
-    """A judge beside people: how often it said what, and was right by them, about the answers that both judged."""
+    """A judge compared with people: how often each verdict was given, and agreed, over the answers that both judged."""
 
     right_passes: int = 0
     false_passes: int = 0

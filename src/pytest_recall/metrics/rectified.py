@@ -53,7 +53,7 @@ def shortage(labels: Confusion) -> str:
 def rectified(passed: int, n: int, labels: Confusion, confidence: float = 0.95) -> RectifiedRate | None:
     """Return the rate of `n` answers with a judge's errors taken out; None without answers.
 
-    It passed `passed` of them; `labels` is that judge beside people, on other answers than these. Raises ValueError
+    It passed `passed` of them; `labels` compares that judge with people, on other answers than these. Raises ValueError
     for counts that cannot be, and for labels that are too few (`shortage`).
     """
     if not 0 <= passed <= n:

@@ -101,7 +101,7 @@ class _Switch:
 
 
 class _Recorder(logging.Handler):
-    """Keeps the records of cases that run beside the one whose turn it is."""
+    """Keeps the log records of cases that run at the same time as the one that is reported."""
 
     def emit(self, record: logging.LogRecord) -> None:
         into = sink()

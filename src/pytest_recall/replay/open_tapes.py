@@ -49,7 +49,7 @@ CURRENT_CASE: ContextVar[CaseContext | None] = ContextVar("recall_lane", default
 
 
 class OpenTapes:
-    """The tapes that are open, for each case that runs beside others as well. Calls belong to the one opened last.
+    """The tapes that are open, also for each of several cases at once. Calls belong to the one opened last.
 
     `error` makes what is raised for a call that is refused, and `redact` takes the secrets out of its message. What no
     tape answers for is in `strays`.
@@ -86,7 +86,7 @@ class OpenTapes:
         return lane if lane is not None and lane.opened is self else None
 
     def lane(self) -> CaseContext:
-        """Return the context of a case that runs beside others; only its tapes are open where `CURRENT_CASE` has it."""
+        """Return the context of one of several cases at once; only its tapes are open where `CURRENT_CASE` has it."""
         lane = CaseContext(self)
         with self._lock:
             self._lanes.append(lane)

@@ -190,7 +190,7 @@ class Comparison:
 
     `other_judges` is who judged where that was not the same in both runs, so that the difference may be theirs.
     `rates` is how many of the compared cases each judging model passed in the first run, and in the second, with its
-    errors taken out where there are labels; none where nobody has looked for calibrations.
+    errors taken out where there are labels; none where calibrations were not looked for.
     """
 
     base: Header
@@ -267,7 +267,7 @@ def compare(
 
     Cases are paired by id, on the trial that grades them; those with `trials` in either run on how
     often they passed. Cases whose text changed between the runs are left out unless `include_changed`.
-    `calibrations` are those that there are of judging models; None if nobody has looked for them.
+    `calibrations` are those that there are of judging models; None if they were not looked for.
 
     Raises RecallError for a scenario or dimension that neither run has, and if no case has
     a verdict in both.

@@ -203,7 +203,7 @@ def step(gate: Gate, seen: Sequence[PastGate], now: Standing, runs: int = RUNS) 
     """Return what is to become of `gate`: raised to the lowest rate of its last `runs` runs and of `now`, or left.
 
     `seen` are past runs, the oldest first. A run with too few verdicts says nothing. One without a live verdict on
-    a case of the gate repeats what an earlier one has found: it is no evidence that the rate has held, but where
+    a case of the gate repeats what an earlier one has found: it does not show that the rate has held, but where
     it stood lower, it did not. The rate is rounded down to whole percent. No gate is ever lowered.
     """
     window, count = _last(seen, runs)

@@ -184,7 +184,7 @@ def _born(listening: socket.socket) -> Callable[[], object] | None:
     if not (argv := told["argv"]):
         _HELD.append(line)
         return _work
-    if pid := os.fork():  # Somebody has to wait for it, whatever happens to its group.
+    if pid := os.fork():  # This process waits for it, whatever happens to its group.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         line.sendall(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]).to_bytes(4, "big", signed=True))
         os._exit(0)
@@ -254,7 +254,7 @@ def _serve(path: str) -> Callable[[], object] | None:
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen(64)
-        os.write(1, b"ready\n")  # Whoever comes from now on waits until all is imported.
+        os.write(1, b"ready\n")  # Connections from now on wait until all is imported.
         _preload()
         while True:
             ready, _, _ = select.select([listening.fileno(), 0], [], [])

@@ -18,7 +18,7 @@ def test_what_was_paid_for_is_there_after_a_kill(tmp_path: Path) -> None:
     kept = tmp_path / "replies.jsonl"
 
     first = [Work(model, kept).ask("s", text, max_tokens=9, temperature=None).text for text in ("a", "b")]
-    again = Work(Scripted(ModelError("nobody may be asked")), kept)
+    again = Work(Scripted(ModelError("no model may be asked")), kept)
     second = [again.ask("s", text, max_tokens=9, temperature=None).text for text in ("a", "b")]
 
     assert first == second == ["one", "two"]

@@ -124,7 +124,7 @@ def test_a_status_that_is_raised_is_no_failure(deck: Deck, upstream: Upstream) -
         ("TimeoutError", "timed out", TimeoutError),
         ("RemoteDisconnected", "gone", http.client.RemoteDisconnected),
         ("ReadTimeout", "too slow", TimeoutError),
-        ("ConnectError", "nobody there", ConnectionError),
+        ("ConnectError", "no server", ConnectionError),
     ],
 )
 def test_failures_become_what_was_raised(kind: str, text: str, expected: type[Exception]) -> None:

@@ -87,7 +87,7 @@ def write_days(
     """Have `write` write each day's file, and return the days that are left out.
 
     Days of one stretch come one after the other, several stretches at once. Raises RecallError for a pass that
-    somebody stops; `goes_on` is the folder that it names.
+    it is interrupted; `goes_on` is the folder that it names.
     """
     progress, lock = PassProgress(what, sum(map(len, stretches))), Lock()
     left_out, trying = list[LeftOut](), Trying()

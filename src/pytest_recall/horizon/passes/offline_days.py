@@ -157,7 +157,7 @@ def _strand(dice: Dice, persona: Persona, brief: Brief, one: Strand) -> Iterator
 
 
 def _routine(dice: Dice, persona: Persona, brief: Brief) -> Iterator[str]:
-    """Yield what every day has: letters and a call, with somebody who may be known here."""
+    """Yield what every day has: letters and a call, with a person who may be known here."""
     letters = dice.number(12, 48, "letters", brief.date)
     forwarded, drafted = dice.number(2, 9, "forwarded", brief.date), dice.number(1, 6, "drafted", brief.date)
     yield "### Inbox and calendar"

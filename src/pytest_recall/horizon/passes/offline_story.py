@@ -43,7 +43,7 @@ class Company(NamedTuple):
 
 
 def company(dice: Dice) -> Company:
-    """Return what the seed chose. Nobody shares a name with anybody."""
+    """Return what the seed chose. No two people share a name."""
     first, last = dice.several(_FIRST, 10, "first"), dice.several(_LAST, 10, "last")
     people = [f"{one} {other}" for one, other in zip(first, last, strict=True)]
     ships = dice.several(_SHIPS, 2, "ships")
@@ -133,7 +133,7 @@ Step = tuple[float, str]
 
 
 SEASON = 150
-"""Days, about, after which a long story begins anew, with other figures."""
+"""Days, about, after which a long story starts again, with other figures."""
 
 
 class _Days:
