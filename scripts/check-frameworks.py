@@ -287,7 +287,7 @@ def amiss_recorded(found: Found) -> Iterator[str]:
         for host in re.findall(r'"uri": ?"\w+://([^/"]+)', text.decode())
     }
     if others := asked - {found.model}:
-        yield f"recorded what is no call of the agent: {', '.join(sorted(others))}"
+        yield f"recorded what is not a call of the agent: {', '.join(sorted(others))}"
     names = {f"s/{word}.ndjson" for word in WORDS}
     if missing := names - set(found.cassettes):
         yield f"{len(missing)} cases without a cassette"

@@ -47,7 +47,7 @@ def drawn_arguments(
     parser.add_argument("--keep", type=Path, metavar="DIR", help="leave the projects in this new folder")
     args = parser.parse_args(arguments)
     if args.count < 1:
-        parser.error(f"{args.count} is no number of {what}; give 1 or more")
+        parser.error(f"{args.count} is not a number of {what}; give 1 or more")
     if args.keep is not None and args.keep.exists():
         parser.error(f"{args.keep} is there already; name a new folder")
     return args

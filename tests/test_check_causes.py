@@ -66,4 +66,4 @@ def test_a_cause_is_right_if_it_names_the_change_alone_and_nothing_that_is_not_s
 def test_a_number_that_is_none_is_a_sentence(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         script.main(["0"])
-    assert "0 is no number of faults; give 1 or more" in capsys.readouterr().err
+    assert "0 is not a number of faults; give 1 or more" in capsys.readouterr().err

@@ -128,4 +128,4 @@ def test_revisions_are_those_of_their_seed_and_each_edit_is_one(script: ModuleTy
 def test_a_number_that_is_none_is_a_sentence(script: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         script.main(["0"])
-    assert "0 is no number of revisions; give 1 or more" in capsys.readouterr().err
+    assert "0 is not a number of revisions; give 1 or more" in capsys.readouterr().err

@@ -337,7 +337,7 @@ def test_judges_that_stand_beside(pytester: pytest.Pytester) -> None:
     assert done.ret == 2
     assert [line.partition("by its answer: ")[2] for line in done.errlines] == [
         "`contains` failed it, which does not compare with its `expected`; edit the case",
-        "its `expected` is no single text or number; edit the case",
+        "its `expected` is not a single text or number; edit the case",
         "none of its judges compares with its `expected`; edit the case",
         "`mine` does not compare with `expected`; edit the case",
         "its answer has 2 numbers; edit the case",

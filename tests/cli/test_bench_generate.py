@@ -440,7 +440,7 @@ class TestToolCalls:
     def test_the_published_form(self, bench: Command, said: Any, persona: Path) -> None:
         done = bench("generate-tool-calls", *model(said(calling)), "--days", "1")
         assert done.code == 0
-        assert "day 1: a call not taken: it is in 'attic', which is no session of the day" in done.err
+        assert "day 1: a call not taken: it is in 'attic', which is not a session of the day" in done.err
         text = (persona / "tools-10d" / "day-0001.yaml").read_text()
         assert text.startswith("# 2026-03-02 — Tool calls (memorySave invocations) for workshop day 1.\n")
         assert "\n\nday: 1\ndate: 2026-03-02\nday_of_week: Monday\npersona: workshop\ncalls:\n" in text

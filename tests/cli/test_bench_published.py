@@ -66,7 +66,7 @@ def test_a_run_leaves_a_picture_which_is_drawn_again_after_new_answers(
         (("--adapter", "x.js"), "--adapter: --memory names the memory system"),
         (("--parallelism", "2"), "--parallelism: --concurrency says how many questions are asked at once"),
         (("--heatmap-script", "x.mjs"), "--heatmap-script: no script draws heatmap.png; `recall bench heatmap` draws"),
-        (("--grpc-timeout", "9"), "--grpc-timeout: sqlite-fts is no gRPC service; remove it"),
+        (("--grpc-timeout", "9"), "--grpc-timeout: sqlite-fts is not a gRPC service; remove it"),
         (
             ("--grpc-timeout", "9", "--memory", "grpc://x;timeout=2"),
             "'grpc://x;timeout=2': `timeout` is set twice; remove one",

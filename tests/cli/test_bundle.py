@@ -159,7 +159,7 @@ def test_answers_that_are_not_there_are_not_computed_again(capsys: pytest.Captur
     [
         (("gone.zip",), "gone.zip: is not there"),
         (("mine.json",), "mine.json: cannot be read as a bundle (File is not a zip file)"),
-        (("other.zip",), "other.zip: is no bundle of runs"),
+        (("other.zip",), "other.zip: is not a bundle of runs"),
         (("b.zip", "--data", "gone.json"), "gone.json"),
         (("b.zip", "--data", "other.json"), "its runs are over another file than --data"),
     ],
@@ -180,7 +180,7 @@ def test_mistakes_are_one_sentence(
     ("name", "change", "code", "said"),
     [
         (ABOUT, lambda text: text.replace('"k": 10,', "", 1), 1, "k was None"),
-        (ABOUT, lambda text: text.replace('"folder": "runs/1"', '"folder": ".."', 1), 2, "is no bundle of runs"),
+        (ABOUT, lambda text: text.replace('"folder": "runs/1"', '"folder": ".."', 1), 2, "is not a bundle of runs"),
         (
             "runs/1/trials.jsonl",
             lambda text: '{"kind": "run"}\n',

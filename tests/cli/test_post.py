@@ -173,8 +173,8 @@ def test_a_dry_run(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
     ("arguments", "without", "said"),
     [
         (["comment"], "GITHUB_TOKEN", "GITHUB_TOKEN: is not set; give the step a token that may write comments"),
-        (["comment"], "GITHUB_REPOSITORY", "post: this is no job of GitHub or GitLab; give --repo"),
-        (["comment"], "GITHUB_REF", "post: this is no job of a pull request; give its number with --pr"),
+        (["comment"], "GITHUB_REPOSITORY", "post: this is not a job of GitHub or GitLab; give --repo"),
+        (["comment"], "GITHUB_REF", "post: this is not a job of a pull request; give its number with --pr"),
         (["comment", "--name", "a-->"], "", "name: 'a-->' is none; write letters"),
         (["comment", "--repo", "x"], "", "repository: 'x' is none; write it like owner/name"),
         (["comment", "--file", "no.md"], "", "no.md: cannot be read"),

@@ -80,7 +80,7 @@ def test_what_is_no_regular_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(
-            RecallError, match=r"^f: is no regular file; it is read more than once, so write it to one$"
+            RecallError, match=r"^f: is not a regular file; it is read more than once, so write it to one$"
         ):
             open_dataset(path, "f")
 

@@ -40,8 +40,8 @@ def _locomo() -> Any:
         (b"PK\x03\x04", "is compressed; unpack it first"),
         (b"[]", "has no rows"),
         (b"[3]", "row 1: expected an object, found the number 3"),
-        (b"{}", "is no dataset that is known: its first row has no fields"),
-        (b'[{"a": 1, "b": 2}]', "is no dataset that is known: its first row has `a`, `b`"),
+        (b"{}", "is not a known dataset: its first row has no fields"),
+        (b'[{"a": 1, "b": 2}]', "is not a known dataset: its first row has `a`, `b`"),
         (b'{"a": 1', "row 1: is no JSON"),
     ],
 )

@@ -177,7 +177,7 @@ class GitHub:
 
 
 def failed(status: int, message: str, *errors: Any, **headers: str) -> Answer:
-    """Return an answer that is no success; `_` in the name of a header stands for `-`."""
+    """Return an answer that is not a success; `_` in the name of a header stands for `-`."""
     told = {name.replace("_", "-"): value for name, value in headers.items()}
     return status, {"message": message, **({"errors": list(errors)} if errors else {})}, told
 

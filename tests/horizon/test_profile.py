@@ -98,5 +98,5 @@ def test_variables_of_a_file_come_after_those_that_are_set(tmp_path: Path) -> No
     load_env(file, environ)
     assert environ == {"A": "1", "B": "2 # 3", "C": "4", "D": "", "E": "mine"}
     file.write_text("A=1\nnonsense\n")
-    with pytest.raises(RecallError, match=r":2: is no variable; write NAME=value$"):
+    with pytest.raises(RecallError, match=r":2: is not a variable; write NAME=value$"):
         load_env(file, {})

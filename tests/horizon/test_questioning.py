@@ -93,7 +93,7 @@ def test_what_is_taken_is_written_in_order() -> None:
         ({"category": "gossip"}, "`category` does not fit"),
         ({"category": "information-boundary"}, "is about what may be told where"),
         ({"question": "What was refunded on day 3?"}, "speaks of 'day 3'"),
-        ({"query_session": "attic"}, "is asked in `attic`, which is no session"),
+        ({"query_session": "attic"}, "is asked in `attic`, which is not a session"),
         ({"answer": "$37, as of Day 4"}, "speaks of 'Day 4'"),
         ({"irrelevant_after": 3}, "is out of date after day 3, before the last of its days"),
     ],

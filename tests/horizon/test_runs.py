@@ -112,7 +112,7 @@ def test_progress_alone_is_a_run_without_answers(tmp_path: Path) -> None:
             "progress.jsonl",
             '"overallScore": ',
             '"newUnits": [["day-0001"]], "overallScore": ',
-            "progress.jsonl:2: newUnits: is no list of ids and their tokens",
+            "progress.jsonl:2: newUnits: is not a list of ids and their tokens",
         ),
         (
             "result.json",

@@ -51,8 +51,8 @@ def test_the_answer_takes_its_place(expected: Any, judges: list[Any], answer: st
     ("expected", "judges", "answer", "why"),
     [
         ("ten", ["exact"], " ", "its answer is empty"),
-        (["ten", "10"], ["exact"], "eleven", "its `expected` is no single text or number"),
-        (None, ["exact"], "eleven", "its `expected` is no single text or number"),
+        (["ten", "10"], ["exact"], "eleven", "its `expected` is not a single text or number"),
+        (None, ["exact"], "eleven", "its `expected` is not a single text or number"),
         ("ten", [{"exact": "ten"}], "eleven", "none of its judges compares with its `expected`"),
         ("ten", ["contains"], "eleven", "it is not told which part of its answer `contains` is to look for"),
         ("ten", ["regex"], "eleven", "it is not told which part of its answer `regex` is to look for"),

@@ -46,4 +46,4 @@ def test_of_five_groups_nothing_can_be_shown() -> None:
     found = changes({"few": counts((9,) * 5, (9,) * 5), "many": counts((9,) * 10, (9,) * 10)}, 0.05)
     assert found["few"].counts.least == 2 / 2**5
     assert (found["few"].adjusted, found["few"].shown) == (None, ChangeSummary.NOTHING)
-    assert found["many"].adjusted == 2 / 2**10  # The other one is no test, and costs nothing.
+    assert found["many"].adjusted == 2 / 2**10  # The other one is not a test, and costs nothing.

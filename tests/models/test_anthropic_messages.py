@@ -115,6 +115,6 @@ def test_an_answer_that_is_no_message() -> None:
     with (
         endpoint(Answer(200, {"content": "text"})) as server,
         model(f"anthropic:c;{server.url}") as one,
-        pytest.raises(ModelError, match="something that is no reply"),
+        pytest.raises(ModelError, match="something that is not a reply"),
     ):
         one.ask(asks())

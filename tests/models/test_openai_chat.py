@@ -240,9 +240,9 @@ def test_a_missing_key_is_found_before_anything_is_asked(selector: str, environ:
         (failure(400, "bad"), "answered 400: bad; change what is asked"),
         (failure(429, "no money", "insufficient_quota"), "answered 429: no money; add money to the account"),
         (Answer(400, b"plain words"), "answered 400: plain words; change"),
-        (Answer(200, b"<html>hi</html>"), "something that is no reply, '<html>hi</html>'; check the URL"),
-        (Answer(200, {"choices": []}), "something that is no reply"),
-        (Answer(200, []), "something that is no reply"),
+        (Answer(200, b"<html>hi</html>"), "something that is not a reply, '<html>hi</html>'; check the URL"),
+        (Answer(200, {"choices": []}), "something that is not a reply"),
+        (Answer(200, []), "something that is not a reply"),
     ],
 )
 def test_what_is_not_tried_again(answer: Answer, sentence: str) -> None:

@@ -159,7 +159,7 @@ def test_a_fail_that_is_confirmed_leaves_nothing_to_confirm() -> None:
     assert (after.box, after.evidence, after.failed, after.tried) == (1, 1, 2, 11)
     again = review(after, confirmed, TODAY)
     assert again is not None
-    assert (again.failed, again.tried) == (2, 11), "how often it fails while it is broken is no flake"
+    assert (again.failed, again.tried) == (2, 11), "how often it fails while it is broken is not a flake"
 
 
 def test_pass_clears_the_note() -> None:
@@ -349,7 +349,7 @@ def lived(text: str, quarantine: Quarantine | None = None, every: int = 40) -> R
 
 
 def test_passes_take_lapses_back() -> None:
-    """Three lapses and 40 passes in four years, and then a fail: that is no flake."""
+    """Three lapses and 40 passes in four years, and then a fail: that is not a flake."""
     rare = ("pp" + "f") * 3 + "p" * 40 + "f"
     assert lived(rare, Quarantine(4, "us")).quarantined is None
     assert lived(rare).lapses == 1

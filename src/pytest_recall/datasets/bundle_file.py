@@ -103,7 +103,7 @@ def verify(path: Path, texts_of: Mapping[str, str] | None, sha256: str = "") -> 
     """Hash and compute again what the bundle at `path` holds.
 
     `texts_of` are the texts of the reader's own copy of the dataset by their digests, None without one, and `sha256`
-    is that of its file. Raises RecallError for what is no bundle.
+    is that of its file. Raises RecallError for what is not a bundle.
     """
     contents = _unpacked(path)
     manifest = contents.pop(MANIFEST, b"").decode("utf-8", "replace")
@@ -207,7 +207,7 @@ def _about(path: Path, contents: Mapping[str, bytes]) -> dict[str, Any]:
                 raise ValueError(one["folder"])
         return {"texts": about["texts"] is True, "runs": runs}
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise RecallError(f"{path}: is no bundle of runs ({error}); name a file that --bundle has written") from None
+        raise RecallError(f"{path}: is not a bundle of runs ({error}); name a file that --bundle has written") from None
 
 
 def texts_by_digest(units: Iterable[str]) -> dict[str, str]:

@@ -100,7 +100,7 @@ def _other(row: Mapping[str, Any]) -> str:
     if {"question", "query"} & row.keys() and {"conversation", "turns"} & row.keys():
         return "questions with a `conversation` each, no layout that a dataset is published in"
     fields = ", ".join(f"`{one_line(key, 30)}`" for key in list(row)[:5]) or "no fields"
-    return f"no dataset that is known: its first row has {fields}"
+    return f"not a known dataset: its first row has {fields}"
 
 
 def _known() -> str:
@@ -171,7 +171,7 @@ def open_dataset(path: Path, name: str | None = None, format: Format | None = No
     """
     shown = name or str(path)
     if path.exists() and not path.is_file():
-        raise RecallError(f"{shown}: is no regular file; it is read more than once, so write it to one")
+        raise RecallError(f"{shown}: is not a regular file; it is read more than once, so write it to one")
     return Dataset(path, shown, format or recognise(path, shown))
 
 

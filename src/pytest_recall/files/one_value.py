@@ -42,7 +42,7 @@ def in_yaml(text: str, name: str, key: str, values: Mapping[str, Plain]) -> tupl
     """Return `text`, a list of mappings, with the `key` of some of them set to what `values` has for their `id`.
 
     The style of a value is kept where the new one can have it. Beside the text stands, by id, why a value cannot be
-    replaced, in words that follow its name: it is no text or number that stands there by itself, such as a list.
+    replaced, in words that follow its name: it is not a text or number that stands there by itself, such as a list.
     """
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     body = text.removeprefix("\ufeff")

@@ -129,7 +129,7 @@ class ForgeClient:
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return the JSON of a reply, None if it is empty.
 
-        Raises ReadOnlyError if the token may not write, RefusedError for any other answer that is no success,
+        Raises ReadOnlyError if the token may not write, RefusedError for any other answer that is not a success,
         UnavailableError if the host is not reached or its limit is not waited for.
         """
         return self._send(method, self._url + path, body).data

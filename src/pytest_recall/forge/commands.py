@@ -113,7 +113,7 @@ def comment(args: argparse.Namespace) -> int:
     marker(args.name)
     job = _job(args, os.environ, args.pr)
     if job.number is None:
-        raise RecallError("post: this is no job of a pull request; give its number with --pr")
+        raise RecallError("post: this is not a job of a pull request; give its number with --pr")
     if args.file is None:
         place = place_of(args)
         path, name = place.artifacts.folder / "scorecard.md", place.name(place.artifacts.folder / "scorecard.md")
@@ -189,7 +189,7 @@ def status(args: argparse.Namespace) -> int:
 def _job(args: argparse.Namespace, env: Mapping[str, str], number: int | None = None) -> CiJob:
     job = job_of(env, args.repo, number)
     if not job.repo:
-        raise RecallError("post: this is no job of GitHub or GitLab; give --repo")
+        raise RecallError("post: this is not a job of GitHub or GitLab; give --repo")
     if not job.token:
         names = "GITLAB_TOKEN" if job.host == "gitlab" else "GITHUB_TOKEN"
         raise RecallError(f"{names}: is not set; give the step a token that may write comments")

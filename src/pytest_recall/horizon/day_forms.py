@@ -35,7 +35,7 @@ def read_calls(reply: str, sessions: Sequence[str]) -> MemoryCalls:
     taken, dropped = list[SavedCall](), list[str]()
     for item in found:
         if not isinstance(item, dict):
-            dropped.append(f"is no call: {one_line(str(item), 60)}")
+            dropped.append(f"is not a call: {one_line(str(item), 60)}")
             continue
         session, content, tool = item.get("session"), item.get("content"), item.get("tool", TOOL)
         if tool != TOOL:
@@ -43,7 +43,7 @@ def read_calls(reply: str, sessions: Sequence[str]) -> MemoryCalls:
         elif not isinstance(content, str) or not content.strip():
             dropped.append("has nothing to keep")
         elif not isinstance(session, str) or session not in sessions:
-            dropped.append(f"is in {one_line(str(session), 40)!r}, which is no session of the day")
+            dropped.append(f"is in {one_line(str(session), 40)!r}, which is not a session of the day")
         else:
             taken.append(SavedCall(session, content.strip()))
     if not taken:
@@ -110,7 +110,7 @@ def turns_in(text: str, form: Form) -> tuple[DialogueTurn, ...]:
         except RecursionError:
             rows = None
         if not isinstance(rows, list):
-            raise ValueError("is no list of turns")
+            raise ValueError("is not a list of turns")
         found = [(one.get("role"), one.get("content")) if isinstance(one, dict) else (None, None) for one in rows]
     else:
         before, *parts = _SPEAKER.split(text)

@@ -72,7 +72,7 @@ class Crossing(NamedTuple):
     def over_refused(self) -> bool | None:
         """Whether nothing of what was asked is told, where an answer is right: silence as well as a refusal.
 
-        A model that judges gives no points for content then. What is made up is no refusal, unless it says so.
+        A model that judges gives no points for content then. What is made up is not a refusal, unless it says so.
         Without one, the fact has to be there; passages contain the words of many facts, and have to be from the
         evidence, where they say what they are from.
         """

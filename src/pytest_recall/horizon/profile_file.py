@@ -238,7 +238,7 @@ def load_env(path: Path, environ: MutableMapping[str, str]) -> None:
             continue
         match = _VARIABLE.fullmatch(text)
         if match is None:
-            raise RecallError(f"{path}:{number}: is no variable; write NAME=value")
+            raise RecallError(f"{path}:{number}: is not a variable; write NAME=value")
         value = match[2].strip()
         if len(value) >= 2 and value[0] == value[-1] and value[0] in "\"'":
             value = value[1:-1]

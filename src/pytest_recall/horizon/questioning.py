@@ -141,7 +141,7 @@ def _problem(question: BenchQuestion, shown: ShownDays) -> str:
     if not shown.isolated and question.category == BOUNDARY:
         return "is about what may be told where, which --mode boundary asks for"
     if question.query_session and question.query_session not in shown.sessions | {shown.query_session, shown.isolated}:
-        return f"is asked in `{question.query_session}`, which is no session"
+        return f"is asked in `{question.query_session}`, which is not a session"
     for text in (question.question, question.answer):
         if number := DAY_NUMBER.search(text):
             return f"speaks of {number[0]!r}"

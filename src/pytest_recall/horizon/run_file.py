@@ -201,7 +201,7 @@ def read_lines(folder: Path) -> Lines:
                 problems.append(f"{path}:{line}: says no `range.label` or no `daysIngested`; restore the line")
                 continue
             if not _are_units(plain.get("newUnits", [])):
-                problems.append(f"{path}:{line}: newUnits: is no list of ids and their tokens; restore the line")
+                problems.append(f"{path}:{line}: newUnits: is not a list of ids and their tokens; restore the line")
             if wrong := wrong_number(plain):
                 problems.append(f"{path}:{line}: {wrong} is not a number; restore the line")
             stops[str(plain.get("personaId")), label] = plain

@@ -53,7 +53,7 @@ def by_answer(case: Case, trials: Iterable[Trial]) -> str | int | float | NotByA
     if why := _others(case, comparing, trial):
         return NotByAnswer(why)
     if case.expected is None or isinstance(case.expected, bool | list | dict):
-        return NotByAnswer("its `expected` is no single text or number")
+        return NotByAnswer("its `expected` is not a single text or number")
     if not text:
         return NotByAnswer("its answer is empty")
     value = _value(case.expected, comparing, text)

@@ -189,7 +189,7 @@ def _check_url(text: str, url: str) -> None:
 def _host_and_port(text: str, rest: str) -> str:
     found = re.fullmatch(r"//([^\s/:@\[\]]+|\[[0-9A-Fa-f:]+\])(?::([1-9][0-9]{0,4}))?", rest)
     if found is None:
-        raise RecallError(f"{text!r}: is no address; write one like grpc://127.0.0.1:50052")
+        raise RecallError(f"{text!r}: is not an address; write one like grpc://127.0.0.1:50052")
     return f"{found[1]}:{found[2] or 50052}"
 
 

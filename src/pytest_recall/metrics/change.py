@@ -191,7 +191,7 @@ def change(counts: Counts, alpha: float) -> Change:
 def changes(groups: Mapping[str, Counts], alpha: float) -> dict[str, Change]:
     """Return the change of each group, with p-values that hold for all groups together.
 
-    A group so small that not even a flip of all its cases would be significant is no test,
+    A group so small that not even a flip of all its cases would be significant is not a test,
     and costs the others nothing.
     """
     able = [name for name, counts in groups.items() if counts.least <= alpha]

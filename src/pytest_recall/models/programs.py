@@ -205,7 +205,7 @@ class SubprocessModel(Provider):
         raise NotImplementedError
 
     def _said(self, stdout: bytes) -> ProgramOutput:
-        """Return what the program has said. Raises ModelError if that is no reply."""
+        """Return what the program has said. Raises ModelError if that is not a reply."""
         raise NotImplementedError
 
     _media = "text/plain; charset=utf-8"
@@ -241,7 +241,7 @@ class SubprocessModel(Provider):
         return said
 
     def _printed(self, stdout: bytes) -> str:
-        """Return in one line what was printed and is no reply."""
+        """Return in one line what was printed and is not a reply."""
         line = one_line(self._safe(stdout[:_SHOWN].decode("utf-8", "replace")), 100)
         return f"having printed {line!r}" if line else "having printed nothing"
 

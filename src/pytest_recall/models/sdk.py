@@ -130,7 +130,7 @@ class SdkModel(Provider):
         except (ValueError, LookupError, TypeError, AttributeError) as error:
             shown = one_line(self._safe(body.decode("utf-8", "replace")), 80)
             raise ModelError(
-                f"{self._where()} answered with something that is no reply, {shown!r}; check the URL"
+                f"{self._where()} answered with something that is not a reply, {shown!r}; check the URL"
             ) from error
         headers = (("content-type", "application/json"),)
         model, tokens = usage_of(Request("POST", self._where()), Response(200, headers=headers, chunks=(body,)))

@@ -35,7 +35,7 @@ _SHOWN = {
 
 
 def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
-    """Say on the report what the replay of a case came to; what is no mistake of the change is no failure here."""
+    """Say on the report what the replay of a case came to; a fault of the replay itself fails no case here."""
     found = _found(item, call)
     if found.state in (ReplayState.OTHER, ReplayState.UNJUDGED):
         trial = json.loads(report.recall)[-1]

@@ -184,7 +184,7 @@ class Ending:
         run.config.workeroutput["recall"] = json.dumps(found)  # type: ignore[attr-defined]
 
     def _tell_of_the_budget(self, session: pytest.Session) -> None:
-        """Say what is left of the budget; a run that was cut short by it is no success."""
+        """Say what is left of the budget; a run that was cut short by it is not a success."""
         manager: CassetteManager | None = self._run.config.stash.get(CASSETTES, None)
         meter = manager.player.meter if manager is not None else None
         if meter is None:

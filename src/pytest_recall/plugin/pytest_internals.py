@@ -34,7 +34,7 @@ def number_setting(config: pytest.Config, name: str) -> str:
     """Return the text of an ini setting that is a number, whether a TOML file has it as a text or as a number.
 
     pytest takes a setting as text or as a number, and as both from 9.2 on only. Of any other type the text is returned,
-    too, which is no number. Raises pytest.UsageError where a release keeps what it has read in another way.
+    too, which is not a number. Raises pytest.UsageError where a release keeps what it has read in another way.
     """
     try:
         return str(setting(config, name) or "")

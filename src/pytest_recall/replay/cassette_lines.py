@@ -144,7 +144,7 @@ def exchange_of(fields: Mapping[str, Any], times: Mapping[str, Any] | None, node
     """Return the call of a line; without `node` its request is `NOT_READ`.
 
     Its `times` are in the line itself if there are none. Raises KeyError, TypeError, ValueError, AttributeError,
-    OverflowError or RecursionError for what is no call.
+    OverflowError or RecursionError for what is not a call.
     """
     failure, response = fields.get("failure"), fields.get("response")
     if times is None:

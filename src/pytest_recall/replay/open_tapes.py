@@ -114,7 +114,7 @@ class OpenTapes:
         """Who makes calls here.
 
         A thread that an agent or a judge started knows nothing of contexts. It has the kind of
-        the phase in which it began: one that the agent left behind is no judge later on.
+        the phase in which it began: one that the agent left behind is not a judge later on.
         """
         return self._kind(self._lane)
 

@@ -72,7 +72,7 @@ def run_accept(args: argparse.Namespace) -> int:
     if not by:
         raise RecallError("who accepts is not known: git has no user.name here; give --by NAME")
     if args.record is not None and not args.record.is_dir():
-        raise RecallError(f"--record: {args.record} is no folder; give the one that the run was recorded into")
+        raise RecallError(f"--record: {args.record} is not a folder; give the one that the run was recorded into")
     now = clock.now()
     asked = Asked(
         tuple(dict.fromkeys(args.cases)), args.scenarios, by, now, today_in(os.environ, now.date()), args.record

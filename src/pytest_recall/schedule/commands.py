@@ -423,7 +423,7 @@ def run_resolve(args: argparse.Namespace) -> int:
 MERGE_DRIVER_DETAILS = """\
 git calls this in the middle of a merge with %O %A %B %P, once `recall init --git` has told it to. Rows that both
 sides have changed get the verdicts of both. Exit code 0 says that the file is merged. A file that
-is no state is left with conflict markers, as git leaves any other, and the exit code is 1.
+is not a state is left with conflict markers, as git leaves any other, and the exit code is 1.
 """
 
 

@@ -132,7 +132,7 @@ def merge_texts(
     """Return the state after all that both sides have seen; `base` is what they began with, None if not known.
 
     Comments and further keys at the top are those of `ours`, unless only `theirs` has changed them. Raises
-    RecallError for a side that is no state; a base that is none counts as not known.
+    RecallError for a side that is not a state; a base that is none counts as not known.
     """
     mine, other = parse_state(ours, f"{name} (ours)"), parse_state(theirs, f"{name} (theirs)")
     try:
@@ -162,7 +162,7 @@ def merge_texts(
 def drive(base: Path, ours: Path, theirs: Path, name: str, today: date) -> None:
     """Merge three files as git has laid them out, into `ours`; `name` is the path of what they are versions of.
 
-    Raises RecallError for a file that is no state, or has rows of days after `today`; `ours` has then been merged
+    Raises RecallError for a file that is not a state, or has rows of days after `today`; `ours` has then been merged
     line by line, with conflict markers.
     """
     rubric = Path(name).parent / "rubric.yaml"

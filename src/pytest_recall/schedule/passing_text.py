@@ -29,7 +29,7 @@ _CUT = "…"
 def learned(lines: Iterable[str]) -> tuple[str, ...]:
     """Return regular expressions of what differs in `lines`, as `path: “recorded” → “asked”`; none if not all can.
 
-    Each stands for one place: it has the words beside it that were the same. What is no date, time, id or number is
+    Each stands for one place: it has the words beside it that were the same. What is not a date, time, id or number is
     not learned, since it may be what is asked.
     """
     found: list[str] = []

@@ -128,7 +128,7 @@ def _source(one: Setting) -> str:
 
 _HALF = 0.5
 LIMITS = (
-    "A case that a schedule would have run and no run on record has run is not known, which is no pass."
+    "A case that a schedule would have run and no run on record has run is not known, which is not a pass."
     " Which cases were near a change is not on record, so that the lottery is told of none."
 )
 

@@ -212,7 +212,7 @@ def _masked(value: Any, own: list[str]) -> Any:
 def _judges(result: Result, rubric: Settings) -> str:
     """Return a digest over the models that judged first, and what they were shown; empty if none did.
 
-    Whether someone is asked after them depends on the verdict, so that it is no condition of it.
+    Whether someone is asked after them depends on the verdict, so that it is not a condition of it.
     """
     found = [
         [

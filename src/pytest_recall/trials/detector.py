@@ -189,7 +189,7 @@ class EvidenceRule(NamedTuple):
         return WeighedTrials(passes, self.needed, self.doubt(outcomes))
 
     def doubt(self, outcomes: Sequence[Outcome]) -> str:
-        """Return why a series that is decided is no fail, though it began with one: empty if it is, or did not."""
+        """Return why a series that is decided is not a fail, though it began with one: empty if it is, or did not."""
         if self.decided(outcomes) is not Outcome.FAILED or self._confirms(outcomes):
             return ""
         return f"not confirmed: evidence {self.after(outcomes).evidence:.3g} of {self.needed}"

@@ -61,7 +61,7 @@ def _grade(trials: list[Trial]) -> Trial:
 class Repeats(NamedTuple):
     """The trials of one case: of `trials` verdicts `passed` are passes, `undecided` trials came to none.
 
-    A trial without a verdict is no fail: it is left out of all that follows.
+    A trial without a verdict is not a fail: it is left out of all that follows.
     """
 
     case_id: str

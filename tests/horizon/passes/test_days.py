@@ -81,7 +81,7 @@ def test_a_reply_without_an_entry_leaves_its_day_unwritten(tmp_path: Path) -> No
     done = days(tmp_path).write(Fussy(silent="2 team"), nothing)
     assert done.written == (1,)
     assert done.stopped[1] == (
-        "day 2, team: the reply “# session: team” has no heading `###`, and is no entry;"
+        "day 2, team: the reply “# session: team” has no heading `###`, and is not an entry;"
         " take another --temperature or --model"
     )
 

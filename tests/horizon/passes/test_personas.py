@@ -47,7 +47,7 @@ def test_what_is_wrong_is_told_and_asked_for_again() -> None:
     )
     assert create_persona(writer, WISH) == PERSONA
     told = [ask.messages[0].content for ask in model.asks]
-    assert "reply:1: is no mapping" in told[1]
+    assert "reply:1: is not a mapping" in told[1]
     assert "cast: must be a list in brackets, not 7" in told[2]
     assert "id: 'a b' does not fit" in told[2]
     assert "none has `isolated: true`" in told[3]

@@ -52,7 +52,7 @@ def convert(document: Document, read: Read, wanted: ImportOptions) -> Import:
     """Return what becomes of a config. Raises RecallError if it is none."""
     config = document.root
     if not isinstance(config.value, Mapping) or not {"tests", "scenarios", "prompts"} & config.value.keys():
-        raise RecallError(f"{document.name}:1: is no promptfoo config; it has `prompts`, and `tests` or `scenarios`")
+        raise RecallError(f"{document.name}:1: is not a promptfoo config; it has `prompts`, and `tests` or `scenarios`")
     into = Import(wanted, word(config.text("description")) or "promptfoo")
     trials = _config(config, into)
     prompts = read_prompts(config, read, into)

@@ -70,7 +70,7 @@ def put(rows: Sequence[Mapping[str, Any]], path: Path, name: str, *, append: boo
     except RecallError:
         fits = False
     if not fits:
-        raise RecallError(f"{name}: is no plain list of rows that begin with `- id`; import into another file")
+        raise RecallError(f"{name}: is not a plain list of rows that begin with `- id`; import into another file")
     write_text(path, joined)
 
 
@@ -81,7 +81,7 @@ def judge_of(text: str) -> Judge:
     named = value if isinstance(value, str) else next(iter(value), "") if fits and value else ""
     if not fits or not str(named).isidentifier():
         raise RecallError(
-            f"--default-judge: {text!r} is no judge; write `token_f1`, or `similarity: {{threshold: 0.8}}`"
+            f"--default-judge: {text!r} is not a judge; write `token_f1`, or `similarity: {{threshold: 0.8}}`"
         )
     return value if isinstance(value, str) else dict(value or {})
 

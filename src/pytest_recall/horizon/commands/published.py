@@ -75,7 +75,7 @@ def with_timeout(selector: str, milliseconds: int | None) -> str:
     if milliseconds is None:
         return selector
     if not selector.startswith("grpc:"):
-        raise RecallError(f"--grpc-timeout: {selector} is no gRPC service; remove it")
+        raise RecallError(f"--grpc-timeout: {selector} is not a gRPC service; remove it")
     return f"{selector};timeout={milliseconds / 1000:g}"
 
 

@@ -128,7 +128,7 @@ class WantedDays:
             elif not (entry := entry_of(reply, session)):
                 said = one_line(reply, 60)
                 problems.append(
-                    f"day {brief.day}, {session}: the reply “{said}” has no heading `###`, and is no entry; take"
+                    f"day {brief.day}, {session}: the reply “{said}” has no heading `###`, and is not an entry; take"
                     " another --temperature or --model"
                 )
             else:
@@ -206,7 +206,7 @@ def _read(reply: str, model: type[Made]) -> tuple[Made | None, list[str]]:
     try:
         value = strict_yaml.load(text, "reply")
         if not isinstance(value, dict):
-            return None, ["reply:1: is no mapping; begin with a key at the margin"]
+            return None, ["reply:1: is not a mapping; begin with a key at the margin"]
         return model.model_validate(value), []
     except RecallError as error:
         return None, list(error.messages)

@@ -58,7 +58,7 @@ class DayPassage(NamedTuple):
 
 
 class Verification:
-    """A corpus's questions and what is known of them. Raises RecallError if a row is no question."""
+    """A corpus's questions and what is known of them. Raises RecallError if a row is not a question."""
 
     def __init__(self, corpus: Corpus, *, fresh: bool = False) -> None:
         self.corpus = corpus

@@ -258,7 +258,7 @@ class _Stubs:
             self._real[name] = real
             self._replace(client, name, _door(real, functools.partial(self._stub, name)))
             if name == "HTTPSConnection":
-                # It calls `super(HTTPSConnection, self)`, and what has that name is no class now.
+                # It calls `super(HTTPSConnection, self)`, and what has that name is not a class now.
                 secure = self._real[name]
                 self._replace(secure, "__init__", _knowing(secure.__init__, HTTPSConnection=secure))
 
