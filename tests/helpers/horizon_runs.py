@@ -269,7 +269,7 @@ def asked(number: int) -> st.SearchStrategy[Asked]:
 
 def any_stops() -> st.SearchStrategy[Stops]:
     """Return any checkpoints."""
-    stop = st.sets(st.integers(0, 12), max_size=8).flatmap(lambda ids: st.tuples(*map(asked, sorted(ids))))
-    return st.dictionaries(st.integers(1, 60), stop, min_size=1, max_size=4).map(
+    stop = st.sets(st.integers(0, 12), max_size=5).flatmap(lambda ids: st.tuples(*map(asked, sorted(ids))))
+    return st.dictionaries(st.integers(1, 60), stop, min_size=1, max_size=3).map(
         lambda stops: dict(sorted(stops.items()))
     )
