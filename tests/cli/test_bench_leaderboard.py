@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cli import main
+from tests.helpers.horizon_runs import SMALL, write_run
 from tests.helpers.persona import write_project
 
 RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png")
@@ -38,7 +39,12 @@ def test_the_best_comes_first_and_other_questions_stand_apart(capsys: pytest.Cap
         ["last-3", "runs/last-3"],
         ["null", "runs/null"],
     ]
-    assert rows[0][2] == "100.0"
+    assert rows[0][2:5] == ["100.0", "(75.8–100.0)", "30"]
+    by_category = [line.split() for line in lines[7:11]]
+    assert by_category[0] == ["recall", "%,", "by", "category", "(n)"]
+    assert by_category[1] == ["memory", "sqlite-fts", "last-3", "null"]
+    assert by_category[2][:5] == ["factual-recall", "(16)", "100.0", "(61.0–100.0)", "*"]
+    assert "* does not discriminate: a floor finds about as much" in lines
     assert "clerk (arcs-60d.yaml): 4 answers to 4 questions; share of the relevant days found" in lines
     assert any(line.startswith("Runs of other personas, feeds, questions, checkpoints or judges") for line in lines)
     assert main(["bench", "leaderboard", "runs/null", "runs/sqlite-fts", "--markdown"]) == 0
@@ -63,7 +69,24 @@ def test_answers_are_ranked_by_the_points_of_their_judge(capsys: pytest.CaptureF
     first, second = plain["boards"][0]["runs"]
     assert (first["run"], first["headline"]["value"], first["leaks"]["value"]) == ("runs/reader", 6.0, 0.0)
     assert second["headline"]["value"] < 6
+    assert first["categories"]["factual-recall"] == {"value": 6.0, "low": None, "high": None, "n": 16}
+    assert "factual-recall" in first["sayLittle"]
     assert (first["usd"], plain["boards"][1]["runs"][0]["usd"]) == (None, 0)
+
+
+def test_it_is_a_page_where_that_is_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jinja2")
+    write_run(Path("runs/a"), SMALL)
+    write_run(Path("runs/b"), SMALL)
+    assert main(["bench", "leaderboard", "runs", "--out", "pages/board.html"]) == 0
+    text = Path("pages/board.html").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == f"pages/board.html: 2 runs, {len(text.encode()) / 1000:,.0f} kB\n"
+    assert '<th scope="row"><bdi>A memory</bdi></th><td class="n">runs/a</td>' in text
+    assert main(["bench", "leaderboard", "runs", "-o", "-"]) == 0
+    assert capsys.readouterr().out == text
+    with pytest.raises(SystemExit):
+        main(["bench", "leaderboard", "runs", "-o", "-", "--json"])
+    assert "not allowed with argument" in capsys.readouterr().err
 
 
 def test_a_folder_without_a_run_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:

@@ -102,7 +102,7 @@ def test_a_cost_that_is_not_known_is_not_nothing() -> None:
     paid, unknown = run.stops
     paid = replace(paid, evaluations=(paid.evaluations[0].with_facts(usd=0.125),))
     text = page(replace(run, stops=(paid, unknown)), JOURNAL)
-    rows = re.findall(r'<tr><th scope="row">(\d+d) \*</th>.*<td class="n">([^<]*)</td></tr>', text)
+    rows = re.findall(r'<tr><th scope="row"><bdi>(\d+d) \*</bdi></th>.*<td class="n">([^<]*)</td></tr>', text)
     assert rows == [("10d", "$0.1250"), ("20d", "unknown")]
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 from pytest_recall.files.errors import one_line
-
-if TYPE_CHECKING:
-    pass
 
 
 def listed(names: Iterable[str], limit: int = 10) -> str:
@@ -60,3 +57,37 @@ def markdown_grid(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[st
     """Return the lines of a table in Markdown."""
     lines = [f"| {' | '.join(map(cell, head))} |", "| --- |" + " ---: |" * (len(head) - 1)]
     return [*lines, *(f"| {' | '.join((cell(row[0]), *row[1:]))} |" for row in rows)]
+
+
+class TextTable(NamedTuple):
+    """A table whose rows have a cell for each name in `head`; its own name is empty where its section says enough."""
+
+    name: str
+    head: tuple[str, ...]
+    rows: Sequence[tuple[str, ...]]
+
+    def transposed(self) -> TextTable:
+        """Return the table with a row for each column."""
+        head, *rows = zip(self.head, *self.rows, strict=True)
+        return TextTable(self.name, head, rows)
+
+
+class TableSection(NamedTuple):
+    """Tables about one thing, and the sentences that say how to read them."""
+
+    title: str
+    tables: Sequence[TextTable]
+    notes: Sequence[str] = ()
+
+
+def section_lines(section: TableSection, *, markdown: bool = False) -> Iterator[str]:
+    """Yield a section for a terminal, or as Markdown."""
+    yield f"## {cell(section.title)}" if markdown else section.title
+    for table in section.tables:
+        yield ""
+        if table.name:
+            yield from [f"{cell(table.name)}:", ""] if markdown else [table.name]
+        yield from markdown_grid(table.head, table.rows) if markdown else grid(table.head, table.rows)
+    if section.notes:
+        yield ""
+        yield from (f"- {cell(note)}" if markdown else note for note in section.notes)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pytest_recall.files.wording import cell, grid, markdown_grid, plural
+from pytest_recall.files.wording import TableSection, TextTable, cell, plural, section_lines
+from pytest_recall.horizon.evaluation import MOST
 from pytest_recall.horizon.published import PublishedRun
-from pytest_recall.horizon.report_text import value
+from pytest_recall.horizon.question import CATEGORIES
+from pytest_recall.horizon.report_text import STAR, value
 from pytest_recall.horizon.result import JUDGING
 from pytest_recall.horizon.statistics import RunStatistics, report
 from pytest_recall.metrics.clustered import Clustered
+from pytest_recall.metrics.floors import UNTELLING
+from pytest_recall.results.report_page.data import Chart
 
 FLOORS = ("random", "last", "oracle")
 
@@ -18,13 +23,16 @@ FLOORS = ("random", "last", "oracle")
 class LeaderRow(NamedTuple):
     """A run in a table: what it is ranked by, and what stands beside that.
 
-    `headline` is the share of the relevant days that were found, 0..1, or the mean points of 6. `floors` are the shares
-    of what does not search, at as many `tokens` a question. `ms` is the memory's time for a question, `usd` the money
-    of its models; None is not known.
+    `headline` is the share of the relevant days that were found, 0..1, or the mean points of 6, and `categories` have
+    the same of each. Of these the `starred` ones say little: a floor finds about as much, or points are of too few
+    questions. `floors` are the shares of what does not search, at as many `tokens` a question. `ms` is the time of the
+    memory for a question, `usd` the money of its models; None is not known.
     """
 
     run: PublishedRun
     headline: Clustered
+    categories: Mapping[str, Clustered]
+    starred: frozenset[str]
     floors: Mapping[str, float]
     leaks: Clustered | None
     over_refusals: Clustered | None
@@ -62,22 +70,31 @@ def boards(runs: Iterable[PublishedRun]) -> list[Board]:
     return sorted(tables, key=lambda board: -len(board.rows))
 
 
+def sections(tables: Sequence[Board], *, markdown: bool = False) -> list[TableSection]:
+    """Return the tables of runs as people read them, each with its categories as columns of a second one."""
+    return [_section(board, markdown) for board in tables]
+
+
+def closing(tables: Sequence[Board]) -> list[str]:
+    """Return what is to be known of all tables together, one sentence each."""
+    apart = ["Runs of other personas, feeds, questions, checkpoints or judges are not ranked together."]
+    told = "In brackets are 95 % intervals by question. `recall bench report A B` says what chance may have done."
+    return [*(apart if len(tables) > 1 else ()), told]
+
+
 def lines(tables: Sequence[Board], *, markdown: bool) -> Iterator[str]:
-    """Yield the tables for a terminal, or as Markdown."""
-    for place, board in enumerate(tables):
-        if place:
-            yield ""
-        by = f"points by {board.judge}" if board.judge else "share of the relevant days found"
-        title = f"{board.personas}: {plural(board.answers, 'answer')} to {plural(board.questions, 'question')}; {by}"
-        yield f"## {cell(title)}" if markdown else title
+    """Yield the tables for a terminal, or as Markdown; categories are rows there, as a line has room for few cells."""
+    for section in sections(tables, markdown=markdown):
+        first, *others = section.tables
+        turned = section._replace(tables=[first, *(one.transposed() for one in others)])
+        yield from section_lines(turned, markdown=markdown)
         yield ""
-        head, rows = _table(board, markdown=markdown)
-        yield from markdown_grid(head, rows) if markdown else grid(head, rows)
-    if len(tables) > 1:
-        yield ""
-        yield "Runs of other personas, feeds, questions, checkpoints or judges are not ranked together."
-    yield ""
-    yield "In brackets are 95 % intervals by question. `recall bench report A B` says what chance may have done."
+    yield "\n\n".join(closing(tables))
+
+
+def charts(tables: Sequence[Board]) -> list[Chart]:
+    """Return a chart for each table of several runs: what these are ranked by."""
+    return [_chart(board) for board in tables if len(board.rows) > 1]
 
 
 def as_json(tables: Sequence[Board]) -> dict[str, Any]:
@@ -125,9 +142,17 @@ def _row(run: PublishedRun, statistics: RunStatistics) -> LeaderRow:
     seconds = [one.seconds for one in run.evaluations if one.seconds is not None]
     usd = run.about.get("usd")
     disclosed = statistics.disclosures
+    if by_retrieval and found is not None:
+        categories = {name: one.system.recall for name, one in found.categories.items()}
+        starred = {name for name, one in found.categories.items() if one.discriminates is False}
+    else:
+        categories = {name: one.points for name, one in statistics.categories.items() if one.points.n}
+        starred = {name for name in categories if statistics.categories[name].few}
     return LeaderRow(
         run=run,
         headline=rows["memory"].recall if by_retrieval else statistics.everything.points,
+        categories=categories,
+        starred=frozenset(starred),
         floors={name: rows[name].recall.value or 0.0 for name in FLOORS if name in rows},
         leaks=None if disclosed is None else disclosed.leak,
         over_refusals=None if disclosed is None else disclosed.over_refusal,
@@ -137,11 +162,12 @@ def _row(run: PublishedRun, statistics: RunStatistics) -> LeaderRow:
     )
 
 
-def _table(board: Board, *, markdown: bool) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    unit, digits = (1, 2) if board.judge else (100, 1)
+def _section(board: Board, markdown: bool) -> TableSection:
+    by = f"points by {board.judge}" if board.judge else "share of the relevant days found"
+    title = f"{board.personas}: {plural(board.answers, 'answer')} to {plural(board.questions, 'question')}; {by}"
     floors = [name for name in FLOORS if any(name in row.floors for row in board.rows)]
     head = (
-        *("memory", "run", "points of 6" if board.judge else "recall %", *(f"{name} %" for name in floors)),
+        *("memory", "run", _unit(board), "n", *(f"{name} %" for name in floors)),
         *("tokens", "leaks %", "over-refusals %", "question ms", "US dollars", "begun"),
     )
     rows = []
@@ -150,7 +176,8 @@ def _table(board: Board, *, markdown: bool) -> tuple[tuple[str, ...], list[tuple
         rows.append(
             (
                 *((cell(memory), cell(run)) if markdown else (memory, run)),
-                value(row.headline, unit, digits),
+                _value(board, row.headline),
+                f"{row.headline.n:,}",
                 *(f"{100 * row.floors[name]:.1f}" if name in row.floors else "–" for name in floors),
                 "–" if row.tokens is None else f"{row.tokens:,.0f}",
                 *(_rate(one) for one in (row.leaks, row.over_refusals)),
@@ -159,7 +186,56 @@ def _table(board: Board, *, markdown: bool) -> tuple[tuple[str, ...], list[tuple
                 row.run.timestamp[:10] or "?",
             )
         )
-    return head, rows
+    notes = []
+    if any(row.starred for row in board.rows):
+        notes.append(STAR if board.judge else f"* {UNTELLING}: a floor finds about as much")
+    return TableSection(title, [TextTable("", head, rows), *_by_category(board)], notes)
+
+
+def _by_category(board: Board) -> Iterator[TextTable]:
+    """Yield the table by category, if there is one: a column each, of at most so many answers as its head says."""
+    names: list[str] = [name for name in CATEGORIES if any(name in row.categories for row in board.rows)]
+    most = {name: max(row.categories[name].n for row in board.rows if name in row.categories) for name in names}
+
+    def shown(row: LeaderRow, name: str) -> str:
+        if (one := row.categories.get(name)) is None:
+            return "–"
+        fewer = f", n {one.n:,}" if one.n < most[name] else ""
+        return f"{_value(board, one)}{fewer}{' *' if name in row.starred else ''}"
+
+    if names:
+        head = ("memory", *(f"{name} ({most[name]:,})" for name in names))
+        rows = [(label, *(shown(row, name) for name in names)) for label, row in _labelled(board)]
+        yield TextTable(f"{_unit(board)}, by category (n)", head, rows)
+
+
+def _labelled(board: Board) -> list[tuple[str, LeaderRow]]:
+    """Return the rows, each with what tells it from the others: its memory, and where several have that, its run."""
+    memories = Counter(row.run.adapter for row in board.rows)
+    alone = {name for name, count in memories.items() if name and count == 1}
+    return [(row.run.adapter if row.run.adapter in alone else row.run.name, row) for row in board.rows]
+
+
+def _chart(board: Board) -> Chart:
+    what = f"Points of {MOST}" if board.judge else "Share of the relevant days found"
+    shown = [(label, row.headline) for label, row in _labelled(board)]
+    return Chart(
+        kind="points" if board.judge else "rates",
+        title=f"{what}: {board.personas}, {plural(board.answers, 'answer')}",
+        told="With the 95 % interval by question. Few questions make it wide.",
+        head=("memory", _unit(board), "answers", "questions"),
+        rows=[(label, _value(board, one), f"{one.n:,}", f"{one.clusters:,}") for label, one in shown],
+        points=[{"name": label, "value": one.value, "low": one.low, "high": one.high} for label, one in shown],
+        options={"most": MOST} if board.judge else {},
+    )
+
+
+def _unit(board: Board) -> str:
+    return f"points of {MOST}" if board.judge else "recall %"
+
+
+def _value(board: Board, one: Clustered) -> str:
+    return value(one, 1, 2) if board.judge else value(one, 100, 1)
 
 
 def _rate(one: Clustered | None) -> str:
@@ -175,6 +251,8 @@ def _plain(row: LeaderRow) -> dict[str, Any]:
         "run": row.run.name,
         "timestamp": row.run.timestamp,
         "headline": share(row.headline),
+        "categories": {name: share(one) for name, one in row.categories.items()},
+        "sayLittle": sorted(row.starred),
         "floors": dict(row.floors),
         "tokens": row.tokens,
         "leaks": share(row.leaks),

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from pytest_recall.files.wording import cell, grid, listed, markdown_grid, plural
+from pytest_recall.files.wording import TextTable, cell, grid, listed, markdown_grid, plural
 from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.result import facts, judged_alike, unfinished
 from pytest_recall.horizon.retrieval_text import (
@@ -69,23 +69,15 @@ def _run(one: RunStatistics, run: PublishedRun, markdown: bool) -> Iterator[str]
         yield f"- {cell(sentence)}" if markdown else sentence
 
 
-class ReportTable(NamedTuple):
-    """A table of a report, and what it is about."""
-
-    name: str
-    head: tuple[str, ...]
-    rows: list[tuple[str, ...]]
-
-
-def tables(one: RunStatistics) -> Iterator[ReportTable]:
+def tables(one: RunStatistics) -> Iterator[TextTable]:
     """Yield the tables of a run: what was found, and the points of answers."""
     found = one.retrieval
     if found is not None and found.n:
-        yield ReportTable("Recall by category", CATEGORY_HEAD, category_rows(found))
-        yield ReportTable("Recall beside floors and ceiling", FLOOR_HEAD, floor_rows(found))
-        yield ReportTable("Recall by checkpoint", STOP_HEAD, stop_rows(found))
+        yield TextTable("Recall by category", CATEGORY_HEAD, category_rows(found))
+        yield TextTable("Recall beside floors and ceiling", FLOOR_HEAD, floor_rows(found))
+        yield TextTable("Recall by checkpoint", STOP_HEAD, stop_rows(found))
     if one.everything.points.value is not None:
-        yield ReportTable("Scores by category", head(one.measured), table(one))
+        yield TextTable("Scores by category", head(one.measured), table(one))
 
 
 def head(measured: bool) -> tuple[str, ...]:

@@ -62,21 +62,27 @@ def run_report(args: argparse.Namespace) -> int:
     check_runs(args.runs)
     if args.open and args.out == "-":
         raise RecallError("--open needs a file; give `-o FILE`, or leave out `-o -`")
-    from pytest_recall.files.disk import write_text
-    from pytest_recall.files.eval_directory import relative
-
     text, folder, held = made(args)
-    if args.out == "-":
-        sys.stdout.write(text)
-        return 0
-    target = folder / PAGE if args.out is None else Path.cwd() / args.out
-    write_text(target, text)
-    print(f"{relative(target, Path.cwd())}: {held}, {len(text.encode()) / 1000:,.0f} kB")
+    out = Path(folder / PAGE if args.out is None else args.out)
+    put(text, out, held)
     if args.open:
         import webbrowser
 
-        webbrowser.open(target.resolve().as_uri())
+        webbrowser.open(out.resolve().as_uri())
     return 0
+
+
+def put(text: str, out: Path, held: str) -> None:
+    """Write a page into the file `out`, and say how much it holds; `-` is standard output, where that is not said."""
+    from pytest_recall.files.disk import write_text
+    from pytest_recall.files.eval_directory import relative
+
+    if out == Path("-"):
+        sys.stdout.write(text)
+        return
+    target = Path.cwd() / out
+    write_text(target, text)
+    print(f"{relative(target, Path.cwd())}: {held}, {len(text.encode()) / 1000:,.0f} kB")
 
 
 def check_runs(names: Sequence[str]) -> None:

@@ -16,8 +16,11 @@ of the same judge. Others stand in tables of their own. A folder that is no run 
 
   recall bench leaderboard runs
   recall bench leaderboard runs/mine results/ea-180d-mempalace --markdown > leaderboard.md
+  recall bench leaderboard runs --out board.html
 
-exit codes: 0 printed, 2 a folder holds no run
+With --out the same tables are a page, which opens from disk and needs no network, as that of `recall report` does.
+
+exit codes: 0 printed or written, 2 a folder holds no run
 """
 
 
@@ -30,6 +33,7 @@ def add_leaderboard(commands: Commands) -> None:
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--json", action="store_true", help="print JSON")
     forms.add_argument("--markdown", action="store_true", help="print Markdown")
+    forms.add_argument("-o", "--out", type=Path, metavar="FILE", help="write a page into FILE; `-` for standard output")
 
 
 def run_leaderboard(args: argparse.Namespace) -> int:
@@ -39,7 +43,16 @@ def run_leaderboard(args: argparse.Namespace) -> int:
 
     folders = list(dict.fromkeys(folder for path in args.run_dirs for folder in _runs(path)))
     tables = boards(read_answered(folder, str(folder)) for folder in folders)
-    if args.json:
+    if args.out is not None:
+        from pytest_recall.files.wording import plural
+        from pytest_recall.horizon.leaderboard import charts, closing, sections
+        from pytest_recall.results.report_commands import put
+        from pytest_recall.results.report_page.tables_page import page
+
+        runs = plural(len(folders), "run")
+        about = f"{runs} of the long-horizon benchmark"
+        put(page("Leaderboard", about, sections(tables), closing(tables), charts(tables)), args.out, runs)
+    elif args.json:
         print(json.dumps(as_json(tables), indent=2, ensure_ascii=False))
     else:
         print("\n".join(lines(tables, markdown=args.markdown)))

@@ -1,0 +1,25 @@
+"""Sections of tables: for terminals, in Markdown, and turned."""
+
+from __future__ import annotations
+
+from pytest_recall.files.wording import TableSection, TextTable, section_lines
+
+TABLE = TextTable("by <kind>", ("memory", "a", "b"), [("*mine*", "1", "–"), ("theirs", "2", "3")])
+SECTION = TableSection("A title", [TABLE._replace(name=""), TABLE], ["a note|"])
+
+
+def test_a_section_for_a_terminal() -> None:
+    table = ["memory  a  b", "*mine*  1  –", "theirs  2  3"]
+    assert list(section_lines(SECTION)) == ["A title", "", *table, "", "by <kind>", *table, "", "a note|"]
+
+
+def test_a_section_in_markdown_is_text_wherever_it_is_from() -> None:
+    table = ["| memory | a | b |", "| --- | ---: | ---: |", r"| \*mine\* | 1 | – |", "| theirs | 2 | 3 |"]
+    told = ["## A title", "", *table, "", "by &lt;kind&gt;:", "", *table, "", r"- a note\|"]
+    assert list(section_lines(SECTION, markdown=True)) == told
+
+
+def test_a_table_that_is_turned_has_a_row_for_each_column() -> None:
+    turned = TABLE.transposed()
+    assert (turned.head, turned.rows) == (("memory", "*mine*", "theirs"), [("a", "1", "2"), ("b", "–", "3")])
+    assert turned.transposed() == TABLE
