@@ -282,8 +282,9 @@ def test_a_budget_is_one_for_all_memories(served: Endpoint, capsys: pytest.Captu
     assert "recall: last-5: 14 questions not asked, since the budget of $0.30 is spent" in captured.err
     assert main(command) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    head = next(line for line in lines if line.startswith("memory n failed"))
-    assert head.endswith("tokens random last oracle read written cost recall p50 ingest")
+    place = next(place for place, line in enumerate(lines) if line.startswith("memory n failed"))
+    assert lines[place].endswith("tokens random last oracle read written cost recall p50 ingest money")
+    assert [line.split()[-1] for line in lines[place + 1 : place + 3]] == ["$0.22", "$0.22"]
     assert len(served.asked) == 44
 
 
@@ -292,6 +293,7 @@ def test_a_memory_that_answers_is_not_read_for(served: Endpoint, capsys: pytest.
     assert len(served.asked) == 22
     assert ["reading" in one["all"] for one in plain["memories"]] == [True, False]
     assert plain["memories"][1]["all"]["metrics"]["answer_contains"]["n"] == 18
+    assert [one["cost"]["calls"] for one in plain["memories"]] == [22, 0]
 
 
 def test_a_run_with_a_reader_is_computed_again(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:

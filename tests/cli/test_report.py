@@ -132,7 +132,10 @@ def test_what_lies_around_a_run_may_be_broken(ran: Path, inside: Recall) -> None
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("latest", "latest", "latest"), "3 runs are too many for one page; name one, or two to compare them"),
+        (
+            ("latest", "latest", "latest"),
+            "3 runs are too many for one page, unless all of them are of `recall memory run`",
+        ),
         (("unknown",), "no run 'unknown'"),
         (("latest", "latest"), "are both the run"),
         (("-o", "-", "--open"), "--open needs a file"),

@@ -12,6 +12,7 @@ from pytest_recall.datasets.membench import cluster_of, has_failed
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.metrics.change import Change, ChangeSummary, ClusterDifference, Counts, changes
 from pytest_recall.metrics.measures import JUDGED, MEASURES
+from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import Trial, Verdict
 
@@ -28,13 +29,15 @@ _GRID = 100
 class JournalContents(NamedTuple):
     """What a journal holds: who was asked what, as plain arguments, and the trial of each question.
 
-    `asked` are the questions themselves, by id, which a journal of an earlier version does not have.
+    `asked` are the questions themselves, by id, which a journal of an earlier version does not have. `spend` is what
+    all calls of its reader and its judges came to, those of questions that were asked again included.
     """
 
     name: str
     arguments: Mapping[str, Any]
     trials: Mapping[str, Trial]
     asked: Mapping[str, QuestionRecord] = MappingProxyType({})
+    spend: Spend = Spend()
 
 
 class Paired(NamedTuple):

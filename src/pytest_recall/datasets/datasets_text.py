@@ -19,7 +19,7 @@ from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
 from pytest_recall.datasets.reported import Reported
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import cell, code, grid, listed, markdown_grid, p_value, percent, plural
+from pytest_recall.files.wording import TextTable, cell, code, grid, listed, markdown_grid, p_value, percent, plural
 from pytest_recall.memory.selector import title
 from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import METHOD, Mean
@@ -217,7 +217,7 @@ def terminal(found: BenchComparison) -> Iterator[str]:
     yield from grid(_head(found), _rows(found))
     yield ""
     yield verdict(found)
-    yield from _notes(found)
+    yield from comparison_notes(found)
 
 
 def comparison_markdown(found: BenchComparison) -> str:
@@ -229,7 +229,7 @@ def comparison_markdown(found: BenchComparison) -> str:
         "",
     ]
     lines += [*markdown_grid(_head(found), list(_rows(found))), "", cell(verdict(found)), ""]
-    return "\n".join([*lines, *(f"- {cell(text)}" for text in _notes(found)), ""])
+    return "\n".join([*lines, *(f"- {cell(text)}" for text in comparison_notes(found)), ""])
 
 
 def headline(found: BenchComparison) -> str:
@@ -268,6 +268,11 @@ def _asked(arguments: Mapping[str, Any]) -> str:
     return f"{on}, {asked}, stored by the {arguments.get('unit')}{read}"
 
 
+def comparison_table(found: BenchComparison) -> TextTable:
+    """Return the table of a comparison: the tests of each metric."""
+    return TextTable("", _head(found), _rows(found))
+
+
 def _head(found: BenchComparison) -> tuple[str, ...]:
     level = percent(1 - found.alpha)
     return ("metric", "n", "BASE", "HEAD", f"difference ({level})", "lower", "higher", "p, Holm")
@@ -285,7 +290,8 @@ def _row(one: Paired) -> tuple[str, ...]:
     return (*means, difference, f"{len(one.fell):,}", f"{len(one.rose):,}", p)
 
 
-def _notes(found: BenchComparison) -> Iterator[str]:
+def comparison_notes(found: BenchComparison) -> Iterator[str]:
+    """Yield how it is to be read, one sentence each."""
     tested = sum(one.change.adjusted is not None for one in found.metrics.values())
     groups = {len(one.change.counts.clusters) for one in found.metrics.values()}
     by = (

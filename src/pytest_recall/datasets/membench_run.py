@@ -44,7 +44,7 @@ from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import Retrieval
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.concurrency import Loop
-from pytest_recall.trials.cost import Spend, spend_of
+from pytest_recall.trials.cost import Spend, of_run, spend_of, total
 from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError, Question
 from pytest_recall.trials.execution import (
     CallSummary,
@@ -101,7 +101,15 @@ def begun(folder: Path, arguments: Arguments, *, fresh: bool, tell: Callable[[st
 def read_asked(folder: Path, name: str) -> JournalContents:
     """Return what the journal in the folder holds, which messages call `name`. Raises RecallError."""
     record = read_journal(folder)
-    return JournalContents(name, _asked_for(folder, record.header), _newest(record), record.asked)
+    return JournalContents(
+        name, _asked_for(folder, record.header), _newest(record), record.asked, total(of_run(record))
+    )
+
+
+def read_figures(folder: Path, name: str) -> JournalContents:
+    """Return the same without passages, so that several large runs can be held at once. Raises RecallError."""
+    found = read_asked(folder, name)
+    return found._replace(trials={id: _lean(trial) for id, trial in found.trials.items()})
 
 
 def _asked_for(folder: Path, header: Header) -> Mapping[str, object]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,8 @@ from pytest_recall.datasets.comparison import BenchComparison, JournalContents, 
 from pytest_recall.datasets.datasets_text import (
     SHOWN,
     comparison_json,
+    comparison_notes,
+    comparison_table,
     few_conversations,
     legend,
     mean_cell,
@@ -17,24 +20,50 @@ from pytest_recall.datasets.datasets_text import (
     verdict,
 )
 from pytest_recall.datasets.floors_text import COLUMNS, floor_cell
-from pytest_recall.datasets.membench import Arguments, MembenchSummary
+from pytest_recall.datasets.membench import Arguments, MembenchSummary, asked_of, fold
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import MEANING, read_by, reading_cells
 from pytest_recall.files.errors import RecallError, one_line
-from pytest_recall.files.wording import grid, listed, percent, plural
+from pytest_recall.files.wording import TableSection, TextTable, listed, percent, plural
 from pytest_recall.memory.selector import title
 from pytest_recall.metrics.floors import UNTELLING
+from pytest_recall.trials.cost_text import cost_json, price
 
 LEVEL = 0.01
 """The level of all comparisons of a table together."""
+_COST = "money"
 
 
 class MemoryRun(NamedTuple):
-    """The run of one memory, and what it came to."""
+    """The run of one memory, and what it came to; tables call it by the name of its `contents`."""
 
     arguments: Arguments
     summary: MembenchSummary
     contents: JournalContents
+
+
+def groups_of_runs(journals: Sequence[JournalContents]) -> list[list[MemoryRun]]:
+    """Return the runs of these journals, those together that were asked the same, the largest group first.
+
+    In a group a run is called by its memory, and where several are of one memory, by the journal's name too.
+    """
+    found: dict[Any, list[MemoryRun]] = {}
+    for one in journals:
+        arguments = Arguments(**one.arguments)
+        summary = fold(one.trials.values(), len(one.asked) or len(one.trials), one.asked)
+        asked = {name: value for name, value in asked_of(arguments).items() if name not in ("memory", "whole", "file")}
+        found.setdefault(repr(asked), []).append(MemoryRun(arguments, summary, one))
+    return sorted(map(_named, found.values()), key=lambda runs: -len(runs))
+
+
+def _named(runs: Sequence[MemoryRun]) -> list[MemoryRun]:
+    counts = Counter(one.arguments.memory for one in runs)
+
+    def name(one: MemoryRun) -> str:
+        memory = title(one.arguments.memory)
+        return f"{memory} ({one.contents.name})" if counts[one.arguments.memory] > 1 else memory
+
+    return [one._replace(contents=one.contents._replace(name=name(one))) for one in runs]
 
 
 def against_first(runs: Sequence[MemoryRun]) -> list[BenchComparison | str]:
@@ -51,46 +80,62 @@ def against_first(runs: Sequence[MemoryRun]) -> list[BenchComparison | str]:
     return found
 
 
-def several_lines(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str]) -> Iterator[str]:
-    """Yield the lines for a terminal."""
+def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str]) -> TableSection:
+    """Return the table of the runs, that by category, and how to read them."""
     first = runs[0]
-    yield (
+    told = (
         f"{plural(len(runs), 'memory system')} on {first.arguments.dataset} ({first.arguments.file}):"
         f" {first.summary.total:,} questions, {first.arguments.k} passages each, stored by the {first.arguments.unit}"
         f"{read_by(first.arguments.reader, first.arguments.prompt)}"
     )
-    yield ""
-    names = [name for name in SHOWN if any(name in one.summary.everything.means for one in runs)]
+    names = metrics_shown(runs)
     reading = READING if any(one.summary.everything.reading.answers for one in runs) else ()
     floors = COLUMNS if any(one.summary.everything.floors for one in runs) else ()
     shown = (*(SHOWN[name] for name in names), "tokens", *floors, *reading)
-    yield from grid(
-        ("memory", "n", "failed", *shown, "recall p50", "ingest"),
-        [_row(one, names, floors, len(reading)) for one in runs],
-    )
-    yield ""
+    head = ("memory", "n", "failed", *shown, "recall p50", "ingest", _COST)
+    tables = [TextTable("", head, [_row(one, names, floors, len(reading)) for one in runs])]
     if names:
-        yield f"{SHOWN[names[0]]}, by category (n)"
-        yield from _by_category(runs, names[0])
-        yield ""
+        tables.append(_by_category(runs, names[0]))
+    return TableSection(told, tables, list(_notes(runs, compared, bool(floors), bool(reading))))
+
+
+def metrics_shown(runs: Sequence[MemoryRun]) -> list[str]:
+    """Return the metrics that stand in the table of the runs, in its order."""
+    return [name for name in SHOWN if any(name in one.summary.everything.means for one in runs)]
+
+
+def pair_sections(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str]) -> Iterator[TableSection]:
+    """Yield the tests of each further memory against the first one, metric by metric."""
+    for one, found in zip(runs[1:], compared, strict=True):
+        against = f"{one.contents.name} (HEAD) against {runs[0].contents.name} (BASE)"
+        if isinstance(found, str):
+            yield TableSection(against, [], [found])
+        else:
+            yield TableSection(against, [comparison_table(found)], [verdict(found), *comparison_notes(found)])
+
+
+def _notes(
+    runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str], floors: bool, reading: bool
+) -> Iterator[str]:
     yield legend(one.summary for one in runs)
     yield "tokens: handed out for a question on average, estimated as characters / 4"
     if floors:
         yield floors_text.MEANING
     if reading:
         yield MEANING
+    yield f"{_COST}: all calls of reader and judges at list price; what the models of a memory itself cost is unknown"
     for one in runs:
         if untelling := [name for name, group in one.summary.categories.items() if group.discriminates is False]:
             told = f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}"
-            yield f"{title(one.arguments.memory)}: {told}"
+            yield f"{one.contents.name}: {told}"
         if unread := one.summary.everything.unread:
             told = f"no answer of the reader, and in no mean of answers: {plural(unread, 'question')}"
-            yield f"{title(one.arguments.memory)}: {told}"
+            yield f"{one.contents.name}: {told}"
         if trouble := one.summary.readback.trouble:
-            yield one_line(f"{title(one.arguments.memory)} has not kept what it was told: {trouble}", 300)
+            yield one_line(f"{one.contents.name} has not kept what it was told: {trouble}", 300)
     for one, found in zip(runs[1:], compared, strict=True):
         said = found if isinstance(found, str) else verdict(found)
-        yield one_line(f"{title(one.arguments.memory)} against {title(first.arguments.memory)}: {said}", 300)
+        yield one_line(f"{one.contents.name} against {runs[0].contents.name}: {said}", 300)
     tested = [one for one in compared if isinstance(one, BenchComparison)]
     if tested:
         yield f"differences are shown at {percent(1 - LEVEL)} for all pairs together"
@@ -98,10 +143,10 @@ def several_lines(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison 
 
 
 def _row(one: MemoryRun, names: Sequence[str], floors: Sequence[str], reading: int) -> tuple[str, ...]:
-    group, summary = one.summary.everything, one.summary
+    group, summary, spend = one.summary.everything, one.summary, one.contents.spend
     tokens, latency = group.means.get("tokens_read"), summary.latency.get("p50")
     return (
-        title(one.arguments.memory),
+        one.contents.name,
         f"{group.n:,}",
         f"{group.failures:,}",
         *(mean_cell(group, name) for name in names),
@@ -110,15 +155,16 @@ def _row(one: MemoryRun, names: Sequence[str], floors: Sequence[str], reading: i
         *reading_cells(group.reading)[:reading],
         "–" if latency is None else f"{1000 * latency:.1f} ms",
         f"{summary.ingest_seconds:.2f} s",
+        price(spend.recording) if spend.calls else "–",
     )
 
 
-def _by_category(runs: Sequence[MemoryRun], name: str) -> Iterator[str]:
+def _by_category(runs: Sequence[MemoryRun], name: str) -> TextTable:
     categories = sorted({category for one in runs for category in one.summary.categories})
     counts = {category: max(_n(one, category) for one in runs) for category in categories}
     rows = [
         (
-            title(one.arguments.memory),
+            one.contents.name,
             *(
                 mean_cell(one.summary.categories[category], name) if category in one.summary.categories else "–"
                 for category in categories
@@ -126,7 +172,8 @@ def _by_category(runs: Sequence[MemoryRun], name: str) -> Iterator[str]:
         )
         for one in runs
     ]
-    yield from grid(("memory", *(f"{category} ({counts[category]:,})" for category in categories)), rows)
+    head = ("memory", *(f"{category} ({counts[category]:,})" for category in categories))
+    return TextTable(f"{SHOWN[name]}, by category (n)", head, rows)
 
 
 def _n(one: MemoryRun, category: str) -> int:
@@ -137,7 +184,10 @@ def several_json(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison |
     """Return the same as plain JSON types; a comparison that cannot be made is its reason."""
     return {
         "version": 1,
-        "memories": [membench_json(one.arguments, one.summary) for one in runs],
+        "memories": [
+            {**membench_json(one.arguments, one.summary), "cost": cost_json({"": one.contents.spend})["total"]}
+            for one in runs
+        ],
         "level": LEVEL,
         "against_first": [one if isinstance(one, str) else comparison_json(one) for one in compared],
     }

@@ -26,6 +26,12 @@ link to a case, such as report.html#case=late-fee, and one to what is filtered w
   recall report                     the newest run, into its folder
   recall report previous latest -o both.html
 
+Runs of `recall memory run` have the table of the memories on their page, with the tests of each further one against
+the first. Of more than two, or of a folder that has several in it, the page has this table alone.
+
+  recall memory run locomo10.json --memory sqlite-fts,hybrid,python:mine.py:Memory --out three
+  recall report three -o three.html
+
 RUN may also be the folder of a long-horizon run that `recall bench run` wrote, or two of them. Its page has the
 scores of `recall bench report`, the heatmap, and every question at each checkpoint.
 
@@ -51,7 +57,7 @@ def add_report(commands: Commands) -> None:
 
 def add_runs(parser: argparse.ArgumentParser) -> None:
     """Add what names the runs of a page, and what lies around them."""
-    parser.add_argument("runs", nargs="*", metavar="RUN", help="one run, or two (default: latest)")
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="one run, or two; of memories several (default: latest)")
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day to count due dates from (default: today in UTC)")
     add_folder(parser)
     add_files(parser)
@@ -59,7 +65,7 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
 
 def run_report(args: argparse.Namespace) -> int:
     """Run the command."""
-    check_runs(args.runs)
+    check_runs(args)
     if args.open and args.out == "-":
         raise RecallError("--open needs a file; give `-o FILE`, or leave out `-o -`")
     text, folder, held = made(args)
@@ -85,32 +91,73 @@ def put(text: str, out: Path, held: str) -> None:
     print(f"{relative(target, Path.cwd())}: {held}, {len(text.encode()) / 1000:,.0f} kB")
 
 
-def check_runs(names: Sequence[str]) -> None:
+def check_runs(args: argparse.Namespace) -> None:
     """Raise RecallError if a page cannot show so many runs."""
-    if len(names) > 2:
-        raise RecallError(f"{len(names)} runs are too many for one page; name one, or two to compare them")
+    if len(args.runs) > 2 and not bench_folders(args):
+        raise RecallError(
+            f"{len(args.runs)} runs are too many for one page, unless all of them are of `recall memory run`; name one,"
+            " or two to compare them"
+        )
 
 
 def made(args: argparse.Namespace, stamp: str = "") -> tuple[str, Path, str]:
     """Return the page, the folder of the run in question, and how much is in it. Raises RecallError."""
     if (horizon := horizon_page(args, stamp)) is not None:
         return horizon.text, horizon.folder, plural(horizon.questions, "question")
+    from pytest_recall.datasets.membench_run import read_figures
+    from pytest_recall.files.eval_directory import relative
+    from pytest_recall.results.report_page import memories_page
     from pytest_recall.results.report_page.run_page import page
     from pytest_recall.runs.ci import links
     from pytest_recall.runs.report_files import ReportSources, report
 
+    benches = bench_folders(args)
+    memories = [read_figures(folder, relative(folder, Path.cwd())) for folder in benches]
+    if len(benches) > min(len(args.runs), 2):
+        _without_effect(args, "on a table of memories")
+        within = benches[-1] if len(args.runs) > 1 else Path(args.runs[0])
+        return memories_page.page(memories, stamp), within, plural(len(benches), "memory system")
     place = place_of(args, *args.runs)
     context, _ = context_of(place, CommandLine(date=args.date))
     names = args.runs or ["latest"]
-    *bases, folder = [place.artifacts.find(name) for name in names]
+    *bases, folder = benches or [place.artifacts.find(name) for name in names]
     if bases == [folder]:
         raise RecallError(f"{names[0]} and {names[1]} are both the run {folder.name}; name two runs")
     sources = ReportSources(
         place=place, case_files=tuple(case_paths(place, args)), library=library_of(place, args), today=context.date
     )
     found = report(folder, sources, bases[0] if bases else None)
-    text = page(found, place.name(folder / JOURNAL), links(os.environ, place.root), stamp, place.root.name)
+    tables = memories_page.tables(memories)
+    text = page(found, place.name(folder / JOURNAL), links(os.environ, place.root), stamp, place.root.name, tables)
     return text, folder, plural(len(found.entries), "case")
+
+
+def bench_folders(args: argparse.Namespace) -> list[Path]:
+    """Return the folders of runs over a dataset, if such are named alone, or are in the one folder that is named."""
+    from pytest_recall.datasets.membench_run import folder_of
+    from pytest_recall.files.eval_directory import BENCHES, find_place
+
+    root = Path.cwd()
+    beside = find_place(root, root, [root], args.dir and root / args.dir).artifacts.folder / BENCHES
+    found = [folder_of(name, beside) for name in args.runs]
+    if len(found) == 1 and found[0] is None:
+        within = (folder_of(str(path.parent)) for path in Path(args.runs[0]).glob(f"*/{JOURNAL}"))
+        return sorted(filter(None, within), key=_order)
+    return [folder for folder in found if folder is not None] if None not in found else []
+
+
+def _order(folder: Path) -> tuple[str, int]:
+    """Return what puts runs into the order in which they began, of which a journal has the second."""
+    from pytest_recall.trials.journal import read_header
+
+    return read_header(folder).started, (folder / JOURNAL).stat().st_mtime_ns
+
+
+def _without_effect(args: argparse.Namespace, where: str) -> None:
+    """Raise RecallError if something is given that a page of another kind than that of cases does not have."""
+    for option, value in {"--date": args.date, "--cassettes": args.cassettes, "--files": args.files}.items():
+        if value:
+            raise RecallError(f"{option} has no effect {where}; remove it")
 
 
 class Page(NamedTuple):
@@ -147,10 +194,7 @@ def horizon_page(args: argparse.Namespace, stamp: str = "") -> Page | None:
         raise RecallError(f"{called[0]} is a long-horizon run, and the other one is not; name two of one kind")
     if len(set(called)) < len(called):
         raise RecallError(f"{names[0]} and {names[1]} are both the run {called[0]}; name two runs")
-    given = {"--date": args.date, "--cassettes": args.cassettes, "--files": args.files}
-    for option, value in given.items():
-        if value:
-            raise RecallError(f"{option} has no effect on a long-horizon run; remove it")
+    _without_effect(args, "on a long-horizon run")
     *bases, run = [read_answered(folder, name) for folder, name in zip(folders, called, strict=True)]
     text = page(run, f"{run.name}/{QUESTIONS}", bases[0] if bases else None, stamp)
     return Page(text, folders[-1], len({key(one) for one in run.evaluations}))

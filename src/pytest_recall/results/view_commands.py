@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.files.errors import RecallError
-from pytest_recall.results.report_commands import add_runs, check_runs, horizon_files, made
+from pytest_recall.results.report_commands import add_runs, bench_folders, check_runs, horizon_files, made
 from pytest_recall.trials.journal import NAME as JOURNAL
 
 VIEW_DETAILS = """\
@@ -41,7 +41,7 @@ def _port(text: str) -> int:
 
 def run_view(args: argparse.Namespace) -> int:
     """Run the command."""
-    check_runs(args.runs)
+    check_runs(args)
     made(args)  # What is wrong with the arguments is said here, and not in a browser.
     try:
         server = Server(args)
@@ -81,7 +81,8 @@ class Server(ThreadingHTTPServer):
 
     def stamp(self) -> str:
         """Return what changes with the journals behind the page. Raises RecallError or OSError."""
-        if not (journals := horizon_files(self.args.runs)):
+        journals = horizon_files(self.args.runs) or [one / JOURNAL for one in bench_folders(self.args)]
+        if not journals:
             find = place_of(self.args).artifacts.find
             journals = [find(name) / JOURNAL for name in self.args.runs or ["latest"]]
         return "-".join(f"{path.parent.name}:{path.stat().st_size}" for path in journals)

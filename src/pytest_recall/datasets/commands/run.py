@@ -39,7 +39,8 @@ Every question is written down as it is answered, in eval/_artifacts/membench or
 goes on where one was stopped, and asks questions again at which the memory broke or ran out of time, unless
 --keep-failed is given; --out refuses one that asks something else. Five questions in a row that break stop the run,
 unless --keep-failed is given. What is written is the journal of a run, trials.jsonl, as pytest writes it: `recall
-report`, `recall cassettes cost` and `recall compare` take its folder.
+report`, `recall cassettes cost` and `recall compare` take its folder. `recall report` makes a page of several memories,
+too, with the tests of each further one against the first.
 
 With --reader a model answers from the passages of a memory that hands out no more, by one prompt for each dataset,
 which --dry-run prints. Answers are written down beside the passages, and the table has the tokens that were read
@@ -273,8 +274,9 @@ def _run_one(asking: _Asking, client: Client) -> int:
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     """Run memories one after the other, print one table, and return the worst of their exit codes."""
     from pytest_recall.datasets import several as render
-    from pytest_recall.datasets.comparison import JournalContents
-    from pytest_recall.datasets.membench import plain
+    from pytest_recall.datasets.membench_run import read_figures
+    from pytest_recall.files.wording import section_lines
+    from pytest_recall.memory.selector import title
 
     args, bench = asking.args, asking.bench
     runs, codes, folders = [], [], []
@@ -284,8 +286,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         say(f"{client.name}: {folder}")
         found, judged = _asked(asking, client, arguments, folder)
         trials = {one.case_id: one for one in found.trials}
-        asked = {} if found.record is None else found.record.asked
-        contents = JournalContents(client.name, plain(arguments), trials, asked)
+        contents = read_figures(folder, title(client.name))._replace(trials=trials)
         runs.append(render.MemoryRun(arguments, found.summary, contents))
         folders.append(folder)
         codes.append(_verdict(asking, found, judged, f"{client.name}: "))
@@ -293,7 +294,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     if args.json:
         print(json.dumps(render.several_json(runs, compared), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(render.several_lines(runs, compared)))
+        print("\n".join(section_lines(render.several_section(runs, compared))))
     _bundle(args, bench, folders)
     return max(codes)
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import TableSection, plural
 from pytest_recall.judges import judges_text
 from pytest_recall.results import comparison_text, gates_text, sentences
 from pytest_recall.results.page import COLUMNS, judged_rates, moved, notes, observed_lines, partial
@@ -37,8 +37,15 @@ class Facet(NamedTuple):
     values: list[tuple[str, int]]
 
 
-def page(report: Report, journal: str, links: str = "", stamp: str = "", project: str = "") -> str:
-    """Return the page of a run of a `project`.
+def page(
+    report: Report,
+    journal: str,
+    links: str = "",
+    stamp: str = "",
+    project: str = "",
+    benches: Sequence[TableSection] = (),
+) -> str:
+    """Return the page of a run of a `project`, and of a dataset's questions the tables of its `benches`.
 
     `journal` is where its texts are whole, as messages name it; `links` the address of the case files on the web,
     `stamp` tells this page from a later one where a server has both, while the run goes on. Raises RecallError where
@@ -55,6 +62,7 @@ def page(report: Report, journal: str, links: str = "", stamp: str = "", project
         stamp=stamp,
         charts=drawn,
         facts=_facts(report, project),
+        benches=benches,
         **_values(report, links, live=bool(stamp)),
     )
 
