@@ -121,3 +121,40 @@ def test_a_run_that_is_not_there_is_one_sentence(ran: Path, inside: Recall) -> N
     done = inside(ran, "view", "unknown")
     assert (done.code, done.out) == (2, "")
     assert "no run 'unknown'" in done.err
+
+
+def test_once_prints_how_far_the_run_has_come_and_serves_nothing(ran: Path, inside: Recall) -> None:
+    done = inside(ran, "view", "--once", "--date", DATE)
+    head, rate, about, newest, *bad = done.out.splitlines()
+    assert (done.code, done.err) == (0, "")
+    assert head == f"{run_of(ran).name}: 1 regression, 1 error, 1 passed, 1 skipped"
+    assert rate == "66 % of the last verdicts pass, which 3 of 5 cases have"
+    assert about.startswith("began: ")
+    assert newest == "newest: skipped skipped"
+    assert [line.partition(": ")[::2] for line in bad] == [
+        ("regression", "worse: contains: no “one pound” in “A loan lasts one week.”"),
+        ("error", "crash: agent: TimeoutError: no answer"),
+    ]
+    journal = run_of(ran) / "trials.jsonl"
+    lines = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    journal.write_text("".join(lines[:2]), encoding="utf-8")
+    head, far, *_ = inside(ran, "view", "--once").out.splitlines()
+    assert head.endswith(": no regression, 1 passed, 3 not run")
+    assert far == "no end yet: 3 of 4 chosen cases are to come, unless the run was cut off"
+    told = "recall: --once serves no page, so that there is none to open, and no port; remove the other option\n"
+    assert inside(ran, "view", "--once", "--port", "8000") == (2, "", told)
+
+
+def test_once_prints_each_checkpoint_of_a_long_horizon_run(tmp_path: Path, inside: Recall) -> None:
+    run = write_run(tmp_path / "run", SMALL)
+    (run / "result.json").unlink()
+    progress = (run / "progress.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (run / "progress.jsonl").write_text("".join(progress[:2]), encoding="utf-8")
+    done = inside(tmp_path, "view", "run", "--once")
+    lines = [" ".join(line.split()) for line in done.out.splitlines()]
+    assert (done.code, done.err) == (0, "")
+    assert lines[0] == "run, A memory, someone"
+    assert lines[2] == "Partial: 1 of 3 checkpoints were reached"
+    assert [line.split()[:3] for line in lines[-2:]] == [["checkpoint", "days", "answers"], ["10d", "*", "10"]]
+    write_run(tmp_path / "other", SMALL)
+    assert "on 3 answers to 3 questions" in inside(tmp_path, "view", "other", "run", "--once").out

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import TextTable, grid, plural
 from pytest_recall.horizon import report_text as told
 from pytest_recall.horizon.aggregates import usd
 from pytest_recall.horizon.evaluation import MOST, Points
@@ -332,6 +332,19 @@ def page(run: PublishedRun, journal: str, base: PublishedRun | None = None, stam
     )
 
 
+def lines(run: PublishedRun, base: PublishedRun | None = None) -> Iterator[str]:
+    """Yield what the page says first of a run, for a terminal: how far it has come, and each checkpoint."""
+    found = report(run)
+    values = _values(run, found, histories(run, base), [], base)
+    yield values["subtitle"]
+    yield from filter(None, (values["verdict"], values["partial"], values["unmeasured"], *values["lost"]))
+    yield "; ".join(f"{name}: {value}" for name, value in values["facts"])
+    yield ""
+    yield from grid(values["checkpoints"].head, values["checkpoints"].rows)
+    if base is not None:
+        yield from ("", f"{run.name} against {base.name}", *values["against"]["told"])
+
+
 def verdict(found: RunStatistics) -> str:
     """Return what came of the run in a few words."""
     points = found.everything.points
@@ -368,14 +381,15 @@ def _values(
         "counts": [(name, SYMBOLS[name], counts[name]) for name in SYMBOLS if counts[name]],
         "answers": f"{plural(sum(counts.values()), 'answer')} to {plural(len(every), 'question')}",
         "symbols": SYMBOLS,
-        "head": told.head(found.measured) if pointed else _ASKED,
         "tables": list(told.tables(found)),
         "star": told.STAR if any(one.few for one in (found.everything, *found.categories.values())) else "",
         "by_question": told.BY_QUESTION,
         "findings": list(told.findings(found)),
-        "checkpoints": [
-            _checkpoint(stop, of if pointed else None) for stop, (*_, of) in zip(run.stops, found.stops, strict=True)
-        ],
+        "checkpoints": TextTable(
+            "Scores by checkpoint",
+            ("checkpoint", "days", *(told.head(found.measured)[1:] if pointed else ("asked",)), "no points", "cost"),
+            [_checkpoint(stop, of if pointed else None) for stop, (*_, of) in zip(run.stops, found.stops, strict=True)],
+        ),
         "third": [(one, asked) for one in every for asked in one.asked if asked.evaluation.points is None],
         "leaks": [(name, _those(every, name)) for name in ("leaked", "withheld")],
         "facets": list(_facets(every, labels)),
@@ -383,10 +397,6 @@ def _values(
         "rows": [_row(one, labels) for one in every],
         "against": _against(run, base),
     }
-
-
-_ASKED = ("", "asked")
-"""The head of what is said of a checkpoint where no answer has points that say something."""
 
 
 def _checkpoint(stop: Stop, of: PointMeans | None) -> tuple[str, ...]:

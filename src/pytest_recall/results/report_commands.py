@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,9 +69,9 @@ def run_report(args: argparse.Namespace) -> int:
     check_runs(args)
     if args.open and args.out == "-":
         raise RecallError("--open needs a file; give `-o FILE`, or leave out `-o -`")
-    text, folder, held = made(args)
-    out = Path(folder / PAGE if args.out is None else args.out)
-    put(text, out, held)
+    view = view_of(args)
+    out = Path(view.folder / PAGE if args.out is None else args.out)
+    put(view.page(""), out, view.held)
     if args.open:
         import webbrowser
 
@@ -100,23 +101,40 @@ def check_runs(args: argparse.Namespace) -> None:
         )
 
 
-def made(args: argparse.Namespace, stamp: str = "") -> tuple[str, Path, str]:
-    """Return the page, the folder of the run in question, and how much is in it. Raises RecallError."""
-    if (horizon := horizon_page(args, stamp)) is not None:
-        return horizon.text, horizon.folder, plural(horizon.questions, "question")
+class View(NamedTuple):
+    """What is shown of runs: as a page, which is given its stamp, and in lines for a terminal.
+
+    `folder` is that of the run in question, and `held` says how much is in it.
+    """
+
+    page: Callable[[str], str]
+    lines: Callable[[], Iterable[str]]
+    folder: Path
+    held: str
+
+
+def view_of(args: argparse.Namespace) -> View:
+    """Return what is shown of the runs that are named, as they are now. Raises RecallError."""
+    if (horizon := _horizon_view(args)) is not None:
+        return horizon
     from pytest_recall.datasets.membench_run import read_figures
     from pytest_recall.files.eval_directory import relative
-    from pytest_recall.results.report_page import memories_page
-    from pytest_recall.results.report_page.run_page import page
+    from pytest_recall.files.wording import section_lines
+    from pytest_recall.results.report_page import memories_page, run_page
     from pytest_recall.runs.ci import links
     from pytest_recall.runs.report_files import ReportSources, report
 
     benches = bench_folders(args)
     memories = [read_figures(folder, relative(folder, Path.cwd())) for folder in benches]
+    tables = memories_page.tables(memories)
     if len(benches) > min(len(args.runs), 2):
         _without_effect(args, "on a table of memories")
-        within = benches[-1] if len(args.runs) > 1 else Path(args.runs[0])
-        return memories_page.page(memories, stamp), within, plural(len(benches), "memory system")
+        return View(
+            partial(memories_page.page, memories),
+            lambda: (line for section in tables for line in (*section_lines(section), "")),
+            benches[-1] if len(args.runs) > 1 else Path(args.runs[0]),
+            plural(len(benches), "memory system"),
+        )
     place = place_of(args, *args.runs)
     context, _ = context_of(place, CommandLine(date=args.date))
     names = args.runs or ["latest"]
@@ -127,9 +145,13 @@ def made(args: argparse.Namespace, stamp: str = "") -> tuple[str, Path, str]:
         place=place, case_files=tuple(case_paths(place, args)), library=library_of(place, args), today=context.date
     )
     found = report(folder, sources, bases[0] if bases else None)
-    tables = memories_page.tables(memories)
-    text = page(found, place.name(folder / JOURNAL), links(os.environ, place.root), stamp, place.root.name, tables)
-    return text, folder, plural(len(found.entries), "case")
+    where, on_web = place.name(folder / JOURNAL), links(os.environ, place.root)
+    return View(
+        lambda stamp: run_page.page(found, where, on_web, stamp, place.root.name, tables),
+        partial(run_page.lines, found, tables),
+        folder,
+        plural(len(found.entries), "case"),
+    )
 
 
 def bench_folders(args: argparse.Namespace) -> list[Path]:
@@ -160,14 +182,6 @@ def _without_effect(args: argparse.Namespace, where: str) -> None:
             raise RecallError(f"{option} has no effect {where}; remove it")
 
 
-class Page(NamedTuple):
-    """The text of a page, the folder of its run, and how many questions it has."""
-
-    text: str
-    folder: Path
-    questions: int
-
-
 def horizon_files(names: Sequence[str]) -> list[Path]:
     """Return the files behind the page of the long-horizon runs among `names`, as far as they are there."""
     from pytest_recall.horizon.run_file import FILES, run_folder
@@ -176,8 +190,8 @@ def horizon_files(names: Sequence[str]) -> list[Path]:
     return [folder / name for folder in folders for name in FILES if (folder / name).is_file()]
 
 
-def horizon_page(args: argparse.Namespace, stamp: str = "") -> Page | None:
-    """Return the page of the long-horizon runs that are named; None if none of them is one. Raises RecallError."""
+def _horizon_view(args: argparse.Namespace) -> View | None:
+    """Return what is shown of the long-horizon runs that are named; None if none of them is one. Raises RecallError."""
     from pytest_recall.horizon.run_file import QUESTIONS, run_folder
 
     names: Sequence[str] = args.runs
@@ -185,7 +199,7 @@ def horizon_page(args: argparse.Namespace, stamp: str = "") -> Page | None:
     if not folders:
         return None
     from pytest_recall.files.eval_directory import relative
-    from pytest_recall.horizon.page import page
+    from pytest_recall.horizon.page import lines, page
     from pytest_recall.horizon.runs import read_answered
     from pytest_recall.horizon.statistics import key
 
@@ -196,5 +210,10 @@ def horizon_page(args: argparse.Namespace, stamp: str = "") -> Page | None:
         raise RecallError(f"{names[0]} and {names[1]} are both the run {called[0]}; name two runs")
     _without_effect(args, "on a long-horizon run")
     *bases, run = [read_answered(folder, name) for folder, name in zip(folders, called, strict=True)]
-    text = page(run, f"{run.name}/{QUESTIONS}", bases[0] if bases else None, stamp)
-    return Page(text, folders[-1], len({key(one) for one in run.evaluations}))
+    base = bases[0] if bases else None
+    return View(
+        partial(page, run, f"{run.name}/{QUESTIONS}", base),
+        partial(lines, run, base),
+        folders[-1],
+        plural(len({key(one) for one in run.evaluations}), "question"),
+    )

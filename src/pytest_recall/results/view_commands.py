@@ -9,7 +9,7 @@ from typing import Any
 
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.files.errors import RecallError
-from pytest_recall.results.report_commands import add_runs, bench_folders, check_runs, horizon_files, made
+from pytest_recall.results.report_commands import add_runs, bench_folders, check_runs, horizon_files, view_of
 from pytest_recall.trials.journal import NAME as JOURNAL
 
 VIEW_DETAILS = """\
@@ -17,6 +17,7 @@ Serves the page of `recall report` on 127.0.0.1, to no one but this machine, unt
 page shows what has come; `latest` is whatever run is the newest then.
 
   recall view --open
+  recall view --once                what stands first on the page, for a log or a script
 
 RUN may also be the folder of a long-horizon run, from its first checkpoint on.
 """
@@ -31,6 +32,9 @@ def add_view(commands: Commands) -> None:
     add_runs(parser)
     parser.add_argument("--port", type=_port, default=0, metavar="N", help="the port (default: any that is free)")
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
+    parser.add_argument(
+        "--once", action="store_true", help="serve nothing: print how far the run has come, in lines of text"
+    )
 
 
 def _port(text: str) -> int:
@@ -42,7 +46,14 @@ def _port(text: str) -> int:
 def run_view(args: argparse.Namespace) -> int:
     """Run the command."""
     check_runs(args)
-    made(args)  # What is wrong with the arguments is said here, and not in a browser.
+    view = view_of(args)  # What is wrong with the arguments is said here, and not in a browser.
+    if args.once:
+        if args.open or args.port:
+            raise RecallError(
+                "--once serves no page, so that there is none to open, and no port; remove the other option"
+            )
+        print("\n".join(view.lines()))
+        return 0
     try:
         server = Server(args)
     except OSError as error:
@@ -102,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(200, "text/plain", self.server.stamp())
             elif self.path == "/":
                 stamp = self.server.stamp()
-                self._send(200, "text/html", made(self.server.args, stamp)[0])
+                self._send(200, "text/html", view_of(self.server.args).page(stamp))
             else:
                 self._send(404, "text/plain", "there is only one page here: /")
         except (RecallError, OSError) as error:

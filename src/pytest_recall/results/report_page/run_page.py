@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pytest_recall.files.wording import TableSection, plural
+from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import TableSection, plural, section_lines
 from pytest_recall.judges import judges_text
 from pytest_recall.results import comparison_text, gates_text, sentences
 from pytest_recall.results.page import COLUMNS, judged_rates, moved, notes, observed_lines, partial
@@ -25,6 +26,9 @@ MOST = 10
 """Failures of a kind that stand open; the rest are folded."""
 EXCERPT = 600
 """Characters of a text that stand in the page itself; all of it is in the case's details."""
+NOT_RECORDED = "not recorded"
+_LOOK_AT = (FailureKind.REGRESSION.value, FailureKind.NEW.value, Outcome.ERROR.value)
+"""The kinds of cases that stand in the lines for a terminal."""
 SYMBOLS = {"passed": "✓", "failed": "✗", "error": "!", "skipped": "–", NOT_RUN: "○"}
 """How an outcome looks, beside its name."""
 
@@ -65,6 +69,26 @@ def page(
         benches=benches,
         **_values(report, links, live=bool(stamp)),
     )
+
+
+def lines(report: Report, benches: Sequence[TableSection] = ()) -> Iterator[str]:
+    """Yield what the page says first of a run, for a terminal: how far it has come, and what to look at."""
+    record = report.record
+    yield f"{record.header.run}: {counts(report.card)}"
+    far = _so_far(report) if record.exit_code is None else sentences.partial(record, report.card)
+    yield from filter(None, (far, pass_rate(record.header, report.card)))
+    yield "; ".join(f"{name.lower()}: {value}" for name, value in _facts(report, "") if value != NOT_RECORDED)
+    for trial in record.trials[-1:]:
+        yield f"newest: {trial.case_id} {trial.outcome.value}"
+    shown = [(entry, entry.trial) for entry in report.entries if entry.trial is not None]
+    bad = [(entry.kind, one) for entry, one in shown if entry.kind in _LOOK_AT]
+    yield from (one_line(f"{kind}: {one.case_id}: {one.note or one.error}", 300) for kind, one in bad[:MOST])
+    if len(bad) > MOST:
+        yield f"and {len(bad) - MOST:,} more"
+    if (found := _against(report)) is not None and not benches:
+        yield from ("", found["verdict"], *found["summary"])
+    for section in benches:
+        yield from ("", *section_lines(section))
 
 
 def _values(report: Report, links: str, *, live: bool) -> dict[str, Any]:
@@ -128,7 +152,7 @@ def _facts(report: Report, project: str) -> list[tuple[str, str]]:
     """Return what a reader wants to know of the run itself; what is not known is said to be."""
     record = report.record
     header = record.header
-    unknown = "not recorded"
+    unknown = NOT_RECORDED
     told = cost_text.cost_lines(report.spends)[:1]
     return [
         ("Project", project or unknown),
