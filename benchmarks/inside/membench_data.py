@@ -1,6 +1,8 @@
 """Write a file in the shape and size of LoCoMo, of made-up words; and passages for a large memory.
 
-membench_data.py FILE
+membench_data.py FILE [DIVISOR]
+
+With a divisor there are so many times fewer turns and questions, in as many conversations and sessions.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -49,25 +51,33 @@ def questions(count: int, words: Words) -> list[str]:
     return [" ".join(words.some(words.random.randint(4, 10))) + "?" for _ in range(count)]
 
 
-def locomo(seed: int = 0) -> list[dict[str, Any]]:
+def parts(total: int) -> list[int]:
+    """Return how much of a total each conversation has: from three quarters of the mean to five, as in the file."""
+    shares = accumulate(0.75 + 0.5 * number / (CONVERSATIONS - 1) for number in range(CONVERSATIONS))
+    bounds = [0, *(round(total * share / CONVERSATIONS) for share in shares)]
+    return [end - begin for begin, end in pairwise(bounds)]
+
+
+def locomo(divisor: int = 1, seed: int = 0) -> list[dict[str, Any]]:
     """Return conversations with questions; the words of an answer and of a question are those of a turn."""
     words = Words(seed)
     random = words.random
     rows = []
-    for number in range(CONVERSATIONS):
-        count = TURNS // CONVERSATIONS + (number < TURNS % CONVERSATIONS)
+    length = max(1, SESSION // divisor)
+    counts = {category: parts(count // divisor) for category, count in QUESTIONS.items()}
+    for number, count in enumerate(parts(TURNS // divisor)):
         conversation: dict[str, Any] = {"speaker_a": "Ana", "speaker_b": "Ben"}
         ids = []
         for n in range(count):
-            session = n // SESSION + 1
-            turn = {"speaker": ("Ana", "Ben")[n % 2], "dia_id": f"D{session}:{n % SESSION + 1}"}
+            session = n // length + 1
+            turn = {"speaker": ("Ana", "Ben")[n % 2], "dia_id": f"D{session}:{n % length + 1}"}
             turn["text"] = " ".join(words.some(random.randint(8, 40)))
             conversation.setdefault(f"session_{session}", []).append(turn)
             conversation[f"session_{session}_date_time"] = f"1:56 pm on {session % 28 + 1} May, 2023"
             ids.append((turn["dia_id"], turn["text"].split()))
         asked = []
-        for category, all_of_them in QUESTIONS.items():
-            for _ in range(all_of_them // CONVERSATIONS + (number < all_of_them % CONVERSATIONS)):
+        for category, of_each in counts.items():
+            for _ in range(of_each[number]):
                 evidence = random.sample(ids, 3 if category == 1 else 1)
                 said = [word for _, text in evidence for word in random.sample(text, 4)]
                 question: dict[str, Any] = {"question": " ".join([*said, *words.some(3)]) + "?", "category": category}
@@ -79,4 +89,4 @@ def locomo(seed: int = 0) -> list[dict[str, Any]]:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(json.dumps(locomo()), encoding="utf-8")
+    Path(sys.argv[1]).write_text(json.dumps(locomo(*map(int, sys.argv[2:]))), encoding="utf-8")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +14,6 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.datasets.file import sample_text
-from tests.memory.services import Service, serving
 from tests.plugin.test_memory import CLIENT
 
 ROOT = Path(__file__).parents[2]
@@ -448,104 +446,3 @@ def test_no_figure_is_made_up(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["memory", "run", "--dataset", "longmemeval", "sample", "--published"]) == 2
     said = "recall: --published: no figure with a source is kept for longmemeval, only for dmr and locomo\n"
     assert capsys.readouterr().err == said
-
-
-class Busy(Service):
-    """A service that keeps stores apart, and counts how many questions it has at once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.health = {"ready": True, "namespaces": True}
-        self.now = self.most = 0
-
-    def reply(self, method: str, path: str, given: Any) -> tuple[int, bytes]:
-        self.now += 1
-        self.most = max(self.most, self.now)
-        time.sleep(0.01)
-        try:
-            return super().reply(method, path, given)
-        finally:
-            self.now -= 1
-
-
-def timeless(plain: dict[str, Any]) -> dict[str, Any]:
-    return {
-        name: value for name, value in plain.items() if name not in ("recall_seconds", "ingest", "memory", "journal")
-    }
-
-
-def test_conversations_at_once_come_to_the_same_as_one_by_one(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    alone = found(capsys)
-    assert timeless(found(capsys, "--concurrency", "3", "--out", "private")) == timeless(alone)
-    service = Busy()
-    with serving(service):
-        memory = ("--memory", service.url)
-        one = found(capsys, *memory, "--memory-reset", "--out", "one")
-        assert service.most == 1
-        # A namespace is empty, whatever else the service keeps.
-        service.kept.append({"content": "of others", "metadata": {}})
-        several = found(capsys, *memory, "--concurrency", "3", "--out", "several")
-        assert service.most > 1
-    assert timeless(several) == timeless(one)
-    named = [name for name in service.stores if name]
-    assert len(named) == 2
-    assert not any(service.stores.values()), "each is emptied in the end"
-    assert [one["content"] for one in service.kept] == ["of others"]
-    assert len({name.rpartition("-")[0] for name in named}) == 1
-    asked = [one["case_id"] for one in trials(tmp_path / "several")]
-    assert sorted(asked) == sorted(one["case_id"] for one in trials(tmp_path / "one"))
-    for conversation in ("conv-1", "conv-2"):
-        numbers = [int(one.rpartition("q")[2]) for one in asked if one.startswith(f"{conversation}:")]
-        assert numbers == sorted(numbers), "one after the other in a conversation"
-
-
-def test_a_memory_that_would_mix_conversations_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*RUN, "--memory", "sqlite-fts:one.db", "--concurrency", "2"]) == 2
-    assert capsys.readouterr().err.startswith(
-        "recall: --concurrency: sqlite-fts:one.db has one store, in which conversations would mix; a service that"
-    )
-
-
-APART = """
-class Stores:
-    def __init__(self, name=""):
-        self.name = name
-    def namespace(self, name):
-        return Stores(name)
-    def reset(self): self.kept = []
-    def count(self): return len(getattr(self, "kept", ()))
-    def store(self, content, metadata): self.kept.append({"text": content, "source": metadata["id"]})
-    def recall(self, query, limit, context):
-        assert self.name and len({one["source"].split(":")[0] for one in self.kept}) < 30
-        return self.kept[:limit]
-"""
-
-
-def test_an_object_may_keep_conversations_apart(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "apart.py").write_text(APART)
-    memory = ("--memory", "python:apart.py:Stores")
-    plain = found(capsys, *memory, "--concurrency", "2", "--out", "o")
-    assert plain["all"]["failures"] == 0
-
-
-def test_killed_among_several_conversations_it_asks_the_rest(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    with serving(Busy()) as service:
-        command = [*RUN, "--memory", service.url, "--concurrency", "3", "--out", "o"]
-        with subprocess.Popen([sys.executable, "-m", "pytest_recall", *command], stdout=subprocess.DEVNULL) as process:
-            limit = time.monotonic() + 60
-            while time.monotonic() < limit and process.poll() is None:
-                if (tmp_path / "o/trials.jsonl").exists() and len(trials(tmp_path / "o")) >= 6:
-                    process.kill()
-                time.sleep(0.002)
-        kept = len(trials(tmp_path / "o"))
-        assert kept < 22
-        assert any(service.stores.values())
-        assert main(command) == 0
-        assert len(service.stores) == 2, "what the killed run has left is used again, and emptied"
-        assert not any(service.stores.values())
-    assert f"{kept} of 22 questions are kept" in capsys.readouterr().err
-    assert len({one["case_id"] for one in trials(tmp_path / "o")}) == len(trials(tmp_path / "o")) == 22

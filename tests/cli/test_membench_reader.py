@@ -218,10 +218,11 @@ def test_a_reader_without_any_answer_is_exit_1(served: Endpoint, capsys: pytest.
     assert "judged by" not in captured.out
 
 
+@pytest.mark.parametrize("places", ["1", "6"])
 def test_a_recording_is_replayed_without_the_models(
-    served: Endpoint, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    served: Endpoint, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, places: str
 ) -> None:
-    models = (*reading(served), *judging(served), "--memory", "sqlite-fts,last-5")
+    models = (*reading(served), *judging(served), "--memory", "sqlite-fts,last-5", "--concurrency", places)
     live = found(capsys, *models, "--out", "live", "--record", "tapes")
     folders = sorted((tmp_path / "tapes").glob("_membench-locomo-*"))
     assert [len(list(folder.iterdir())) for folder in folders] == [22, 22]
@@ -261,6 +262,20 @@ def test_a_budget_ends_reading_and_judging_and_the_same_command_goes_on(
     whole = found(capsys, *models, "--budget", "5")
     assert len(served.asked) == 40
     assert whole["all"] == found(capsys, *reading(served), *judging(served), "--out", "whole")["all"]
+
+
+def test_of_questions_at_once_no_answer_that_is_paid_for_is_lost(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = (*reading(served), "--out", "o", "--concurrency", "6", "--budget")
+    assert main([*RUN, *command, "0.05"]) == 2
+    assert "questions not asked, since the budget of $0.05 is spent" in capsys.readouterr().err
+    answers = [one for one in read_journal(Path("o")).trials if one.answer is not None and one.answer.by == "model"]
+    # What had begun when the budget was spent ends, and is paid for.
+    assert 5 <= len(answers) == len(served.asked) <= 10
+    whole = found(capsys, *command, "5")
+    assert len(served.asked) == 22
+    assert whole["all"] == found(capsys, *reading(served), "--out", "whole")["all"]
 
 
 def test_a_budget_that_goes_on_known_answers_judges_nothing(

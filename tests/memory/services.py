@@ -46,6 +46,8 @@ class Service:
             kept.clear()
         elif path == "/store":
             kept.append(given)
+        elif path == "/store_many":
+            kept += given["units"]
         elif path == "/recall":
             words = set(given["query"].lower().split())
             best = sorted(kept, key=lambda one: -len(words & set(one["content"].lower().split())))

@@ -57,6 +57,20 @@ def test_what_it_can_do_beside_it_says_in_its_health(service: Service, client: C
     assert client.count() == 3
 
 
+@pytest.mark.parametrize(("said", "most"), [(50, 50), (1, 1), (0, 1), (True, 1), ("many", 1), (None, 1)])
+def test_so_many_texts_at_once_as_it_says(service: Service, client: Client, said: object, most: int) -> None:
+    service.health = {"batches": said}
+    assert client.batch == 1, "it has said nothing yet"
+    client.learn()
+    assert client.batch == most
+    client.store_many([("a", {"id": "1"}), ("b", {"id": "2"})])
+    assert service.asked[-1] == (
+        "POST /store_many",
+        {"units": [{"content": "a", "metadata": {"id": "1"}}, {"content": "b", "metadata": {"id": "2"}}]},
+    )
+    assert client.count() == 2
+
+
 def test_a_service_without_health(service: Service, client: Client) -> None:
     service.health = None
     assert sources(filled(client).recall("car", 1, NOW)) != []

@@ -37,9 +37,10 @@ class QueryContext:
 class MemoryClient(Protocol):
     """A memory system. Each method may be sync or async.
 
-    It may also have `answer(query, limit, context)`, which returns text or None; `finalize()`, called
-    when all is stored; `count()`, how many units it holds; `healthcheck()`, which raises if it cannot
-    be used; and `close()`. A method that is absent is not called.
+    It may also have `store_many(texts)`, which keeps up to 100 texts, each with its metadata;
+    `answer(query, limit, context)`, which returns text or None; `finalize()`, called when all is stored;
+    `count()`, how many units it holds; `healthcheck()`, which raises if it cannot be used; and `close()`. A
+    method that is absent is not called.
     """
 
     def reset(self) -> Any:

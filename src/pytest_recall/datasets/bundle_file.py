@@ -38,6 +38,7 @@ from pytest_recall.trials.journal import journal_of, read_journal
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.texts_file import NAME as TEXTS
 from pytest_recall.trials.texts_file import digest_of
+from pytest_recall.trials.trial import Trial
 
 VERSION = 1
 LICENCES: Mapping[str, str] = {"locomo": "CC BY-NC 4.0"}
@@ -54,8 +55,8 @@ def write_bundle(path: Path, folders: Sequence[Path], *, texts: bool) -> None:
     for number, folder in enumerate(folders, start=1):
         record = read_journal(folder)
         name = f"runs/{number}"
-        contents |= {f"{name}/{file}": data for file, data in _files_of(record, texts).items()}
         run = read_asked(folder, folder.name)
+        contents |= {f"{name}/{file}": data for file, data in _files_of(record, run.trials, texts).items()}
         summary = fold(run.trials.values(), len(run.asked), run.asked)
         runs.append({"folder": name, **run.arguments, "figures": groups(summary)})
     about = {
@@ -73,9 +74,8 @@ def write_bundle(path: Path, folders: Sequence[Path], *, texts: bool) -> None:
     write_bytes(path, packed.getvalue())
 
 
-def _files_of(record: Record, texts: bool) -> dict[str, bytes]:
-    """Return the journal of a run as a bundle has it: the newest trial of each question."""
-    trials = {trial.case_id: trial for trial in record.trials}
+def _files_of(record: Record, trials: Mapping[str, Trial], texts: bool) -> dict[str, bytes]:
+    """Return the journal of a run as a bundle has it: the newest trial of each question, in their order."""
     with TemporaryDirectory(prefix="recall-") as scratch:
         folder = Path(scratch)
         with journal_of(folder, record.header) as journal:

@@ -133,6 +133,7 @@ class DatasetCases:
                 while len(self._held) >= self.holds:
                     del self._held[next(iter(self._held))]
                 self._held[row] = self._stored(self._reader.at(row))
+            self._held[row] = self._held.pop(row)  # The one that was not wanted for longest goes first.
             return self._held[row]
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -11,11 +10,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.cases.case import Case
+from pytest_recall.datasets.asking import AtOnce, OpenStore, handed_out
 from pytest_recall.datasets.cases import DatasetCases, QuestionEntry, metrics_of
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.file import digest
 from pytest_recall.datasets.floors import floors_of
-from pytest_recall.datasets.lanes import at_once
 from pytest_recall.datasets.membench import (
     BESIDE,
     READER,
@@ -38,14 +37,12 @@ from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.judges.built_in import benchmark
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.fingerprint import fingerprint
-from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import Retrieval
 from pytest_recall.schedule.boxes import DATASET
-from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.cost import Spend, of_run, spend_of, total
-from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError, Question
+from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError
 from pytest_recall.trials.execution import (
     CallSummary,
     Result,
@@ -60,8 +57,6 @@ from pytest_recall.trials.model_calls import source_of
 from pytest_recall.trials.record import Header, Record, setting_lines
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Trial, TrialStep
 
-PROBED, ASKED_BACK = 4, 40
-"""Units that are asked back of a conversation, and of all of them, to see whether the memory keeps what it is told."""
 EVERY = 10.0
 """Seconds between two lines that say how far it is."""
 SHOWN = 5
@@ -125,7 +120,9 @@ def _asked_for(folder: Path, header: Header) -> Mapping[str, object]:
 
 def _newest(record: Record) -> dict[str, Trial]:
     """Return the trial of each question: of one that was asked or judged again the last one holds."""
-    return {trial.case_id: trial for trial in record.trials}
+    found = {trial.case_id: trial for trial in record.trials}
+    # In the order of the dataset: where several are asked at once that in which they end is by chance.
+    return {id: found[id] for id in (*record.asked, *found) if id in found}
 
 
 class MembenchResult(NamedTuple):
@@ -216,14 +213,14 @@ def go_on(
     keeps_failed: bool = False,
     fresh: bool = False,
     reader: PassageReader | None = None,
-    apart: SeparateStores | None = None,
+    at_once: AtOnce | None = None,
 ) -> MembenchResult:
     """Ask the questions that the journal in `folder` has no answer to yet, and return what all of them came to.
 
     A question that failed is asked again, and five of them in a row stop the run, unless it `keeps_failed` ones.
     `allowed` says that a memory may be reset that is not empty; `tell` takes sentences for the caller; `fresh` asks
-    all of them; the `reader` answers where the memory hands out passages alone, as far as that can be paid for; with
-    `apart` conversations are asked about at once.
+    all of them; the `reader` answers where the memory hands out passages alone, as far as that can be paid for;
+    `at_once` says how several are asked at a time.
     Raises RecallError, also for a run that a person stops; what was asked is in the journal.
     """
     _, missing = metrics_of(bench.dataset.format, client.whole)
@@ -246,27 +243,37 @@ def go_on(
         header = header_of(folder, bench, arguments)
         # A run that resumes a killed one has its stores, and empties them.
         name = f"{folder.resolve()} {(header if record is None else record.header).started}"
-        own = None if apart is None else apart._replace(run=sha256(name.encode()).hexdigest()[:12])
+        if at_once is not None:
+            at_once = at_once._replace(run=sha256(name.encode()).hexdigest()[:12])
         open_ = [one for id, one in bench.entries.items() if id not in done]
-
-        def opened(one: Client, share: int) -> AbstractContextManager[Memory]:
-            return _opened(one, allowed or own is not None, tell, share)
-
+        closed = str if reader is None else reader.calls.closed
         with (
-            _questions(bench, client, open_, reader, own, opened) as questions,
+            handed_out(
+                bench,
+                client,
+                open_,
+                at_once,
+                allowed=allowed,
+                tell=tell,
+                ask=partial(ask_question, bench, reader),
+                closed=closed,
+            ) as handed,
             journal_of(folder, header) as journal,
+            # What is asked at once stops by itself, and what has begun by then is paid for, and taken.
             Driver(
-                str(folder),
-                closed=str if reader is None else reader.calls.closed,
-                in_a_row=None if free else IN_A_ROW,
+                str(folder), closed=closed if at_once is None else str, in_a_row=None if free else IN_A_ROW
             ) as driver,
         ):
+
+            def keep(trial: Trial) -> None:
+                journal.append(trial)
+                trials[trial.case_id] = _lean(trial)
+
             if record is None or len(record.asked) < total:
                 journal.asked(map(bench.question, bench.entries.values()))
             try:
-                for count, trial in enumerate(driver.ask(questions), start=len(done) + 1):
-                    journal.append(trial)
-                    trials[trial.case_id] = _lean(trial)
+                for count, trial in enumerate(driver.ask(handed.questions), start=len(done) + 1):
+                    keep(trial)
                     if clock.monotonic() - told >= EVERY:
                         told = clock.monotonic()
                         tell(f"{count:,} of {total:,} questions")
@@ -274,67 +281,14 @@ def go_on(
                 raise StoppedError(f"{folder}: stopped; the same command continues it") from None
             except LostError as error:
                 stopped = error.reason
+            finally:
+                for trial in handed.rest():
+                    keep(trial)
             stopped = stopped or driver.stopped
             journal.end(2 if stopped else 0, stopped)
         record = read_journal(folder)
     found = tuple(unjudged(trials[id]) for id in bench.entries if id in trials)
     return MembenchResult(found, total, record, stopped)
-
-
-class SeparateStores(NamedTuple):
-    """How conversations are asked about at once: `lanes` of them, each in a store that `client` returns by a name."""
-
-    lanes: int
-    client: Callable[[str], Client]
-    run: str = ""
-    """What the names of this run's stores begin with."""
-
-
-def apart_of(lanes: int, client: Client) -> SeparateStores | None:
-    """Return how conversations are asked about at once, None for one. Raises RecallError where they would mix."""
-    if lanes == 1:
-        return None
-    client.learn()
-    if client.namespaces:
-        return SeparateStores(lanes, client.in_namespace)
-    if client.private:
-        return SeparateStores(lanes, lambda name: resolve(client.name))
-    raise RecallError(
-        f"--concurrency: {client.name} has one store, in which conversations would mix; a service that keeps them apart"
-        " says `namespaces` in its health, and an object has a method `namespace(name)`"
-    )
-
-
-Opened = Callable[[Client, int], AbstractContextManager[Memory]]
-"""Opens a memory, which is asked back for its share of the units that a run asks back: one of so many."""
-
-
-@contextmanager
-def _questions(
-    bench: DatasetCases,
-    client: Client,
-    open_: Sequence[QuestionEntry],
-    reader: PassageReader | None,
-    apart: SeparateStores | None,
-    opened: Opened,
-) -> Iterator[Iterator[Question]]:
-    """Hand out the open questions, to be asked one after the other, or those of several conversations at once."""
-    if apart is None:
-        with opened(client, 1) as memory:
-            yield (partial(ask_question, bench, memory, one, reader) for one in open_)
-        return
-    groups: dict[int, list[QuestionEntry]] = {}
-    for one in open_:
-        groups.setdefault(one.row, []).append(one)
-    bench.holds = apart.lanes
-
-    def ask(entries: Sequence[QuestionEntry]) -> Iterator[Trial]:
-        with opened(apart.client(f"{apart.run}-{entries[0].row}"), len(groups)) as memory:
-            for one in entries:
-                yield ask_question(bench, memory, one, reader)
-
-    with at_once(groups.values(), apart.lanes, ask) as questions:
-        yield questions
 
 
 def _lean(trial: Trial) -> Trial:
@@ -350,29 +304,7 @@ def unjudged(trial: Trial) -> Trial:
     return with_result(trial, Result.of(trial)._replace(measures=kept))
 
 
-@contextmanager
-def _opened(client: Client, allowed: bool, tell: Callable[[str], None], share: int) -> Iterator[Memory]:
-    """Hand out the memory, ready and empty; what is not private is empty again afterwards, or it is told why not."""
-    with ExitStack() as stack:
-        loop = stack.enter_context(closing(Loop()))
-        in_all = -(-ASKED_BACK // share)
-        memory = Memory(client, wait=loop.wait, probed=0 if client.baseline else PROBED, in_all=in_all)
-        stack.callback(memory.close)
-        memory.ready()
-        memory.healthcheck()
-        memory.guard(allowed)
-        try:
-            yield memory
-        finally:
-            if memory.filled and not memory.private:
-                try:
-                    memory.reset()
-                except CaseError as error:
-                    # What was measured before is not lost for that.
-                    tell(f"{client.name}: could not be emptied: {error}; empty it before it is used again")
-
-
-def ask_question(bench: DatasetCases, memory: Memory, entry: QuestionEntry, reader: PassageReader | None) -> Trial:
+def ask_question(bench: DatasetCases, reader: PassageReader | None, entry: QuestionEntry, store: OpenStore) -> Trial:
     """Ask a question of the dataset, and return its trial; what breaks is an error of this question.
 
     A conversation is stored once for its questions. Raises RecallError if the dataset cannot be read any more, and
@@ -381,13 +313,13 @@ def ask_question(bench: DatasetCases, memory: Memory, entry: QuestionEntry, read
     case = bench.case(entry)
     run = RunFacts(reason=DATASET, where=f"{bench.name}:{bench.lines[case.id]}")
     try:
-        answer = memory.ask(case)
+        answer = store.ask(case)
     except CaseError as error:
         return make_trial(TrialCase.of(case), Result.no_verdict(error), run=run)
     if reader is None or answer.usage[ANSWERED]:
-        return make_trial(TrialCase.of(case), _measured(bench, memory, entry, case, answer), run=run)
+        return make_trial(TrialCase.of(case), _measured(bench, store.memory, entry, case, answer), run=run)
     reading = reader.read(case, answer, bench.units_of(entry))
-    result = _measured(bench, memory, entry, case, reading.answer)
+    result = _measured(bench, store.memory, entry, case, reading.answer)
     if reading.error:
         result = result._replace(outcome=Outcome.ERROR, verdicts=(), error=reading.error, stage=READER)
     return make_trial(TrialCase.of(case), result, CallSummary(source_of(reading.calls), reading.calls), run)

@@ -67,12 +67,7 @@ class Subject:
 
     def tell(self, units: Iterable[Unit]) -> None:
         """Let it keep these texts. Raises CaseError."""
-
-        def store() -> None:
-            for unit in units:
-                self._memory.store(unit.content, unit.metadata)
-
-        self._first.submit(store).result()
+        self._first.submit(lambda: self._memory.store_all(units)).result()
 
     def finalize(self) -> None:
         """Say that all days of a checkpoint are there. Raises CaseError."""

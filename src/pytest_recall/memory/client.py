@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -24,8 +24,9 @@ class Client:
     `private`: it lives in this process, and is empty when it is made. `whole`: it returns all that it would
     show a model, whatever the limit. `answers_only`: it answers questions, and hands out no passages. `concurrent`:
     several threads may ask it at once. `baseline`: it looks for nothing, and is there to be compared with.
-    `takes_context`: a question reaches it with its session. `namespaces`: it keeps stores apart by a name. What has to
-    be asked for these two, `learn` does.
+    `takes_context`: a question reaches it with its session. `namespaces`: it keeps stores apart by a name. `batch`: so
+    many texts it takes in one call, of `store_many`; of 1 it has none. What has to be asked for these three, `learn`
+    does.
     """
 
     private = False
@@ -35,6 +36,7 @@ class Client:
     baseline = False
     takes_context = True
     namespaces = False
+    batch = 1
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -59,6 +61,10 @@ class Client:
 
     def store(self, content: str, metadata: Mapping[str, str]) -> Any:
         """Keep a text."""
+        raise NotImplementedError
+
+    def store_many(self, texts: Sequence[tuple[str, Mapping[str, str]]]) -> Any:
+        """Keep texts, each with its metadata, in their order; at most `batch` of them."""
         raise NotImplementedError
 
     def recall(self, query: str, limit: int, context: QueryContext) -> Any:

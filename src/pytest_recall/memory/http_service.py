@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from random import random
 from threading import Lock
@@ -74,6 +74,12 @@ class HttpService(Client):
         """Whether it has said that it keeps stores apart by a name."""
         return self._abilities is not None and self._abilities.get("namespaces") is True
 
+    @property
+    def batch(self) -> int:  # type: ignore[override]
+        """How many texts it has said that it takes at once, 1 if it has said nothing of that."""
+        most = 1 if self._abilities is None else self._abilities.get("batches")
+        return most if isinstance(most, int) and not isinstance(most, bool) and most > 1 else 1
+
     def learn(self) -> None:
         """Ask for its health, which says what it can do, and leave no connection: nothing else may be asked."""
         self._health()
@@ -90,6 +96,11 @@ class HttpService(Client):
     def store(self, content: str, metadata: Mapping[str, str]) -> None:
         """Let it keep a text."""
         self._call("POST", "/store", {"content": content, "metadata": dict(metadata)})
+
+    def store_many(self, texts: Sequence[tuple[str, Mapping[str, str]]]) -> None:
+        """Let it keep texts."""
+        units = [{"content": content, "metadata": dict(metadata)} for content, metadata in texts]
+        self._call("POST", "/store_many", {"units": units})
 
     def recall(self, query: str, limit: int, context: QueryContext) -> list[Passage]:
         """Return its passages."""

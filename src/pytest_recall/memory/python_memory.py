@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -21,6 +21,8 @@ from pytest_recall.models.python_model import load
 
 TIMEOUT = 120.0
 """Seconds that one call of an async client may take."""
+BATCH = 100
+"""Texts that an object is handed at once, if it takes several."""
 _METHODS = ("reset", "store", "recall")
 
 
@@ -66,6 +68,15 @@ class Own(Client):
     def store(self, content: str, metadata: Mapping[str, str]) -> Any:
         """Keep a text."""
         return self._limited(self._object().store(content, metadata))
+
+    @property
+    def batch(self) -> int:  # type: ignore[override]
+        """How many texts it takes at once: several if the object has a method `store_many`."""
+        return BATCH if callable(getattr(self._object(), "store_many", None)) else 1
+
+    def store_many(self, texts: Sequence[tuple[str, Mapping[str, str]]]) -> Any:
+        """Keep texts, if the object has such a method."""
+        return self._optional("store_many", texts)
 
     def recall(self, query: str, limit: int, context: QueryContext) -> Any:
         """Return what it recalls."""

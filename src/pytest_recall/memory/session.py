@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from itertools import pairwise
+from functools import partial
+from itertools import islice, pairwise
 from typing import Any
 
 from pytest_recall.cases.case import Case
@@ -160,6 +161,18 @@ class Memory:
         about = {"id": f"unit-{self._stored}", **(metadata or {})}
         self._call("store", lambda: self._client.store(well_formed(content), about))
 
+    def store_all(self, units: Iterable[Unit]) -> None:
+        """Keep units in their order, several with one call as far as the client takes them."""
+        left = iter(units)
+        while some := list(islice(left, self._client.batch)):
+            if len(some) == 1:
+                self.store(some[0].content, some[0].metadata)
+                continue
+            self._holds, self.filled = None, True
+            self._stored += len(some)
+            texts = [(well_formed(unit.content), dict(unit.metadata)) for unit in some]
+            self._call("store", partial(self._client.store_many, texts))
+
     def recall(self, query: str, limit: int = DEFAULT_LIMIT, context: QueryContext | None = None) -> list[Passage]:
         """Return at most `limit` passages, the best first; the baselines of a context return all of theirs."""
         if self._client.answers_only:
@@ -212,6 +225,15 @@ class Memory:
         """Whether it is told in which session a question is asked, as far as that is known."""
         return bool(self._client.takes_context)
 
+    @property
+    def concurrent(self) -> bool:
+        """Whether several threads may ask it at once."""
+        return bool(self._client.concurrent)
+
+    def holds(self, part: MemoryPart) -> bool:
+        """Whether it was told what a case gives, and nothing since."""
+        return self._holds == part.key
+
     def guard(self, allowed: bool) -> None:
         """Raise CaseError if it may hold what this run has not stored, since a reset would delete it."""
         if self.private:
@@ -242,8 +264,7 @@ class Memory:
         if not there:
             self.reset()
         for stage in stages[there:]:
-            for unit in stage.read():
-                self.store(unit.content, unit.metadata)
+            self.store_all(stage.read())
             self.finalize()
             self._holds = stage.key
         return True

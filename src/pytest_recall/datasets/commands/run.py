@@ -91,7 +91,7 @@ def add_membench(commands: Commands) -> None:
         type=counted(1, 64),
         default=1,
         metavar="N",
-        help="conversations at once, each in a store of its own (default: 1)",
+        help="questions at once, and conversations where each has a store of its own (default: 1)",
     )
     parser.add_argument("--k", type=count, metavar="K", help="how many passages it is asked for (default: 10)")
     parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what is stored at a time")
@@ -317,7 +317,8 @@ def _asked(
     asking: _Asking, client: Client, arguments: Arguments, folder: Path
 ) -> tuple[MembenchResult, tuple[str, JudgingResult] | None]:
     """Ask the questions that are open, have the answers judged if that is wanted, and return what it came to."""
-    from pytest_recall.datasets.membench_run import apart_of, go_on
+    from pytest_recall.datasets.asking import at_once_of
+    from pytest_recall.datasets.membench_run import go_on
 
     args, bench, _, meter = asking
     with reader_of(args, arguments, meter) as reader:
@@ -331,7 +332,7 @@ def _asked(
             keeps_failed=args.keep_failed,
             fresh=args.fresh,
             reader=reader,
-            apart=apart_of(args.concurrency, client),
+            at_once=at_once_of(args.concurrency, client, reads=reader is not None),
         )
     if not args.judge or (args.reader and not found.answered):
         return found, None

@@ -1,0 +1,170 @@
+"""Open the stores of a memory for the questions of a run, and hand these out, one after the other or at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from pytest_recall.cases.case import Case
+from pytest_recall.datasets.cases import DatasetCases, QuestionEntry
+from pytest_recall.datasets.lanes import Ask, Lanes
+from pytest_recall.files.errors import CaseError, RecallError
+from pytest_recall.memory.client import Client
+from pytest_recall.memory.resolve import resolve
+from pytest_recall.memory.session import Memory
+from pytest_recall.trials.concurrency import Loop
+from pytest_recall.trials.drive import CallThread, Question
+from pytest_recall.trials.trial import Answer, Trial
+
+PROBED, ASKED_BACK = 4, 40
+"""Units that are asked back of a conversation, and of all of them, to see whether the memory keeps what it is told."""
+Given = TypeVar("Given")
+
+
+class AtOnce(NamedTuple):
+    """How questions are asked at once: `places` of them, so that no more calls than that are made at a time.
+
+    `client` returns the store of a conversation by a name, which begins with `run`. Without it all have one store, and
+    a conversation is told after the questions about the one before.
+    """
+
+    places: int
+    client: Callable[[str], Client] | None = None
+    run: str = ""
+
+
+def at_once_of(places: int, client: Client, *, reads: bool) -> AtOnce | None:
+    """Return how questions are asked at once, None for one after the other; `reads` says that a model answers them.
+
+    Raises RecallError where nothing could be done at once.
+    """
+    if places == 1:
+        return None
+    client.learn()
+    if client.namespaces:
+        return AtOnce(places, client.in_namespace)
+    if client.private:
+        return AtOnce(places, lambda name: resolve(client.name))
+    if client.concurrent or reads:
+        return AtOnce(places)
+    raise RecallError(
+        f"--concurrency: {client.name} has one store, in which conversations would mix, and is asked by one thread; a"
+        " service that keeps them apart says `namespaces` in its health, and an object has a method `namespace(name)`,"
+        " or says with `concurrent = True` that several threads may ask it"
+    )
+
+
+class OpenStore(NamedTuple):
+    """A memory that is ready, and what asks it, from any thread where questions are asked at once."""
+
+    memory: Memory
+    ask: Callable[[Case], Answer]
+
+
+@contextmanager
+def open_store(
+    made: Callable[[], Client], *, allowed: bool, tell: Callable[[str], None], in_all: int, threads: bool
+) -> Iterator[OpenStore]:
+    """Hand out the memory, ready and empty; what is not private is empty again afterwards, or it is told why not.
+
+    At most `in_all` units are asked back. One that several threads must not ask has a thread of its own, from the
+    beginning to the end, if `threads` do.
+    """
+    with ExitStack() as stack:
+        loop = stack.enter_context(closing(Loop()))
+        own: CallThread | None = None
+        if threads:
+            own = stack.enter_context(closing(CallThread()))
+
+        def on(call: Callable[[], Given]) -> Given:
+            return call() if own is None else own.submit(call).result()
+
+        def opened() -> Memory:
+            client = made()
+            memory = Memory(client, wait=loop.wait, probed=0 if client.baseline else PROBED, in_all=in_all)
+            stack.callback(lambda: on(memory.close))
+            memory.ready()
+            memory.healthcheck()
+            memory.guard(allowed)
+            return memory
+
+        memory = on(opened)
+        shared = not threads or on(lambda: memory.concurrent)
+        try:
+            yield OpenStore(memory, memory.ask if shared else lambda case: on(partial(memory.ask, case)))
+        finally:
+            if memory.filled and not memory.private:
+                try:
+                    on(memory.reset)
+                except CaseError as error:
+                    # What was measured before is not lost for that.
+                    tell(f"{memory.name}: could not be emptied: {error}; empty it before it is used again")
+
+
+class OpenQuestions(NamedTuple):
+    """The open questions of a run, and what stops them and returns the trials of those that had begun."""
+
+    questions: Iterator[Question]
+    rest: Callable[[], Iterable[Trial]] = tuple
+
+
+@contextmanager
+def handed_out(
+    bench: DatasetCases,
+    client: Client,
+    open_: Sequence[QuestionEntry],
+    at_once: AtOnce | None,
+    *,
+    allowed: bool,
+    tell: Callable[[str], None],
+    ask: Callable[[QuestionEntry, OpenStore], Trial],
+    closed: Callable[[], str],
+) -> Iterator[OpenQuestions]:
+    """Hand out the open questions. `ask` asks one; no further one is begun at once when `closed` gives a reason.
+
+    Where conversations have each their own store, that is emptied whatever it holds; another is if that is `allowed`.
+    """
+    with ExitStack() as stack:
+        own = None if at_once is None else at_once.client
+        shared: OpenStore | None = None
+        if own is None:
+            one_store = open_store(
+                lambda: client, allowed=allowed, tell=tell, in_all=ASKED_BACK, threads=at_once is not None
+            )
+            shared = stack.enter_context(one_store)
+        if at_once is None:
+            assert shared is not None
+            yield OpenQuestions(partial(ask, one, shared) for one in open_)
+            return
+        groups: dict[int, list[QuestionEntry]] = {}
+        for one in open_:
+            groups.setdefault(one.row, []).append(one)
+        # As many as are asked back where the conversations are told one after the other.
+        asked_back = {row: max(0, ASKED_BACK - PROBED * place) for place, row in enumerate(groups)}
+
+        @contextmanager
+        def conversation(entries: Sequence[QuestionEntry]) -> Iterator[Ask[QuestionEntry]]:
+            row = entries[0].row
+            with ExitStack() as inner:
+                store = shared
+                if store is None:
+                    assert own is not None
+                    named = partial(own, f"{at_once.run}-{row}")
+                    store = inner.enter_context(
+                        open_store(named, allowed=True, tell=tell, in_all=asked_back[row], threads=True)
+                    )
+
+                def asked(entry: QuestionEntry) -> tuple[Trial, bool]:
+                    trial = ask(entry, store)
+                    part = bench.case(entry).memory
+                    return trial, part is not None and store.memory.holds(part)
+
+                yield asked
+
+        most = 1 if own is None else at_once.places
+        bench.holds = most
+        lanes = Lanes(groups.values(), at_once.places, conversation, most=most, closed=closed)
+        stack.enter_context(lanes)
+        yield OpenQuestions(lanes.questions(), lanes.rest)

@@ -1,0 +1,279 @@
+"""`recall memory run --concurrency`: conversations and their questions at once, against real services on loopback."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import pytest
+
+from pytest_recall.cli import main
+from tests.cli.test_membench import RUN, found, trials
+from tests.memory.services import Service, serving
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+class Busy(Service):
+    """A service that keeps stores apart, and counts how many calls it has at once, in all and about a conversation."""
+
+    def __init__(self, **health: Any) -> None:
+        super().__init__()
+        self.health = {"ready": True, "namespaces": True, **health}
+        self.now: list[tuple[str, str]] = []
+        self.most = self.most_of_one = 0
+        self.broken: set[str] = set()
+        """What the service does at once though a conversation is not all told, or not by itself."""
+        self._lock = Lock()
+
+    def reply(self, method: str, path: str, given: Any) -> tuple[int, bytes]:
+        path_alone, _, query = path.partition("?")
+        call = (query.removeprefix("namespace=") or str((given or {}).get("namespace")), path_alone)
+        with self._lock:
+            self.now.append(call)
+            self.most = max(self.most, len(self.now))
+            here = [path for name, path in self.now if name == call[0]]
+            self.most_of_one = max(self.most_of_one, here.count("/recall"))
+            if len(here) > 1 and set(here) != {"/recall"}:
+                self.broken |= set(here)
+        time.sleep(0.005)
+        try:
+            return super().reply(method, path, given)
+        finally:
+            with self._lock:
+                self.now.remove(call)
+
+
+def timeless(plain: dict[str, Any]) -> dict[str, Any]:
+    ingest = {name: value for name, value in plain["ingest"].items() if name != "seconds"}
+    left = ("recall_seconds", "ingest", "memory")
+    return {"ingest": ingest, **{name: value for name, value in plain.items() if name not in left}}
+
+
+def untimed(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return what a journal has of each question apart from times."""
+    plain = {one["case_id"]: one for one in trials(folder)}
+    for one in plain.values():
+        one.pop("seconds", None)
+        one["answer"]["usage"] = {
+            name: value for name, value in one["answer"]["usage"].items() if not name.endswith("_seconds")
+        }
+    return plain
+
+
+def test_conversations_and_questions_at_once_come_to_the_same_as_one_by_one(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    alone = found(capsys)
+    assert timeless(found(capsys, "--concurrency", "3", "--out", "private")) == timeless(alone)
+    service = Busy()
+    with serving(service):
+        memory = ("--memory", service.url)
+        one = found(capsys, *memory, "--memory-reset", "--out", "one")
+        assert service.most == 1
+        # A namespace is empty, whatever else the service keeps.
+        service.kept.append({"content": "of others", "metadata": {}})
+        several = found(capsys, *memory, "--concurrency", "6", "--out", "several")
+    assert 2 < service.most <= 6
+    assert 1 < service.most_of_one <= 6
+    assert not service.broken, "a conversation is told by itself, and emptied when its questions are over"
+    assert timeless(several) == timeless(one)
+    assert untimed(tmp_path / "several") == untimed(tmp_path / "one")
+    named = [name for name in service.stores if name]
+    assert len(named) == 2
+    assert not any(service.stores.values()), "each is emptied in the end"
+    assert [one["content"] for one in service.kept] == ["of others"]
+    assert len({name.rpartition("-")[0] for name in named}) == 1
+    told = [given for path, given in service.asked if path == "POST /store" and "namespace" in given]
+    for name, conversation in zip(sorted(named), ("conv-1", "conv-2"), strict=True):
+        there = [one["metadata"] for one in told if one["namespace"] == name]
+        assert {one["conversation"] for one in there} == {conversation}
+        ids = [[int(part) for part in one["id"].removeprefix("D").split(":")] for one in there]
+        assert ids == sorted(ids), "in their order"
+    written = []
+    for folder in ("one", "several"):
+        assert main(["memory", "misses", folder, "--k", "1", "--json"]) == 0
+        written.append(capsys.readouterr().out)
+    assert written[0] == written[1]
+
+
+def test_what_takes_several_texts_at_once_is_told_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with serving(Busy()) as plain:
+        found(capsys, "--memory", plain.url, "--out", "singly")
+    with serving(Busy(batches=10)) as service:
+        found(capsys, "--memory", service.url, "--concurrency", "4", "--out", "batches")
+    assert untimed(tmp_path / "batches") == untimed(tmp_path / "singly")
+    sizes: dict[str, list[int]] = {}
+    for path, given in service.asked:
+        if path in ("POST /store_many", "POST /store"):
+            sizes.setdefault(given["namespace"], []).append(len(given.get("units", [given])))
+    assert sorted(sizes.values()) == [[10, 10, 4], [10, 10, 5]]
+
+
+def test_one_store_is_told_one_conversation_after_the_other(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    service = Busy(namespaces=False)
+    with serving(service):
+        one = found(capsys, "--memory", service.url, "--out", "one")
+        service.asked.clear()
+        several = found(capsys, "--memory", service.url, "--concurrency", "6", "--out", "several")
+    assert timeless(several) == timeless(one)
+    assert untimed(tmp_path / "several") == untimed(tmp_path / "one")
+    assert service.most == service.most_of_one
+    assert 1 < service.most <= 6
+    assert not service.broken
+    resets = [place for place, (path, _) in enumerate(service.asked) if path == "POST /reset"]
+    assert len(resets) == 3, "before each of two conversations, and in the end"
+
+
+MINE = """
+from threading import get_ident
+
+class Mine:
+    private = True
+    concurrent = False
+
+    def __init__(self):
+        self.kept, self.thread = [], get_ident()
+
+    def here(self):
+        assert self.thread == get_ident(), "used from the thread that has made it"
+
+    def reset(self):
+        self.here()
+        self.kept.clear()
+
+    def store_many(self, texts):
+        self.here()
+        assert len(texts) > 1
+        self.kept += [{"text": content, "source": about["id"]} for content, about in texts]
+
+    def store(self, content, metadata):
+        raise AssertionError("all are told at once")
+
+    def recall(self, query, limit, context):
+        self.here()
+        return self.kept[:limit]
+
+    def close(self):
+        self.here()
+
+class Shared(Mine):
+    private = False
+    count = lambda self: len(self.kept)
+    here = lambda self: None
+"""
+READER = """
+import time
+from pathlib import Path
+from threading import Lock
+from pytest_recall.models.model import Reply
+
+class Reader:
+    now = most = 0
+    lock = Lock()
+
+    def ask(self, ask):
+        with self.lock:
+            self.now += 1
+            self.most = max(self.most, self.now)
+            Path("most.txt").write_text(str(self.most))
+        time.sleep(0.03)
+        with self.lock:
+            self.now -= 1
+        return Reply(text=ask.messages[-1].content.partition("]")[2][:9])
+
+reader = Reader()
+"""
+
+
+@pytest.mark.parametrize("name", ["Mine", "Shared"])
+def test_a_memory_with_one_thread_is_asked_by_it_and_its_answers_are_read_at_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    (tmp_path / "reader.py").write_text(READER)
+    command = ("--memory", f"python:mine.py:{name}", "--reader", "python:reader.py:reader")
+    several = found(capsys, *command, "--concurrency", "5", "--out", "several")
+    assert several["all"]["failures"] == several["all"]["reading"]["unread"] == 0
+    assert 2 < int((tmp_path / "most.txt").read_text()) <= 5
+    one = found(capsys, *command, "--out", "one")
+    assert several["all"] == one["all"]
+
+
+def test_a_memory_of_which_nothing_can_be_asked_at_once_is_refused(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "mine.py").write_text(MINE)
+    assert main([*RUN, "--memory", "python:mine.py:Shared", "--concurrency", "2"]) == 2
+    assert capsys.readouterr().err.startswith(
+        "recall: --concurrency: python:mine.py:Shared has one store, in which conversations would mix, and is asked by"
+    )
+
+
+APART = """
+class Stores:
+    def __init__(self, name=""):
+        self.name = name
+    def namespace(self, name):
+        return Stores(name)
+    def reset(self): self.kept = []
+    def count(self): return len(getattr(self, "kept", ()))
+    def store(self, content, metadata): self.kept.append({"text": content, "source": metadata["id"]})
+    def recall(self, query, limit, context):
+        assert self.name and len({one["source"].split(":")[0] for one in self.kept}) < 30
+        return self.kept[:limit]
+"""
+
+
+def test_an_object_may_keep_conversations_apart(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "apart.py").write_text(APART)
+    memory = ("--memory", "python:apart.py:Stores")
+    plain = found(capsys, *memory, "--concurrency", "2", "--out", "o")
+    assert plain["all"]["failures"] == 0
+
+
+def test_five_failures_in_a_row_stop_it_and_what_had_begun_is_written_down(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    with serving(Busy()) as service:
+        service.replies["/recall"] = (500, b"down")
+        assert main([*RUN, "--memory", service.url, "--concurrency", "4", "--out", "o"]) == 2
+        assert "since 5 questions in a row came to no verdict" in capsys.readouterr().err
+        done = trials(tmp_path / "o")
+        assert 5 <= len(done) < 22
+        assert len(done) == sum(path == "POST /recall" for path, _ in service.asked)
+        assert not any(service.stores.values())
+        service.replies.clear()
+        assert found(capsys, "--memory", service.url, "--concurrency", "4", "--out", "o")["all"]["failures"] == 0
+
+
+def test_killed_among_several_questions_it_asks_the_rest(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    with serving(Busy(batches=10)) as service:
+        command = [*RUN, "--memory", service.url, "--concurrency", "6", "--out", "o"]
+        with subprocess.Popen([sys.executable, "-m", "pytest_recall", *command], stdout=subprocess.DEVNULL) as process:
+            limit = time.monotonic() + 60
+            while time.monotonic() < limit and process.poll() is None:
+                if (tmp_path / "o/trials.jsonl").exists() and len(trials(tmp_path / "o")) >= 6:
+                    process.kill()
+                time.sleep(0.002)
+        kept = [one["case_id"] for one in trials(tmp_path / "o")]
+        assert 6 <= len(kept) < 22
+        assert any(service.stores.values())
+        assert main([*command, "--json"]) == 0
+        assert len(service.stores) == 2, "what the killed run has left is used again, and emptied"
+        assert not any(service.stores.values())
+        captured = capsys.readouterr()
+        assert f"{len(kept)} of 22 questions are kept" in captured.err
+        asked = [one["case_id"] for one in trials(tmp_path / "o")]
+        assert asked[: len(kept)] == kept
+        assert len(set(asked)) == len(asked) == 22
+        whole = found(capsys, "--memory", service.url, "--out", "whole")
+    assert json.loads(captured.out)["all"] == whole["all"]
