@@ -306,15 +306,15 @@ def test_several_memories_make_one_table(capsys: pytest.CaptureFixture[str], tmp
     assert [line.split()[0] for line in lines[3:6]] == ["sqlite-fts", "last-3", "null"]
     assert lines[5].startswith("null 22 0 0.00 0.00 (0.00–0.66) 0.00 0.00 (0.00–0.66) 0 ")
     assert "evidence, by category (n)" in lines
-    assert "null against sqlite-fts: Could be chance." in lines
-    assert "differences are shown at 99.0 % for all pairs together" in lines
+    assert "null against sqlite-fts: No difference could have been shown." in lines
+    assert "differences are shown at 95.0 % for all pairs together" in lines
     assert len(list((tmp_path / "o").iterdir())) == 3
     assert main([*command, "--json"]) == 0
     captured = capsys.readouterr()
     assert captured.err.count("22 of 22 questions are kept") == 3
     plain = json.loads(captured.out)
     assert plain["memories"][0]["all"] == alone["all"]
-    assert [one["alpha"] for one in plain["against_first"]] == [0.005, 0.005]
+    assert [one["alpha"] for one in plain["against_first"]] == [0.025, 0.025]
 
 
 def test_several_memories_have_each_their_floor(capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,7 @@ def test_two_runs_have_the_tables_above_their_questions_and_one_verdict(
     assert "2 memory systems on locomo (sample): 22 questions" in done.out
     assert "null (HEAD) against sqlite-fts (BASE)" in done.out
     assert "Passed before and fails now (14)" in done.out
-    assert ">Could be chance.<" in done.out
+    assert ">No difference could have been shown.<" in done.out
     # Of two conversations nothing can be shown, whatever a test would say that takes questions for independent.
     assert "A drop is shown" not in done.out
     assert "1 memory system on locomo" in inside(tmp_path, "report", last, "-o", "-").out

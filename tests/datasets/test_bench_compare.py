@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.datasets.comparison import COMPARED, JournalContents, compare_benches
-from pytest_recall.datasets.datasets_text import SHOWN
+from pytest_recall.datasets.datasets_text import SHOWN, few_conversations, verdict
 from pytest_recall.files.errors import RecallError
 from pytest_recall.metrics.change import ChangeSummary
 from pytest_recall.metrics.paired import mcnemar
@@ -64,6 +64,24 @@ def test_p_values_hold_for_all_metrics_together() -> None:
     head = [line(n, contains_at_k=0.0, evidence_all_at_k=1.0) for n in range(9)]
     found = compare_benches(asked("b", *base), asked("h", *head), alpha=0.01)
     assert found.metrics["contains_at_k"].change.adjusted == 2 * mcnemar(9, 0)
+
+
+@pytest.mark.parametrize(("conversations", "alpha"), [(10, 0.005), (9, 0.01), (5, 0.05)])
+def test_where_nothing_could_have_been_shown_it_is_not_said_to_be_chance(conversations: int, alpha: float) -> None:
+    """All questions of all conversations change in one direction, and p of four metrics is still above the level."""
+    names = COMPARED[:4]
+    base, head = (
+        [line(n, "a", **dict.fromkeys(names, value))._replace(scenario=f"s{n // 2}") for n in range(2 * conversations)]
+        for value in (1.0, 0.0)
+    )
+    found = compare_benches(asked("b", *base), asked("h", *head), alpha=alpha)
+    assert verdict(found) == "No difference could have been shown."
+    (told,) = few_conversations(found)
+    assert told.startswith(f"the questions are about {conversations} conversations: of so few no difference can")
+    shown = compare_benches(asked("b", *base), asked("h", *head), alpha=4 * 2 / 2**conversations)
+    if conversations > 5:
+        assert verdict(shown).startswith("A drop is shown in evidence, ")
+        assert list(few_conversations(shown)) == []
 
 
 def test_what_failed_or_was_not_asked_is_left_out() -> None:

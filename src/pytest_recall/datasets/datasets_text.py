@@ -249,8 +249,9 @@ def verdict(found: BenchComparison) -> str:
     ]
     if told:
         return " ".join(told)
-    moved = any(one.fell or one.rose for one in found.metrics.values())
-    return "Could be chance." if moved else "No question differs."
+    if not any(one.fell or one.rose for one in found.metrics.values()):
+        return "No question differs."
+    return "No difference could have been shown." if _too_few(found) == len(found.metrics) else "Could be chance."
 
 
 def _titles(found: BenchComparison) -> Iterator[str]:
@@ -310,12 +311,20 @@ def comparison_notes(found: BenchComparison) -> Iterator[str]:
 
 def few_conversations(found: BenchComparison) -> Iterator[str]:
     """Yield a sentence where there are so few conversations that no result could show a difference."""
-    counts = [one.change.counts for one in found.metrics.values() if one.change.counts.clusters]
-    if few := [len(one.clusters) for one in counts if one.least > found.alpha]:
+    changed = [one.change for one in found.metrics.values() if one.change.counts.clusters]
+    few = [(len(one.counts.clusters), one.tests) for one in changed if one.least > found.alpha]
+    if few:
+        count, tests = min(few)
+        times = f", {tests} times that for the smallest of {tests} metrics" if tests > 1 else ""
         yield (
-            f"the questions are about {min(few)} conversations: of so few no difference can be shown at"
-            f" {percent(1 - found.alpha)}, as p is never below 2 / 2^{min(few)}"
+            f"the questions are about {count} conversations: of so few no difference can be shown at"
+            f" {percent(1 - found.alpha)}, as p is never below 2 / 2^{count}{times}"
         )
+
+
+def _too_few(found: BenchComparison) -> int:
+    """Return of how many metrics no result could have shown a difference."""
+    return sum(one.change.least > found.alpha for one in found.metrics.values())
 
 
 def comparison_json(found: BenchComparison) -> dict[str, Any]:

@@ -29,8 +29,8 @@ from pytest_recall.memory.selector import title
 from pytest_recall.metrics.floors import UNTELLING
 from pytest_recall.trials.cost_text import cost_json, price
 
-LEVEL = 0.01
-"""The level of all comparisons of a table together."""
+LEVEL = 0.05
+"""The level of all comparisons of a table together: by a lower one ten conversations show nothing of three memories."""
 _COST = "money"
 
 

@@ -79,6 +79,11 @@ class Change(NamedTuple):
     tests: int = 1
 
     @property
+    def least(self) -> float:
+        """The adjusted p-value that no result could have been below."""
+        return min(1.0, self.counts.least * self.tests)
+
+    @property
     def pairs(self) -> int:
         """How many cases there are."""
         return self.counts.pairs
