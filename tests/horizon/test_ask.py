@@ -12,7 +12,7 @@ import pytest
 
 from pytest_recall.horizon.ask import Asker
 from pytest_recall.horizon.evaluation import SNIPPET, CheckpointTrial, HandedOut, Points
-from pytest_recall.horizon.judge import JudgedPoints, RunJudge
+from pytest_recall.horizon.judge import DayTexts, JudgedPoints, LexicalJudge, RunJudge
 from pytest_recall.horizon.memory import Subject
 from pytest_recall.horizon.persona import Calendar
 from pytest_recall.horizon.published import evaluation_of, question_line
@@ -23,7 +23,7 @@ from pytest_recall.memory.session import Memory
 from pytest_recall.models.model import Reply
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.model_calls import Counted
-from pytest_recall.trials.trial import Passage, Verdict
+from pytest_recall.trials.trial import Outcome, Passage, Verdict
 from tests.helpers.scripted import Scripted
 from tests.horizon.questions import boundary, question
 from tests.horizon.test_memory import Kept
@@ -33,9 +33,11 @@ FOUND = [Passage(text="x" * 2 * SNIPPET, source="day-0001/principal", score=floa
 
 
 class Finding(Kept):
+    found = FOUND
+
     def recall(self, query: str, limit: int, context: Any) -> Any:
         self.contexts.append(context)
-        return FOUND
+        return self.found
 
 
 class Fixed:
@@ -45,7 +47,7 @@ class Fixed:
         self.given = given
         self.heard: list[tuple[str, int]] = []
 
-    def judge(self, question: object, answer: str, last_day: int) -> JudgedPoints:
+    def judge(self, question: object, answer: str, last_day: int, ids: object = None) -> JudgedPoints:
         self.heard.append((answer, last_day))
         if isinstance(self.given, Exception):
             raise self.given
@@ -91,6 +93,23 @@ def test_what_was_found_is_written_down_in_json_and_not_all_of_it() -> None:
         {"path": None, "score": None, "snippet": "y"},
     )
     json.dumps(question_line(one), allow_nan=False)
+
+
+def test_passages_that_no_model_judges_pass_by_their_days_and_their_points_are_kept() -> None:
+    texts = {1: "The code is 1074.", 2: "x"}
+    judge = LexicalJudge(DayTexts(tuple(texts), texts.__getitem__, Calendar()))
+    kept = Finding()
+    kept.found = [Passage(text="The code is 1074.", source="day-0002/principal")]
+    with asker(judge, kept=kept) as found:
+        one = asked_by(found, question(answer="The code is 1074.", relevant_days=(1,)))
+        assert one.points is not None
+        assert one.points.correctness == 3, "the words are there, whichever day they are from"
+        assert (one.trial.outcome, one.trial.verdicts[0].reason) == (
+            Outcome.FAILED,
+            "0 of 1 relevant day found, not 1",
+        )
+        kept.found = [Passage(text="y", source="day-0001/principal")]
+        assert asked_by(found, question(answer="The code is 1074.", relevant_days=(1,))).trial.outcome is Outcome.PASSED
 
 
 class Generous(Kept):

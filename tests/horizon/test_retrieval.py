@@ -16,7 +16,7 @@ from pytest_recall.horizon.page import page
 from pytest_recall.horizon.picture_data import heatmap, sizes
 from pytest_recall.horizon.pictures import draw_heatmap, draw_sizes
 from pytest_recall.horizon.published import PublishedRun
-from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, retrieval
+from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, days_verdict, retrieval
 from pytest_recall.horizon.retrieval_text import category_rows, floor_rows, headline, remarks
 from pytest_recall.horizon.runs import read_run
 from pytest_recall.horizon.statistics import histories
@@ -51,6 +51,29 @@ def test_recall_is_the_share_of_the_relevant_days() -> None:
     assert means.mrr.value == 0.5
     assert means.ndcg_longmemeval.value == ndcg_longmemeval(days, [3, 7], 10)
     assert (means.passages.value, means.tokens.value) == (4, 200)
+
+
+@pytest.mark.parametrize(
+    ("ids", "passed", "score", "reason"),
+    [
+        (["day-0009/lease", "day-0007", "day-0003/principal"], True, 1.0, "2 of 2 relevant days found"),
+        (["day-0003/principal"] * 2, False, 0.5, "1 of 2 relevant days found, not 7"),
+        ([], False, 0.0, "0 of 2 relevant days found, not 3, 7"),
+    ],
+)
+def test_passages_pass_if_all_relevant_days_are_among_them(
+    ids: list[str], passed: bool, score: float, reason: str
+) -> None:
+    verdict = days_verdict(question("a", 7, 3), ids)
+    assert verdict is not None
+    assert (verdict.passed, verdict.score, verdict.reason) == (passed, score, reason)
+    assert verdict.passed is (found(asked("a", (7, 3), ids)).everything.system.recall.value == 1)
+
+
+def test_there_is_no_verdict_by_days_where_they_are_unknown_or_finding_them_is_no_merit() -> None:
+    assert days_verdict(question("a", 3), ["day-0003", None]) is None
+    assert days_verdict(question("a", 3), ["notes.md"]) is None
+    assert days_verdict(question("a", 3, forbidden_sessions=("lease",)), ["day-0003"]) is None
 
 
 def test_little_that_was_handed_out_is_measured_against_all_that_there_is() -> None:

@@ -50,6 +50,18 @@ def test_each_question_of_each_checkpoint_is_an_item(pytester: pytest.Pytester) 
     assert checkout.boxes() == {}
 
 
+def test_passages_pass_by_the_days_that_they_are_from(pytester: pytest.Pytester) -> None:
+    checkout = made(pytester, "last-1")
+    checkout.run(FILE, "-k", "3d/q001 or 3d/q003")
+    trials = {trial.case_id: trial for trial in checkout.journal().trials}
+    assert {id: trial.verdicts[0].reason for id, trial in trials.items()} == {
+        "3d/q001": "0 of 1 relevant day found, not 1",
+        "3d/q003": "1 of 1 relevant day found",
+    }
+    assert checkout.outcomes() == {"3d/q001": "failed", "3d/q003": "passed"}
+    assert {trial.answer.by for trial in trials.values() if trial.answer} == {"passages"}
+
+
 def test_they_come_in_the_order_of_a_run_and_each_day_is_told_once(pytester: pytest.Pytester) -> None:
     checkout = made(pytester, MINE("Memory"))
     checkout.run(FILE, "--collect-only", "-q").stdout.re_match_lines([r".*::3d/", r".*::6d/", r".*::9d/", r".*::12d/"])

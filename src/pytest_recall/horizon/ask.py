@@ -14,7 +14,7 @@ from pytest_recall.datasets.reading import reading_of, reply_of
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError, one_line
 from pytest_recall.horizon.answering import SYSTEM, joined, material
-from pytest_recall.horizon.evaluation import JUDGE, AnsweredBy, HandedOut, handing, measures_of_points, outcome_of
+from pytest_recall.horizon.evaluation import JUDGE, AnsweredBy, HandedOut, handing, measures_of_points
 from pytest_recall.horizon.judge import JudgedPoints, RunJudge
 from pytest_recall.horizon.memory import MemoryReply, Subject
 from pytest_recall.horizon.persona import Calendar
@@ -89,12 +89,13 @@ class Asker:
             return _lost("answer", error, Answer(text="", passages=found.passages), seconds)._replace(steps=steps)
         answer = Answer(text=text, passages=found.passages, by=by)
         try:
-            judged: JudgedPoints = self.judge.judge(question, text, checkpoint.days)
+            ids = [one.source for one in found.passages] if by == "passages" else None
+            judged: JudgedPoints = self.judge.judge(question, text, checkpoint.days, ids)
         except (RecallError, ValueError) as error:
             return _lost("judge", error, answer, seconds)._replace(steps=steps)
         points, verdict = judged
         return Result(
-            outcome_of(points),
+            Outcome.PASSED if verdict.passed else Outcome.FAILED,
             shortened(answer),
             (verdict,),
             seconds=seconds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
@@ -102,12 +103,12 @@ class ProfileCases:
         """Return the answer: the memory's own, or a model's from what it found, or that. Raises RecallError."""
         if answer.usage.get(ANSWERED, 1):
             return answer
-        text = joined(answer.passages)
-        if answerer is not None:
-            assert case.context is not None
-            assert isinstance(case.input, str)
-            text = reply_of(answerer, asked_with(case.input, answer.passages, case.context.context))
-        return Answer(text=text, passages=answer.passages, usage=answer.usage)
+        if answerer is None:
+            return replace(answer, text=joined(answer.passages), by="passages")
+        assert case.context is not None
+        assert isinstance(case.input, str)
+        reply = reply_of(answerer, asked_with(case.input, answer.passages, case.context.context))
+        return replace(answer, text=reply, by="model")
 
     def judge(self, found: Callable[[str], Model], *, attempts: int, preflight: bool) -> PointsJudge:
         """Return who judges these cases; `found` finds a model by its selector. Raises RecallError."""
@@ -138,9 +139,13 @@ class PointsJudge:
         self._lock = Lock()
 
     def __call__(self, answer: Answer, case: Case) -> Verdict:
-        """Return the verdict: it passes with four points, unless it is wrong or made up. Raises RecallError."""
+        """Return the verdict: it passes with four points, unless it is wrong or made up. Raises RecallError.
+
+        Passages that stand as the answer, and that no model judges, pass if all relevant days are among them.
+        """
         question, checkpoint = self._asked[case.id]
-        points, verdict = self._judge.judge(question, answer.text, checkpoint.days)
+        ids = [one.source for one in answer.passages] if answer.by == "passages" else None
+        points, verdict = self._judge.judge(question, answer.text, checkpoint.days, ids)
         self._points[case.id, answer.text] = points
         return verdict
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from typing import NamedTuple, Protocol
@@ -15,6 +15,7 @@ from pytest_recall.horizon.evaluation import JUDGE, MOST, Points, points_of_verd
 from pytest_recall.horizon.persona import Calendar
 from pytest_recall.horizon.question import BenchQuestion, Disclosure
 from pytest_recall.horizon.questioning import excerpts, forbidden_excerpts, window_days
+from pytest_recall.horizon.retrieval import days_verdict
 from pytest_recall.judges import memory_judge, preflight
 from pytest_recall.judges.judge_call import Undecided, version_of
 from pytest_recall.judges.panel import Panel
@@ -38,8 +39,13 @@ class JudgedPoints(NamedTuple):
 class RunJudge(Protocol):
     """What gives points for answers."""
 
-    def judge(self, question: BenchQuestion, answer: str, last_day: int) -> JudgedPoints:
-        """Return the points; of the story, what was told up to `last_day` counts. Raises RecallError for none."""
+    def judge(
+        self, question: BenchQuestion, answer: str, last_day: int, ids: Sequence[str | None] | None = None
+    ) -> JudgedPoints:
+        """Return the points; of the story, what was told up to `last_day` counts. Raises RecallError for none.
+
+        `ids` are those of the passages that stand as the answer, as far as they have some.
+        """
         ...
 
 
@@ -82,8 +88,10 @@ class LexicalJudge:
     def __init__(self, days: DayTexts) -> None:
         self._days = days
 
-    def judge(self, question: BenchQuestion, answer: str, last_day: int) -> JudgedPoints:
-        """Return the points."""
+    def judge(
+        self, question: BenchQuestion, answer: str, last_day: int, ids: Sequence[str | None] | None = None
+    ) -> JudgedPoints:
+        """Return the points. Passages pass by the days that they are from: alone they contain almost any words."""
         disclosure = disclosure_of(question)
         forbidden: list[str] = []
         if disclosure is not None:
@@ -107,7 +115,8 @@ class LexicalJudge:
             judge=JUDGE,
             version=memory_judge.VERSION,
         )
-        return JudgedPoints(points, verdict)
+        by_days = None if ids is None else days_verdict(question, ids)
+        return JudgedPoints(points, by_days or verdict)
 
 
 class PanelJudge:
@@ -162,7 +171,9 @@ class PanelJudge:
             reads=2 * READS,
         )
 
-    def judge(self, question: BenchQuestion, answer: str, last_day: int) -> JudgedPoints:
+    def judge(
+        self, question: BenchQuestion, answer: str, last_day: int, ids: Sequence[str | None] | None = None
+    ) -> JudgedPoints:
         """Return the points: the appellate judge's where the first ones were too few. Raises Undecided."""
         asked = self.inquiry(question, answer, last_day)
         verdict = self._panel.decide(asked, question.id, "memory")

@@ -9,8 +9,9 @@ from math import inf
 from typing import NamedTuple
 
 from pytest_recall.datasets.membench_run import PASSAGES
+from pytest_recall.files.wording import listed, plural
 from pytest_recall.horizon.day import session_of
-from pytest_recall.horizon.evaluation import CheckpointTrial, HandedOut
+from pytest_recall.horizon.evaluation import JUDGE, CheckpointTrial, HandedOut
 from pytest_recall.horizon.question import CATEGORIES, BenchQuestion
 from pytest_recall.metrics.clustered import Clustered, clustered_mean, clustered_share
 from pytest_recall.metrics.coverage import coverage
@@ -26,10 +27,13 @@ from pytest_recall.metrics.floors import (
     handed_out,
 )
 from pytest_recall.metrics.retrieval import ndcg_longmemeval
+from pytest_recall.trials.trial import Verdict
 
 SYSTEM = "memory"
 """What the rows of the memory itself are called, beside those of floors and ceiling."""
 ROWS = (SYSTEM, NOTHING, RANDOM, LAST, FULL, ORACLE)
+BY_DAYS = "days-1"
+"""The version of verdicts on passages by the days that they are from."""
 IDEAL = 10
 """Ranks that the best order fills, at least: what is handed out may be less, and is no better for that."""
 _DAY = re.compile(r"day-(\d+)(?:/.*)?")
@@ -196,6 +200,27 @@ def found_days(one: CheckpointTrial) -> FoundDays | None:
     if handed is None or one.question.forbidden_sessions or None in _days(handed.ids):
         return None
     return _measured(one, [id for id in handed.ids if id is not None], handed.tokens)
+
+
+def days_verdict(question: BenchQuestion, ids: Sequence[str | None]) -> Verdict | None:
+    """Return the verdict on passages, by their ids: they pass if all relevant days are among them.
+
+    None where it cannot be known what a passage is from, and where to hand out the evidence is no merit.
+    """
+    days = _days(ids)
+    if question.forbidden_sessions or None in days:
+        return None
+    relevant = sorted(set(question.relevant_days))
+    missed = [day for day in relevant if day not in days]
+    count = len(relevant) - len(missed)
+    told = f"{count} of {plural(len(relevant), 'relevant day')} found"
+    return Verdict(
+        passed=not missed,
+        score=count / len(relevant),
+        reason=f"{told}, not {listed(map(str, missed))}" if missed else told,
+        judge=JUDGE,
+        version=BY_DAYS,
+    )
 
 
 def has_evidence(one: CheckpointTrial) -> bool | None:

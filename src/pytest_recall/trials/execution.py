@@ -258,7 +258,8 @@ def as_answer(given: Any) -> Answer:
     if not isinstance(text, str):
         raise RecallError(f"answered with {type(given).__name__}; return text, or an object with a `text` attribute")
     passages = tuple(_passage(passage) for passage in get("passages") or ())
-    return Answer(text=well_formed(text), passages=passages, usage=_usage(get("usage")))
+    by = given.by if isinstance(given, Answer) else ""
+    return Answer(text=well_formed(text), passages=passages, usage=_usage(get("usage")), by=by)
 
 
 def _passage(given: Any) -> Passage:
