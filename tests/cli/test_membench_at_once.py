@@ -255,25 +255,33 @@ def test_five_failures_in_a_row_stop_it_and_what_had_begun_is_written_down(
         assert found(capsys, "--memory", service.url, "--concurrency", "4", "--out", "o")["all"]["failures"] == 0
 
 
-def test_killed_among_several_questions_it_asks_the_rest(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("more", [(), ("--accumulate", "--memory-reset")], ids=["apart", "accumulate"])
+def test_killed_among_several_questions_it_asks_the_rest(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, more: tuple[str, ...]
+) -> None:
     with serving(Busy(batches=10)) as service:
-        command = [*RUN, "--memory", service.url, "--concurrency", "6", "--out", "o"]
+        command = [*RUN, "--memory", service.url, "--concurrency", "6", "--out", "o", *more]
         with subprocess.Popen([sys.executable, "-m", "pytest_recall", *command], stdout=subprocess.DEVNULL) as process:
             limit = time.monotonic() + 60
             while time.monotonic() < limit and process.poll() is None:
-                if (tmp_path / "o/trials.jsonl").exists() and len(trials(tmp_path / "o")) >= 6:
+                if (tmp_path / "o/trials.jsonl").exists() and len(trials(tmp_path / "o")) >= 14:
                     process.kill()
                 time.sleep(0.002)
         kept = [one["case_id"] for one in trials(tmp_path / "o")]
-        assert 6 <= len(kept) < 22
-        assert any(service.stores.values())
+        assert 14 <= len(kept) < 22
+        assert service.kept or any(service.stores.values())
+        service.asked.clear()
         assert main([*command, "--json"]) == 0
-        assert len(service.stores) == 2, "what the killed run has left is used again, and emptied"
+        assert len(service.stores) == (0 if more else 2), "what the killed run has left is used again, and emptied"
+        assert not service.kept
         assert not any(service.stores.values())
+        told = [unit for path, given in service.asked if path == "POST /store_many" for unit in given["units"]]
+        names = {one["metadata"]["conversation"] for one in told}
+        assert names == {"conv-1", "conv-2"} if more else names, "a store that grew is told all of it again"
         captured = capsys.readouterr()
         assert f"{len(kept)} of 22 questions are kept" in captured.err
         asked = [one["case_id"] for one in trials(tmp_path / "o")]
         assert asked[: len(kept)] == kept
         assert len(set(asked)) == len(asked) == 22
-        whole = found(capsys, "--memory", service.url, "--out", "whole")
+        whole = found(capsys, "--memory", service.url, "--out", "whole", *more)
     assert json.loads(captured.out)["all"] == whole["all"]

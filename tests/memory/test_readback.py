@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.case import Case, JudgeCall
-from pytest_recall.cases.memory_part import Fact, MemoryPart, QueryContext, Unit
+from pytest_recall.cases.memory_part import Fact, Haystack, MemoryPart, QueryContext, Stage, Unit
 from pytest_recall.memory.python_memory import Own
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory, Readback, readback_of, sample, seen
@@ -145,6 +145,24 @@ def test_no_more_is_asked_back_than_is_allowed_in_all() -> None:
     found = came_of(Half(counts=True), in_all=10, cases=4)
     assert found is not None
     assert (found.asked, found.stored, found.held) == (10, 96, 48)
+
+
+def test_of_what_is_told_in_stages_the_new_units_are_counted_and_all_are_asked_back() -> None:
+    texts = [[Unit(id=f"u{stage}-{n}", content=f"unit {stage}-{n}") for n in range(24)] for stage in range(3)]
+    stages = [Stage(str(place), lambda units=units: tuple(units)) for place, units in enumerate(texts)]  # type: ignore[misc]
+    session = Memory(Own("half", Half(counts=True)), wait=lambda _: None, probed=4)
+    usages = []
+    for count in (1, 1, 3):
+        asked = Case(id="c", scenario="s", dimension="d", input="?", judges=(JudgeCall(name="x"),))
+        part = Haystack.staged(tuple(stages[:count]))
+        usages.append(session.ask(asked.model_copy(update={"memory": part})).usage)
+    assert "memory_stored" not in usages[1], "it is there"
+    told = [
+        [one.get(f"memory_{name}") for name in ("stored", "held", "probed", "stages")] for one in (usages[0], usages[2])
+    ]
+    assert told == [[24, 12, 4, None], [48, 24, 4, 2]]
+    assert session.readback is not None
+    assert session.readback.trouble == "it says that it holds 36 of 72 units"
 
 
 def test_what_an_answer_says_of_it_comes_back() -> None:

@@ -96,8 +96,8 @@ COMMANDS: Mapping[str, str | Group] = {
             "datasets.commands.bundle:add_bundle_check",
             "datasets.commands.judge:add_judge",
             "metrics.commands:add_metrics",
-            "datasets.commands.run:add_dataset_check",
-            "datasets.commands.run:add_dataset_sample",
+            "datasets.commands.dataset:add_dataset_check",
+            "datasets.commands.dataset:add_dataset_sample",
         ),
     ),
     "bench": Group(

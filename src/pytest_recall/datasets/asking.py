@@ -35,20 +35,25 @@ class AtOnce(NamedTuple):
     run: str = ""
 
 
-def at_once_of(places: int, client: Client, *, reads: bool) -> AtOnce | None:
+def at_once_of(places: int, client: Client, *, reads: bool, accumulate: bool) -> AtOnce | None:
     """Return how questions are asked at once, None for one after the other; `reads` says that a model answers them.
 
-    Raises RecallError where nothing could be done at once.
+    To `accumulate`, all conversations have one store. Raises RecallError where nothing could be done at once.
     """
     if places == 1:
         return None
     client.learn()
-    if client.namespaces:
+    if client.namespaces and not accumulate:
         return AtOnce(places, client.in_namespace)
-    if client.private:
+    if client.private and not accumulate:
         return AtOnce(places, lambda name: resolve(client.name))
     if client.concurrent or reads:
         return AtOnce(places)
+    if accumulate:
+        raise RecallError(
+            f"--concurrency: with --accumulate conversations are told one after the other, and {client.name} is asked"
+            " by one thread; leave it out, or let an object say with `concurrent = True` that several may ask it"
+        )
     raise RecallError(
         f"--concurrency: {client.name} has one store, in which conversations would mix, and is asked by one thread; a"
         " service that keeps them apart says `namespaces` in its health, and an object has a method `namespace(name)`,"
@@ -164,7 +169,7 @@ def handed_out(
                 yield asked
 
         most = 1 if own is None else at_once.places
-        bench.holds = most
+        bench.holds = max(bench.holds, most)
         lanes = Lanes(groups.values(), at_once.places, conversation, most=most, closed=closed)
         stack.enter_context(lanes)
         yield OpenQuestions(lanes.questions(), lanes.rest)

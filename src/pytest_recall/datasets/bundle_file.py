@@ -27,7 +27,7 @@ from pytest_recall.datasets.bundle import (
 from pytest_recall.datasets.cases import metrics_of
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.datasets_text import groups
-from pytest_recall.datasets.membench import BESIDE, fold
+from pytest_recall.datasets.membench import BESIDE, Arguments, fold
 from pytest_recall.datasets.membench_run import read_asked
 from pytest_recall.datasets.rescoring import altered, at_k, limit_of
 from pytest_recall.files.disk import write_bytes
@@ -144,7 +144,9 @@ def _verified(told: Mapping[str, Any], folder: Path, *, passages: bool, answers:
     computed = at_k(run, limit_of(run), known)
     figures = groups(fold(computed.trials.values(), len(run.asked), run.asked))
     problems = [f"{name}: {one}" for one in figure_problems(told["figures"], figures)]
-    problems += [f"{name}: {key} was {told.get(key)!r}" for key in run.arguments if run.arguments[key] != told.get(key)]
+    before = {**Arguments._field_defaults, **told}  # What an earlier version did not know is as it was then.
+    changed = [key for key, one in run.arguments.items() if one != before.get(key)]
+    problems += [f"{name}: {key} was {before.get(key)!r}" for key in changed]
     if ids := altered(run, computed):
         problems.append(f"{name}: {plural(len(ids), 'question')} with values that it does not come to: {listed(ids)}")
     if ids := list(overruled(run.trials.values())):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from threading import RLock
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.case import Case
-from pytest_recall.cases.memory_part import AskedAt, Haystack, Unit, key_of
+from pytest_recall.cases.memory_part import AskedAt, Haystack, Stage, Unit, key_of
+from pytest_recall.datasets.accumulating import keys_so_far, question_apart, unit_apart
 from pytest_recall.datasets.dataset import Question, Sample, case_of, units
 from pytest_recall.datasets.file import Dataset, Format, Reader, open_dataset, sample_path
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, chosen, clusters, evidence_of, judges_of, retrieval_of
@@ -39,38 +40,51 @@ class DatasetCases:
     """A dataset's questions as cases. `path` and `name` are those of the file that asks for them.
 
     The dataset is read once for the questions, and again, conversation by conversation, as they are
-    asked: of what is stored only one conversation is held. Raises RecallError, as do the methods.
+    asked: of what is stored only one conversation is held. To `accumulate`, a question is about all conversations up to
+    its own, in the order of the file, with `CONVERSATION#` before the ids of turns and sessions, and all that was
+    stored so far is held. Raises RecallError, as do the methods.
     """
 
     reason = DATASET
     memory_config: Mapping[str, Any] = MappingProxyType({})
     root = None
 
-    def __init__(self, path: Path, name: str, asked: BenchFile, dataset: Dataset) -> None:
+    def __init__(self, path: Path, name: str, asked: BenchFile, dataset: Dataset, *, accumulate: bool = False) -> None:
         self.path = path
         self.name = name
         self.asked = asked
         self.dataset = dataset
         self.memory = asked.memory or ""
+        self.accumulate = accumulate
         self._reader = Reader(dataset)
         self.holds = 1
         """Conversations whose texts are held: as many as are asked about at once."""
         self._held: dict[int, tuple[Unit, ...]] = {}
         self._lock = RLock()
+        self._ids: dict[int, str] = {}
         found = [entry for sample in dataset.samples() for entry in self._entries(sample)]
         kept = chosen([(one.question.id, one.question.category) for one in found], asked, name)
-        self.entries = {one.question.id: one for one in found if one.question.id in kept}
         self.clusters = clusters(((one.question, str(one.row)) for one in found), dataset.format)
+        keys = {one.row: one.key for one in found}
+        self._stages = dict(zip(keys, keys_so_far(keys.values()), strict=True))
+        self._so_far: tuple[int, tuple[Unit, ...]] = (0, ())
+        if accumulate:
+            self.holds = len(keys)
+            found = [one._replace(question=question_apart(one.question, self._ids[one.row])) for one in found]
+        self.entries = {one.question.id: one for one in found if one.question.id in kept}
         self.lines = dict.fromkeys(self.entries, 1)
         self._cases: dict[str, Case] = {}
 
     def _entries(self, sample: Sample) -> list[QuestionEntry]:
         scenario = self.dataset.scenario(sample)
         key = key_of(self._stored(sample))
+        self._ids[sample.row] = sample.conversation.id
         return [QuestionEntry(sample.row, scenario, question, key) for question in sample.questions]
 
     def _stored(self, sample: Sample) -> tuple[Unit, ...]:
         told = units(sample.conversation, self.asked.unit)
+        if self.accumulate:
+            told = map(unit_apart, told)
         return tuple(Unit(id=one.id, content=one.text, metadata={**one.metadata, "id": one.id}) for one in told)
 
     def cases(self, ids: Iterable[str] | None = None) -> list[Case]:
@@ -88,13 +102,19 @@ class DatasetCases:
             when = question.written if question.date is None else question.date.isoformat(timespec="minutes")
             self._cases[question.id] = case.model_copy(
                 update={
-                    "memory": Haystack.of(entry.key, lambda: self._units(entry.row)),
+                    "memory": self._haystack(entry),
                     "limit": self.asked.limit,
                     "evidence": evidence or None,
                     "context": AskedAt(date=when) if when else None,
                 }
             )
         return self._cases[question.id]
+
+    def _haystack(self, entry: QuestionEntry) -> Haystack:
+        if not self.accumulate:
+            return Haystack.of(entry.key, lambda: self._units(entry.row))
+        rows = {row: key for row, key in self._stages.items() if row <= entry.row}
+        return Haystack.staged(tuple(Stage(key, partial(self._units, row)) for row, key in rows.items()))
 
     def retrieval(self, entry: QuestionEntry, answer: Answer) -> Retrieval | None:
         """Return what came back for the question; None where it cannot be judged."""
@@ -125,7 +145,16 @@ class DatasetCases:
 
     def units_of(self, entry: QuestionEntry) -> tuple[Unit, ...]:
         """Return what is stored for the question."""
-        return self._units(entry.row)
+        if not self.accumulate:
+            return self._units(entry.row)
+        with self._lock:
+            row, units = self._so_far
+            if row != entry.row:
+                more = [one for one in self._stages if row < one <= entry.row]
+                if row > entry.row:
+                    units, more = (), [one for one in self._stages if one <= entry.row]
+                self._so_far = entry.row, (*units, *(unit for one in more for unit in self._units(one)))
+            return self._so_far[1]
 
     def _units(self, row: int) -> tuple[Unit, ...]:
         with self._lock:

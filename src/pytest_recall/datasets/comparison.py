@@ -79,6 +79,14 @@ class BenchComparison:
     judges: str
     unjudged: str
 
+    @property
+    def asked_otherwise(self) -> list[str]:
+        """The settings beside the memory in which the runs differ; one that hands out all it holds has no k."""
+        base, head = self.base.arguments, self.head.arguments
+        names = [] if base.get("whole") or head.get("whole") else ["k"]
+        names += ["unit", "accumulate", "reader", "prompt"]
+        return [name for name in names if base.get(name) != head.get(name)]
+
     def shown(self, what: ChangeSummary) -> list[str]:
         """Return the metrics of which this is shown."""
         return [name for name, one in self.metrics.items() if one.change.shown is what]

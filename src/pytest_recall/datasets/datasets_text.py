@@ -45,13 +45,19 @@ SHOWN_LOST = 5
 """Answers without a verdict that are told one by one."""
 
 
+def stored_by(unit: object, accumulate: object) -> str:
+    """Return in words what is stored at a time, and whether one store holds all conversations told so far."""
+    return f"stored by the {unit}{', accumulate: one store for all conversations' if accumulate else ''}"
+
+
 def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Sequence[Trial] = ()) -> Iterator[str]:
     """Yield the lines for a terminal; `problems` are some of the questions that failed."""
     asked = "all that it holds" if arguments.whole else f"{arguments.k} passages"
     left = "" if summary.complete else f" of {summary.total:,}"
     on = f"{title(arguments.memory)} on {arguments.dataset} ({arguments.file})"
     read = read_by(arguments.reader, arguments.prompt)
-    yield (f"{on}: {summary.everything.n:,}{left} questions, {asked} each, stored by the {arguments.unit}{read}")
+    stored = stored_by(arguments.unit, arguments.accumulate)
+    yield f"{on}: {summary.everything.n:,}{left} questions, {asked} each, {stored}{read}"
     yield ""
     yield from table(summary)
     yield ""
@@ -266,7 +272,7 @@ def _asked(arguments: Mapping[str, Any]) -> str:
     asked = "all that it holds" if arguments.get("whole") else f"{arguments.get('k')} passages"
     on = f"{arguments.get('memory')} on {arguments.get('dataset')} ({arguments.get('file')})"
     read = read_by(arguments.get("reader", ""), arguments.get("prompt", ""))
-    return f"{on}, {asked}, stored by the {arguments.get('unit')}{read}"
+    return f"{on}, {asked}, {stored_by(arguments.get('unit'), arguments.get('accumulate'))}{read}"
 
 
 def comparison_table(found: BenchComparison) -> TextTable:
@@ -303,6 +309,8 @@ def comparison_notes(found: BenchComparison) -> Iterator[str]:
     if tested > 1:
         yield f"p of {tested} metrics, adjusted together: {by}"
     yield from few_conversations(found)
+    if changed := found.asked_otherwise:
+        yield f"asked otherwise in {listed(changed)}, so that the memory is not all that BASE and HEAD differ in"
     if found.judges:
         yield one_line(f"judged by {found.judges}")
     if found.unjudged:
@@ -336,6 +344,7 @@ def comparison_json(found: BenchComparison) -> dict[str, Any]:
         "alpha": found.alpha,
         "pairs": found.pairs,
         "not_compared": found.left._asdict(),
+        "asked_otherwise": found.asked_otherwise,
         "judges": found.judges or None,
         "drops": found.shown(ChangeSummary.DROP),
         "rises": found.shown(ChangeSummary.RISE),

@@ -26,7 +26,7 @@ class Arguments(NamedTuple):
     `sha256` is that of the dataset's file; `whole` says that the memory returns all that it would show a model. `code`
     is a digest of the memory's own code, empty where that is not here, and `packages` are the versions of what it
     imports. `reader` is the model that answers from passages, and `prompt` the name and version of what it is told;
-    both are empty without one.
+    both are empty without one. `accumulate` says that one store holds all conversations told so far.
     """
 
     dataset: str
@@ -43,6 +43,7 @@ class Arguments(NamedTuple):
     packages: tuple[str, ...] = ()
     reader: str = ""
     prompt: str = ""
+    accumulate: bool = False
 
 
 RECALL = "evidence_recall_at_k"
@@ -208,7 +209,7 @@ class MembenchFold:
         if (seconds := usage.get("memory_recall_seconds")) is not None:
             self._seconds.append(seconds)
         if (seconds := usage.get("memory_store_seconds")) is not None:
-            self._ingests += 1
+            self._ingests += int(usage.get("memory_stages", 1))
             self._ingest_seconds += seconds
             self._units += int(usage.get("memory_stored", 0))
             found = readback_of(usage)
@@ -324,8 +325,9 @@ def remade(before: Mapping[str, Any], after: Arguments) -> str:
 
 
 def mark_of(arguments: Arguments) -> str:
-    """Return twelve hex digits over what is asked; without a reader, as runs had it that knew of none."""
-    asked = {name: value for name, value in asked_of(arguments).items() if value or name not in ("reader", "prompt")}
+    """Return twelve hex digits over what is asked; what is asked by an option alone counts only where it is given."""
+    optional = ("reader", "prompt", "accumulate")
+    asked = {name: value for name, value in asked_of(arguments).items() if value or name not in optional}
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
 
 

@@ -180,6 +180,7 @@ def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
         whole=client.whole,
         code=made_of.code,
         packages=made_of.packages,
+        accumulate=bench.accumulate,
     )
 
 

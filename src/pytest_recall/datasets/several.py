@@ -17,6 +17,7 @@ from pytest_recall.datasets.datasets_text import (
     legend,
     mean_cell,
     membench_json,
+    stored_by,
     verdict,
 )
 from pytest_recall.datasets.floors_text import COLUMNS, floor_cell
@@ -85,7 +86,8 @@ def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchCompariso
     first = runs[0]
     told = (
         f"{plural(len(runs), 'memory system')} on {first.arguments.dataset} ({first.arguments.file}):"
-        f" {first.summary.total:,} questions, {first.arguments.k} passages each, stored by the {first.arguments.unit}"
+        f" {first.summary.total:,} questions, {first.arguments.k} passages each,"
+        f" {stored_by(first.arguments.unit, first.arguments.accumulate)}"
         f"{read_by(first.arguments.reader, first.arguments.prompt)}"
     )
     names = metrics_shown(runs)

@@ -138,6 +138,9 @@ class Memory:
         self._clock = clock
         self._holds: str | None = None
         self._stored = 0
+        # Since units were asked back for the last time: those that were told; and the count then.
+        self._told = 0
+        self._counted: int | None = 0
         self.filled = False
         self.readback: Readback | None = None
 
@@ -152,7 +155,7 @@ class Memory:
         """Forget everything."""
         self._holds = None
         self._call("reset", self._client.reset)
-        self._stored = 0
+        self._stored = self._told = self._counted = 0
 
     def store(self, content: str, metadata: Mapping[str, str] | None = None) -> None:
         """Keep a text; without an `id` in `metadata` it is `unit-N`, counted from 1."""
@@ -251,23 +254,23 @@ class Memory:
 
     # What a case calls
 
-    def ingest(self, part: MemoryPart) -> bool:
-        """Forget everything and store what a case gives; return False if it is there from the case before.
+    def ingest(self, part: MemoryPart) -> int:
+        """Forget everything and store what a case gives; return how many of its stages were not there before.
 
         What the case before has stored stays where this one begins with the same stages.
         """
         stages = part.stages
         keys = [stage.key for stage in stages]
         there = keys.index(self._holds) + 1 if self._reuses and self._holds in keys else 0
-        if there == len(stages):
-            return False
         if not there:
             self.reset()
         for stage in stages[there:]:
-            self.store_all(stage.read())
+            units = stage.read()
+            self.store_all(units)
+            self._told += len(units)
             self.finalize()
             self._holds = stage.key
-        return True
+        return len(stages) - there
 
     def ask(self, case: Case, seconds: float | None = None) -> Answer:
         """Store what the case gives, ask its question, and return the answer with the passages.
@@ -293,6 +296,8 @@ class Memory:
         if stored:
             usage["memory_store_seconds"] = round(middle - begin, 6)
             usage |= self._probe(part, limit)
+            if stored > 1:
+                usage["memory_stages"] = stored
         known = _named(part, passages)
         return Answer(text="\n\n".join(p.text for p in known) if text is None else text, passages=known, usage=usage)
 
@@ -320,8 +325,14 @@ class Memory:
         return found
 
     def _probe(self, part: MemoryPart, limit: int) -> dict[str, float]:
-        """Read back after the question, so that it cannot change the answer, and note what came of it."""
+        """Read back after the question, so that it cannot change the answer, and note what came of it.
+
+        Units are asked back of all that is to be there; those that are counted are the new ones.
+        """
         found = self.read_back(part.units, limit)
+        before, self._counted = self._counted, found.held
+        held = None if found.held is None or before is None else found.held - before
+        found, self._told = replace(found, stored=self._told, held=held), 0
         self.readback = found if self.readback is None else self.readback + found
         plain = {"memory_stored": found.stored, "memory_probed": found.asked}
         if found.asked:

@@ -1,4 +1,4 @@
-"""The commands `recall memory run` and those of datasets: run a memory over a dataset, and look into its file."""
+"""The command `recall memory run`: run memories over a dataset, print what they came to, and set the exit code."""
 
 from __future__ import annotations
 
@@ -12,9 +12,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cli.common import Commands, counted, names, placeless, say
 from pytest_recall.datasets.commands.judging import add_options, budget_of, check, judge_answers, reader_of
-from pytest_recall.datasets.dataset import Inventory
-from pytest_recall.datasets.datasets_text import Checked, dataset_json, dataset_lines
-from pytest_recall.datasets.file import LAYOUTS, PUBLISHED, digest, open_dataset, sample_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,6 +89,11 @@ def add_membench(commands: Commands) -> None:
         default=1,
         metavar="N",
         help="questions at once, and conversations where each has a store of its own (default: 1)",
+    )
+    parser.add_argument(
+        "--accumulate",
+        action="store_true",
+        help="tell all conversations into one store, in the order of the file, and ask about each once it was told",
     )
     parser.add_argument("--k", type=count, metavar="K", help="how many passages it is asked for (default: 10)")
     parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what is stored at a time")
@@ -178,9 +180,8 @@ def run_membench(args: argparse.Namespace) -> int:
         seed=args.seed,
         categories=args.categories,
     )
-    bench = DatasetCases(
-        Path(path), args.path, asked, dataset_of(asked, Path.cwd(), args.path)._replace(name=args.path)
-    )
+    dataset = dataset_of(asked, Path.cwd(), args.path)._replace(name=args.path)
+    bench = DatasetCases(Path(path), args.path, asked, dataset, accumulate=args.accumulate)
     selectors = selected(args.memory or [DEFAULT])
     clients = [resolve(one) for one in selectors]
     for client in clients:
@@ -198,6 +199,7 @@ def run_membench(args: argparse.Namespace) -> int:
 
 def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Client]) -> int:
     """Print what would be asked, and ask nothing."""
+    from pytest_recall.datasets.datasets_text import stored_by
     from pytest_recall.datasets.reading import PROMPTS, prompt_version
     from pytest_recall.datasets.reading_text import prompt_lines
     from pytest_recall.files.errors import RecallError
@@ -221,6 +223,7 @@ def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cl
             "dataset": bench.dataset.format,
             "k": bench.asked.limit,
             "unit": bench.asked.unit,
+            "accumulate": bench.accumulate,
             "questions": dict(sorted(counts.items())),
             "reader": args.reader,
             "prompt": version or None,
@@ -229,7 +232,8 @@ def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cl
         }
         print(json.dumps(plain, indent=2, ensure_ascii=False))
         return 0
-    asked = f"{plural(counts.total(), 'question')}, {bench.asked.limit} passages each, stored by the {bench.asked.unit}"
+    stored = stored_by(bench.asked.unit, bench.accumulate)
+    asked = f"{plural(counts.total(), 'question')}, {bench.asked.limit} passages each, {stored}"
     print(f"{listed(memories)} on {bench.dataset.format} ({args.path}): {asked}\n")
     print("\n".join(grid(("category", "n"), [(one, f"{n:,}") for one, n in sorted(counts.items())])))
     if args.reader:
@@ -332,7 +336,7 @@ def _asked(
             keeps_failed=args.keep_failed,
             fresh=args.fresh,
             reader=reader,
-            at_once=at_once_of(args.concurrency, client, reads=reader is not None),
+            at_once=at_once_of(args.concurrency, client, reads=reader is not None, accumulate=args.accumulate),
         )
     if not args.judge or (args.reader and not found.answered):
         return found, None
@@ -425,64 +429,3 @@ def _verdict(asking: _Asking, found: MembenchResult, judged: tuple[str, JudgingR
     for problem in problems:
         say(f"{name}--fail-under: {problem}")
     return 1 if problems else 0
-
-
-DATASET_CHECK_DETAILS = """\
-Reads the file row by row, whatever its size. Exits with 0 if nothing in it is odd, or if it is, byte
-for byte, one that was published; with 1 if it can be read and something in it is odd; with 2 if it
-cannot be read, and the sentence says at which row.
-"""
-
-
-def add_dataset_check(commands: Commands) -> None:
-    """Add the command."""
-    parser = placeless(
-        commands,
-        "dataset",
-        "count what a file of LoCoMo, LongMemEval or DMR holds, and find what is odd in it",
-        run_dataset_check,
-        DATASET_CHECK_DETAILS,
-    )
-    parser.add_argument("path", type=Path, metavar="PATH", help="the file")
-    parser.add_argument(
-        "--dataset", choices=("auto", *LAYOUTS), default="auto", help="what it is (default: auto, by its first row)"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-
-
-def run_dataset_check(args: argparse.Namespace) -> int:
-    """Run the command."""
-    dataset = open_dataset(args.path, format=None if args.dataset == "auto" else args.dataset)
-    inventory = Inventory()
-    for sample in dataset.samples():
-        inventory.add(sample)
-    layout = LAYOUTS[dataset.format]
-    how = layout.shape if args.dataset == "auto" else "as --dataset says"
-    found = digest(dataset)
-    published = PUBLISHED.get(found.sha256)
-    checked = Checked(dataset.name, dataset.format, how, found.size, found.sha256, published, inventory)
-    if args.json:
-        print(json.dumps(dataset_json(checked), indent=2, ensure_ascii=False))
-    else:
-        print("\n".join(dataset_lines(checked)))
-    return int(bool(inventory.oddities) and published is None)
-
-
-DATASET_SAMPLE_DETAILS = """\
-The file was written for tests and demonstrations and has nothing of the real one:
-  recall memory sample locomo > locomo.json
-"""
-
-
-def add_dataset_sample(commands: Commands) -> None:
-    """Add the command."""
-    parser = placeless(
-        commands, "sample", "print a small file in the format of a dataset", run_dataset_sample, DATASET_SAMPLE_DETAILS
-    )
-    parser.add_argument("format", choices=tuple(LAYOUTS), help="which dataset")
-
-
-def run_dataset_sample(args: argparse.Namespace) -> int:
-    """Run the command."""
-    print(sample_text(args.format), end="")
-    return 0

@@ -1,0 +1,72 @@
+"""The commands `recall memory dataset` and `sample`: look into the file of a dataset, and print a small one."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.datasets.dataset import Inventory
+from pytest_recall.datasets.datasets_text import Checked, dataset_json, dataset_lines
+from pytest_recall.datasets.file import LAYOUTS, PUBLISHED, digest, open_dataset, sample_text
+
+DATASET_CHECK_DETAILS = """\
+Reads the file row by row, whatever its size. Exits with 0 if nothing in it is odd, or if it is, byte
+for byte, one that was published; with 1 if it can be read and something in it is odd; with 2 if it
+cannot be read, and the sentence says at which row.
+"""
+
+
+def add_dataset_check(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands,
+        "dataset",
+        "count what a file of LoCoMo, LongMemEval or DMR holds, and find what is odd in it",
+        run_dataset_check,
+        DATASET_CHECK_DETAILS,
+    )
+    parser.add_argument("path", type=Path, metavar="PATH", help="the file")
+    parser.add_argument(
+        "--dataset", choices=("auto", *LAYOUTS), default="auto", help="what it is (default: auto, by its first row)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run_dataset_check(args: argparse.Namespace) -> int:
+    """Run the command."""
+    dataset = open_dataset(args.path, format=None if args.dataset == "auto" else args.dataset)
+    inventory = Inventory()
+    for sample in dataset.samples():
+        inventory.add(sample)
+    layout = LAYOUTS[dataset.format]
+    how = layout.shape if args.dataset == "auto" else "as --dataset says"
+    found = digest(dataset)
+    published = PUBLISHED.get(found.sha256)
+    checked = Checked(dataset.name, dataset.format, how, found.size, found.sha256, published, inventory)
+    if args.json:
+        print(json.dumps(dataset_json(checked), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(dataset_lines(checked)))
+    return int(bool(inventory.oddities) and published is None)
+
+
+DATASET_SAMPLE_DETAILS = """\
+The file was written for tests and demonstrations and has nothing of the real one:
+  recall memory sample locomo > locomo.json
+"""
+
+
+def add_dataset_sample(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands, "sample", "print a small file in the format of a dataset", run_dataset_sample, DATASET_SAMPLE_DETAILS
+    )
+    parser.add_argument("format", choices=tuple(LAYOUTS), help="which dataset")
+
+
+def run_dataset_sample(args: argparse.Namespace) -> int:
+    """Run the command."""
+    print(sample_text(args.format), end="")
+    return 0
