@@ -25,7 +25,7 @@ SECONDS = 20.0
 MILLION = 1_000_000
 MILLISECONDS = 50.0
 DIVISOR, CALL, PLACES = 10, 0.05, 16
-RATIO = 0.25
+RATIO = 0.3
 """Of the time of one by one: 16 places can come to 0.06, but turns are told in their order, and the command starts."""
 
 
