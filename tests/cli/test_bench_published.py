@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -33,9 +35,7 @@ def test_a_run_by_the_published_options_has_its_files_where_they_say(capsys: pyt
     }
 
 
-def test_a_run_leaves_a_picture_which_is_drawn_again_after_new_answers(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_run_leaves_a_picture_which_is_drawn_again_after_new_answers() -> None:
     picture = Path("r/heatmap.png")
     assert main([*RUN, "--out", "r", "--no-heatmap-png"]) == 0
     assert not picture.exists()
@@ -44,10 +44,24 @@ def test_a_run_leaves_a_picture_which_is_drawn_again_after_new_answers(
     drawn = picture.stat().st_mtime_ns
     assert main([*RUN, "--out", "r"]) == 0
     assert picture.stat().st_mtime_ns == drawn
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    capsys.readouterr()
+
+
+def test_without_matplotlib_the_picture_is_an_svg() -> None:
+    hidden = (
+        "import sys; sys.modules['matplotlib'] = None; from pytest_recall.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", hidden, *RUN, "--out", "other"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    told = "recall: other/heatmap.svg is drawn in place of heatmap.png: pictures need matplotlib; run `pip"
+    assert told in done.stderr
+    root = ElementTree.parse("other/heatmap.svg").getroot()
+    texts = [one.text for one in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts[:2] == ["sqlite-fts", "persona: clerk (arcs-60d.yaml)"]
+    assert not Path("other/heatmap.png").exists()
+    drawn = Path("other/heatmap.svg").stat().st_mtime_ns
     assert main([*RUN, "--out", "other"]) == 0
-    assert "recall: other/heatmap.png is not drawn: pictures need matplotlib; run `pip" in capsys.readouterr().err
+    assert Path("other/heatmap.svg").stat().st_mtime_ns == drawn
 
 
 @pytest.mark.parametrize(

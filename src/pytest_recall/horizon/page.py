@@ -44,10 +44,11 @@ _EMPTY: Mapping[State, tuple[str, str]] = {
 
 def charts(report: RunStatistics, heatmap: Heatmap, sizes: SizeCurve) -> list[Chart]:
     """Return the charts of a run that have something to show."""
-    return [*_heatmaps(heatmap), *_sizes(sizes), *_categories(report), *_shares(report)]
+    return [*heatmap_charts(heatmap), *_sizes(sizes), *_categories(report), *_shares(report)]
 
 
-def _heatmaps(found: Heatmap) -> Iterator[Chart]:
+def heatmap_charts(found: Heatmap) -> Iterator[Chart]:
+    """Yield the heatmap of a run, and beside points that of hallucination; nothing without a checkpoint."""
     names = [label for label, _ in found.columns]
     if not names:
         return

@@ -22,6 +22,8 @@ nothing though questions were possible, nothing since none was, nothing and no f
 alone, or answers of which no one has measured it."""
 FEW_CELL = 5
 """Of fewer answers a cell is marked."""
+MOST_SHARE = 0.5
+"""Hallucination from here on has one colour: rates above are rare, and those below should be told apart."""
 
 BARS = 20
 """Of more causes, the rest is one bar."""
@@ -218,6 +220,13 @@ def _filled(cells: Sequence[Cell]) -> tuple[Cell, ...]:
         last = cell.value if cell.value is not None else last
         found.append(Cell("filled", last, 0) if cell.state == "unsampled" and last is not None else cell)
     return tuple(found)
+
+
+def ink_on(color: tuple[float, float, float]) -> str:
+    """Return black or white, whichever stands out on a colour, by the relative luminance of WCAG 2.1; 0..1 each."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#000000" if luminance > 0.179 else "#ffffff"
 
 
 def causes(found: Audited) -> dict[str, list[tuple[str, int, int]]]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import plural
-from pytest_recall.horizon.picture_data import FEW_CELL, Cell, Heatmap, SizeCurve, State
+from pytest_recall.horizon.picture_data import FEW_CELL, MOST_SHARE, Cell, Heatmap, SizeCurve, State, ink_on
 from pytest_recall.metrics.clustered import Clustered
 from pytest_recall.metrics.intervals import Mean
 from pytest_recall.schedule.simulated import WEEK, SimulationSummary
@@ -25,8 +25,6 @@ Format = Literal["png", "svg"]
 _DPI = 100
 _NUMBERS = 36
 """Up to so many columns, each square has room for its number."""
-_MOST_SHARE = 0.5
-"""Hallucination from here on has one colour: rates above are rare, and those below should be told apart."""
 
 _KEYS: tuple[tuple[str, Cell], ...] = (
     (f"of fewer than {FEW_CELL} answers", Cell("few", 4.5, 1)),
@@ -148,7 +146,7 @@ def _heatmap(found: Heatmap, theme: _Theme) -> Figure:
             va="center",
             weight="bold" if last else "normal",
         )
-        most = _MOST_SHARE if line is found.hallucination else found.most
+        most = MOST_SHARE if line is found.hallucination else found.most
         for column, cell in enumerate(line.cells):
             _square(axes, left + column * wide, y, wide, high, cell, theme, most, count <= _NUMBERS)
     _days(axes, found, left, top + len(lines) * high, wide, theme)
@@ -180,7 +178,7 @@ def _square(
         box((*color[:3], 0.4), hatch="/////", edgecolor=theme.paper)
         return
     box(color)
-    ink = _ink(color)
+    ink = ink_on(color[:3])
     if numbers:
         told = f"{100 * cell.value:.0f}" if most <= 1 else f"{cell.value:.1f}"
         axes.text(*middle, told, color=ink, size=7.5 if wide > 0.33 else 6.5, ha="center", va="center_baseline")
@@ -234,16 +232,9 @@ def _legend(
 
 
 def _color(value: float, theme: _Theme, most: float) -> tuple[float, float, float, float]:
-    colors: Colormap = theme.share if most == _MOST_SHARE else theme.points
+    colors: Colormap = theme.share if most == MOST_SHARE else theme.points
     red, green, blue, alpha = colors(min(value / most, 1.0))
     return float(red), float(green), float(blue), float(alpha)
-
-
-def _ink(color: tuple[float, float, float, float]) -> str:
-    """Return black or white, whichever stands out: by the relative luminance of WCAG 2.1."""
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color[:3]]
-    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-    return "#000000" if luminance > 0.179 else "#ffffff"
 
 
 def _sizes(found: SizeCurve) -> Figure:

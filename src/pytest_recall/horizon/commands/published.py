@@ -38,7 +38,7 @@ def add_published(parser: argparse.ArgumentParser) -> None:
         help="how long one call of a gRPC memory may take (default: 120000)",
     )
     parser.add_argument("--heatmap", action="store_true", help="print the points of categories by checkpoint, as JSON")
-    parser.add_argument("--no-heatmap-png", action="store_true", help=f"draw no {PICTURE}")
+    parser.add_argument("--no-heatmap-png", action="store_true", help=f"draw no {PICTURE}, and no SVG")
     for name in (*_BESIDE, *_ELSEWHERE):
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=argparse.SUPPRESS)
     parser.add_argument("--no-question-log", action="store_true", help=argparse.SUPPRESS)
@@ -94,17 +94,20 @@ def grid(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def draw(folder: Path) -> None:
-    """Draw the heatmap of the run in a folder, unless it is newer than its answers; say so where that cannot be."""
-    from pytest_recall.files.disk import write_bytes
+    """Draw the heatmap of the run in a folder, unless it is newer than its answers; as SVG without matplotlib."""
+    from pytest_recall.files.disk import write_bytes, write_text
+    from pytest_recall.horizon.heatmap_svg import heatmap_svg
     from pytest_recall.horizon.picture_data import heatmap
     from pytest_recall.horizon.pictures import draw_heatmap
     from pytest_recall.horizon.runs import read_run
     from pytest_recall.trials.journal import NAME
 
-    path, journal = folder / PICTURE, folder / NAME
-    if path.exists() and path.stat().st_mtime_ns > journal.stat().st_mtime_ns:
+    png, svg, written = folder / PICTURE, folder / f"{Path(PICTURE).stem}.svg", (folder / NAME).stat().st_mtime_ns
+    if any(path.exists() and path.stat().st_mtime_ns > written for path in (png, svg)):
         return
+    found = heatmap(read_run(folder))
     try:
-        write_bytes(path, draw_heatmap(heatmap(read_run(folder))))
+        write_bytes(png, draw_heatmap(found))
     except RecallError as error:
-        say(f"{path} is not drawn: {error}")
+        write_text(svg, heatmap_svg(found))
+        say(f"{svg} is drawn in place of {PICTURE}: {error}")

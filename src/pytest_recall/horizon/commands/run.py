@@ -38,8 +38,8 @@ passages stand as the answer. Without a judge the points come from the reference
 shown for answers alone: of passages the result is how much of the relevant days they are from, beside floors.
 
 Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
-files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.png, with
-matplotlib, shows it. The same command
+files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.png, or
+without matplotlib heatmap.svg, shows it. The same command
 resumes a run that was stopped: what has points is not asked again, what broke is. A folder with a run of
 another configuration is refused. `recall cassettes cost`, `compare` and `audit` read the journal as they do any other.
 
