@@ -52,7 +52,7 @@ def run_view(args: argparse.Namespace) -> int:
             raise RecallError(
                 "--once serves no page, so that there is none to open, and no port; remove the other option"
             )
-        print("\n".join(view.lines()))
+        print("\n".join(view.lines()).rstrip())
         return 0
     try:
         server = Server(args)

@@ -50,7 +50,7 @@ def _charts(runs: Sequence[MemoryRun]) -> Iterator[Chart]:
         means = [(memory, group.means[name]) for memory, group in known]
         yield Chart(
             kind="rates",
-            title=f"{SHOWN[name].capitalize()}, {runs[0].arguments.dataset}",
+            title=f"{SHOWN[name][:1].upper()}{SHOWN[name][1:]}, {runs[0].arguments.dataset}",
             told="Mean of the questions that have it, with the 95 % interval. Few conversations make it wide.",
             head=("memory", SHOWN[name], "n"),
             rows=[(memory, mean_cell(group, name), f"{group.means[name].n:,}") for memory, group in known],
