@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -32,6 +33,8 @@ class Busy(Service):
         self.most = self.most_of_one = 0
         self.broken: set[str] = set()
         """What the service does at once though a conversation is not all told, or not by itself."""
+        self.holds: Callable[[], bool] = lambda: False
+        """Says whether a call is held back; no call is, unless a test says otherwise."""
         self._lock = Lock()
 
     def reply(self, method: str, path: str, given: Any) -> tuple[int, bytes]:
@@ -45,11 +48,19 @@ class Busy(Service):
             if len(here) > 1 and set(here) != {"/recall"}:
                 self.broken |= set(here)
         time.sleep(0.005)
+        while self.holds():
+            time.sleep(0.005)
         try:
             return super().reply(method, path, given)
         finally:
             with self._lock:
                 self.now.remove(call)
+
+
+def written(journal: Path) -> int:
+    """Return how many trials a journal has while it is written: its last line may be there in part."""
+    lines = journal.read_text(encoding="utf-8").splitlines(keepends=True) if journal.exists() else []
+    return sum(json.loads(line)["kind"] == "trial" for line in lines if line.endswith("\n"))
 
 
 def timeless(plain: dict[str, Any]) -> dict[str, Any]:
@@ -259,14 +270,18 @@ def test_five_failures_in_a_row_stop_it_and_what_had_begun_is_written_down(
 def test_killed_among_several_questions_it_asks_the_rest(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, more: tuple[str, ...]
 ) -> None:
-    with serving(Busy(batches=10)) as service:
+    service = Busy(batches=10)
+    with serving(service):
         command = [*RUN, "--memory", service.url, "--concurrency", "6", "--out", "o", *more]
         with subprocess.Popen([sys.executable, "-m", "pytest_recall", *command], stdout=subprocess.DEVNULL) as process:
+            # Six may be on their way then, and no further one begins.
+            service.holds = lambda: written(tmp_path / "o/trials.jsonl") >= 14
             limit = time.monotonic() + 60
             while time.monotonic() < limit and process.poll() is None:
-                if (tmp_path / "o/trials.jsonl").exists() and len(trials(tmp_path / "o")) >= 14:
+                if service.holds():
                     process.kill()
                 time.sleep(0.002)
+        service.holds = lambda: False
         kept = [one["case_id"] for one in trials(tmp_path / "o")]
         assert 14 <= len(kept) < 22
         assert service.kept or any(service.stores.values())
