@@ -13,7 +13,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import fsum, inf, sqrt
 from typing import NamedTuple
 
-from pytest_recall.metrics.intervals import Mean, critical, critical_t, wilson
+from pytest_recall.metrics.intervals import Interval, Mean, critical, critical_t, wilson
 
 _NOTHING = 1e-24
 
@@ -50,11 +50,11 @@ def clustered_mean(
     return Clustered(mean, max(mean - half, within[0]), min(mean + half, within[1]), n, len(groups))
 
 
-def clustered_share(outcomes: Iterable[tuple[Hashable, bool]], *, confidence: float = 0.95) -> Clustered:
+def clustered_share(outcomes: Iterable[tuple[Hashable, float]], *, confidence: float = 0.95) -> Clustered:
     """Return the share, 0..1, of what is true, each given with its group.
 
-    The interval is Wilson's for as many independent values as would show the same spread (Korn and Graubard 1998,
-    Survey Methodology 24:193), at most as many as there are; where all are the same, as many as there are groups.
+    An outcome that is a share itself, such as of several attempts, counts as that. The interval is that of
+    `share_interval`; where all are the same, for as many values as there are groups.
     """
     groups = _groups((key, float(outcome)) for key, outcome in outcomes)
     n = sum(map(len, groups.values()))
@@ -62,16 +62,35 @@ def clustered_share(outcomes: Iterable[tuple[Hashable, bool]], *, confidence: fl
         return Clustered(None, None, None, 0, 0)
     share, variance = _mean_variance(groups, n)
     if share in (0.0, 1.0) or variance is None or variance <= _NOTHING:
-        alike = float(len(groups))
+        found = wilson(share * len(groups), len(groups), confidence)
+        assert found is not None
     else:
-        wider = critical(confidence) / critical_t(len(groups) - 1, confidence)
-        alike = min(share * (1 - share) / variance * wider * wider, float(n))
-    # Wilson's formula takes any positive number of trials; below one it would say nothing.
-    size = max(alike, 1.0)
-    z = critical(confidence)
-    centre, half = share * size + z * z / 2, z * sqrt(share * (1 - share) * size + z * z / 4)
-    low, high = max((centre - half) / (size + z * z), 0.0), min((centre + half) / (size + z * z), 1.0)
-    return Clustered(share, min(low, share), max(high, share), n, len(groups))
+        found = share_interval(share, variance, len(groups) - 1, n, confidence)
+    return Clustered(share, *found, n, len(groups))
+
+
+def share_interval(share: float, variance: float, degrees: int, most: int, confidence: float) -> Interval:
+    """Return the interval, 0..1, of a share that has this variance, known with so many degrees of freedom.
+
+    It is Wilson's for as many independent values as would show the same spread (Korn and Graubard 1998, Survey
+    Methodology 24:193), at most `most`, and not below one, of which it would say nothing.
+    """
+    wider = critical(confidence) / critical_t(degrees, confidence)
+    size = max(min(share * (1 - share) / max(variance, _NOTHING) * wider * wider, most), 1.0)
+    found = wilson(share * size, size, confidence)
+    assert found is not None
+    return found
+
+
+def variance_of_mean(values: Iterable[tuple[Hashable, float]]) -> tuple[float | None, int]:
+    """Return the variance of the mean of values, each given with its group, and the number of groups.
+
+    It is cluster-robust with the correction G / (G - 1); of groups of one value each that is the usual one. None with
+    fewer than two groups.
+    """
+    groups = _groups(values)
+    n = sum(map(len, groups.values()))
+    return (_mean_variance(groups, n)[1] if n else None), len(groups)
 
 
 def widened(
@@ -91,7 +110,7 @@ def widened(
     if mean.low is None or mean.high is None or not 1 < groups < len(values):
         return mean
     found = (
-        clustered_share(((key, bool(value)) for key, value in values), confidence=confidence)
+        clustered_share(values, confidence=confidence)
         if share
         else clustered_mean(values, within=within, confidence=confidence)
     )

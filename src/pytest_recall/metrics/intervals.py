@@ -24,7 +24,7 @@ def critical(confidence: float) -> float:
     return NormalDist().inv_cdf((1 + confidence) / 2)
 
 
-def wilson(passed: float, n: int, confidence: float = 0.95) -> Interval | None:
+def wilson(passed: float, n: float, confidence: float = 0.95) -> Interval | None:
     """Return the score interval of a pass rate, 0..1: `passed` of `n`; None without trials.
 
     It stays within 0..1, and is right where the rate is near 0 or 1 and n is small (Wilson
