@@ -11,11 +11,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pytest_recall.memory.session import Readback, readback_of
-from pytest_recall.metrics.clustered import widened
 from pytest_recall.metrics.floors import FLOORS, FULL, LAST, ORACLE, RANDOM, discriminates
-from pytest_recall.metrics.intervals import Mean, Tally, percentiles
+from pytest_recall.metrics.intervals import Mean, percentiles
 from pytest_recall.metrics.measures import MEASURES
-from pytest_recall.metrics.retrieval import Metric
+from pytest_recall.metrics.repeated import Answers, IngestSpread, RepeatedMean, repeated_mean
 from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import Outcome, Trial
 
@@ -74,7 +73,9 @@ class CategoryResult(NamedTuple):
     the `clusters` of questions that resemble each other, such as those about one conversation. `unread` are those
     whose passages are there, and that the reader gave no answer to; `reading` is what it took for the others.
     `floors` are the means, by name and metric, of what finds the evidence of the same questions without searching, and
-    of the ceiling; none where that was not measured of all.
+    of the ceiling; none where that was not measured of all. `spreads` say by metric what each of several ingests came
+    to; none for a single one. Of several, a question has the mean of its values, and has failed, is not judged or not
+    read if that is so after each of them.
     """
 
     n: int
@@ -85,6 +86,7 @@ class CategoryResult(NamedTuple):
     unread: int = 0
     reading: ReadingCost = ReadingCost()
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+    spreads: Mapping[str, IngestSpread] = MappingProxyType({})
 
     @property
     def discriminates(self) -> bool | None:
@@ -107,6 +109,7 @@ class MembenchSummary(NamedTuple):
     `latency` are percentiles, in seconds, of a question; `ingests` counts how often a conversation was
     stored, `units` how much all of them stored, in `ingest_seconds`. `readback` is what came of asking units back.
     `telling` is the evidence found without the categories in which a floor finds about as much, None if none is left.
+    All conversations were ingested, and all questions asked, `repeats` times.
     """
 
     total: int
@@ -118,6 +121,7 @@ class MembenchSummary(NamedTuple):
     ingest_seconds: float
     readback: Readback = NOT_READ_BACK
     telling: Mean | None = None
+    repeats: int = 1
 
     @property
     def complete(self) -> bool:
@@ -131,55 +135,62 @@ class _Group:
         self.clusters: set[str] = set()
         self.read: dict[str, list[float | None]] = {READ: [], WRITTEN: [], USD: []}
         self.floors: dict[str, dict[str, list[float]]] = {}
-        self.tallies: dict[str, Tally] = {}
-        self.values: dict[str, list[tuple[str, float]]] = {}
+        self.answers: dict[str, list[Answers]] = {}
 
-    def add(self, trial: Trial, cluster: str) -> None:
+    def add(self, ingests: Sequence[Trial | None], cluster: str) -> None:
+        trials = [trial for trial in ingests if trial is not None]
+        failed = all(map(has_failed, trials))
         self.n += 1
         self.clusters.add(cluster)
-        self.failures += has_failed(trial)
-        self.unread += trial.stage == READER
-        if trial.answer is not None and trial.answer.by == "model":
-            for name, values in self.read.items():
-                values.append(trial.answer.usage.get(name))
-        for name, found in next((step.data for step in trial.steps if step.kind == BESIDE), {}).items():
-            for metric, value in found.items():
-                self.floors.setdefault(name, {}).setdefault(metric, []).append(value)
-        self.unjudged += trial.measures is None and not has_failed(trial)
-        for name, value in (trial.measures or {}).items():
-            if name not in MEASURES:
-                continue  # Of a later version.
-            tally = self.tallies.setdefault(name, MEASURES[name].tally())
-            if value is None:
-                tally.fail()
-            else:
-                tally.add(value)
-                self.values.setdefault(name, []).append((cluster, value))
+        self.failures += failed
+        self.unread += all(trial.stage == READER for trial in trials)
+        self.unjudged += not failed and all(trial.measures is None for trial in trials)
+        for trial in trials:
+            if trial.answer is not None and trial.answer.by == "model":
+                for name, values in self.read.items():
+                    values.append(trial.answer.usage.get(name))
+        self._add_floors(trials)
+        measured = [{} if trial is None else trial.measures or {} for trial in ingests]
+        for name in dict.fromkeys(name for measures in measured for name in measures):
+            if name in MEASURES:  # Others are of a later version.
+                row = [measures.get(name) for measures in measured]
+                self.answers.setdefault(name, []).append((cluster, row))
+
+    def _add_floors(self, trials: Sequence[Trial]) -> None:
+        found: dict[tuple[str, str], list[float]] = {}
+        for trial in trials:
+            for name, metrics in next((step.data for step in trial.steps if step.kind == BESIDE), {}).items():
+                for metric, value in metrics.items():
+                    found.setdefault((name, metric), []).append(value)
+        for (name, metric), values in found.items():
+            self.floors.setdefault(name, {}).setdefault(metric, []).append(fsum(values) / len(values))
 
     def found(self) -> CategoryResult:
-        means = {name: self._mean(name, metric) for name, metric in MEASURES.items() if name in self.tallies}
+        means = {name: _mean(name, self.answers[name]) for name in MEASURES if name in self.answers}
         read, written, usd = map(_average, self.read.values())
         reading = ReadingCost(len(self.read[READ]), read, written, usd)
         return CategoryResult(
             n=self.n,
             failures=self.failures,
             unjudged=self.unjudged,
-            means=means,
+            means={name: one.mean for name, one in means.items()},
             clusters=len(self.clusters),
             unread=self.unread,
             reading=reading,
             floors={name: found for name in ROWS if (found := self._floor(name))},
+            spreads={name: one.spread for name, one in means.items() if one.spread is not None},
         )
-
-    def _mean(self, name: str, metric: Metric) -> Mean:
-        values = self.values.get(name, ())
-        return widened(self.tallies[name].mean(), values, share=metric.share, within=metric.within)
 
     def _floor(self, name: str) -> dict[str, float]:
         """Return the means of a floor; nothing where it is not known of the same questions as the memory is."""
         found = self.floors.get(name, {})
-        known = len(found.get(RECALL, ())) == len(self.values.get(RECALL, ()))
+        measured = sum(any(value is not None for value in row) for _, row in self.answers.get(RECALL, ()))
+        known = len(found.get(RECALL, ())) == measured
         return {metric: fsum(values) / len(values) for metric, values in found.items()} if known else {}
+
+
+def _mean(name: str, answers: Sequence[Answers]) -> RepeatedMean:
+    return repeated_mean(answers, share=MEASURES[name].share, within=MEASURES[name].within)
 
 
 def _average(values: Sequence[float | None]) -> float | None:
@@ -190,8 +201,9 @@ def _average(values: Sequence[float | None]) -> float | None:
 class MembenchFold:
     """Adds trials up as they come. `asked` are the questions by id, as far as they are known."""
 
-    def __init__(self, total: int, asked: Mapping[str, QuestionRecord]) -> None:
+    def __init__(self, total: int, asked: Mapping[str, QuestionRecord], repeats: int = 1) -> None:
         self._total = total
+        self._repeats = repeats
         self._asked = asked
         self._all = _Group()
         self._categories: dict[str, _Group] = {}
@@ -200,20 +212,21 @@ class MembenchFold:
         self._ingest_seconds = 0.0
         self._readback: Readback | None = None
 
-    def add(self, trial: Trial) -> None:
-        """Take the trial of a question."""
-        cluster = cluster_of(trial, self._asked)
-        self._all.add(trial, cluster)
-        self._categories.setdefault(trial.dimension, _Group()).add(trial, cluster)
-        usage = {} if trial.answer is None else trial.answer.usage
-        if (seconds := usage.get("memory_recall_seconds")) is not None:
-            self._seconds.append(seconds)
-        if (seconds := usage.get("memory_store_seconds")) is not None:
-            self._ingests += int(usage.get("memory_stages", 1))
-            self._ingest_seconds += seconds
-            self._units += int(usage.get("memory_stored", 0))
-            found = readback_of(usage)
-            self._readback = found if self._readback is None else self._readback + found
+    def add(self, ingests: Sequence[Trial | None]) -> None:
+        """Take the trials of a question, one for each ingest; None after which it was not asked."""
+        trials = [trial for trial in ingests if trial is not None]
+        cluster = cluster_of(trials[0], self._asked)
+        self._all.add(ingests, cluster)
+        self._categories.setdefault(trials[0].dimension, _Group()).add(ingests, cluster)
+        for usage in (trial.answer.usage for trial in trials if trial.answer is not None):
+            if (seconds := usage.get("memory_recall_seconds")) is not None:
+                self._seconds.append(seconds)
+            if (seconds := usage.get("memory_store_seconds")) is not None:
+                self._ingests += int(usage.get("memory_stages", 1))
+                self._ingest_seconds += seconds
+                self._units += int(usage.get("memory_stored", 0))
+                found = readback_of(usage)
+                self._readback = found if self._readback is None else self._readback + found
 
     def summary(self) -> MembenchSummary:
         """Return what it comes to so far."""
@@ -228,16 +241,12 @@ class MembenchFold:
             units=self._units,
             ingest_seconds=round(self._ingest_seconds, 6),
             readback=self._readback or NOT_READ_BACK,
+            repeats=self._repeats,
         )
 
     def _telling(self, names: Iterable[str]) -> Mean | None:
-        values = [one for name in names for one in self._categories[name].values.get(RECALL, ())]
-        if not values:
-            return None
-        metric, tally = MEASURES[RECALL], MEASURES[RECALL].tally()
-        for _, value in values:
-            tally.add(value)
-        return widened(tally.mean(), values, share=metric.share, within=metric.within)
+        found = _mean(RECALL, [one for name in names for one in self._categories[name].answers.get(RECALL, ())]).mean
+        return None if found.value is None else found
 
 
 def has_failed(trial: Trial) -> bool:
@@ -267,15 +276,25 @@ def cluster_of(trial: Trial, asked: Mapping[str, QuestionRecord]) -> str:
 
 
 def fold(
-    trials: Iterable[Trial], total: int, asked: Mapping[str, QuestionRecord] = MappingProxyType({})
+    trials: Iterable[Trial],
+    total: int,
+    asked: Mapping[str, QuestionRecord] = MappingProxyType({}),
+    further: Sequence[Iterable[Trial]] = (),
 ) -> MembenchSummary:
     """Return what trials come to, of `total` questions; to the last digit the same in whichever order they are.
 
-    `asked` are the questions by id, as far as a journal has them.
+    `asked` are the questions by id, as far as a journal has them. `further` are the trials of the same questions after
+    each further ingest: a question then has the mean of its values.
     """
-    found = MembenchFold(total, asked)
-    for trial in sorted(trials, key=lambda one: one.case_id):
-        found.add(trial)
+    found = MembenchFold(total, asked, 1 + len(further))
+    later = [{trial.case_id: trial for trial in one} for one in further]
+    rows: list[tuple[Trial | None, ...]] = [
+        (trial, *(one.pop(trial.case_id, None) for one in later)) for trial in trials
+    ]
+    left = {id: None for one in later for id in one}
+    rows += [(None, *(one.get(id) for one in later)) for id in left]
+    for row in sorted(rows, key=lambda row: next(trial.case_id for trial in row if trial is not None)):
+        found.add(row)
     return found.summary()
 
 
