@@ -192,7 +192,10 @@ def test_pytest_stays_in_the_plugin() -> None:
 # render or define: they take the day, the seed and what files hold as arguments.
 WORLD = {
     "cases": {"case_file", "importers.foreign_file", "importers.run", "settings_file"},
-    "datasets": {"answer_files", "bundle_file", "cases", "file", "judged", "lanes", "membench_run", "rows"},
+    "datasets": {
+        *("answer_files", "bundle_file", "cases", "file", "judged", "lanes", "membench_run", "repeat_folders"),
+        *("repeats", "rows"),
+    },
     "files": {"clock", "disk", "eval_directory", "event_loop", "git", "json_lines", "validation"},
     "forge": {"client", "push"},
     "horizon": {

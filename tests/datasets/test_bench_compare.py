@@ -137,6 +137,28 @@ def test_of_several_judges_those_count_that_judged_last_in_both() -> None:
     assert compare_benches(asked("b", first), asked("h", both), alpha=0.01).judges == "j"
 
 
+def test_of_several_ingests_the_means_of_questions_are_compared() -> None:
+    base = asked("b", *(line(n, contains_at_k=1.0) for n in range(10)))
+    again = {str(n): line(n, contains_at_k=float(n > 7)) for n in range(1, 10)}
+    broken = {"0": Trial("0", Outcome.ERROR, dimension="a", error="down")}
+    head = base._replace(name="h", further=(again | broken, again | broken))
+    found = compare_benches(base, head, alpha=0.01)
+    one = found.metrics["contains_at_k"]
+    # Seven of ten have 1, 0 and 0; the first one has failed in two of the ingests, and has the 1 of the other.
+    assert (one.base, len(one.fell)) == (1.0, 7)
+    assert one.head == pytest.approx((3 + 7 / 3) / 10)
+    assert one.change.shares, "these are no yes and no"
+    assert (found.pairs, found.left.failed) == (10, 0)
+    assert compare_benches(head, head, alpha=0.01).metrics["contains_at_k"].change.p == 1
+
+
+def test_verdicts_of_several_ingests_are_averaged_if_all_are_by_the_same_prompt() -> None:
+    base = asked("b", judged(0, True), judged(1, True))
+    head = base._replace(further=({"0": judged(0, False), "1": judged(1, True, version="2")},))
+    one = compare_benches(base, head, alpha=0.01).metrics["dmr_judge"]
+    assert (one.change.pairs, one.base, one.head) == (1, 1.0, 0.5)
+
+
 @unhurried
 @given(SCORES)
 def test_the_other_way_round_it_is_the_same(scores: list[tuple[float, float]]) -> None:

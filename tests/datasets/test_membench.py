@@ -45,6 +45,32 @@ def test_means_are_of_what_came_back() -> None:
     assert "later" not in found.everything.means  # Of a later version.
 
 
+def test_of_several_ingests_a_question_has_the_mean_of_its_values() -> None:
+    once: dict[str, float | None] = {"contains_at_k": 1.0, "evidence_recall_at_k": 0.5, "locomo_judge": None}
+    other: dict[str, float | None] = {"contains_at_k": 0.0, "evidence_recall_at_k": 1.0, "locomo_judge": 1.0}
+    first = [asked("1", memory_store_seconds=1.0, memory_stored=7, measures=once), asked("2", measures=once), FAILED]
+    later = [
+        [FAILED, asked("2", measures=other), asked("1", memory_store_seconds=2.0, memory_stored=6, measures=other)],
+        [asked("4", measures=other)],
+    ]
+    found = fold(first, 4, further=later)
+    group = found.everything
+    assert (found.repeats, group.n, group.failures) == (3, 4, 1)
+    assert [group.means["contains_at_k"].value, group.means["evidence_recall_at_k"].value] == [1 / 3, 2.5 / 3]
+    # No verdict after one ingest is none of that ingest, and the question has that of the others.
+    assert (group.means["locomo_judge"].n, group.means["locomo_judge"].failures) == (3, 0)
+    assert group.spreads["contains_at_k"].means == (1.0, 0.0, 0.0)
+    assert group.spreads["contains_at_k"].deviation == pytest.approx(0.5**0.5)
+    assert (found.ingests, found.units, found.ingest_seconds) == (2, 13, 3.0)
+    assert fold(first, 4).everything.spreads == {}
+
+
+def test_a_question_that_failed_after_some_ingests_is_no_failure() -> None:
+    found = fold([FAILED], 1, further=[[asked("3", measures={"contains_at_k": 1.0})]])
+    assert (found.everything.failures, found.everything.means["contains_at_k"].value) == (0, 1)
+    assert found.everything.means["contains_at_k"].low is None, "nothing shows how ingests differ"
+
+
 def test_nothing_is_no_zero() -> None:
     found = fold([], 3)
     assert (found.everything.means, found.latency["p50"]) == ({}, None)

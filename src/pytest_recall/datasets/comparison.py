@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from pytest_recall.datasets.membench import cluster_of, has_failed
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.metrics.change import Change, ChangeSummary, ClusterDifference, Counts, changes
+from pytest_recall.metrics.intervals import mean_of
 from pytest_recall.metrics.measures import JUDGED, MEASURES
 from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.record import QuestionRecord
@@ -30,7 +31,8 @@ class JournalContents(NamedTuple):
     """What a journal holds: who was asked what, as plain arguments, and the trial of each question.
 
     `asked` are the questions themselves, by id, which a journal of an earlier version does not have. `spend` is what
-    all calls of its reader and its judges came to, those of questions that were asked again included.
+    all calls of its reader and its judges came to, those of questions that were asked again included. `further` has the
+    trials of each further ingest, where the memory was told and asked all of it several times.
     """
 
     name: str
@@ -38,13 +40,29 @@ class JournalContents(NamedTuple):
     trials: Mapping[str, Trial]
     asked: Mapping[str, QuestionRecord] = MappingProxyType({})
     spend: Spend = Spend()
+    further: tuple[Mapping[str, Trial], ...] = ()
+
+    @property
+    def ingests(self) -> tuple[Mapping[str, Trial], ...]:
+        """The trials of each ingest."""
+        return (self.trials, *self.further)
+
+    @property
+    def questions(self) -> dict[str, tuple[Trial, ...]]:
+        """The trials of each question, one for each ingest after which it was asked."""
+        found: dict[str, tuple[Trial, ...]] = {}
+        for trials in self.ingests:
+            for id, trial in trials.items():
+                found[id] = (*found.get(id, ()), trial)
+        return found
 
 
 class Paired(NamedTuple):
     """A metric over the questions that have it in both: the means, and whether they differ by chance.
 
-    Of yes and no the test is McNemar's exact one, of scores that of sign flips; `change` is over both. `fell` and
-    `rose` are the questions, by id, whose value is lower and higher in the second run.
+    After several ingests a question has the mean of its values. Of yes and no the test is McNemar's exact one, of
+    scores that of sign flips; `change` is over both. `fell` and `rose` are the questions, by id, whose value is lower
+    and higher in the second run.
     """
 
     base: float
@@ -103,15 +121,15 @@ def compare_benches(
     if base.arguments.get("sha256") != head.arguments.get("sha256"):
         told = [f"{one.arguments.get('file')} in {one.name}" for one in (base, head)]
         raise RecallError(f"the questions are of different files, {' and '.join(told)}; ask both the same file")
-    known = {trial.dimension for one in (base, head) for trial in one.trials.values()}
+    known = {trials[0].dimension for one in (base, head) for trials in one.questions.values()}
     if unknown := [name for name in categories if name not in known]:
         raise RecallError(*(f"no category {name!r} in these runs{nearest(name, known)}" for name in unknown))
     first, second = (
-        {id: trial for id, trial in one.trials.items() if not categories or trial.dimension in categories}
+        {id: trials for id, trials in one.questions.items() if not categories or trials[0].dimension in categories}
         for one in (base, head)
     )
     shared = [id for id in first if id in second]
-    both = [id for id in shared if not has_failed(first[id]) and not has_failed(second[id])]
+    both = [id for id in shared if not all(map(has_failed, first[id])) and not all(map(has_failed, second[id]))]
     judges, unjudged = _judges(base, head)
     values = _values((base, head), both, judges)
     found = {name: pairs for name in COMPARED if (pairs := _pairs(name, both, *values))}
@@ -120,7 +138,7 @@ def compare_benches(
             f"no question has a value of the same metric in both ({len(first)} are in BASE, {len(second)} in HEAD,"
             f" {len(shared)} in both); ask the same questions again, such as all of them"
         )
-    clusters = {id: cluster_of(first[id], head.asked or base.asked) for id in both}
+    clusters = {id: cluster_of(first[id][0], head.asked or base.asked) for id in both}
     tested = changes({name: _counts(pairs, MEASURES[name].share, clusters) for name, pairs in found.items()}, alpha)
     return BenchComparison(
         base=base,
@@ -151,7 +169,7 @@ def _counts(pairs: Pairs, share: bool, clusters: Mapping[str, str]) -> Counts:
     kept = list(pairs.values())
     differences = {id: Fraction(round(_GRID * (other - one)), _GRID) for id, (one, other) in pairs.items()}
     groups = _grouped(differences, clusters)
-    if share:
+    if share and all(value in (0, 1) for pair in kept for value in pair):
         lost, gained = (sum(one > other for one, other in kept), sum(one < other for one, other in kept))
         return Counts(len(kept), sum(one == other == 1 for one, other in kept), lost, gained, clusters=groups)
     return Counts(
@@ -198,7 +216,7 @@ def _judges(base: JournalContents, head: JournalContents) -> tuple[str, str]:
 def _panels(asked: JournalContents) -> list[str]:
     """Return who has judged the answers of a run, the last ones last: each trial has its verdicts in that order."""
     places: dict[str, int] = {}
-    for trial in asked.trials.values():
+    for trial in (trial for trials in asked.ingests for trial in trials.values()):
         for place, verdict in enumerate(trial.verdicts):
             if verdict.panel:
                 places[verdict.panel] = max(place, places.get(verdict.panel, 0))
@@ -206,19 +224,37 @@ def _panels(asked: JournalContents) -> list[str]:
 
 
 def _values(runs: tuple[JournalContents, JournalContents], ids: Sequence[str], judges: str) -> list[Values]:
-    """Return the measures of each run, with what these judges said by the same prompt of the answers there."""
-    base, head = (_said(one, judges) for one in runs)
-    fits = {id for id in ids if id in base and id in head and base[id].version == head[id].version}
+    """Return the measures of each run, with what these judges said by the same prompt of the answers there.
+
+    Those of several ingests are averaged, as far as there are any.
+    """
+    said = [[_said(trials, judges) for trials in one.ingests] for one in runs]
+    versions = {id: {found[id].version for one in said for found in one if id in found} for id in ids}
+    fits = {id for id in ids if len(versions[id]) == 1 and all(any(id in found for found in one) for one in said)}
     return [
-        {id: _measured(asked.trials[id], said[id] if id in fits else None, asked.arguments) for id in ids}
-        for asked, said in zip(runs, (base, head), strict=True)
+        {
+            id: _averaged(
+                [
+                    _measured(trials[id], found.get(id) if id in fits else None, asked.arguments)
+                    for trials, found in zip(asked.ingests, one, strict=True)
+                    if id in trials
+                ]
+            )
+            for id in ids
+        }
+        for asked, one in zip(runs, said, strict=True)
     ]
 
 
-def _said(asked: JournalContents, judges: str) -> dict[str, Verdict]:
+def _averaged(measured: Sequence[Mapping[str, float | None]]) -> dict[str, float | None]:
+    values = {name: [one[name] for one in measured if one.get(name) is not None] for one in measured for name in one}
+    return {name: mean_of(found).value for name, found in values.items()}
+
+
+def _said(trials: Mapping[str, Trial], judges: str) -> dict[str, Verdict]:
     return {
         id: verdict
-        for id, trial in asked.trials.items()
+        for id, trial in trials.items()
         for verdict in trial.verdicts
         if judges and verdict.panel == judges and verdict.passed is not None
     }

@@ -1,13 +1,12 @@
-"""Render datasets and runs over them as terminal lines, Markdown and JSON."""
+"""Render runs over datasets and comparisons of them as terminal lines, Markdown and JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, Paired
-from pytest_recall.datasets.dataset import Inventory, Kind
 from pytest_recall.datasets.floors_text import floor_lines, floors_json
 from pytest_recall.datasets.membench import (
     Arguments,
@@ -23,6 +22,7 @@ from pytest_recall.files.wording import TextTable, cell, code, grid, listed, mar
 from pytest_recall.memory.selector import title
 from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import METHOD, Mean
+from pytest_recall.metrics.repeated import IngestSpread
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.trial import Trial
@@ -56,7 +56,8 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
     left = "" if summary.complete else f" of {summary.total:,}"
     on = f"{title(arguments.memory)} on {arguments.dataset} ({arguments.file})"
     read = read_by(arguments.reader, arguments.prompt)
-    stored = stored_by(arguments.unit, arguments.accumulate)
+    often = f", {summary.repeats} ingests" if summary.repeats > 1 else ""
+    stored = stored_by(arguments.unit, arguments.accumulate) + often
     yield f"{on}: {summary.everything.n:,}{left} questions, {asked} each, {stored}{read}"
     yield ""
     yield from table(summary)
@@ -81,25 +82,28 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
     if summary.ingests:
         yield (
             f"ingest: {plural(summary.units, 'unit')} in {plural(summary.ingests, 'conversation')},"
-            f" in {summary.ingest_seconds:.2f}s"
+            f" in {summary.ingest_seconds:.2f}s{f', {summary.repeats} ingests together' if summary.repeats > 1 else ''}"
         )
     if summary.readback.trouble:
         yield f"not kept as it was told: {summary.readback.trouble}"
 
 
-def verdicts(judges: str, count: int, undecided: Mapping[str, str], spend: Spend) -> Iterator[str]:
-    """Yield the lines on what `judges` said of so many answers, and what that took; `undecided` ones say why."""
+def verdicts(judges: str, count: int, undecided: Mapping[str, str], spends: Mapping[str, Spend]) -> Iterator[str]:
+    """Yield the lines on what `judges` said of so many answers, and what that took; `undecided` ones say why.
+
+    `spends` are those of each ingest by its name.
+    """
     yield f"judged by {judges}: {plural(count, 'answer')}"
     if undecided:
         yield f"no verdict, and in no mean of the judge: {plural(len(undecided), 'answer')}"
         yield from (f"  {id}: {error}" for id, error in list(undecided.items())[:SHOWN_LOST])
-    yield from cost_text.cost_lines({"": spend})
+    yield from cost_text.cost_lines(spends)
 
 
-def verdicts_json(judges: str, count: int, undecided: Mapping[str, str], spend: Spend) -> dict[str, Any]:
+def verdicts_json(judges: str, count: int, undecided: Mapping[str, str], spends: Mapping[str, Spend]) -> dict[str, Any]:
     """Return the same as plain JSON types."""
     lost = [{"id": id, "error": error} for id, error in undecided.items()]
-    told = cost_text.cost_json({"": spend})["total"]
+    told = cost_text.cost_json(spends)["total"]
     return {"models": judges, "answers": count, "undecided": lost, "cost": told}
 
 
@@ -157,13 +161,15 @@ def legend(summaries: Iterable[MembenchSummary]) -> str:
     """Return what the cells of a table are."""
     found = list(summaries)
     fewer = ", n where it is of fewer" if any(map(_partial, found)) else ""
+    repeats = max((one.repeats for one in found), default=1)
+    mean, also = ("mean", "") if repeats == 1 else (f"mean of {repeats} ingests", ", and over ingests")
     groups = {one.everything.clusters for one in found if one.everything.clusters < one.everything.n}
     if not groups:
-        return f"mean (95 % interval){fewer}"
+        return f"{mean} (95 % interval{also and f' over questions{also}'}){fewer}"
     if groups == {1}:
-        return f"mean (95 % interval for more questions about this one conversation){fewer}"
+        return f"{mean} (95 % interval for more questions about this one conversation{also}){fewer}"
     counts = listed(f"{count:,}" for count in sorted(groups))
-    return f"mean (95 % interval over {counts} groups of questions that share a conversation){fewer}"
+    return f"{mean} (95 % interval over {counts} groups of questions that share a conversation{also}){fewer}"
 
 
 def mean_cell(group: CategoryResult, name: str) -> str:
@@ -208,12 +214,14 @@ def _group(group: CategoryResult) -> dict[str, Any]:
         "clusters": group.clusters,
         "failures": group.failures,
         "unjudged": group.unjudged,
-        "metrics": {
-            name: {"value": mean.value, "n": mean.n, "low": mean.low, "high": mean.high} for name, mean in means.items()
-        },
+        "metrics": {name: {**(_plain(mean) or {}), **_spread(group.spreads.get(name))} for name, mean in means.items()},
         **floors_json(group),
         **reading_json(group),
     }
+
+
+def _spread(one: IngestSpread | None) -> dict[str, Any]:
+    return {} if one is None else {"ingests": list(one.means), "deviation": one.deviation}
 
 
 def terminal(found: BenchComparison) -> Iterator[str]:
@@ -262,7 +270,8 @@ def verdict(found: BenchComparison) -> str:
 
 def _titles(found: BenchComparison) -> Iterator[str]:
     for name, one in (("BASE", found.base), ("HEAD", found.head)):
-        yield one_line(f"{name} {one.name}: {_asked(one.arguments)}")
+        many = f", {plural(len(one.ingests), 'ingest')}" if one.further else ""
+        yield one_line(f"{name} {one.name}: {_asked(one.arguments)}{many}")
     names = ("only in BASE", "only in HEAD", "failed in one of them")
     left = [f"{count:,} {name}" for name, count in zip(names, found.left, strict=True) if count]
     yield f"{plural(found.pairs, 'question')} in both" + (f"; not compared: {', '.join(left)}" if left else "")
@@ -311,6 +320,11 @@ def comparison_notes(found: BenchComparison) -> Iterator[str]:
     yield from few_conversations(found)
     if changed := found.asked_otherwise:
         yield f"asked otherwise in {listed(changed)}, so that the memory is not all that BASE and HEAD differ in"
+    if found.base.further or found.head.further:
+        yield (
+            "of several ingests each question has the mean of its values; the test is over questions, and how far the"
+            " ingests differ is told by `recall memory run` of each"
+        )
     if found.judges:
         yield one_line(f"judged by {found.judges}")
     if found.unjudged:
@@ -353,7 +367,7 @@ def comparison_json(found: BenchComparison) -> dict[str, Any]:
 
 
 def _run(one: JournalContents) -> dict[str, Any]:
-    return {"journal": one.name, **one.arguments}
+    return {"journal": one.name, "ingests": len(one.ingests), **one.arguments}
 
 
 def _metric(one: Paired) -> dict[str, Any]:
@@ -377,78 +391,6 @@ def _test(change: Change) -> str:
     if change.counts.clusters:
         return "sign flips of clusters"
     return "sign flips" if change.shares else "mcnemar"
-
-
-SHOWN_PLACES = 5
-
-
-class Origin(Protocol):
-    """Where a published file is from."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def digest_by(self) -> str: ...
-
-
-class Checked(NamedTuple):
-    """What was found in a file: its `format`, `how` it was recognised, its size in bytes, and its `inventory`."""
-
-    name: str
-    format: str
-    how: str
-    size: int
-    sha256: str
-    published: Origin | None
-    inventory: Inventory
-
-
-def dataset_lines(checked: Checked) -> Iterator[str]:
-    """Yield the lines for a terminal."""
-    found = checked.inventory
-    yield f"{checked.name}: {checked.format}, {checked.how}"
-    yield f"{checked.size:,} bytes, sha256 {checked.sha256}"
-    if checked.published is not None:
-        origin = checked.published
-        yield f"this is {origin.title} ({origin.source}; its digest was {origin.digest_by})"
-    else:
-        yield "no published file that is known by its digest"
-    yield (
-        f"{plural(found.conversations, 'conversation')}, {plural(found.sessions, 'session')},"
-        f" {plural(found.turns, 'turn')}, {plural(found.questions, 'question')}, {found.unanswerable:,} unanswerable"
-    )
-    yield ""
-    yield from grid(("category", "questions"), [(name, f"{n:,}") for name, n in sorted(found.categories.items())])
-    yield ""
-    if not found.oddities:
-        yield "nothing odd"
-        return
-    yield f"odd ({found.oddities.total():,}):"
-    for kind in Kind:
-        if count := found.oddities[kind]:
-            yield f"  {kind.value}: {count:,}"
-            kept = found.places[kind][:SHOWN_PLACES]
-            yield from (f"    {one.place}: {one.said}" for one in kept)
-            if count > len(kept):
-                yield f"    … and {count - len(kept):,} more"
-
-
-def dataset_json(checked: Checked) -> dict[str, Any]:
-    """Return the same as plain JSON types."""
-    origin = checked.published
-    return {
-        "file": checked.name,
-        "format": checked.format,
-        "recognised_by": checked.how,
-        "bytes": checked.size,
-        "sha256": checked.sha256,
-        "published": None
-        if origin is None
-        else {"title": origin.title, "source": origin.source, "digest_by": origin.digest_by},
-        **checked.inventory.to_json(),
-    }
 
 
 HEAD = ("reported by others", "model", "category", "of theirs", "theirs", "ours")

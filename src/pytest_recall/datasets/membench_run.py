@@ -31,6 +31,7 @@ from pytest_recall.datasets.membench import (
 )
 from pytest_recall.datasets.questions import JUDGE
 from pytest_recall.datasets.reading import PassageReader
+from pytest_recall.datasets.repeat_folders import set_aside_all
 from pytest_recall.datasets.rescoring import RETRIEVED
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
@@ -52,7 +53,7 @@ from pytest_recall.trials.execution import (
     make_trial,
     with_result,
 )
-from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal, set_aside
+from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal
 from pytest_recall.trials.model_calls import source_of
 from pytest_recall.trials.record import Header, Record, setting_lines
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Trial, TrialStep
@@ -88,7 +89,7 @@ def begun(folder: Path, arguments: Arguments, *, fresh: bool, tell: Callable[[st
     why = "--fresh" if fresh else remade(before, arguments)
     if not why or not record.trials:
         return record
-    there = set_aside(folder)
+    there = set_aside_all(folder)
     tell(f"{arguments.memory}: {why}; all questions are asked again, and those of before are in {there}")
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_recall.datasets.membench import CategoryResult, ReadingCost
@@ -32,20 +32,25 @@ def reading_cells(one: ReadingCost) -> tuple[str, str, str]:
     return read, written, cost_text.UNKNOWN if one.usd is None else cost_text.dollars(one.usd)
 
 
-def reading_lines(reader: str, group: CategoryResult, unread: Sequence[Trial], spend: Spend) -> Iterator[str]:
-    """Yield the lines on the answers of a reader, on the questions without one, and on what its calls came to."""
+def reading_lines(
+    reader: str, group: CategoryResult, unread: Sequence[Trial], spends: Mapping[str, Spend]
+) -> Iterator[str]:
+    """Yield the lines on the answers of a reader, on the questions without one, and on what its calls came to.
+
+    `spends` are those of each ingest by its name.
+    """
     yield MEANING
     yield f"answered by {reader}: {plural(group.reading.answers, 'question')}"
     if unread:
         yield f"no answer of the reader, and in no mean of answers: {plural(len(unread), 'question')}"
         yield from ("  " + one_line(f"{one.case_id}: {one.error}", 300) for one in unread[:SHOWN_UNREAD])
-    yield from cost_text.cost_lines({"": spend})
+    yield from cost_text.cost_lines(spends)
 
 
-def readings_json(unread: Sequence[Trial], spend: Spend) -> dict[str, Any]:
+def readings_json(unread: Sequence[Trial], spends: Mapping[str, Spend]) -> dict[str, Any]:
     """Return the same as plain JSON types."""
     lost = [{"id": one.case_id, "error": one.error} for one in unread]
-    return {"unread": lost, "cost": cost_text.cost_json({"": spend})["total"]}
+    return {"unread": lost, "cost": cost_text.cost_json(spends)["total"]}
 
 
 def reading_json(group: CategoryResult) -> dict[str, Any]:

@@ -234,7 +234,8 @@ def run_compare(args: argparse.Namespace) -> int:
 
 def _benches(args: argparse.Namespace) -> int | None:
     """Compare two journals of `recall memory run`, and return the exit code; None if they are none."""
-    from pytest_recall.datasets.membench_run import folder_of, read_asked
+    from pytest_recall.datasets.membench_run import folder_of
+    from pytest_recall.datasets.repeats import read_repeats
 
     place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()], args.dir and Path.cwd() / args.dir)
     beside = place.artifacts.folder / BENCHES
@@ -253,7 +254,7 @@ def _benches(args: argparse.Namespace) -> int | None:
     for name, folder in zip((args.base, args.head), folders, strict=True):
         if folder is None:
             raise RecallError(f"{name!r} is not a journal of a membench, and the other one is; name two of a kind")
-        asked.append(read_asked(folder, name))
+        asked.append(read_repeats(folder, name))
     if asked[0] == asked[1]._replace(name=args.base):
         raise RecallError(f"{args.base} and {args.head} are the same journal; name two")
     found = compare_benches(asked[0], asked[1], alpha=args.alpha, categories=names(args.dimensions))

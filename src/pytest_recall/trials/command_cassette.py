@@ -56,17 +56,21 @@ def _redactor(rubric: Settings) -> Redactor:
 
 @dataclass(frozen=True, kw_only=True)
 class Shelf:
-    """The cassettes `folder/<scenario>/<name>.ndjson` of a command, recorded or replayed as `player` says."""
+    """The cassettes `folder/<scenario>/<name>.ndjson` of a command, recorded or replayed as `player` says.
+
+    Each `repeat` of all that it does has its own, as each trial of a series has.
+    """
 
     player: Player
     place: Place
     rubric: Settings
     folder: Path
     scenario: str
+    repeat: int = 1
 
     def path(self, name: str) -> Path:
         """Return where a cassette is."""
-        return Library(self.folder).of_case(name, self.scenario)
+        return Library(self.folder).of_case(name, self.scenario, self.repeat)
 
     def tape(self, name: str) -> Tape:
         """Return the tape of a cassette; in a replay it answers nothing if there is none. Raises RecallError."""
@@ -76,6 +80,7 @@ class Shelf:
         now = clock.now().isoformat(timespec="seconds")
         run = f"{self.scenario.strip('_')} {now}"
         known = mode in ("replay", "missing") and path.exists()
+        again = {"repeat": self.repeat} if self.repeat > 1 else {}
         return Tape(
             name=shown,
             mode=mode,
@@ -84,7 +89,7 @@ class Shelf:
             hint="the same command with --record records it",
             cassette=Cassette(path, shown, rules) if known else None,
             draft_path=Library(self.folder).new_draft(path) if mode in ("record", "missing") else None,
-            header={"case": name, "scenario": self.scenario, "run": run, "recorded_at": now},
+            header={"case": name, "scenario": self.scenario, "run": run, "recorded_at": now, **again},
         )
 
     def finish(self, tape: Tape, name: str) -> None:
@@ -100,15 +105,15 @@ class Shelf:
 
 @contextmanager
 def taped(
-    player: Player, place: Place, rubric: Settings, folder: Path, name: str, scenario: str = FOLDER
+    player: Player, place: Place, rubric: Settings, folder: Path, name: str, scenario: str = FOLDER, repeat: int = 1
 ) -> Iterator[Tape]:
-    """Record or replay the calls of judges that are made in this block, in `folder/<scenario>/<name>.ndjson`.
+    """Record or replay the calls of judges that are made in this block, in a cassette of a `Shelf`.
 
     `player` is one of `player_of`, which says whether it is a recording or a replay. A recording
     takes its place when the block ends in order; until then there is a draft. Raises RecallError
     for a call that is not recorded, or one that cannot be.
     """
-    shelf = Shelf(player=player, place=place, rubric=rubric, folder=folder, scenario=scenario)
+    shelf = Shelf(player=player, place=place, rubric=rubric, folder=folder, scenario=scenario, repeat=repeat)
     path = shelf.path(name)
     if player.mode == "replay" and not path.exists():
         raise RecallError(f"{place.name(path)}: no such recording; make it with --record")

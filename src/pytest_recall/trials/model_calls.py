@@ -201,14 +201,18 @@ class RunModels:
         return "" if self._meter is None else self._meter.closed()
 
     @contextmanager
-    def listening(self, scenario: str) -> Iterator[None]:
-        """Listen to the calls that are made in this block; their cassettes are in the folder `scenario`."""
+    def listening(self, scenario: str, repeat: int = 1) -> Iterator[None]:
+        """Listen to the calls that are made in this block; their cassettes are in the folder `scenario`.
+
+        Each `repeat` of the same has its own cassettes.
+        """
         self._shelf = Shelf(
             player=self._player,
             place=self._place,
             rubric=self._rubric,
             folder=self._folder,
             scenario=scenario,
+            repeat=repeat,
         )
         watch = Watch(self._player)
         try:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pytest_recall.cli.common import Commands, placeless
 from pytest_recall.datasets.dataset import Inventory
-from pytest_recall.datasets.datasets_text import Checked, dataset_json, dataset_lines
 from pytest_recall.datasets.file import LAYOUTS, PUBLISHED, digest, open_dataset, sample_text
+from pytest_recall.datasets.inventory_text import Checked, dataset_json, dataset_lines
 
 DATASET_CHECK_DETAILS = """\
 Reads the file row by row, whatever its size. Exits with 0 if nothing in it is odd, or if it is, byte

@@ -75,10 +75,13 @@ def budget_of(args: argparse.Namespace) -> Iterator[Meter | None]:
 
 
 @contextmanager
-def reader_of(args: argparse.Namespace, arguments: Arguments, meter: Meter | None) -> Iterator[PassageReader | None]:
+def reader_of(
+    args: argparse.Namespace, arguments: Arguments, meter: Meter | None, number: int
+) -> Iterator[PassageReader | None]:
     """Hand out the model that answers from passages, if there is to be one; its calls are listened to in the block.
 
-    Raises RecallError, also for a call that could not be recorded.
+    `number` is that of the ingest, counted from 1: each has cassettes of its own, as it finds other passages. Raises
+    RecallError, also for a call that could not be recorded.
     """
     from pytest_recall.datasets.membench import mark_of
     from pytest_recall.datasets.reading import PassageReader
@@ -97,16 +100,19 @@ def reader_of(args: argparse.Namespace, arguments: Arguments, meter: Meter | Non
     except RecallError as error:
         raise RecallError(*(f"--reader: {message}" for message in error.messages)) from None
     calls.check_prices({"reader": model}, say)
-    with closing(model), calls.listening(f"{BENCHES}-{arguments.dataset}-{mark_of(arguments)}"):
+    with closing(model), calls.listening(f"{BENCHES}-{arguments.dataset}-{mark_of(arguments)}", number):
         yield PassageReader(model=model, prompt=arguments.prompt.partition(" ")[0], calls=calls)
     if calls.problems:
         raise RecallError(*calls.problems)
 
 
 @contextmanager
-def calls_of(args: argparse.Namespace, models: JudgingModels, name: str, stopped: str) -> Iterator[Tape | None]:
+def calls_of(
+    args: argparse.Namespace, models: JudgingModels, name: str, stopped: str, number: int = 1
+) -> Iterator[Tape | None]:
     """Hand out the tape that the calls of the block go by, in the cassette `name`; None where none is asked for.
 
+    `number` is that of the ingest whose answers are judged, counted from 1.
     Raises RecallError for a call that must not begin, and, as `stopped` says, for a run that is.
     """
     from pytest_recall.files.errors import MissError, RecallError, StoppedError
@@ -119,7 +125,8 @@ def calls_of(args: argparse.Namespace, models: JudgingModels, name: str, stopped
             with untaped(player, rubric):
                 yield None
         else:
-            with taped(player, place, rubric, Path.cwd() / given if given else place.cassettes, name, BENCHES) as tape:
+            folder = Path.cwd() / given if given else place.cassettes
+            with taped(player, place, rubric, folder, name, BENCHES, number) as tape:
                 yield tape
     except KeyboardInterrupt:
         raise StoppedError(stopped) from None
@@ -174,6 +181,12 @@ def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
                 f"--judge: {client.name} hands out passages alone, and a rule is about answers; name a memory that"
                 " answers, or with --reader a model that answers from passages"
             )
+    if args.repeat > 1 and len(clients) > 1:
+        raise RecallError("--repeat tells one memory the same several times; name one with --memory, or remove it")
+    if args.repeat > 1 and clients[0].baseline:
+        raise RecallError(
+            f"--repeat: {clients[0].name} looks for nothing, and each ingest of it is the same; remove it"
+        )
     if args.reader is not None and all(client.answers_only for client in clients):
         raise RecallError(f"--reader: {clients[0].name} answers by itself, and hands out no passages; remove it")
 
@@ -185,8 +198,9 @@ def judge_answers(
     folder: Path,
     arguments: Arguments,
     meter: Meter | None,
+    number: int,
 ) -> tuple[str, JudgingResult]:
-    """Return the judges in one text, and what they came to. Raises RecallError."""
+    """Return the judges in one text, and what they came to of the ingest of this number. Raises RecallError."""
     from pytest_recall.datasets.judged import AnswerJudge, judge_all
     from pytest_recall.datasets.membench import mark_of
     from pytest_recall.datasets.membench_run import header_of
@@ -194,7 +208,7 @@ def judge_answers(
     models = judging_models(args, "membench")
     models.player.meter = meter
     stopped = f"{folder}: stopped; the same command continues it"
-    with calls_of(args, models, f"{arguments.dataset}-{mark_of(arguments)}", stopped) as tape:
+    with calls_of(args, models, f"{arguments.dataset}-{mark_of(arguments)}", stopped, number) as tape:
         judge = AnswerJudge(bench, models.panel, models.rubric, tape)
         header = header_of(folder, bench, arguments)
         # What is on a cassette is whole, whatever was judged before.

@@ -115,6 +115,7 @@ def run_misses(args: argparse.Namespace) -> int:
 def _run(named: str) -> JournalContents:
     """Return the run that is named. Raises RecallError."""
     from pytest_recall.datasets.membench_run import folder_of, read_asked
+    from pytest_recall.datasets.repeat_folders import begun_repeats
     from pytest_recall.files.errors import RecallError
     from pytest_recall.files.eval_directory import BENCHES, find_place
 
@@ -122,6 +123,8 @@ def _run(named: str) -> JournalContents:
     folder = folder_of(named, find_place(root, root, [root]).artifacts.folder / BENCHES)
     if folder is None:
         raise RecallError(f"{named!r} is not a run over a dataset; name the folder of a `recall memory run`")
+    if (many := len(begun_repeats(folder))) > 1:
+        say(f"{named}: is the first of {many} ingests; {named}/repeat-2 names the second")
     return read_asked(folder, named)
 
 

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cli.common import Commands, counted, names, placeless, say
+from pytest_recall.datasets.commands.exit_code import exit_code, floors_of
 from pytest_recall.datasets.commands.judging import add_options, budget_of, check, judge_answers, reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_recall.datasets.cases import DatasetCases
-    from pytest_recall.datasets.judged import JudgingResult
     from pytest_recall.datasets.membench import Arguments
-    from pytest_recall.datasets.membench_run import MembenchResult
+    from pytest_recall.datasets.repeats import Ingest, RepeatedResult
     from pytest_recall.datasets.reported import Reported
     from pytest_recall.memory.client import Client
     from pytest_recall.replay.budget import Meter
@@ -51,11 +51,18 @@ models; an answer on which they come to no verdict is in no mean, and is judged 
 --record keeps the calls of reader and judges, and --replay answers them from there. With --budget no further call
 begins once this command has spent so much, and the exit code is 2 if something was left; the same command continues.
 
+A memory that ingests by a model has another store each time it is told the same. --repeat N tells it all of the
+dataset N times and asks all questions each time. A question then has the mean of its values, and the intervals have
+what the ingests differ in. Each ingest has a journal, the first in the folder of the run and the others in `repeat-2`,
+`repeat-3` and so on within it: the same command resumes the one that was stopped, and a larger N adds to those that
+are there. --budget is for all of them together.
+
   recall memory run --dataset locomo sample --memory sqlite-fts
   recall memory run locomo10.json --memory hybrid --sample 200 --seed 1
   recall memory run locomo10.json --memory python:mine.py:Memory --judge openai:gpt-5.5
   recall memory run locomo10.json --reader openai:gpt-5.4-mini --judge openai:gpt-5.5 --budget 5
   recall memory run locomo10.json --memory sqlite-fts,hybrid,python:mine.py:Memory
+  recall memory run locomo10.json --memory python:mine.py:Memory --repeat 5
   recall memory run locomo10.json --fail-under evidence_recall_at_k=0.6
 """
 
@@ -94,6 +101,14 @@ def add_membench(commands: Commands) -> None:
         "--accumulate",
         action="store_true",
         help="tell all conversations into one store, in the order of the file, and ask about each once it was told",
+    )
+    parser.add_argument(
+        "--repeat",
+        type=counted(1, 20),
+        default=1,
+        metavar="N",
+        help="tell the memory all of it N times, and ask all questions each time, for one that ingests by a model"
+        " (default: 1)",
     )
     parser.add_argument("--k", type=count, metavar="K", help="how many passages it is asked for (default: 10)")
     parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what is stored at a time")
@@ -169,7 +184,7 @@ def run_membench(args: argparse.Namespace) -> int:
         raise RecallError("--categories: names nothing; give one or more, separated by commas")
     if args.bundle_texts and args.bundle is None:
         raise RecallError("--bundle-texts is about a bundle; name its file with --bundle, or remove it")
-    floors = _floors(args.fail_under)
+    floors = floors_of(args.fail_under)
     path = args.path if args.path == SAMPLE else str(Path(args.path).absolute())
     asked = BenchFile(
         dataset=args.dataset,
@@ -224,6 +239,7 @@ def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cl
             "k": bench.asked.limit,
             "unit": bench.asked.unit,
             "accumulate": bench.accumulate,
+            "repeat": args.repeat,
             "questions": dict(sorted(counts.items())),
             "reader": args.reader,
             "prompt": version or None,
@@ -232,7 +248,8 @@ def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cl
         }
         print(json.dumps(plain, indent=2, ensure_ascii=False))
         return 0
-    stored = stored_by(bench.asked.unit, bench.accumulate)
+    often = f", {args.repeat} times" if args.repeat > 1 else ""
+    stored = stored_by(bench.asked.unit, bench.accumulate) + often
     asked = f"{plural(counts.total(), 'question')}, {bench.asked.limit} passages each, {stored}"
     print(f"{listed(memories)} on {bench.dataset.format} ({args.path}): {asked}\n")
     print("\n".join(grid(("category", "n"), [(one, f"{n:,}") for one, n in sorted(counts.items())])))
@@ -246,39 +263,46 @@ def _run_one(asking: _Asking, client: Client) -> int:
     from pytest_recall.datasets import datasets_text as render
     from pytest_recall.datasets.file import PUBLISHED
     from pytest_recall.datasets.reading_text import reading_lines, readings_json
+    from pytest_recall.datasets.repeats_text import ingest_lines, ingests_json
 
     args, bench = asking.args, asking.bench
     arguments = asking.arguments(client)
     reported = _reported(args, arguments)
     folder = args.out or _folder(arguments)
-    found, judged = _asked(asking, client, arguments, folder)
-    summary = found.summary
+    result = _ingested(asking, client, arguments, folder)
+    summary, named = result.summary, result.named
     told: list[str] = []
     extra: dict[str, Any] = {}
+    if args.repeat > 1:
+        told += ["", *ingest_lines(result, summary)]
+        extra |= ingests_json(result)
     if arguments.reader:
-        told += reading_lines(arguments.reader, summary.everything, found.unread, found.reading_spend)
-        extra |= {"reading": readings_json(found.unread, found.reading_spend)}
-    if judged is not None:
-        judges, sat = judged
-        told += list(render.verdicts(judges, len(sat.judged), sat.undecided, sat.spend))
-        extra |= {"judge": render.verdicts_json(judges, len(sat.judged), sat.undecided, sat.spend)}
+        spends = {name: one.found.reading_spend for name, one in named.items()}
+        told += reading_lines(arguments.reader, summary.everything, result.unread, spends)
+        extra |= {"reading": readings_json(result.unread, spends)}
+    if judges := {name: one.judged for name, one in named.items() if one.judged is not None}:
+        spends = {name: one.spend for name, one in judges.items()}
+        said = (result.ingests[0].judges, len(result.judged), result.undecided, spends)
+        told += list(render.verdicts(*said))
+        extra |= {"judge": render.verdicts_json(*said)}
     if reported:
-        whole = args.sample is None and args.categories is None and summary.complete
+        whole = args.sample is None and args.categories is None and result.complete
         same = whole and arguments.sha256 in PUBLISHED
         told += ["", *render.reported_lines(reported, summary, same_file=same)]
         extra["published"] = render.reported_json(reported, summary, same_file=same)
     if args.json:
         print(json.dumps({**render.membench_json(arguments, summary), **extra}, indent=2, ensure_ascii=False))
     else:
-        print("\n".join([*render.membench_lines(arguments, summary, found.failed), *told]))
-    _bundle(args, bench, [folder])
-    return _verdict(asking, found, judged)
+        print("\n".join([*render.membench_lines(arguments, summary, result.failed), *told]))
+    _bundle(args, bench, [one.folder for one in result.ingests])
+    return exit_code(result, asking.floors, asking.meter, replays=args.replay is not None)
 
 
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     """Run memories one after the other, print one table, and return the worst of their exit codes."""
     from pytest_recall.datasets import several as render
     from pytest_recall.datasets.membench_run import read_figures
+    from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.files.wording import section_lines
     from pytest_recall.memory.selector import title
 
@@ -288,12 +312,15 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         arguments = asking.arguments(client)
         folder = _folder(arguments) if args.out is None else args.out / _slug(client.name)
         say(f"{client.name}: {folder}")
-        found, judged = _asked(asking, client, arguments, folder)
-        trials = {one.case_id: one for one in found.trials}
+        one = _asked(asking, client, arguments, folder, 1)
+        found = one.found
+        trials = {trial.case_id: trial for trial in found.trials}
         contents = read_figures(folder, title(client.name))._replace(trials=trials)
         runs.append(render.MemoryRun(arguments, found.summary, contents))
         folders.append(folder)
-        codes.append(_verdict(asking, found, judged, f"{client.name}: "))
+        result = RepeatedResult((one,), 1)
+        code = exit_code(result, asking.floors, asking.meter, replays=args.replay is not None, name=f"{client.name}: ")
+        codes.append(code)
     compared = render.against_first(runs)
     if args.json:
         print(json.dumps(render.several_json(runs, compared), indent=2, ensure_ascii=False))
@@ -317,15 +344,35 @@ def _bundle(args: argparse.Namespace, bench: DatasetCases, folders: Sequence[Pat
     say(f"{args.bundle}: written{without}; `recall memory verify {args.bundle}` computes its figures again")
 
 
-def _asked(
-    asking: _Asking, client: Client, arguments: Arguments, folder: Path
-) -> tuple[MembenchResult, tuple[str, JudgingResult] | None]:
-    """Ask the questions that are open, have the answers judged if that is wanted, and return what it came to."""
+def _ingested(asking: _Asking, client: Client, arguments: Arguments, folder: Path) -> RepeatedResult:
+    """Tell a memory the dataset as often as is wanted, each time with all questions, up to what cannot be finished."""
+    from pytest_recall.datasets.repeat_folders import begun_repeats, repeat_folder
+    from pytest_recall.datasets.repeats import RepeatedResult
+    from pytest_recall.memory.resolve import resolve
+
+    repeat = asking.args.repeat
+    found: list[Ingest] = []
+    while len(found) < repeat and not (found and found[-1].unfinished):
+        number = len(found) + 1
+        one = repeat_folder(folder, number)
+        if repeat > 1:
+            say(f"ingest {number} of {repeat}: {one}")
+        # What a memory has kept of an ingest, such as where its random numbers are, is not for the next one.
+        found.append(_asked(asking, client if number == 1 else resolve(client.name), arguments, one, number))
+    if (there := len(begun_repeats(folder))) > repeat:
+        first = "the first one" if repeat == 1 else f"the first {repeat}"
+        say(f"{folder}: has {there} ingests, and the figures are of {first}; --repeat {there} takes all of them")
+    return RepeatedResult(tuple(found), repeat)
+
+
+def _asked(asking: _Asking, client: Client, arguments: Arguments, folder: Path, number: int) -> Ingest:
+    """Ask the questions that are open after an ingest, have the answers judged if that is wanted, and return both."""
     from pytest_recall.datasets.asking import at_once_of
     from pytest_recall.datasets.membench_run import go_on
+    from pytest_recall.datasets.repeats import Ingest
 
     args, bench, _, meter = asking
-    with reader_of(args, arguments, meter) as reader:
+    with reader_of(args, arguments, meter, number) as reader:
         found = go_on(
             bench,
             client,
@@ -339,9 +386,9 @@ def _asked(
             at_once=at_once_of(args.concurrency, client, reads=reader is not None, accumulate=args.accumulate),
         )
     if not args.judge or (args.reader and not found.answered):
-        return found, None
-    judges, sat = judge_answers(args, bench, found, folder, arguments, meter)
-    return sat.found, (judges, sat)
+        return Ingest(folder, found)
+    judges, sat = judge_answers(args, bench, found, folder, arguments, meter, number)
+    return Ingest(folder, sat.found, judges, sat)
 
 
 def _slug(name: str) -> str:
@@ -370,62 +417,3 @@ def _folder(arguments: Arguments) -> Path:
     artifacts = find_place(root, root, [root]).artifacts
     artifacts.make()
     return artifacts.folder / BENCHES / f"{arguments.dataset}-{mark_of(arguments)}"
-
-
-def _floors(given: list[str]) -> dict[str, float]:
-    from pytest_recall.files.errors import RecallError, nearest
-    from pytest_recall.metrics.measures import MEASURES
-
-    floors: dict[str, float] = {}
-    for text in given:
-        name, _, value = text.partition("=")
-        if name not in MEASURES:
-            raise RecallError(f"--fail-under: `{name}` is unknown{nearest(name, MEASURES)}")
-        try:
-            floors[name] = float(value)
-        except ValueError:
-            floors[name] = -1.0
-        if not 0 <= floors[name] <= 1:
-            raise RecallError(f"--fail-under: {text!r} names no mean; write it like {name}=0.6")
-    return floors
-
-
-def _verdict(asking: _Asking, found: MembenchResult, judged: tuple[str, JudgingResult] | None, name: str = "") -> int:
-    """Return the exit code of one memory, and say what is wrong."""
-    from pytest_recall.files.wording import plural
-    from pytest_recall.metrics.measures import JUDGED
-    from pytest_recall.metrics.retrieval import OF_ANSWERS
-
-    summary = found.summary
-    everything, unread = summary.everything, len(found.unread)
-    undecided, left = (0, 0) if judged is None else (len(judged[1].undecided), judged[1].left)
-    if unasked := summary.total - everything.n:
-        say(f"{name}{plural(unasked, 'question')} not asked, since {found.stopped}; the same command asks them")
-    if left and asking.meter is not None:
-        say(f"{name}{plural(left, 'answer')} not judged, since {asking.meter.closed()}; the same command judges them")
-    if unread and asking.args.replay is not None:
-        say(f"{name}{plural(unread, 'question')} without an answer of the reader; --record records them")
-    if unasked or left or (unread and asking.args.replay is not None):
-        return 2
-    if everything.failures == everything.n:
-        say(f"{name}nothing was measured: every question failed, as said above; correct the memory")
-        return 1
-    if everything.failures + unread == everything.n:
-        say(f"{name}no answer was measured: the reader gave none, as said above; correct it")
-        return 1
-    problems = []
-    for metric, floor in asking.floors.items():
-        mean = everything.means.get(metric)
-        if mean is None or mean.value is None:
-            problems.append(f"{metric} was measured on no question")
-        elif mean.value < floor:
-            problems.append(f"{metric} is {mean.value:.4f}, below {floor:g}")
-    if asking.floors and everything.failures:
-        problems.append(f"{everything.failures:,} questions failed, and are in no mean")
-    if unread and any(metric in JUDGED or metric in OF_ANSWERS for metric in asking.floors):
-        problems.append(f"{unread:,} questions have no answer of the reader, and are in no mean of answers")
-    if undecided and any(metric in JUDGED for metric in asking.floors):
-        problems.append(f"{undecided:,} answers came to no verdict of the judge, and are in no mean")
-    for problem in problems:
-        say(f"{name}--fail-under: {problem}")
-    return 1 if problems else 0

@@ -1,0 +1,101 @@
+"""Decide on the exit code of `recall memory run`, and say what is left or below its floor."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_recall.cli.common import say
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_recall.datasets.repeats import Ingest, RepeatedResult
+    from pytest_recall.replay.budget import Meter
+
+
+def floors_of(given: list[str]) -> dict[str, float]:
+    """Return the least mean by metric that is asked for. Raises RecallError."""
+    from pytest_recall.files.errors import RecallError, nearest
+    from pytest_recall.metrics.measures import MEASURES
+
+    floors: dict[str, float] = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        if name not in MEASURES:
+            raise RecallError(f"--fail-under: `{name}` is unknown{nearest(name, MEASURES)}")
+        try:
+            floors[name] = float(value)
+        except ValueError:
+            floors[name] = -1.0
+        if not 0 <= floors[name] <= 1:
+            raise RecallError(f"--fail-under: {text!r} names no mean; write it like {name}=0.6")
+    return floors
+
+
+def exit_code(
+    result: RepeatedResult, floors: Mapping[str, float], meter: Meter | None, *, replays: bool, name: str = ""
+) -> int:
+    """Return the exit code of one memory, and say what is wrong, after its `name` where there are several.
+
+    `floors` are those of the means by metric. Where a run `replays`, answers that are not recorded are left open.
+    """
+    from pytest_recall.files.wording import plural
+
+    named = {f"{name}{ingest}: " if ingest else name: one for ingest, one in result.named.items()}
+    unfinished = [_is_left(one, meter, which, replays=replays) for which, one in named.items()]
+    if (left := result.wanted - len(result.ingests)) > 0:
+        say(f"{name}{plural(left, 'ingest')} not begun; the same command begins {'it' if left == 1 else 'them'}")
+    if left or any(unfinished):
+        return 2
+    everything = result.summary.everything
+    if everything.failures == everything.n:
+        say(f"{name}nothing was measured: every question failed, as said above; correct the memory")
+        return 1
+    if everything.failures + everything.unread == everything.n:
+        say(f"{name}no answer was measured: the reader gave none, as said above; correct it")
+        return 1
+    problems = []
+    for metric, floor in floors.items():
+        mean = everything.means.get(metric)
+        if mean is None or mean.value is None:
+            problems.append(f"{name}--fail-under: {metric} was measured on no question")
+        elif mean.value < floor:
+            problems.append(f"{name}--fail-under: {metric} is {mean.value:.4f}, below {floor:g}")
+    for which, one in named.items():
+        problems += [f"{which}--fail-under: {lost}" for lost in _lost(one, floors)]
+    for problem in problems:
+        say(problem)
+    return 1 if problems else 0
+
+
+def _is_left(one: Ingest, meter: Meter | None, name: str, *, replays: bool) -> bool:
+    """Return whether an ingest has open questions or answers, and say which."""
+    from pytest_recall.files.wording import plural
+
+    unread = len(one.found.unread)
+    left = 0 if one.judged is None else one.judged.left
+    if unasked := one.found.total - len(one.found.trials):
+        say(f"{name}{plural(unasked, 'question')} not asked, since {one.found.stopped}; the same command asks them")
+    if left and meter is not None:
+        say(f"{name}{plural(left, 'answer')} not judged, since {meter.closed()}; the same command judges them")
+    lacking = unread if replays else 0
+    if lacking:
+        say(f"{name}{plural(lacking, 'question')} without an answer of the reader; --record records them")
+    return bool(unasked or left or lacking)
+
+
+def _lost(one: Ingest, floors: Mapping[str, float]) -> list[str]:
+    """Return what keeps the floors from being reached: questions of an ingest that are in no mean."""
+    from pytest_recall.metrics.measures import JUDGED
+    from pytest_recall.metrics.retrieval import OF_ANSWERS
+
+    failures, unread = one.found.summary.everything.failures, len(one.found.unread)
+    undecided = 0 if one.judged is None else len(one.judged.undecided)
+    found = []
+    if floors and failures:
+        found.append(f"{failures:,} questions failed, and are in no mean")
+    if unread and any(metric in JUDGED or metric in OF_ANSWERS for metric in floors):
+        found.append(f"{unread:,} questions have no answer of the reader, and are in no mean of answers")
+    if undecided and any(metric in JUDGED for metric in floors):
+        found.append(f"{undecided:,} answers came to no verdict of the judge, and are in no mean")
+    return found
