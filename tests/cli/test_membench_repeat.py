@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import fmean
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.datasets.bundle import ABOUT, MANIFEST, manifest_of
 from pytest_recall.trials.journal import read_journal
 from tests.models.endpoint import Answer, Asked, Endpoint, chat
 
@@ -159,6 +161,25 @@ def test_ingests_that_do_not_differ_have_the_intervals_of_one(capsys: pytest.Cap
     for name, mean in once.items():
         assert {key: twice[name][key] for key in mean} == mean
         assert twice[name]["deviation"] == 0
+
+
+def test_a_bundle_has_each_ingest_and_all_together(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    whole = found(capsys, *MEMORY, "--repeat", "2", "--bundle", "b.zip")
+    assert main(["memory", "verify", "b.zip"]) == 0
+    runs = capsys.readouterr().out.splitlines()
+    assert (len(runs), runs[-2:]) == (4, ["all ingests together: 2 runs", "holds"])
+    with zipfile.ZipFile("b.zip") as archive:
+        contents = {name: archive.read(name) for name in archive.namelist() if name != MANIFEST}
+    about = json.loads(contents[ABOUT])
+    assert about["together"] == {"all": whole["all"], "categories": whole["categories"]}
+    about["together"]["all"]["metrics"]["contains_at_k"]["ingests"][1] += 0.1
+    contents[ABOUT] = json.dumps(about).encode()
+    contents[MANIFEST] = manifest_of(contents).encode()
+    with zipfile.ZipFile("b.zip", "w") as archive:
+        for name, data in contents.items():
+            archive.writestr(name, data)
+    assert main(["memory", "verify", "b.zip"]) == 1
+    assert "all ingests together: all metrics contains_at_k ingests 2 is told as" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

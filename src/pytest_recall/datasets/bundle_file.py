@@ -48,22 +48,27 @@ MOST_FILES = 1000
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
 
-def write_bundle(path: Path, folders: Sequence[Path], *, texts: bool) -> None:
-    """Write the runs in `folders` into a bundle, with their texts or without. Raises RecallError, or OSError."""
+def write_bundle(path: Path, folders: Sequence[Path], *, texts: bool, repeated: bool = False) -> None:
+    """Write the runs in `folders` into a bundle, with their texts or without. Raises RecallError, or OSError.
+
+    Where these are the ingests of one `repeated` run, it has the figures of all of them together as well.
+    """
     contents: dict[str, bytes] = {}
     runs = []
+    read = []
     for number, folder in enumerate(folders, start=1):
         record = read_journal(folder)
         name = f"runs/{number}"
         run = read_asked(folder, folder.name)
+        read.append(run)
         contents |= {f"{name}/{file}": data for file, data in _files_of(record, run.trials, texts).items()}
-        summary = fold(run.trials.values(), len(run.asked), run.asked)
-        runs.append({"folder": name, **run.arguments, "figures": groups(summary)})
+        runs.append({"folder": name, **run.arguments, "figures": _figures(run)})
     about = {
         "version": VERSION,
         "texts": texts,
         "made_by": {"pytest_recall": __version__, "python": platform.python_version(), "on": platform.platform()},
         "runs": runs,
+        **({"together": _figures(*read)} if repeated else {}),
     }
     contents[ABOUT] = (json.dumps(about, indent=2, ensure_ascii=False) + "\n").encode()
     contents[MANIFEST] = manifest_of(contents).encode()
@@ -72,6 +77,11 @@ def write_bundle(path: Path, folders: Sequence[Path], *, texts: bool) -> None:
         for name in sorted(contents):
             archive.writestr(zipfile.ZipInfo(name, _EPOCH), contents[name], zipfile.ZIP_DEFLATED)
     write_bytes(path, packed.getvalue())
+
+
+def _figures(run: JournalContents, *further: JournalContents) -> dict[str, Any]:
+    """Return what a run came to, or with the `further` ingests all of them together."""
+    return groups(fold(run.trials.values(), len(run.asked), run.asked, [one.trials.values() for one in further]))
 
 
 def _files_of(record: Record, trials: Mapping[str, Trial], texts: bool) -> dict[str, bytes]:
@@ -99,6 +109,13 @@ class Verified(NamedTuple):
     left: tuple[str, ...]
 
 
+class _Computed(NamedTuple):
+    """What came of verifying a run, and its journal with the values as they were computed again."""
+
+    verified: Verified
+    run: JournalContents
+
+
 def verify(path: Path, texts_of: Mapping[str, str] | None, sha256: str = "") -> Verified:
     """Hash and compute again what the bundle at `path` holds.
 
@@ -111,6 +128,7 @@ def verify(path: Path, texts_of: Mapping[str, str] | None, sha256: str = "") -> 
     about = _about(path, contents)
     runs: list[str] = []
     left: list[str] = []
+    computed: list[JournalContents] = []
     with TemporaryDirectory(prefix="recall-") as scratch:
         for number, run in enumerate(about["runs"], start=1):
             if sha256 and run["sha256"] != sha256:
@@ -125,25 +143,29 @@ def verify(path: Path, texts_of: Mapping[str, str] | None, sha256: str = "") -> 
                 if data is not None:
                     (folder / name).write_bytes(data)
             try:
-                one = _verified(run, folder, passages=restored, answers=about["texts"])
+                one, again = _verified(run, folder, passages=restored, answers=about["texts"])
             except RecallError as error:
                 # Of the folder that it was unpacked into there is nothing to say.
                 told = (message.replace(f"{folder}", f"{path}: {run['folder']}") for message in error.messages)
                 raise RecallError(*told) from None
+            computed.append(again)
             runs += one.runs
             problems += one.problems
             left += one.left
+    if about["together"] is not None:
+        told = about["together"]
+        problems += [f"all ingests together: {one}" for one in figure_problems(told, _figures(*computed))]
+        runs.append(f"all ingests together: {plural(len(computed), 'run')}")
     return Verified(tuple(runs), tuple(problems), tuple(left))
 
 
-def _verified(told: Mapping[str, Any], folder: Path, *, passages: bool, answers: bool) -> Verified:
+def _verified(told: Mapping[str, Any], folder: Path, *, passages: bool, answers: bool) -> _Computed:
     name = f"{told['folder']} ({told['memory']})"
     run = read_asked(folder, name)
     chosen, missing = metrics_of(str(run.arguments["dataset"]), bool(run.arguments["whole"]))
     known = checkable(run, chosen, passages=passages, answers=answers)
     computed = at_k(run, limit_of(run), known)
-    figures = groups(fold(computed.trials.values(), len(run.asked), run.asked))
-    problems = [f"{name}: {one}" for one in figure_problems(told["figures"], figures)]
+    problems = [f"{name}: {one}" for one in figure_problems(told["figures"], _figures(computed))]
     before = {**Arguments._field_defaults, **told}  # What an earlier version did not know is as it was then.
     changed = [key for key, one in run.arguments.items() if one != before.get(key)]
     problems += [f"{name}: {key} was {before.get(key)!r}" for key in changed]
@@ -157,7 +179,8 @@ def _verified(told: Mapping[str, Any], folder: Path, *, passages: bool, answers:
     unseen = [f"{name}: not computed again, as texts are missing: {left}"] if left else []
     if any(step.kind == BESIDE for trial in run.trials.values() for step in trial.steps):
         unseen.append(f"{name}: floors not computed again, as a bundle has not all that the memory was told")
-    return Verified((said,), tuple(problems), (*unseen, *([f"{name}: {missing}"] if missing else [])))
+    verified = Verified((said,), tuple(problems), (*unseen, *([f"{name}: {missing}"] if missing else [])))
+    return _Computed(verified, computed)
 
 
 def _metrics(run: JournalContents) -> set[str]:
@@ -207,7 +230,10 @@ def _about(path: Path, contents: Mapping[str, bytes]) -> dict[str, Any]:
                 str(one[key])
             if f"{one['folder']}/{JOURNAL}" not in contents or not isinstance(one["figures"], dict):
                 raise ValueError(one["folder"])
-        return {"texts": about["texts"] is True, "runs": runs}
+        together = about.get("together")
+        if together is not None and not (runs and isinstance(together, dict)):
+            raise ValueError("together")
+        return {"texts": about["texts"] is True, "runs": runs, "together": together}
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise RecallError(f"{path}: is not a bundle of runs ({error}); name a file that --bundle has written") from None
 

@@ -339,7 +339,7 @@ def _bundle(args: argparse.Namespace, bench: DatasetCases, folders: Sequence[Pat
         return
     licence = None if bench.asked.path == SAMPLE else LICENCES.get(bench.dataset.format)
     texts = licence is None or args.bundle_texts
-    write_bundle(args.bundle, folders, texts=texts)
+    write_bundle(args.bundle, folders, texts=texts, repeated=args.repeat > 1)
     without = "" if texts else f", with ids and digests in place of the dataset's texts ({licence})"
     say(f"{args.bundle}: written{without}; `recall memory verify {args.bundle}` computes its figures again")
 
