@@ -19,11 +19,11 @@ def ingest_lines(result: RepeatedResult, summary: MembenchSummary) -> Iterator[s
     rows = [
         (
             str(number),
-            f"{one.found.summary.everything.n:,}",
-            f"{one.found.summary.everything.failures:,}",
+            f"{own.n:,}",
+            f"{own.failures:,}",
             *(_cell(spread.means[number - 1]) for spread in spreads.values()),
         )
-        for number, one in enumerate(result.ingests, start=1)
+        for number, own in enumerate((one.found.summary.everything for one in result.ingests), start=1)
     ]
     if len(rows) > 1:
         rows.append(("SD", "", "", *(_cell(spread.deviation) for spread in spreads.values())))
