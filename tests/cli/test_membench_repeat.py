@@ -147,6 +147,13 @@ def test_a_memory_that_has_changed_is_told_again_as_often(capsys: pytest.Capture
     assert (plain["base"]["ingests"], plain["head"]["ingests"]) == (2, 2)
     assert plain["metrics"]["contains_at_k"]["base"] == before["all"]["metrics"]["contains_at_k"]["value"]
     assert plain["metrics"]["contains_at_k"]["test"] == "sign flips of clusters"
+    assert main(["view", "o/earlier-1", "o", "--once"]) == 0
+    table = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert "mean of 2 ingests (95 % interval over 2 groups" in "\n".join(table)
+    mean = before["all"]["metrics"]["evidence_recall_at_k"]["value"]
+    assert any(
+        row.startswith(f"python:forgetful.py:Memory (o/earlier-1), 2 ingests 22 0 {mean:.2f} (") for row in table
+    )
     path = tmp_path / "o" / "repeat-2" / "trials.jsonl"
     path.write_text(path.read_text().replace("k: 10", "k: 9"))
     assert main(["compare", "o/earlier-1", "o"]) == 2

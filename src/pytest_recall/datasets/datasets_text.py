@@ -161,8 +161,10 @@ def legend(summaries: Iterable[MembenchSummary]) -> str:
     """Return what the cells of a table are."""
     found = list(summaries)
     fewer = ", n where it is of fewer" if any(map(_partial, found)) else ""
-    repeats = max((one.repeats for one in found), default=1)
-    mean, also = ("mean", "") if repeats == 1 else (f"mean of {repeats} ingests", ", and over ingests")
+    mean, also = "mean", ""
+    if repeats := {one.repeats for one in found} - {1}:
+        same = len({one.repeats for one in found}) == 1
+        mean, also = f"mean of {f'{repeats.pop()} ' if same else 'all '}ingests", ", and over ingests"
     groups = {one.everything.clusters for one in found if one.everything.clusters < one.everything.n}
     if not groups:
         return f"{mean} (95 % interval{also and f' over questions{also}'}){fewer}"

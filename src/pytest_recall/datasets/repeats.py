@@ -98,4 +98,5 @@ def read_repeats(folder: Path, name: str) -> JournalContents:
                 f"{folder / f'repeat-{number}'}: is of another memory or of other questions than the journal of {name};"
                 f" move it away, and ask again with `--repeat {number}`"
             )
-    return first._replace(further=tuple(one.trials for one in further))
+    spend = total({str(place): one.spend for place, one in enumerate([first, *further])})
+    return first._replace(further=tuple(one.trials for one in further), spend=spend)

@@ -51,7 +51,8 @@ def groups_of_runs(journals: Sequence[JournalContents]) -> list[list[MemoryRun]]
     found: dict[Any, list[MemoryRun]] = {}
     for one in journals:
         arguments = Arguments(**one.arguments)
-        summary = fold(one.trials.values(), len(one.asked) or len(one.trials), one.asked)
+        further = [trials.values() for trials in one.further]
+        summary = fold(one.trials.values(), len(one.asked) or len(one.trials), one.asked, further)
         asked = {name: value for name, value in asked_of(arguments).items() if name not in ("memory", "whole", "file")}
         found.setdefault(repr(asked), []).append(MemoryRun(arguments, summary, one))
     return sorted(map(_named, found.values()), key=lambda runs: -len(runs))
@@ -62,7 +63,8 @@ def _named(runs: Sequence[MemoryRun]) -> list[MemoryRun]:
 
     def name(one: MemoryRun) -> str:
         memory = title(one.arguments.memory)
-        return f"{memory} ({one.contents.name})" if counts[one.arguments.memory] > 1 else memory
+        told = f"{memory} ({one.contents.name})" if counts[one.arguments.memory] > 1 else memory
+        return f"{told}, {plural(len(one.contents.ingests), 'ingest')}" if one.contents.further else told
 
     return [one._replace(contents=one.contents._replace(name=name(one))) for one in runs]
 

@@ -117,7 +117,7 @@ def view_of(args: argparse.Namespace) -> View:
     """Return what is shown of the runs that are named, as they are now. Raises RecallError."""
     if (horizon := _horizon_view(args)) is not None:
         return horizon
-    from pytest_recall.datasets.membench_run import read_figures
+    from pytest_recall.datasets.repeats import read_repeats
     from pytest_recall.files.eval_directory import relative
     from pytest_recall.files.wording import section_lines
     from pytest_recall.results.report_page import memories_page, run_page
@@ -125,7 +125,7 @@ def view_of(args: argparse.Namespace) -> View:
     from pytest_recall.runs.report_files import ReportSources, report
 
     benches = bench_folders(args)
-    memories = [read_figures(folder, relative(folder, Path.cwd())) for folder in benches]
+    memories = [read_repeats(folder, relative(folder, Path.cwd())) for folder in benches]
     tables = memories_page.tables(memories)
     if len(benches) > min(len(args.runs), 2):
         _without_effect(args, "on a table of memories")
