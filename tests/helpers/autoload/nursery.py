@@ -234,6 +234,7 @@ def _found_out() -> None:
     remembered.ask_ahead()
     importlib.import_module("few_plugins").known()
     _ = platform.uname().processor  # It is kept, and a program is started for it.
+    inspect.getmodule(compile("", "", "exec"))  # For a traceback it asks each module for its file; that is kept.
     # A worker is sent the source of what it runs, and compiles it.
     gateway, remote = map(importlib.import_module, ("execnet.gateway_base", "xdist.remote"))
     setattr(gateway, "compile", functools.cache(compile))  # noqa: B010
