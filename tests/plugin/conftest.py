@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,12 +14,37 @@ from tests.helpers.batching import Service, serving
 from tests.helpers.upstream import Upstream, running
 
 
+def _without_build(patch: pytest.MonkeyPatch) -> None:
+    told = ("CI", "BUILD_NUMBER", "RECALL_DATE")
+    for name in [name for name in os.environ if name in told or name.startswith(("GITHUB_", "PYTEST_XDIST_"))]:
+        patch.delenv(name)
+
+
 @pytest.fixture(autouse=True)
 def _no_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away what tells of a pull request, and what makes pytest print long summaries."""
-    told = ("CI", "BUILD_NUMBER", "RECALL_DATE")
-    for name in [name for name in os.environ if name in told or name.startswith(("GITHUB_", "PYTEST_XDIST_"))]:
-        monkeypatch.delenv(name)
+    _without_build(monkeypatch)
+
+
+Once = Callable[[], contextlib.AbstractContextManager[pytest.Pytester]]
+"""Gives a pytester to a fixture of a module: what is run in it can be read afterwards, and by several tests."""
+
+
+@pytest.fixture(scope="module")
+def once(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """A pytester as the fixture of that name, for runs that are made once and looked at by several tests."""
+
+    @contextlib.contextmanager
+    def made() -> Iterator[pytest.Pytester]:
+        with pytest.MonkeyPatch.context() as patch, contextlib.ExitStack() as stack:
+            _without_build(patch)
+            # It asks for the function of a test, which a module does not have.
+            asking = SimpleNamespace(
+                function=SimpleNamespace(__name__="once"), config=request.config, addfinalizer=stack.callback
+            )
+            yield pytest.Pytester(asking, tmp_path_factory, patch, _ispytest=True)  # type: ignore[arg-type]
+
+    return made
 
 
 @pytest.fixture

@@ -8,8 +8,10 @@ import pytest
 
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.schedule.account import Account
+from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, to_text
 from pytest_recall.schedule.state import current
-from tests.helpers.project import DAY, IN, WORKERS, Checkout, case, row
+from tests.helpers.project import DAY, ECHOING, IN, WORKERS, Checkout, case, failing, row
+from tests.helpers.replaying import DRY, NEAR, QUICK, near_run, quick_run
 from tests.helpers.talking import agent, talking
 from tests.helpers.upstream import Upstream
 
@@ -18,7 +20,7 @@ PRICE = "prices: {gpt-4o-mini: {input: 100000, output: 0}}\n"
 AFFECTED = "owner: us\npolicy: affected\nslice_cases: 1\nnightly_cases: 3\n"
 NAMES = ("a", "b", "c", "d")
 CASES = [case(name, expected=f"SAY {name}".upper()) for name in NAMES]
-PULL = ("eval", "--recall-mode", "pr", "--recall-pr", "7", "--recall-seed", "s")
+PULL = ("--recall-mode", "pr", "--recall-pr", "7", "--recall-seed", "s")
 
 
 def source(prompt: str = "say") -> str:
@@ -27,9 +29,9 @@ def source(prompt: str = "say") -> str:
 
 def recorded(pytester: pytest.Pytester, upstream: Upstream, budget: str) -> Checkout:
     """Return a checkout of which everything is recorded, and whose prompt has changed since; `d` fell before."""
-    rubric = {"eval/rubric.yaml": f"{AFFECTED}{PRICE}budget: {budget}\n"}
+    files = {**QUICK, "eval/rubric.yaml": f"{AFFECTED}{PRICE}budget: {budget}\n"}
     rows = {name: row(3, due="2026-04-10", lapses=int(name == "d")) for name in NAMES}
-    checkout = talking(upstream, source()).with_cases(*CASES).with_files(rubric).at(pytester)
+    checkout = talking(upstream, source()).with_cases(*CASES).with_files(files).at(pytester)
     checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=4)
     talking(upstream, source("tell")).with_state(**rows).at(pytester)
     upstream.bodies.clear()
@@ -45,8 +47,8 @@ def test_what_there_is_no_money_for_is_deferred_and_told(
     pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
 ) -> None:
     checkout = recorded(pytester, upstream, "{per_day: 2, carry_days: 1}")
-    dry = checkout.run_apart("eval", "--record=missing", "--recall-dry-run", "--recall-pr", "7", "--recall-seed", "s")
-    result = checkout.run_apart(*PULL, *workers)
+    dry = checkout.run("eval", *DRY, "--recall-pr", "7", "--recall-seed", "s")
+    result = checkout.run("eval", *PULL, *NEAR, *workers)
     lines = [
         "budget: $2.00 of at most $2.00 in the bank; 4 affected cases would cost about $4.00: 2 asked, 2 deferred",
         "deferred: budget (2): *; the next night or run by batch asks them first",
@@ -76,7 +78,7 @@ def test_the_next_night_asks_what_was_deferred_first_and_says_of_whom(
     pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
     checkout = recorded(pytester, upstream, "{per_day: 1, carry_days: 2}\nstate: events")
-    checkout.run_apart(*PULL)
+    near_run(checkout, *PULL)
     left = account(checkout).deferred
     checkout.recall("state", "fold", "--keep-days", "0", "--date", DAY)
     assert account(checkout).deferred == left
@@ -90,31 +92,33 @@ def test_the_next_night_asks_what_was_deferred_first_and_says_of_whom(
 
 def test_what_others_left_is_asked_alone_by_batch(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = recorded(pytester, upstream, "{per_day: 2, carry_days: 1}")
-    checkout.run_apart(*PULL)
+    near_run(checkout, *PULL)
     left = account(checkout).deferred
-    result = checkout.run_apart(*PULL, "--batch")
+    result = quick_run(checkout, *PULL, "--batch")
     assert checkout.slice() == dict.fromkeys(left, "deferred by #7"), result.outlines
     assert account(checkout).deferred == {}
 
 
-@pytest.mark.parametrize("workers", [("--recall-concurrency", "2"), ("-n", "2")], ids=["at_once", "n2"])
-def test_a_wide_change_stops_at_its_first_confirmed_regression(
-    pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
-) -> None:
-    names = [f"c{number:02}" for number in range(62)]
-    cases = [case(name, expected=f"SAY {name}".upper()) for name in names]
-    rubric = f"{AFFECTED}{PRICE}confirm: 2of3\nbudget: {{per_day: 900, stop: first}}\n"
-    checkout = talking(upstream, source()).with_cases(*cases).with_files({"eval/rubric.yaml": rubric}).at(pytester)
-    checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=62)
-    talking(upstream, source("tell")).at(pytester)
-    result = checkout.run_apart(*PULL, *workers)
-    assert result.ret == 1
-    card, record = checkout.scorecard(), checkout.journal()
-    asked = {one.case_id for one in record.trials}
-    assert 1 <= len(asked) <= 62 - 10
-    assert record.header.deferred == tuple((name, "a regression is confirmed") for name in names if name not in asked)
-    assert card["complete"]
-    assert not card["no_verdict"]
-    assert set(account(checkout).deferred) == set(names) - asked
-    result.stdout.fnmatch_lines([f"deferred: a regression is confirmed ({62 - len(asked)}): *"])
-    assert not list(checkout.artifacts.folder.glob(".regressed-*"))
+def test_a_wide_change_stops_at_its_first_confirmed_regression(pytester: pytest.Pytester) -> None:
+    names = [f"c{number}" for number in range(10, 72)]
+    files = {
+        "eval/rubric.yaml": f"{AFFECTED}confirm: 2of3\nbudget: {{per_day: 900, stop: first}}\n",
+        "eval/_artifacts/changed.json": to_text(
+            Changes(dict.fromkeys(names, ReplayFinding(ReplayState.CHANGED)), of=62), DAY
+        ),
+    }
+    made = ECHOING.with_cases(*map(failing, names)).with_files(files)
+    for workers in (("--recall-concurrency", "2"), ("-n", "2")):
+        checkout = made.with_state(**dict.fromkeys(names, row(3))).at(pytester)
+        result = checkout.run("eval", *PULL, *NEAR, *workers)
+        assert result.ret == 1
+        card, record = checkout.scorecard(), checkout.journal()
+        asked = {one.case_id for one in record.trials}
+        assert 1 <= len(asked) <= 62 - 10
+        left = tuple((name, "a regression is confirmed") for name in names if name not in asked)
+        assert record.header.deferred == left
+        assert card["complete"]
+        assert not card["no_verdict"]
+        assert set(account(checkout).deferred) == set(names) - asked
+        result.stdout.fnmatch_lines([f"deferred: a regression is confirmed ({62 - len(asked)}): *"])
+        assert not list(checkout.artifacts.folder.glob(".regressed-*"))

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import pytest
 
-from tests.helpers import programs
-from tests.helpers.project import Checkout, Project, case, row
+from pytest_recall.trials.trial import Row, Trial
+from tests.helpers.project import Checkout, Project, case, row, state_yaml
+from tests.helpers.replaying import DRY, QUICK, changed, near_run, quick_run
 from tests.helpers.repository import Repository
 from tests.helpers.talking import agent, finished, talking
-from tests.helpers.upstream import Upstream
+from tests.helpers.upstream import Upstream, running
+from tests.plugin.conftest import Once
 
 RUBRIC = {"eval/rubric.yaml": "owner: us\npolicy: affected\nslice_cases: 1\n"}
 JUDGE = """
@@ -19,35 +23,14 @@ JUDGE = """
 def judge_fair():
     return lambda answer, case: bool(plain_sync(f"echo {ask} {answer.text}"))
 """
-PROMPT = """\
-chat = [dict(role="system", content=f"Today is {TODAY}. Be kind"), dict(role="user", content=f"echo {question}")]
-return plain_sync(chat)"""
 NAMES = ("a", "b", "c")
-LOADED = """\
-import importlib.util
-import sys
-
-_spec = importlib.util.spec_from_file_location("own", {path!r})
-own = sys.modules["own"] = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(own)
-"""
 CASES = [case(name, expected=f"say {name}".upper(), judges=["exact"]) for name in NAMES]
 JUDGED = [*CASES[:2], case("c", judges=["fair"])]
 
 
-QUICK = {"conftest.py": "import os\nimport sys\n\nsys.executable = os.environ.get('QUICK', sys.executable)\n"}
-
-
 def project(upstream: Upstream, text: str) -> Project:
-    """Return a project whose replays, which are processes of a run, are forked where `quick_run` begins it."""
+    """Return a project of which `quick_run` forks the replays."""
     return talking(upstream, text).with_files(QUICK)
-
-
-def quick_run(checkout: Checkout, *options: str) -> pytest.RunResult:
-    """Run in a process of its own, whose replays come from the nursery as it does."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("QUICK", str(programs.folder() / "python"))
-        return checkout.run_apart("eval", *options)
 
 
 def source(prompt: str = "say", parse: str = "upper()", ask: str = "is this fair:") -> str:
@@ -58,11 +41,6 @@ def recorded(pytester: pytest.Pytester, upstream: Upstream, *cases: dict[str, ob
     """Return a checkout of which everything is recorded and passes; all rows are in box 3, and due."""
     checkout = project(upstream, source()).with_cases(*(cases or CASES)).with_files(RUBRIC).at(pytester)
     checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=len(cases or CASES))
-    return checkout
-
-
-def changed(checkout: Checkout, upstream: Upstream, text: str) -> Checkout:
-    talking(upstream, text).at(checkout.pytester)
     return checkout
 
 
@@ -82,79 +60,103 @@ def test_without_a_change_all_is_proven_and_the_slice_is_drawn(pytester: pytest.
     assert checkout.journal().header.affected == ()
 
 
-def test_what_asks_something_else_is_run_however_many_and_says_why(
-    pytester: pytest.Pytester, upstream: Upstream
-) -> None:
-    checkout = changed(recorded(pytester, upstream), upstream, source("tell"))
-    upstream.bodies.clear()
-    result = quick_run(checkout, "-n2")
-    assert upstream.prompts == ["echo tell a", "echo tell b", "echo tell c"]
-    assert checkout.slice() == dict.fromkeys(NAMES, "affected")
-    first = checkout.today()["cases"][0]
-    assert first["why"] == "call 1: messages[0].content: “echo say a” → “echo tell a”"
-    result.stdout.fnmatch_lines(["  3 cases, such as a: call 1: messages[[]0].content: “echo say a” → “echo tell a”"])
-    assert checkout.journal().header.affected == NAMES
-    assert result.ret == 1  # They were asked, and fail.
+NEWS = """\
+said = plain_sync(f"echo {'tell' if question == 'asks' else 'say'} {question}")
+if question == "crash":
+    raise RuntimeError("boom")
+return said.replace("fails", "wrong").upper()"""
 
 
-def test_another_answer_to_equal_requests_is_judged_without_a_call(
-    pytester: pytest.Pytester, upstream: Upstream
-) -> None:
-    checkout = changed(recorded(pytester, upstream), upstream, source(parse="lower()"))
-    before = checkout.state()
-    upstream.bodies.clear()
-    result = quick_run(checkout, "-n2")
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["recall: judged replay: 0 of 3 cases affected (3 with another answer)"])
-    replayed = [trial for trial in checkout.journal().trials if trial.reason == "other answer"]
-    assert [(trial.case_id, trial.outcome.value, trial.source) for trial in replayed] == [
-        (name, "failed", "replayed") for name in NAMES
-    ]
-    assert not any(trial.counts_for_schedule for trial in replayed)
-    assert len(upstream.prompts) == 1
-    moved = {case_id for case_id, now in checkout.state().items() if now != before[case_id]}
-    assert len(moved) == 1  # The one that was asked live.
+class OneOfEach(NamedTuple):
+    """A run on two workers after a change that each case meets in another way, and what there was before it."""
+
+    checkout: Checkout
+    result: pytest.RunResult
+    prompts: list[str]
+    before: dict[str, Row]
+
+    def trial(self, name: str) -> Trial:
+        """Return the one trial of a case."""
+        (found,) = [trial for trial in self.checkout.journal().trials if trial.case_id == name]
+        return found
+
+
+@pytest.fixture(scope="module")
+def one_of_each(once: Once) -> OneOfEach:
+    """See `NEWS`; `proven` is as it was, `new` has no recording, and the judge of `judged` is asked otherwise."""
+    cases = [case(name, expected=f"say {name}".upper()) for name in ("asks", "crash", "fails", "proven", "new")]
+    cases.insert(0, case("judged", judges=["fair"]))
+    with once() as pytester, contextmanager(running)() as upstream:
+        checkout = recorded(pytester, upstream, *cases[:-1])
+        changed(checkout, upstream, agent(NEWS) + JUDGE.replace("{ask}", "are you sure of"))
+        Project(RUBRIC).with_cases(*cases).at(pytester)
+        before = checkout.state()
+        upstream.bodies.clear()
+        result = quick_run(checkout, "-n2")
+        return OneOfEach(checkout, result, upstream.prompts, before)
+
+
+class TestOneOfEach:
+    """What becomes of each case, by what the change did to it."""
+
+    def test_they_are_counted_and_only_what_is_affected_is_asked(self, one_of_each: OneOfEach) -> None:
+        assert (
+            "recall: judged replay: 3 of 6 cases affected (1 ask something else, 1 not recorded, 1 came to no end,"
+            " 1 to be judged again, 1 with another answer, 1 proven)"
+        ) in one_of_each.result.outlines
+        news = ["echo are you sure of SAY JUDGED", "echo say crash", "echo say new", "echo tell asks"]
+        assert one_of_each.prompts == news
+        assert one_of_each.checkout.slice() == {
+            **dict.fromkeys(("asks", "crash", "new"), "affected"),
+            "judged": "judged again",
+        }
+        assert one_of_each.checkout.journal().header.affected == ("asks", "fails", "judged")
+        assert one_of_each.result.ret == 1
+
+    def test_what_asks_something_else_says_what(self, one_of_each: OneOfEach) -> None:
+        whys = {one["id"]: one.get("why") for one in one_of_each.checkout.today()["cases"]}
+        assert whys["asks"] == "call 1: messages[0].content: “echo say asks” → “echo tell asks”"
+        one_of_each.result.stdout.fnmatch_lines(
+            ["  1 case, such as asks: call 1: messages[[]0].content: “echo say asks” → “echo tell asks”"]
+        )
+
+    def test_a_crash_after_equal_requests_is_no_verdict(self, one_of_each: OneOfEach) -> None:
+        assert one_of_each.trial("crash").outcome.value == "error"
+
+    def test_another_answer_to_equal_requests_is_judged_without_a_call(self, one_of_each: OneOfEach) -> None:
+        trial = one_of_each.trial("fails")
+        assert (trial.reason, trial.outcome.value, trial.source) == ("other answer", "failed", "replayed")
+        assert not trial.counts_for_schedule
+        assert one_of_each.checkout.state()["fails"] == one_of_each.before["fails"]
+
+    def test_what_is_judged_otherwise_costs_a_judges_call_and_moves_no_box(self, one_of_each: OneOfEach) -> None:
+        trial = one_of_each.trial("judged")
+        assert (trial.source, trial.counts_for_schedule, trial.outcome.value) == ("replayed", False, "passed")
+        assert trial.answer is not None
+        assert trial.answer.text == "SAY JUDGED"
+        assert one_of_each.checkout.state()["judged"] == one_of_each.before["judged"]
 
 
 def test_a_fail_by_the_change_alone_is_red_though_nothing_else_runs(
     pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
-    checkout = recorded(pytester, upstream)
-    changed(checkout, upstream, source(parse="replace('a', 'x').upper()"))
-    result = quick_run(checkout, "--recall-mode", "pr", "--recall-seed", "s")
-    passed = [trial for trial in checkout.journal().trials if trial.source == "live"]
+    checkout = changed(recorded(pytester, upstream), upstream, source(parse="replace('a', 'x').upper()"))
+    upstream.bodies.clear()
+    result = near_run(checkout, "--recall-mode", "pr", "--recall-seed", "s")
+    assert "recall: judged replay: 0 of 3 cases affected (3 with another answer)" in result.outlines
     assert "  FAILED a: exact: expected “SAY A”, got “SXY X”" in result.outlines
-    assert result.ret == 1, passed
+    assert len(upstream.prompts) == 1  # The drift of the provider is looked for as ever.
+    assert result.ret == 1
 
 
 def test_a_known_failure_or_one_that_only_informs_is_not_red(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = recorded(pytester, upstream)
     changed(checkout, upstream, source(parse="replace('b', 'x').upper()"))
-    talking(upstream, source(parse="replace('b', 'x').upper()")).with_state(
-        a=row(3), b=row(1, failure_note="wrong"), c=row(3)
-    ).at(pytester)
-    result = quick_run(checkout, "--recall-seed", "4")
+    rows = state_yaml(a=row(3), b=row(1, failure_note="wrong"), c=row(3))
+    (checkout.path / "eval/recall.yaml").write_text(rows, encoding="utf-8")
+    result = near_run(checkout, "--recall-seed", "4")
     assert [trial.case_id for trial in checkout.journal().trials if trial.reason == "other answer"] == ["b"]
     assert result.ret == 0
-
-
-def test_what_is_judged_otherwise_costs_a_judges_call_and_moves_no_box(
-    pytester: pytest.Pytester, upstream: Upstream
-) -> None:
-    checkout = recorded(pytester, upstream, *JUDGED)
-    changed(checkout, upstream, source(ask="are you sure of"))
-    before = checkout.state()
-    upstream.bodies.clear()
-    result = quick_run(checkout, "-n2")
-    assert result.ret == 0
-    assert checkout.slice()["c"] == "judged again"
-    assert "echo are you sure of SAY C" in upstream.prompts
-    assert not [prompt for prompt in upstream.prompts if prompt == "echo say c"]
-    (trial,) = [trial for trial in checkout.journal().trials if trial.case_id == "c"]
-    assert (trial.source, trial.counts_for_schedule, trial.outcome.value) == ("replayed", False, "passed")
-    assert trial.answer is not None
-    assert trial.answer.text == "SAY C"
-    assert checkout.state()["c"] == before["c"]
 
 
 def test_where_a_run_records_what_is_judged_otherwise_is_asked_whole(
@@ -162,27 +164,11 @@ def test_where_a_run_records_what_is_judged_otherwise_is_asked_whole(
 ) -> None:
     checkout = recorded(pytester, upstream, *JUDGED)
     changed(checkout, upstream, source(ask="are you sure of"))
-    assert quick_run(checkout, "--record").ret == 0
+    assert near_run(checkout, "--record").ret == 0
     assert checkout.slice()["c"] == "affected"
     upstream.bodies.clear()
-    quick_run(checkout, "--record=missing", "--recall-dry-run").stdout.fnmatch_lines(["0 of 3 cases affected*"])
+    checkout.run("eval", *DRY).stdout.fnmatch_lines(["0 of 3 cases affected*"])
     assert upstream.count == 0
-
-
-def test_a_crash_after_equal_requests_is_no_verdict_and_is_asked(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = recorded(pytester, upstream)
-    changed(checkout, upstream, source(parse="oops()"))
-    result = quick_run(checkout)
-    result.stdout.fnmatch_lines(["recall: judged replay: 3 of 3 cases affected (3 came to no end)"])
-    assert checkout.slice() == dict.fromkeys(NAMES, "affected")
-    assert {trial.outcome.value for trial in checkout.journal().trials} == {"error"}
-
-
-def test_a_new_case_is_affected_and_asked(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = recorded(pytester, upstream)
-    talking(upstream, source()).with_files(RUBRIC).with_cases(*CASES, case("d", expected="SAY D")).at(pytester)
-    quick_run(checkout).stdout.fnmatch_lines(["recall: judged replay: 1 of 4 cases affected (1 not recorded, *"])
-    assert checkout.slice() == {"d": "affected"}
 
 
 def test_each_recorded_trial_of_a_series_is_replayed(pytester: pytest.Pytester, upstream: Upstream) -> None:
@@ -247,13 +233,15 @@ def test_options_of_the_run_do_not_reach_the_replay(pytester: pytest.Pytester, u
 
 
 def test_plugins_of_a_program_are_refused_in_a_sentence(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    result = recorded(pytester, upstream).run("eval")
+    there = {**RUBRIC, "eval/cassettes/one/a.ndjson": ""}
+    result = talking(upstream, source()).with_cases(*CASES).with_files(there).at(pytester).run("eval")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["ERROR: `policy: affected` replays all cases in processes of their own, which *"])
 
 
 def test_the_file_of_a_dry_run_goes_with_one(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    result = recorded(pytester, upstream).run("eval", "--recall-dry-run-file", "x.json")
+    made = talking(upstream, source()).with_cases(*CASES).at(pytester)
+    result = made.run("eval", "--recall-dry-run-file", "x.json")
     assert result.ret == 4
     result.stderr.fnmatch_lines(["ERROR: --recall-dry-run-file goes with --recall-dry-run"])
 
@@ -261,64 +249,65 @@ def test_the_file_of_a_dry_run_goes_with_one(pytester: pytest.Pytester, upstream
 class TestTheBase:
     """The code before the change is replayed as well, to tell what differs by itself."""
 
-    DAILY = f"import os\n\nTODAY = os.environ.get('DAY', '2026-03-01')\n{agent(PROMPT)}" + JUDGE.replace(
-        "{ask}", "fair?"
-    )
+    PROMPT = """\
+system = f"Today is {TODAY}. Be kind, as since 2026-01-01"
+return plain_sync([dict(role="system", content=system), dict(role="user", content=f"echo {question}")])"""
+    BESIDE = """\
+today = "Now it is" if question == "a" else "Today is"
+kind = "brief" if question == "b" else "kind"
+since = "2026-04-01" if question == "d" else "2026-01-01"
+"""
+    LOADED = """\
+import importlib.util
+import sys
+
+_spec = importlib.util.spec_from_file_location("own", {path!r})
+own = sys.modules["own"] = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(own)
+"""
+    DAY = "import os\n\nTODAY = os.environ.get('DAY', '2026-03-01')\n"
+    DAILY = DAY + agent(PROMPT)
 
     def daily(self, pytester: pytest.Pytester, upstream: Upstream) -> tuple[Checkout, Repository]:
         """Return a checkout whose prompt says the day, as its base has it."""
         files = {**RUBRIC, ".gitignore": "eval/_artifacts\n__pycache__\nrun-*\n"}
-        cases = [case(name, judges=[{"regex": "."}]) for name in NAMES]
+        cases = [case(name, judges=[{"regex": "."}]) for name in "abcd"]
         checkout = project(upstream, self.DAILY).with_cases(*cases).with_files(files).at(pytester)
-        checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=3)
+        checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=4)
         repository = Repository.at(checkout.path)
         repository.commit("Base")
         return checkout, repository
 
-    def test_what_differs_by_itself_is_no_change_and_is_told(
+    def test_what_differs_by_itself_is_told_and_a_change_beside_it_is_seen(
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         checkout, repository = self.daily(pytester, upstream)
+        text = self.PROMPT.replace("Today is", "{today}").replace("kind", "{kind}").replace("2026-01-01", "{since}")
+        changed(checkout, upstream, self.DAY + agent(self.BESIDE + text))
         before = repository.git("status", "--porcelain", "--ignored=no")
         monkeypatch.setenv("DAY", "2026-03-09")
         result = quick_run(checkout, "--recall-near", "git:main")
+        assert checkout.slice() == dict.fromkeys("abd", "affected")  # A date that the change itself edits is seen.
         result.stdout.fnmatch_lines(
             [
-                "recall: replaying 2 cases of main to see what differs by itself",
-                "recall: judged replay: 0 of 3 cases affected (3 proven)",
-                "  3 cases, such as a: by itself, as before the change: messages[[]0].content: *2026-03-01*2026-03-09*",
+                "recall: replaying 4 cases of main to see what differs by itself",
+                "recall: judged replay: 3 of 4 cases affected (3 ask something else, 1 proven)",
+                "  4 cases, such as a: by itself, as before the change: messages[[]0].content: *2026-03-01*2026-03-09*",
+                "  1 case, such as a: call 1: messages[[]0].content: “*” → “Now it is 2026-03-09. *”",
+                "  1 case, such as b: call 1: messages[[]0].content: “*kind*” → “*brief*”",
+                "  1 case, such as d: call 1: messages[[]0].content: “*2026-01-01*” → “*2026-04-01*”",
             ]
         )
-        assert result.ret == 0
         checkout.pytester.path.joinpath("eval", "recall.yaml").unlink()
         repository.git("checkout", "-q", "--", "eval/recall.yaml")
         assert repository.git("status", "--porcelain", "--ignored=no") == before
         assert repository.git("worktree", "list").count("\n") == 1
 
-    def test_a_change_beside_it_is_seen(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        checkout, _ = self.daily(pytester, upstream)
-        monkeypatch.setenv("DAY", "2026-03-09")
-        changed(checkout, upstream, self.DAILY.replace("Today is", "Now it is"))
-        quick_run(checkout, "--recall-near", "git:main")
-        assert checkout.slice() == dict.fromkeys(NAMES, "affected")
-        changed(checkout, upstream, self.DAILY.replace("Be kind", "Be brief"))
-        result = quick_run(checkout, "--recall-near", "git:main")
-        assert checkout.slice() == dict.fromkeys(NAMES, "affected")
-        result.stdout.fnmatch_lines(["  3 cases, such as a: call 1: *… Be kind*… Be brief*"])
-
-    def test_a_date_that_the_change_itself_edits_is_seen(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout, _ = self.daily(pytester, upstream)
-        changed(checkout, upstream, self.DAILY.replace("2026-03-01", "2026-04-01"))
-        quick_run(checkout, "--recall-near", "git:main")
-        assert checkout.slice() == dict.fromkeys(NAMES, "affected")
-
     def test_code_that_is_imported_from_this_checkout_is_no_base(
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         checkout, repository = self.daily(pytester, upstream)
-        loaded = LOADED.format(path=str(checkout.path / "own.py"))
+        loaded = self.LOADED.format(path=str(checkout.path / "own.py"))
         talking(upstream, loaded + self.DAILY).with_files({"own.py": "WORD = 1\n"}).at(pytester)
         repository.commit("Own")
         monkeypatch.setenv("DAY", "2026-03-09")
@@ -326,7 +315,7 @@ class TestTheBase:
         result.stdout.fnmatch_lines(
             ["recall: the base is not compared with: its replay imports `own` from this checkout, *"]
         )
-        assert checkout.slice() == dict.fromkeys(NAMES, "affected")
+        assert checkout.slice() == dict.fromkeys("abcd", "affected")
 
 
 def test_the_cases_of_a_dry_run_are_named_in_a_file(pytester: pytest.Pytester, upstream: Upstream) -> None:
