@@ -15,13 +15,21 @@ RESULT = {"a": "passed", "b": "failed", "c": "error"}
 @pytest.mark.parametrize(
     "args",
     [
-        ("-p", "no:cacheprovider", "--import-mode=importlib", "-q", "--tb=native", "-W", "error"),
         ("-p", "no:terminal"),
         ("-qq", "--tb=no", "-rA", "--capture=tee-sys"),
         ("-v", "-p", "no:xdist", "--full-trace", "--maxfail=5", "--showlocals"),
-        ("-vv", "--tb=long", "--durations=0", "--color=yes", "-s"),
-        ("--setup-show",),
-        ("-p", "no:cacheprovider", "-n1", "--dist=loadfile", "--import-mode=importlib"),
+        ("-vv", "--tb=long", "--durations=0", "--color=yes", "-s", "--setup-show"),
+        (
+            "-p",
+            "no:cacheprovider",
+            "-n1",
+            "--dist=loadfile",
+            "--import-mode=importlib",
+            "-q",
+            "--tb=native",
+            "-W",
+            "error",
+        ),
     ],
     ids=" ".join,
 )

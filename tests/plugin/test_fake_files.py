@@ -58,7 +58,6 @@ def agent(fs):
     return asks
 """,
     "function": SCOPED.replace("{scope}", "function"),
-    "session": SCOPED.replace("{scope}", "session"),
     "fs_session": """
 @pytest.fixture(scope="session", autouse=True)
 def world(fs_session):
@@ -78,13 +77,13 @@ EACH = ("agent", "call", "fixture", "function")
 
 @pytest.mark.parametrize(
     ("forms", "workers"),
-    [(EACH, ()), (("session",), ()), (("fs_session",), ()), (EACH, ("-n", "2")), (("fs_session",), ("-n", "2"))],
-    ids=str,
+    [(EACH, ()), (("fs_session",), ("-n", "2"))],
+    ids=["each in a run", "session n2"],
 )
 def test_a_recording_is_on_the_disk_and_replayed_from_it(
     pytester: pytest.Pytester, upstream: Upstream, forms: tuple[str, ...], workers: tuple[str, ...]
 ) -> None:
-    plugins = ("-p", "pyfakefs.pytest_plugin", *workers)
+    plugins = ("-p", "pyfakefs.pytest_plugin")
     project, names = BARE, "a" if len(forms) > 1 else "ab"
     for form in forms:
         conftest = talking(upstream, WITHOUT_SDKS + ASKS + FORMS[form]).files["eval/conftest.py"]
@@ -93,7 +92,7 @@ def test_a_recording_is_on_the_disk_and_replayed_from_it(
         project = project.with_cases(*(asking(f"{form}-{name}") for name in names), file=f"{folder}/{form}.cases.yaml")
     ids = {f"{form}-{name}" for form in forms for name in names}
     checkout = project.at(pytester)
-    result = checkout.run_apart("eval", "--record", "--recall-mode=all", "--budget=1", *plugins)
+    result = checkout.run_apart("eval", "--record", "--recall-mode=all", "--budget=1", *plugins, *workers)
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     assert set(finished(checkout)) == {f"one/{case_id}.ndjson" for case_id in ids}
     assert not drafts(checkout)

@@ -19,9 +19,9 @@ BOUNDED = "import resource\nresource.setrlimit(resource.RLIMIT_AS, (700 << 20,) 
 
 
 def test_an_answer_that_unpacks_to_gigabytes_is_not_served(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    project = talking(upstream, BOUNDED + agent("return httpx2_sync('one')")).with_cases(asking("a"))
-    checkout = project.at(pytester)
-    assert checkout.run_apart("eval", "--record").ret == pytest.ExitCode.OK
+    source = agent("return httpx2_sync('one')")
+    checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
+    checkout.run("eval", "--record").assert_outcomes(passed=1)
     path = cassette(checkout, "a")
     whole = Cassette(path, "a", Rules())
     (call,) = whole.exchanges()
@@ -32,6 +32,7 @@ def test_an_answer_that_unpacks_to_gigabytes_is_not_served(pytester: pytest.Pyte
     bomb = call.response._replace(headers=(*call.response.headers, ("content-encoding", "deflate")), chunks=(body,))
     header = {name: value for name, value in whole.header.items() if name not in ("crc", "cassette", "rules")}
     write_cassette(path, header, [call._replace(response=bomb)], Rules())
+    talking(upstream, BOUNDED + source).at(pytester)
     result = checkout.run_apart("eval", "--replay", "--recall-mode=all")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*/a.ndjson:*: its compressed answer is larger than 64 MB when it is unpacked, *"])

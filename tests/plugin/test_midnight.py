@@ -58,7 +58,7 @@ def test_a_run_over_midnight_has_the_date_of_its_start(pytester: pytest.Pytester
 
 def test_a_suite_of_marked_tests_alone_draws_with_the_date_of_the_controller(pytester: pytest.Pytester) -> None:
     source = "import pytest\n" + "".join(
-        f'\n@pytest.mark.recall("m{n}")\ndef test_m{n}():\n    pass\n' for n in range(40)
+        f'\n@pytest.mark.recall("m{n}")\ndef test_m{n}():\n    pass\n' for n in range(20)
     )
     checkout = BARE.with_files({"conftest.py": CLOCK, "test_marked.py": source}).at(pytester)
     checkout.run_apart("-n2", day=None)
