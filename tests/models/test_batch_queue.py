@@ -6,6 +6,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,21 @@ def test_identical_calls_get_an_answer_each(service: Service, sender: BatchSende
     assert [text(call.wait()) for call in calls] == ["re: a", "re: b", "re: a"]
     assert service.sizes == [3]
     assert sender.tally == {"batched": 3, "batches": 1, "found": 0}
+
+
+def test_a_batch_that_is_full_goes_at_once(service: Service, tmp_path: Path) -> None:
+    with closing(sender_in(tmp_path, requests=2, quiet=300)) as made:
+        calls = [held(made, asked(service, name)) for name in "abcd"]
+        assert [text(call.wait()) for call in calls] == [f"re: {name}" for name in "abcd"]
+    assert service.sizes == [2, 2]
+
+
+def test_a_call_that_is_larger_than_a_batch_goes_directly(service: Service, tmp_path: Path) -> None:
+    with closing(sender_in(tmp_path, megabytes=0.002)) as made:
+        assert hold(made, asked(service, 3000 * "x")) is None
+        assert text(held(made, asked(service, "a")).wait()) == "re: a"
+        assert made.tally["direct: larger than a batch"] == 1
+    assert service.sizes == [1]
 
 
 def test_a_case_that_is_called_off_leaves_the_others_alone(service: Service, sender: BatchSender) -> None:

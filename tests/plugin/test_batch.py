@@ -11,15 +11,19 @@ from tests.helpers.talking import answers, asking, trial
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
 
+SDKS = """\
+if question == "c5":
+    return str(openai_client().embeddings.create(input=question, model="small").data[0].embedding)
+return [openai_sync, openai_async, legacy, anthropic_sync, anthropic_async][int(question[1])](question)
+"""
 LOOP = """\
 first = {way}(question)
 return {way}(f"tell me more of {{first}}")
 """
 
 
-@pytest.mark.parametrize("way", ["openai_sync", "openai_async", "anthropic_sync", "anthropic_async", "legacy"])
-def test_one_batch_answers_all_cases_at_half_price(pytester: pytest.Pytester, service: Service, way: str) -> None:
-    checkout = project(service, f"return {way}(question)").at(pytester)
+def test_one_batch_answers_all_cases_at_half_price(pytester: pytest.Pytester, service: Service) -> None:
+    checkout = project(service, "return openai_sync(question)").at(pytester)
     result = run(checkout)
     result.assert_outcomes(passed=6)
     assert answers(checkout) == {name: f"re: {name}" for name in NAMES}
@@ -28,6 +32,18 @@ def test_one_batch_answers_all_cases_at_half_price(pytester: pytest.Pytester, se
     assert service.keys == {"sk-none"}
     result.stdout.fnmatch_lines(["spent $3.00*", "batches: 6 calls at half price, 1 batch made"])
     assert all(call.batched and call.cost == 0.5 for name in NAMES for call in trial(checkout, name).calls)
+
+
+def test_each_client_of_an_sdk_waits_for_a_batch_of_its_endpoint(pytester: pytest.Pytester, service: Service) -> None:
+    checkout = project(service, SDKS, rubric=batched(requests=3)).at(pytester)
+    run(checkout).assert_outcomes(passed=6)
+    assert answers(checkout) == {**{name: f"re: {name}" for name in NAMES}, "c5": "[0.5, 1.0]"}
+    assert (sorted(service.sizes), service.direct) == ([1, 2, 3], {})
+    assert {batch.path for batch in service.batches.values()} == {
+        "/v1/chat/completions",
+        "/v1/messages",
+        "/v1/embeddings",
+    }
 
 
 def test_an_estimate_after_it_knows_the_price_by_batch_and_without(pytester: pytest.Pytester, service: Service) -> None:
@@ -43,9 +59,8 @@ def test_an_estimate_after_it_knows_the_price_by_batch_and_without(pytester: pyt
     assert told[("--batch",)][1].startswith("from 1 earlier run: 6 cases by what it cost itself")
 
 
-@pytest.mark.parametrize("way", ["openai_sync", "anthropic_sync"])
-def test_a_tool_loop_of_two_rounds_makes_two_batches(pytester: pytest.Pytester, service: Service, way: str) -> None:
-    checkout = project(service, LOOP.format(way=way)).at(pytester)
+def test_a_tool_loop_of_two_rounds_makes_two_batches(pytester: pytest.Pytester, service: Service) -> None:
+    checkout = project(service, LOOP.format(way="openai_sync")).at(pytester)
     run(checkout).assert_outcomes(passed=6)
     assert answers(checkout) == {name: f"re: tell me more of re: {name}" for name in NAMES}
     assert service.sizes == [6, 6]
@@ -76,45 +91,39 @@ return openai_client().chat.completions.create(messages=said(question), model="g
     assert service.sizes == [2, 2, 2]
 
 
-CLIENTS = {
-    "requests": """\
-import requests
-done = requests.post(URL + "/v1/chat/completions", json=dict(messages=said(question), **GPT))
-return done.json()["choices"][0]["message"]["content"]
-""",
-    "urllib": """\
+CLIENTS = """\
 import json
 import urllib.request
-data = json.dumps(dict(messages=said(question), **CLAUDE)).encode()
-with urllib.request.urlopen(urllib.request.Request(URL + "/v1/messages", data)) as response:
-    return json.load(response)["content"][0]["text"]
-""",
-    "aiohttp": """\
 import aiohttp
-async def ask():
-    async with aiohttp.ClientSession() as session:
-        async with session.post(URL + "/v1/chat/completions", json=dict(messages=said(question), **GPT)) as response:
-            return (await response.json())["choices"][0]["message"]["content"]
-return asyncio.run(ask())
-""",
-}
+import requests
+chat = dict(messages=said(question), **GPT)
+if question < "c2":
+    done = requests.post(URL + "/v1/chat/completions", json=chat).json()
+elif question < "c4":
+    data = json.dumps(dict(messages=said(question), **CLAUDE)).encode()
+    with urllib.request.urlopen(urllib.request.Request(URL + "/v1/messages", data)) as response:
+        return json.load(response)["content"][0]["text"]
+else:
+    async def ask():
+        async with aiohttp.ClientSession() as session:
+            async with session.post(URL + "/v1/chat/completions", json=chat) as response:
+                return await response.json()
+    done = asyncio.run(ask())
+return done["choices"][0]["message"]["content"]
+"""
 
 
-@pytest.mark.parametrize(
-    ("client", "options"), [("aiohttp", ()), *((client, ("--record",)) for client in CLIENTS)], ids=str
-)
-def test_other_clients_wait_as_well(
-    pytester: pytest.Pytester, service: Service, client: str, options: tuple[str, ...]
-) -> None:
-    pytest.importorskip("vcr")
-    pytest.importorskip(client)
-    checkout = project(service, CLIENTS[client]).at(pytester)
+@pytest.mark.parametrize("options", [(), ("--record",)], ids=["live", "record"])
+def test_other_clients_wait_as_well(pytester: pytest.Pytester, service: Service, options: tuple[str, ...]) -> None:
+    for client in ("vcr", "aiohttp", "requests"):
+        pytest.importorskip(client)
+    checkout = project(service, CLIENTS, rubric=batched(requests=2, quiet=5)).at(pytester)
     run(checkout, *options).assert_outcomes(passed=6)
     assert answers(checkout) == {name: f"re: {name}" for name in NAMES}
-    assert (service.sizes, service.direct) == ([6], {})
+    assert (service.sizes, service.direct) == ([2, 2, 2], {})
     if options:
         checkout.run("eval", "--recall-mode=all", "--replay").assert_outcomes(passed=6)
-        assert service.sizes == [6]
+        assert service.sizes == [2, 2, 2]
 
 
 def test_a_client_that_would_keep_the_loop_waiting_asks_directly(pytester: pytest.Pytester, service: Service) -> None:
@@ -137,14 +146,6 @@ def agent():
     result.stdout.fnmatch_lines(["*6 by a client that would have kept its event loop waiting"])
 
 
-def test_embeddings_go_too(pytester: pytest.Pytester, service: Service) -> None:
-    body = 'return str(openai_client().embeddings.create(input=question, model="small").data[0].embedding)'
-    checkout = project(service, body).at(pytester)
-    run(checkout).assert_outcomes(passed=6)
-    assert answers(checkout) == dict.fromkeys(NAMES, "[0.5, 1.0]")
-    assert [batch.path for batch in service.batches.values()] == ["/v1/embeddings"]
-
-
 def test_streams_and_other_paths_go_directly_and_the_end_says_so(pytester: pytest.Pytester, service: Service) -> None:
     body = """\
 if question == "c0":
@@ -164,27 +165,12 @@ return openai_sync(question)
 
 
 def test_other_hosts_are_left_alone(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, "return openai_sync(question)", rubric="owner: ana\n").at(pytester)
+    checkout = project(service, "return plain_sync(question)", rubric="owner: ana\n").at(pytester)
     result = run(checkout)
     result.assert_outcomes(passed=6)
     assert service.sizes == []
     host = "6 to 127.0.0.1, which is not under `hosts` of `batch` in the rubric"
     result.stdout.fnmatch_lines([f"batches: 0 calls at half price, 0 batches made; 6 calls directly: {host}"])
-
-
-def test_a_batch_that_is_full_goes_at_once(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, "return openai_sync(question)", rubric=batched(requests=2, quiet=300)).at(pytester)
-    run(checkout).assert_outcomes(passed=6)
-    assert service.sizes == [2, 2, 2]
-
-
-def test_a_call_that_is_larger_than_a_batch_goes_directly(pytester: pytest.Pytester, service: Service) -> None:
-    body = "return openai_sync(question + 3000 * 'x' * (question == 'c0'))"
-    checkout = project(service, body, rubric=batched(megabytes=0.002)).at(pytester)
-    result = run(checkout)
-    result.assert_outcomes(passed=6)
-    assert sum(service.sizes) == 5
-    result.stdout.fnmatch_lines(["*; 1 call directly: 1 larger than a batch"])
 
 
 def test_judging_models_are_asked_by_batch_and_the_known_answers_directly(
@@ -212,15 +198,15 @@ def test_what_is_recorded_is_replayed_without(pytester: pytest.Pytester, service
 
 
 def test_what_is_recorded_already_is_not_asked(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, "return openai_sync(question)", *NAMES[:3]).at(pytester)
+    checkout = project(service, "return plain_sync(question)", *NAMES[:3]).at(pytester)
     run(checkout, "--record").assert_outcomes(passed=3)
-    checkout = project(service, "return openai_sync(question)", rubric=batched(requests=3)).at(pytester)
+    checkout = project(service, "return plain_sync(question)", rubric=batched(requests=3)).at(pytester)
     run(checkout, "--record=missing").assert_outcomes(passed=6)
     assert service.sizes == [3, 3]
 
 
 def test_calls_in_a_batch_are_in_flight_for_the_budget(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, LOOP.format(way="openai_sync"), rubric=batched(requests=6)).at(pytester)
+    checkout = project(service, LOOP.format(way="plain_sync"), rubric=batched(requests=6)).at(pytester)
     result = run(checkout, "--budget=2")
     first, *more = service.sizes
     went_on = sum(more)  # Those that woke up while less than $2 of the six calls was counted.
@@ -231,7 +217,7 @@ def test_calls_in_a_batch_are_in_flight_for_the_budget(pytester: pytest.Pytester
 
 
 def test_a_case_that_has_to_be_alone_asks_directly(pytester: pytest.Pytester, service: Service) -> None:
-    source = "@pytest.fixture\ndef agent(recall_alone):\n    return openai_sync\n"
+    source = "@pytest.fixture\ndef agent(recall_alone):\n    return plain_sync\n"
     checkout = project(service, "", source=source).at(pytester)
     result = run(checkout)
     result.assert_outcomes(passed=6)
@@ -243,7 +229,7 @@ def test_fixtures_ask_directly(pytester: pytest.Pytester, service: Service) -> N
     source = """\
 @pytest.fixture
 def topic():
-    return openai_sync("topic")
+    return plain_sync("topic")
 
 
 @pytest.fixture
@@ -274,9 +260,10 @@ def agent():
     return answer
 """
     service.hold = 1
-    checkout = project(service, "", source=source).at(pytester)
+    rubric = batched(requests=2, quiet=5, poll=0.2)
+    checkout = project(service, "", "c0", "c1", source=source, rubric=rubric).at(pytester)
     result = run(checkout)
-    result.assert_outcomes(errors=6)
+    result.assert_outcomes(errors=2)
     assert "TimeoutError" in trial(checkout, "c0").error
     result.stdout.fnmatch_lines(["1 batch goes on, or has answers that no case has used (batch_1); the next run *"])
 
@@ -285,7 +272,7 @@ def test_a_case_that_is_asked_several_times_waits_once_and_then_asks_directly(
     pytester: pytest.Pytester, service: Service
 ) -> None:
     cases = [asking(name, trials="3of3") for name in NAMES[:3]]
-    checkout = project(service, "return openai_sync(question)", *NAMES[:3]).with_cases(*cases).at(pytester)
+    checkout = project(service, "return plain_sync(question)", *NAMES[:3]).with_cases(*cases).at(pytester)
     result = run(checkout)
     assert [trial.outcome.value for trial in checkout.journal().trials] == ["passed"] * 9
     assert service.sizes == [3]
@@ -327,7 +314,7 @@ def module():
 
 
 def test_progress_says_how_many_wait(pytester: pytest.Pytester, service: Service) -> None:
-    made = project(service, "return openai_sync(question)", rubric=batched(requests=6, quiet=5, poll=0.3))
+    made = project(service, "return plain_sync(question)", rubric=batched(requests=6, quiet=5, poll=0.3))
     ini = made.files["pytest.ini"] + "recall_progress = 0.3\n"
     result = run(made.with_files({"pytest.ini": ini}).at(pytester))
     result.assert_outcomes(passed=6)
@@ -353,7 +340,7 @@ def test_progress_says_how_many_wait(pytester: pytest.Pytester, service: Service
 def test_what_would_have_no_effect_is_refused(
     pytester: pytest.Pytester, service: Service, options: tuple[str, ...], said: str
 ) -> None:
-    checkout = project(service, "return openai_sync(question)").at(pytester)
+    checkout = project(service, "return plain_sync(question)").at(pytester)
     result = run(checkout, *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines([said])
@@ -362,6 +349,6 @@ def test_what_would_have_no_effect_is_refused(
 
 def test_a_host_that_is_none_is_refused(pytester: pytest.Pytester, service: Service) -> None:
     rubric = "owner: ana\nbatch: {hosts: [https://example.org/v1]}\n"
-    result = run(project(service, "return openai_sync(question)", rubric=rubric).at(pytester))
+    result = run(project(service, "return plain_sync(question)", rubric=rubric).at(pytester))
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: eval/rubric.yaml:2: batch.hosts: *is not a host; write `example.org`"])

@@ -18,6 +18,7 @@ pytest.importorskip("anthropic")
 SDKS = pytest.mark.parametrize("way", ["openai_sync", "anthropic_async"])
 LOOP = 'return plain_sync(f"tell me more of {plain_sync(question)}")'
 BATCH = ("--recall-mode=all", "--batch")
+TWO = NAMES[:2]
 ASKED_ONCE = dict.fromkeys(NAMES, 1)
 SWALLOWS = "try:\n    return {way}(question)\nexcept Exception:\n    return 'sorry'"
 
@@ -70,18 +71,20 @@ except {error}.BadRequestError as error:
         assert "bad question" in told["bad"]
         assert service.sizes == [2]
 
-    @SDKS
     def test_one_that_expired_is_no_failed_case_whatever_the_agent_makes_of_it(
-        self, pytester: pytest.Pytester, service: Service, way: str
+        self, pytester: pytest.Pytester, service: Service
     ) -> None:
-        body = SWALLOWS.format(way=way) if way == "openai_sync" else f"return asyncio.run({way}(question))"
-        checkout = project(service, body, "good", "late").at(pytester)
-        run(checkout).assert_outcomes(passed=1, errors=1)
-        error = trial(checkout, "late").error
-        assert "/v1/" in error
-        assert "_1 has ended without an answer to it: " in error
-        run(checkout).assert_outcomes(passed=1, errors=1)
-        assert service.prompts == {"good": 2, "late": 2}, "neither is there for another run"
+        body = f"if question == 'late-2':\n    return asyncio.run(anthropic_async(question))\n{SWALLOWS}"
+        names = ("good", "late-1", "late-2")
+        rubric = batched(requests=2)
+        checkout = project(service, body.format(way="openai_sync"), *names, rubric=rubric).at(pytester)
+        run(checkout).assert_outcomes(passed=1, errors=2)
+        for name in names[1:]:
+            error = trial(checkout, name).error
+            assert "/v1/" in error
+            assert re.search(r"batch_\d has ended without an answer to it: ", error)
+        run(checkout).assert_outcomes(passed=1, errors=2)
+        assert service.prompts == dict.fromkeys(names, 2), "none is there for another run"
 
 
 class TestWhole:
@@ -89,15 +92,15 @@ class TestWhole:
 
     def test_one_that_failed_ends_each_case_in_one_sentence(self, pytester: pytest.Pytester, service: Service) -> None:
         service.failing = "the model does not do batches"
-        checkout = project(service, SWALLOWS.format(way="plain_sync")).at(pytester)
-        run(checkout).assert_outcomes(errors=6)
+        checkout = project(service, SWALLOWS.format(way="plain_sync"), *TWO).at(pytester)
+        run(checkout).assert_outcomes(errors=2)
         assert all("failed: line 1: the model does not do batches; correct that" in error for error in errors(checkout))
 
     def test_a_refusal_to_make_one_names_no_key(self, pytester: pytest.Pytester, service: Service) -> None:
         service.refusals = [(401, {})]
-        checkout = project(service, "return openai_sync(question)").at(pytester)
+        checkout = project(service, "return openai_sync(question)", *TWO).at(pytester)
         result = run(checkout)
-        result.assert_outcomes(errors=6)
+        result.assert_outcomes(errors=2)
         said = f"POST {service.url}/v1/chat/completions: no batch could be made: {service.url}/v1 answered 401: not now"
         assert errors(checkout) == {f"{said} [key]; correct that, or run without --batch"}
         assert "sk-none" not in result.stdout.str()
@@ -108,16 +111,16 @@ class TestWhole:
     ) -> None:
         service.refusals = [(429, {"retry-after": "0.1"}), (500, {"retry-after-ms": "50"})]
         body = f"return {way}(question)" if way == "openai_sync" else f"return asyncio.run({way}(question))"
-        run(project(service, body).at(pytester)).assert_outcomes(passed=6)
-        assert service.sizes == [6]
+        run(project(service, body, *TWO).at(pytester)).assert_outcomes(passed=2)
+        assert service.sizes == [2]
         assert sum(request == "POST /v1/files" for request in service.requests) == (way == "openai_sync")
 
     def test_one_of_which_nobody_knows_whether_it_was_made_is_not_made_twice(
         self, pytester: pytest.Pytester, service: Service
     ) -> None:
         service.refusals = [(0, {})]
-        checkout = project(service, "return openai_sync(question)").at(pytester)
-        run(checkout).assert_outcomes(errors=6)
+        checkout = project(service, "return plain_sync(question)", *TWO).at(pytester)
+        run(checkout).assert_outcomes(errors=2)
         assert all("it is unknown whether a batch was made" in error for error in errors(checkout))
         assert service.requests.count("POST /v1/batches") == 1
 
@@ -125,18 +128,18 @@ class TestWhole:
         self, pytester: pytest.Pytester, service: Service
     ) -> None:
         service.hold = 1
-        rubric = batched(wait=1, requests=6, quiet=5)
-        checkout = project(service, SWALLOWS.format(way="openai_sync"), rubric=rubric).at(pytester)
+        rubric = batched(wait=1, requests=2, quiet=5, poll=0.1)
+        checkout = project(service, SWALLOWS.format(way="plain_sync"), *TWO, rubric=rubric).at(pytester)
         result = run(checkout)
-        result.assert_outcomes(errors=6)
+        result.assert_outcomes(errors=2)
         assert all(re.search(r"the batch batch_\d has not ended within 1 s", error) for error in errors(checkout))
         result.stdout.fnmatch_lines(["* batch* on, or ha* answers that no case has used (batch_1*); *"])
         service.hold = NEVER
         result = run(checkout)
-        result.assert_outcomes(passed=6)
-        assert service.prompts == ASKED_ONCE
+        result.assert_outcomes(passed=2)
+        assert service.prompts == dict.fromkeys(TWO, 1)
         result.stdout.fnmatch_lines(
-            ["batches: 6 calls at half price, 6 of them asked by an earlier run, 0 batches made"]
+            ["batches: 2 calls at half price, 2 of them asked by an earlier run, 0 batches made"]
         )
 
 
@@ -180,7 +183,7 @@ class TestKilled:
 
     def test_ctrl_c_says_which_go_on(self, pytester: pytest.Pytester, service: Service) -> None:
         service.hold = 1
-        running = Running(project(service, "return plain_sync(question)"), pytester)
+        running = Running(project(service, "return plain_sync(question)", *TWO), pytester)
         checkout, begun = running.checkout, running.start(*BATCH)
         wait_until(lambda: len(noted(checkout)) == 1)
         result = running.end(begun, signal.SIGINT)
@@ -189,12 +192,12 @@ class TestKilled:
         assert said in result.stdout.str()
         assert list(checkout.artifacts.folder.glob(".batching-*")) == []
         service.hold = NEVER
-        run(checkout).assert_outcomes(passed=6)
-        assert service.prompts == ASKED_ONCE
+        run(checkout).assert_outcomes(passed=2)
+        assert service.prompts == dict.fromkeys(TWO, 1)
 
     def test_ctrl_c_before_a_batch_is_made_buys_nothing(self, pytester: pytest.Pytester, service: Service) -> None:
         body = "asked(question)\nreturn plain_sync(question)"
-        running = Running(project(service, body, rubric=batched(quiet=300)), pytester)
+        running = Running(project(service, body, *TWO, rubric=batched(quiet=300)), pytester)
         begun = running.start(*BATCH)
         wait_until(lambda: bool(running.checkout.asked()))
         assert running.end(begun, signal.SIGINT).ret == pytest.ExitCode.INTERRUPTED
@@ -203,7 +206,7 @@ class TestKilled:
 
     def test_two_runs_at_once_take_nothing_from_each_other(self, pytester: pytest.Pytester, service: Service) -> None:
         service.hold = 1
-        running = Running(project(service, "return plain_sync(question)"), pytester)
+        running = Running(project(service, "return plain_sync(question)", *TWO), pytester)
         first = running.start(*BATCH)
         wait_until(lambda: len(noted(running.checkout)) == 1)
         second = running.start(*BATCH)
@@ -211,9 +214,9 @@ class TestKilled:
         service.hold = NEVER
         for begun in (first, second):
             result = begun.result(timeout=60)
-            result.assert_outcomes(passed=6)
-            result.stdout.fnmatch_lines(["batches: 6 calls at half price, 1 batch made"])
-        assert service.sizes == [6, 6]
+            result.assert_outcomes(passed=2)
+            result.stdout.fnmatch_lines(["batches: 2 calls at half price, 1 batch made"])
+        assert service.sizes == [2, 2]
 
     def test_a_batch_that_is_not_there_any_more_is_asked_anew(
         self, pytester: pytest.Pytester, service: Service
