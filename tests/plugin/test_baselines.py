@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from contextlib import contextmanager
+from typing import Any, NamedTuple
 
 import pytest
 
 from pytest_recall.trials.trial import Trial
 from tests.helpers.project import ECHOING, Checkout, Project, case, failing, row
 from tests.helpers.talking import agent, asking, finished, talking
-from tests.helpers.upstream import Upstream
+from tests.helpers.upstream import Upstream, running
+from tests.plugin.conftest import Once
 
 Workers = tuple[str, ...]
 
@@ -62,41 +64,50 @@ EARLY = ("passed", "passed", "failed", "passed", "failed")
 """How the case `early` ends with the agent, and with each of those that are shipped."""
 
 
-def test_the_shipped_ones_differ_in_what_they_know_of_a_long_conversation(
-    pytester: pytest.Pytester, upstream: Upstream
-) -> None:
-    checkout = remembering(upstream).at(pytester)
-    result = checkout.run("eval", "--baselines", SHIPPED, "--model", model(upstream))
-    assert result.ret == 0
-    assert ends(result) == "2 baseline failed, 2 baseline passed, 1 passed"
-    assert outcomes(checkout) == dict(zip(("", *SHIPPED.split(",")), EARLY, strict=True))
-    calls = {arm: len(trial.calls) for (_, arm), trial in trials(checkout).items()}
+class Shipped(NamedTuple):
+    """A run with the agent and each baseline that is shipped, and the messages that came to the model."""
+
+    checkout: Checkout
+    result: pytest.RunResult
+    bodies: list[Any]
+
+
+@pytest.fixture(scope="module")
+def shipped(once: Once) -> Shipped:
+    """See the class."""
+    with once() as pytester, contextmanager(running)() as upstream:
+        checkout = remembering(upstream).at(pytester)
+        result = checkout.run("eval", "--baselines", SHIPPED, "--model", model(upstream))
+        return Shipped(checkout, result, upstream.bodies)
+
+
+def test_the_shipped_ones_differ_in_what_they_know_of_a_long_conversation(shipped: Shipped) -> None:
+    assert shipped.result.ret == 0
+    assert ends(shipped.result) == "2 baseline failed, 2 baseline passed, 1 passed"
+    assert outcomes(shipped.checkout) == dict(zip(("", *SHIPPED.split(",")), EARLY, strict=True))
+    found = trials(shipped.checkout)
+    calls = {arm: len(trial.calls) for (_, arm), trial in found.items()}
     assert (calls["raw"], calls["tail-window"], calls["no-memory"]) == (1, 1, 1)
     assert calls["compaction"] > 2
-    assert trials(checkout)["early", "compaction"].answer
-    usage = trials(checkout)["early", "compaction"].answer.usage  # type: ignore[union-attr]
+    assert found["early", "compaction"].answer
+    usage = found["early", "compaction"].answer.usage  # type: ignore[union-attr]
     assert usage == {"input_tokens": 10 * calls["compaction"], "output_tokens": 5 * calls["compaction"]}
 
 
-def test_what_each_sends_to_the_model(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = remembering(upstream).at(pytester)
-    bodies: dict[str, Any] = {}
-    for name in SHIPPED.split(","):
-        begin = upstream.count
-        checkout.run("eval", "--baselines", name, "--model", model(upstream), "--recall-mode=all")
-        bodies[name] = [body["messages"] for body in upstream.bodies[begin:]]
-    ((raw,), (tail,), (alone,)) = bodies["raw"], bodies["tail-window"], bodies["no-memory"]
+def test_what_each_sends_to_the_model(shipped: Shipped) -> None:
+    # In this order they are asked.
+    raw, tail, *compaction, alone = [body["messages"] for body in shipped.bodies]
     assert len(raw) == 19
     assert alone == [{"role": "user", "content": LONG[-1]}]
     assert tail[0]["content"].startswith("[6 earlier turns of this conversation are not shown.]\n\nDay 5: ")
     assert tail[1:] == raw[-len(tail) + 1 :]
-    *summaries, last = bodies["compaction"]
+    *summaries, last = compaction
     assert [len(messages) for messages in summaries] == [2] * len(summaries)
     assert last[0] == {"role": "user", "content": "[6 earlier turns of this conversation are summed up here.]"}
     assert last[1]["role"] == "assistant"
     assert "code-4711" in last[1]["content"]
     assert last[2:] == raw[-len(last) + 2 :]
-    settings = [body for body in upstream.bodies if "summary" in str(body["messages"][0])]
+    settings = [body for body in shipped.bodies if "summary" in str(body["messages"][0])]
     assert {(body["temperature"], body["max_tokens"]) for body in settings} == {(0.0, 4096)}
 
 
@@ -166,8 +177,8 @@ def test_the_items_stand_beside_their_cases(pytester: pytest.Pytester) -> None:
     assert {arm for _, arm in trials(checkout)} == {"raw"}
     assert ends(checkout.run("eval/cases.yaml::a", *args)) == "1 baseline failed, 1 baseline passed, 1 passed"
     assert ends(checkout.run("eval/cases.yaml::b[raw]", *args)) == "1 baseline failed"
-    assert ends(checkout.run("eval", "-x", *args)) == "3 baseline failed, 1 baseline passed, 2 passed"
-    result = checkout.run("eval", "-v", *args)
+    result = checkout.run("eval", "-x", "-v", *args)
+    assert ends(result) == "3 baseline failed, 1 baseline passed, 2 passed"
     result.stdout.fnmatch_lines(["eval/cases.yaml::b[[]raw[]] BASELINE FAILED (baseline raw)*"])
 
 
@@ -252,14 +263,13 @@ def agent_flips():
     assert [one for one in arms if one[0] == "b"] == [("b", 1, "")]
 
 
-@pytest.mark.parametrize("concurrency", [("--recall-concurrency=4",), ("-n", "2")], ids=["four", "n2"])
 def test_each_has_a_recording_of_its_own_and_is_replayed_without_the_model(
-    pytester: pytest.Pytester, upstream: Upstream, concurrency: Workers
+    pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
     project = remembering(upstream, KNOWS, case("other", input="echo code-1", expected="code-1"))
     checkout = project.at(pytester)
-    args = ("eval", "--baselines", SHIPPED, "--model", model(upstream), "--recall-mode=all", *concurrency)
-    checkout.run(*args, "--record")
+    args = ("eval", "--baselines", SHIPPED, "--model", model(upstream), "--recall-mode=all")
+    checkout.run(*args, "--record", "-n", "2")
     assert outcomes(checkout) == dict(zip(("", *SHIPPED.split(",")), EARLY, strict=True))
     recorded = {key: trial.answer for key, trial in trials(checkout).items()}
     assert len(recorded) == 10
@@ -268,7 +278,7 @@ def test_each_has_a_recording_of_its_own_and_is_replayed_without_the_model(
     )
     upstream.close()
     checkout.forget()
-    result = checkout.run(*args, "--replay")
+    result = checkout.run(*args, "--replay", "--recall-concurrency=4")
     assert {key: trial.answer for key, trial in trials(checkout).items()} == recorded
     assert {trial.source for (_, arm), trial in trials(checkout).items() if arm} == {"replayed"}
     assert "baseline error" not in ends(result)
@@ -375,12 +385,12 @@ UNKNOWN = [
 ]
 
 
-@pytest.mark.parametrize(("given", "said", "workers"), [*((*one, ()) for one in UNKNOWN), (*UNKNOWN[0], ("-n", "2"))])
+@pytest.mark.parametrize(("given", "said"), UNKNOWN)
 def test_what_is_unknown_ends_the_run_before_anything_is_asked(
-    pytester: pytest.Pytester, given: str, said: str, workers: Workers
+    pytester: pytest.Pytester, given: str, said: str
 ) -> None:
     checkout = OWNING.with_cases(case("a")).at(pytester)
-    result = checkout.run("eval", "--baselines", given, *workers)
+    result = checkout.run("eval", "--baselines", given)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert said in result.stdout.str() + result.stderr.str()
     assert checkout.asked() == []

@@ -51,7 +51,7 @@ def test_marked():
 
 def test_tests_that_are_no_cases_are_told(pytester: pytest.Pytester) -> None:
     project = ECHOING.with_files({**RUBRIC, "eval/test_x.py": TESTS}).with_cases(case("a"), failing("b")).at(pytester)
-    assert project.run("eval", "-n", "2").ret == pytest.ExitCode.TESTS_FAILED
+    assert project.run("eval", "-n", "1").ret == pytest.ExitCode.TESTS_FAILED
     assert sorted(project.journal().also) == [
         "eval/test_x.py::test_fails failed",
         "eval/test_x.py::test_setup failed in its setup",

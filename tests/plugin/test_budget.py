@@ -11,7 +11,7 @@ from tests.helpers.project import Checkout, Project
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
 
-pytest.importorskip("openai")
+pytest.importorskip("httpx")
 
 Workers = tuple[str, ...]
 # A call reads 10 tokens and writes 5: one dollar each.
@@ -19,7 +19,7 @@ RUBRIC = "owner: ana\nprices: {gpt-4o-mini: {input: 50000, output: 100000}}\n"
 NAMES = [f"c{number}" for number in range(6)]
 
 
-def project(upstream: Upstream, body: str = "return openai_sync(question)", rubric: str = RUBRIC) -> Project:
+def project(upstream: Upstream, body: str = "return plain_sync(question)", rubric: str = RUBRIC) -> Project:
     """Return a project whose cases cost a dollar each."""
     made = talking(upstream, agent(body)).with_cases(*map(asking, NAMES))
     return made.with_files({"eval/rubric.yaml": rubric})
@@ -59,7 +59,7 @@ class TestSpent:
         left_alone(checkout)
 
     def test_a_case_in_the_middle_comes_to_no_verdict(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        body = "try:\n    return openai_sync(question) + openai_sync(question)\nexcept Exception:\n    return 'sorry'"
+        body = "try:\n    return plain_sync(question) + plain_sync(question)\nexcept Exception:\n    return 'sorry'"
         checkout = project(upstream, body).at(pytester)
         result = checkout.run("eval", "--recall-mode=all", "--budget=3")
         result.assert_outcomes(passed=1, errors=1, skipped=4)
@@ -71,9 +71,9 @@ class TestSpent:
     def test_judges_are_paid_from_the_same_purse(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         judge = (
             "\n\n@pytest.fixture\ndef judge_asked():\n"
-            "    return lambda answer, case: '#' in openai_sync('is it right: ' + answer.text)\n"
+            "    return lambda answer, case: '#' in plain_sync('is it right: ' + answer.text)\n"
         )
-        made = talking(upstream, agent("return openai_sync(question)") + judge)
+        made = talking(upstream, agent("return plain_sync(question)") + judge)
         cases = [asking(name, judges=["asked"]) for name in NAMES]
         checkout = made.with_cases(*cases).with_files({"eval/rubric.yaml": RUBRIC}).at(pytester)
         checkout.run("eval", "--recall-mode=all", "--budget=4").assert_outcomes(passed=2, skipped=4)

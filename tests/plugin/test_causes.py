@@ -116,25 +116,27 @@ def server() -> Iterator[Model]:
     found.close()
 
 
-FAULTS: Mapping[str, tuple[CauseLabel, int]] = {
-    "expected": (CauseLabel.CASE, 4),
-    "input": (CauseLabel.CASE, 4),
-    "system": (CauseLabel.PROMPT, 4),
-    "tools": (CauseLabel.PROMPT, 3),
-    "settings": (CauseLabel.PROMPT, 3),
-    "wording": (CauseLabel.PROMPT, 3),
-    "model": (CauseLabel.MODEL, 5),
-    "500": (CauseLabel.UPSTREAM, 3),
-    "503": (CauseLabel.UPSTREAM, 2),
-    "429": (CauseLabel.UPSTREAM, 3),
-    "length": (CauseLabel.UPSTREAM, 3),
-    "content_filter": (CauseLabel.UPSTREAM, 2),
-    "busy": (CauseLabel.RETRIED, 3),
-    "flaky": (CauseLabel.COIN, 5),
-    "silent": (CauseLabel.AGENT, 4),
-    "code": (CauseLabel.AGENT, 4),
+FAULTS: Mapping[str, CauseLabel] = {
+    "expected": CauseLabel.CASE,
+    "input": CauseLabel.CASE,
+    "system": CauseLabel.PROMPT,
+    "tools": CauseLabel.PROMPT,
+    "settings": CauseLabel.PROMPT,
+    "wording": CauseLabel.PROMPT,
+    "model": CauseLabel.MODEL,
+    "500": CauseLabel.UPSTREAM,
+    "503": CauseLabel.UPSTREAM,
+    "429": CauseLabel.UPSTREAM,
+    "length": CauseLabel.UPSTREAM,
+    "content_filter": CauseLabel.UPSTREAM,
+    "busy": CauseLabel.RETRIED,
+    "flaky": CauseLabel.COIN,
+    "silent": CauseLabel.AGENT,
+    "code": CauseLabel.AGENT,
 }
-"""Faults of an agent that is asked live, what each is to be called, and how many cases get it."""
+"""Faults of an agent that is asked live, and what each is to be called."""
+EACH = 2
+"""How many cases get each fault."""
 Found = list[tuple[str, str]]
 """The fault and the label of each regression."""
 
@@ -157,7 +159,7 @@ def question(name: str, **given: Any) -> dict[str, Any]:
 
 def live(pytester: pytest.Pytester, server: Model) -> Found:
     """Return what faults of an agent that is asked live are put down to."""
-    names = {f"{fault}-{number}": fault for fault, (_, count) in FAULTS.items() for number in range(count)}
+    names = {f"{fault}-{number}": fault for fault in FAULTS for number in range(EACH)}
     given = {name: {"trials": "2of2"} if fault == "flaky" else {} for name, fault in names.items()}
     checkout = project(server, *(question(name, **given[name]) for name in names)).at(pytester)
     checkout.run("eval", "--recall-mode=all").assert_outcomes(passed=len(names))
@@ -172,13 +174,13 @@ def live(pytester: pytest.Pytester, server: Model) -> Found:
     conftest.write_text(conftest.read_text().replace(DAY, IN[1]))
     checkout.run("eval", "--recall-mode=all", day=IN[1]).assert_outcomes(failed=len(names))
     found = labels(checkout)
-    return [(FAULTS[fault][0], found.get(f"c-{name}", "none")) for name, fault in names.items()]
+    return [(FAULTS[fault], found.get(f"c-{name}", "none")) for name, fault in names.items()]
 
 
 def judging(pytester: pytest.Pytester) -> Found:
     """Return what it is put down to that other judges, or other bars, are held to the same answers."""
-    scored = [case(f"s{number}", expected=f"s{number} and more", judges=["token_f1"]) for number in range(3)]
-    cases = [*(asks(f"m{number}", f"wrong {number}") for number in range(4)), *scored]
+    scored = [case(f"s{number}", expected=f"s{number} and more", judges=["token_f1"]) for number in range(EACH)]
+    cases = [*(asks(f"m{number}", f"wrong {number}") for number in range(EACH)), *scored]
     set_ = judged(*cases, judge="generous", preflight="off").at(pytester)
     set_.run("eval", "--recall-mode=all").assert_outcomes(passed=len(cases))
     rubric = set_.path / "eval/rubric.yaml"
@@ -192,7 +194,7 @@ def replaying(pytester: pytest.Pytester, server: Model) -> Found:
     """Return what it is put down to that recorded answers fail: the recording is old, or the agent's code is new."""
     today = datetime.now(UTC).date()
     days = [(today + timedelta(days=count)).isoformat() for count in range(3)]
-    names = {f"{fault}-{number}": fault for fault in ("stale", "code") for number in range(4)}
+    names = {f"{fault}-{number}": fault for fault in ("stale", "code") for number in range(EACH)}
     checkout = project(server, *map(question, names)).at(pytester)
     checkout.run("eval", "--recall-mode=all", "--record", day=days[0]).assert_outcomes(passed=len(names))
     # The world goes on: what is right, and what the model says, is something else by now.
@@ -226,6 +228,6 @@ def test_nine_in_ten_regressions_are_put_down_to_what_caused_them(
     table = Counter(found)
     shown = "\n".join(f"{count:>3}  {true} → {said}" for (true, said), count in sorted(table.items()))
     right = sum(count for (true, said), count in table.items() if true == said)
-    assert len(found) >= 60
+    assert len(found) == EACH * (len(FAULTS) + 4)
     assert right >= 0.9 * len(found), f"{right} of {len(found)} right:\n{shown}"
     print(f"{right} of {len(found)} right:\n{shown}")

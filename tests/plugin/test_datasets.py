@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
+from typing import NamedTuple
 
 import pytest
 
@@ -13,6 +14,7 @@ from pytest_recall.datasets.file import sample_text
 from tests.helpers.project import BARE, Checkout, case, row
 from tests.helpers.scripted import judged
 from tests.memory.services import Service, serving
+from tests.plugin.conftest import Once
 from tests.plugin.test_memory import CLIENT
 
 # A run in this process forgets the modules that it was the first to import, and numpy cannot be loaded twice.
@@ -35,17 +37,39 @@ def counts(checkout: Checkout) -> dict[str, int]:
     return {outcome: found.count(outcome) for outcome in sorted(set(found))}
 
 
-def test_each_question_is_an_item(pytester: pytest.Pytester) -> None:
-    checkout = PROJECT.at(pytester)
-    result = checkout.run(FILE, "-n2")
-    assert result.ret == pytest.ExitCode.OK  # There is no verdict before that one could be held against.
-    result.assert_outcomes(passed=14, xfailed=4, skipped=4)
+class Whole(NamedTuple):
+    """A run over all questions of the sample."""
+
+    checkout: Checkout
+    result: pytest.RunResult
+
+
+@pytest.fixture(scope="module")
+def whole(once: Once) -> Whole:
+    """See the class."""
+    with once() as pytester:
+        checkout = PROJECT.at(pytester)
+        return Whole(checkout, checkout.run(FILE))
+
+
+def test_each_question_is_an_item(whole: Whole) -> None:
+    assert whole.result.ret == pytest.ExitCode.OK  # There is no verdict before that one could be held against.
+    whole.result.assert_outcomes(passed=14, xfailed=4, skipped=4)
+    checkout = whole.checkout
     assert counts(checkout) == {"failed": 4, "passed": 14, "skipped": 4}
     assert checkout.state_text() is None
     assert {trial.reason for trial in checkout.journal().trials} == {"dataset"}
     trial = next(one for one in checkout.journal().trials if one.case_id == "conv-1:q1")
     assert (trial.scenario, trial.where) == ("conv-1", f"{FILE}:1")
     assert checkout.scorecard()["by_reason"] == {"dataset": {"passed": 14, "failed": 4, "skipped": 4}}
+
+
+def test_workers_share_the_questions(pytester: pytest.Pytester) -> None:
+    checkout = PROJECT.with_files({FILE: "dataset: dmr\npath: sample\n"}).at(pytester)
+    checkout.run(FILE, "-n2")
+    assert set(checkout.outcomes()) == {f"dmr-{n}" for n in range(1, 6)}
+    assert checkout.scorecard()["datasets"][FILE]["all"]["n"] == 5
+    assert checkout.state_text() is None
 
 
 def test_shards_share_the_questions(pytester: pytest.Pytester) -> None:
@@ -164,12 +188,9 @@ def test_what_breaks_is_no_score(pytester: pytest.Pytester) -> None:
     assert (trial.outcome.value, trial.error) == ("error", "memory recall: ConnectionError: down")
 
 
-def test_the_scorecard_has_the_table_of_a_membench(
-    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
-) -> None:
-    checkout = PROJECT.at(pytester)
-    result = checkout.run(FILE)
-    result.stdout.fnmatch_lines(
+def test_the_scorecard_has_the_table_of_a_membench(whole: Whole) -> None:
+    checkout = whole.checkout
+    whole.result.stdout.fnmatch_lines(
         [
             f"{FILE}: 22 questions",
             "category      n  error  not judged *evidence *all of it *1 / rank *contains",
@@ -180,9 +201,9 @@ def test_the_scorecard_has_the_table_of_a_membench(
     )
     page = (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
     assert f"<summary>Datasets</summary>\n\n`{FILE}`: 22 questions\n\n| category | n | error | not judged |" in page
-    capsys.readouterr()
-    assert main(["memory", "run", "--dataset", "locomo", "sample", "--json"]) == 0
-    alone = json.loads(capsys.readouterr().out)
+    done = checkout.recall("memory", "run", "--dataset", "locomo", "sample", "--json")
+    assert done.ret == 0
+    alone = json.loads(done.stdout.str())
     for group in (alone["all"], *alone["categories"].values()):  # Which are measured by the command alone.
         group.pop("floors", None)
         group.pop("discriminates", None)
@@ -235,10 +256,11 @@ def test_an_agent_is_measured_by_what_it_answers(pytester: pytest.Pytester) -> N
 
 def test_two_datasets_have_a_table_each(pytester: pytest.Pytester) -> None:
     other = "eval/dmr.dataset.yaml"
-    checkout = PROJECT.with_files({other: "dataset: dmr\npath: sample\n"}).at(pytester)
+    files = {FILE: file("sample: 6\n"), other: "dataset: dmr\npath: sample\n"}
+    checkout = PROJECT.with_files(files).at(pytester)
     checkout.run(FILE, other)
     found = checkout.scorecard()["datasets"]
-    assert {name: one["all"]["n"] for name, one in found.items()} == {other: 5, FILE: 22}
+    assert {name: one["all"]["n"] for name, one in found.items()} == {other: 5, FILE: 6}
 
 
 @pytest.mark.parametrize(
@@ -289,7 +311,7 @@ def test_cases_run_one_by_one_where_others_run_at_once(pytester: pytest.Pytester
 
 def test_a_service_is_recorded_and_replayed_without_it(pytester: pytest.Pytester) -> None:
     with serving(Service()) as service:
-        text = file(f"memory: {service.url}\nquestions: ['conv-1:q1', 'conv-2:q1']\n")
+        text = file(f"memory: {service.url}\nquestions: ['conv-2:q1']\n")
         checkout = PROJECT.with_files({FILE: text}).at(pytester)
         checkout.run(FILE, "--record")
         recorded = checkout.outcomes()

@@ -11,12 +11,12 @@ from tests.helpers.project import Checkout, case, row
 from tests.helpers.talking import agent, asking, finished, talking
 from tests.helpers.upstream import Upstream
 
-pytest.importorskip("openai")
+pytest.importorskip("httpx")
 
 DRY = ("eval", "--record=missing", "--recall-dry-run")
 PROMPT = """\
 style = "shout" if question in CHANGED else "plain"
-return openai_sync(f"{style}: {question}")"""
+return plain_sync(f"{style}: {question}")"""
 
 
 def talker(*changed: str) -> str:
@@ -86,10 +86,10 @@ def test_listing_finds_nothing_out(pytester: pytest.Pytester, upstream: Upstream
 
 def test_calls_that_are_no_longer_made_are_a_change(pytester: pytest.Pytester, upstream: Upstream) -> None:
     cases = [asking("a")]
-    checkout = talking(upstream, agent("openai_sync('first')\nreturn openai_sync(question)")).with_cases(*cases)
+    checkout = talking(upstream, agent("plain_sync('first')\nreturn plain_sync(question)")).with_cases(*cases)
     there = checkout.at(pytester)
     there.run("eval", "--record").assert_outcomes(passed=1)
-    talking(upstream, agent("return openai_sync(question)")).with_cases(*cases).at(pytester)
+    talking(upstream, agent("return plain_sync(question)")).with_cases(*cases).at(pytester)
     assert there.run(*DRY).ret == 0
     assert found(there)["changed"] == ["a"]
 
@@ -98,7 +98,7 @@ def test_a_fixture_that_asks_something_else_changes_its_cases(pytester: pytest.P
     source = """\
 @pytest.fixture(scope="session")
 def index():
-    return openai_sync({prompt!r})
+    return plain_sync({prompt!r})
 
 
 @pytest.fixture
@@ -140,7 +140,7 @@ def test_a_crash_is_no_change_and_no_success(pytester: pytest.Pytester, upstream
 
 
 def test_no_judge_is_asked_without_a_recording(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    source = talker() + "\n\n@pytest.fixture\ndef judge_dear():\n    return lambda answer, case: openai_sync('judge')\n"
+    source = talker() + "\n\n@pytest.fixture\ndef judge_dear():\n    return lambda answer, case: plain_sync('judge')\n"
     one = case("a", judges=["dear"], trials=3)
     checkout = talking(upstream, source).with_cases(one).at(pytester)
     checkout.run(*DRY)
@@ -191,7 +191,7 @@ def test_what_has_no_effect_is_refused(
 
 
 def test_a_conftest_that_calls_a_model_is_refused(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = talking(upstream, talker() + "\n\nopenai_sync('early')\n").with_cases(asking("a")).at(pytester)
+    checkout = talking(upstream, talker() + "\n\nplain_sync('early')\n").with_cases(asking("a")).at(pytester)
     result = checkout.run(*DRY)
     assert result.ret == 4
     assert upstream.count == 0

@@ -59,7 +59,7 @@ def test_lf_is_explicit(pytester: pytest.Pytester) -> None:
     checkout = SET.at(pytester)
     checkout.run("eval", "--recall-mode=all")
     before = checkout.state_text()
-    result = checkout.run("eval", "--lf", "-n", "2")
+    result = checkout.run("eval", "--lf")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["recall: schedule off,* --lf*; the state is left alone"])
     assert checkout.slice() == {"wip": "explicit"}

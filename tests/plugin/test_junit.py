@@ -9,7 +9,6 @@ import pytest
 
 from tests.helpers.project import ECHOING, Checkout, Project, case, crashing, failing, row
 
-Workers = tuple[str, ...]
 MESSY = """
 
 @pytest.fixture(autouse=True)
@@ -63,7 +62,7 @@ def messy(*cases: dict[str, object]) -> Project:
 
 def test_a_case_without_a_verdict_is_an_error(pytester: pytest.Pytester) -> None:
     checkout = messy(case("a"), failing("b"), crashing("c"), crashing("d"), case("e", tags=["down"])).at(pytester)
-    result = checkout.run("eval", "--junitxml=report.xml", "-n", "2")
+    result = checkout.run("eval", "--junitxml=report.xml", "-n", "1")
     result.assert_outcomes(passed=1, failed=1, errors=3)
     found = written(checkout)
     assert found.counts == {"tests": 5, "failures": 1, "errors": 3, "skipped": 0}
@@ -74,9 +73,9 @@ def test_a_case_without_a_verdict_is_an_error(pytester: pytest.Pytester) -> None
     assert found.tags["e"][0][1] == 'failed on setup with "ConnectionError: no service"'
 
 
-@pytest.mark.parametrize("options", [("--recall-concurrency=4",), ("-o", "junit_family=xunit1"), ("--junitprefix=x",)])
-def test_so_it_is_with_other_options(pytester: pytest.Pytester, options: Workers) -> None:
+def test_so_it_is_with_other_options(pytester: pytest.Pytester) -> None:
     checkout = messy(failing("b"), crashing("c"), case("a")).at(pytester)
+    options = ("--recall-concurrency=4", "-o", "junit_family=xunit1", "--junitprefix=x")
     checkout.run("eval", "--junitxml=report.xml", *options)
     assert written(checkout).counts == {"tests": 3, "failures": 1, "errors": 1, "skipped": 0}
 

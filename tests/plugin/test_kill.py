@@ -160,7 +160,7 @@ def agent(request):
             '@pytest.mark.recall("other")\ndef test_other():\n    pass\n'
         )
         checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
-        result = checkout.run("-n2")
+        result = checkout.run("-n1")
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         assert checkout.outcomes() == {"by-hand": "error", "other": "passed"}
         assert checkout.boxes() == {"other": 1}
@@ -170,7 +170,7 @@ def agent(request):
         checkout = (
             dying("pass").with_files({"eval/test_plain.py": "import os\n\n\ndef test_it():\n    os._exit(9)\n"})
         ).at(pytester)
-        checkout.run("eval", "-n2")
+        checkout.run("eval", "-n1")
         assert sorted(checkout.outcomes()) == ["c0", "c1", "c2", "c3", "c4", "c5", "die"]
         assert "error" not in checkout.scorecard()["counts"]
 

@@ -63,8 +63,8 @@ STRICT, AUTO = ("strict", "pytest_asyncio.fixture(scope=SCOPE)"), ("auto", "pyte
     [
         *((*STRICT, scope, ()) for scope in ("function", "module")),
         *((*AUTO, scope, ()) for scope in ("module", "session")),
+        (*AUTO, "function", ()),
         (*STRICT, "session", ("-n", "2")),
-        (*AUTO, "function", ("-n", "2")),
     ],
 )
 def test_an_agent_is_asked_on_the_loop_of_its_fixture(
@@ -99,11 +99,8 @@ async def client():
     ],
     ids=["by name", "by getfixturevalue", "by another fixture", "in a function"],
 )
-@pytest.mark.parametrize("more", [(), ("--recall-concurrency=4",)], ids=["one by one", "at once"])
-def test_a_plain_agent_is_asked_on_the_loop_of_what_it_uses(
-    pytester: pytest.Pytester, agent: str, more: tuple[str, ...]
-) -> None:
-    passes(project(CLIENT + agent).at(pytester), *ASYNCIO, *more)
+def test_a_plain_agent_is_asked_on_the_loop_of_what_it_uses(pytester: pytest.Pytester, agent: str) -> None:
+    passes(project(CLIENT + agent).at(pytester), *ASYNCIO, "--recall-concurrency=4")
 
 
 JUDGE = """

@@ -68,11 +68,10 @@ def test_they_need_no_eval_folder(pytester: pytest.Pytester) -> None:
     result.stdout.fnmatch_lines(["*= recall scorecard =*", "eval/recall.yaml: 2 rows changed"])
 
 
-@WORKERS
-def test_the_sample_holds_without_an_eval_folder_too(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_the_sample_holds_without_an_eval_folder_too(pytester: pytest.Pytester) -> None:
     checkout = BARE.with_files({"test_marked.py": marked(f"m{number}" for number in range(9))}).at(pytester)
-    result = checkout.run(*workers)
-    result.assert_outcomes(passed=5, deselected=0 if workers else 4)
+    result = checkout.run()
+    result.assert_outcomes(passed=5, deselected=4)
     assert checkout.boxes() == dict.fromkeys(checkout.asked(), 1)
     assert checkout.outcomes() == dict.fromkeys(checkout.asked(), "passed")
     assert checkout.slice() == dict.fromkeys(checkout.asked(), "new")
@@ -172,7 +171,7 @@ def test_a_group_is_a_verdict_if_all_in_it_are(pytester: pytest.Pytester) -> Non
         + "".join(f'\n@pytest.mark.recall("{name}")\ndef test_{name}():\n    {body}\n' for name, body in bodies.items())
     )
     checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
-    checkout.run("--recall-mode=all", "-n2")
+    checkout.run("--recall-mode=all")
     assert checkout.outcomes() == {
         **dict.fromkeys(("one", "two", "nested"), "failed"),
         **dict.fromkeys(("mixed", "broken", "timeout"), "error"),
@@ -263,16 +262,16 @@ def test_a_row_and_a_test_with_one_id_are_a_usage_error(pytester: pytest.Pyteste
     assert checkout.asked() == []
 
 
-@pytest.mark.parametrize("name", ["a  b", "x" * 600], ids=["two-spaces", "long"])
-def test_ids_of_parameters_are_kept_whole(pytester: pytest.Pytester, name: str) -> None:
+def test_ids_of_parameters_are_kept_whole(pytester: pytest.Pytester) -> None:
+    names = ["a  b", "x" * 600]
     source = HEAD + (
-        f'\n@pytest.mark.parametrize("n", [1], ids=["{name}"])\n@pytest.mark.recall("sum")\n'
+        f'\n@pytest.mark.parametrize("n", [1, 2], ids={names})\n@pytest.mark.recall("sum")\n'
         "def test_sum(n):\n    pass\n"
     )
     checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
     for _ in range(2):
-        checkout.run().assert_outcomes(passed=1)
-    assert checkout.boxes() == {f"sum[{name}]": 2}
+        checkout.run().assert_outcomes(passed=2)
+    assert checkout.boxes() == {f"sum[{name}]": 2 for name in names}
 
 
 def test_methods_of_classes_join_too(pytester: pytest.Pytester) -> None:

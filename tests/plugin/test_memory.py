@@ -395,7 +395,7 @@ else:
 def test_a_program_is_recorded_and_replayed_without_it(pytester: pytest.Pytester) -> None:
     judges: dict[str, Any] = {"judges": ["contains", "recall_at_k"]}
     checkout = PROJECT.with_cases(asking(**judges), {**OTHER, **judges}).with_files({"system.py": PROGRAM}).at(pytester)
-    command = f"--memory=command:'{sys.executable}' system.py"
+    command = f"--memory=command:'{sys.executable}' -IS system.py"
     result = checkout.run("eval", command, "--memory-reset", "--record")
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     (checkout.path / "system.py").unlink()
