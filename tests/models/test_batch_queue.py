@@ -94,12 +94,15 @@ def test_a_batch_that_is_full_goes_at_once(service: Service, tmp_path: Path) -> 
     assert service.sizes == [2, 2]
 
 
-def test_a_call_that_is_larger_than_a_batch_goes_directly(service: Service, tmp_path: Path) -> None:
+def test_a_call_that_is_larger_than_a_batch_goes_directly_and_what_fits_no_more_is_in_the_next(
+    service: Service, tmp_path: Path
+) -> None:
     with closing(sender_in(tmp_path, megabytes=0.002)) as made:
         assert hold(made, asked(service, 3000 * "x")) is None
-        assert text(held(made, asked(service, "a")).wait()) == "re: a"
+        calls = [held(made, asked(service, 700 * name)) for name in "abc"]
+        assert [text(call.wait()) for call in calls] == [f"re: {700 * name}" for name in "abc"]
         assert made.tally["direct: larger than a batch"] == 1
-    assert service.sizes == [1]
+    assert service.sizes == [2, 1]
 
 
 def test_a_case_that_is_called_off_leaves_the_others_alone(service: Service, sender: BatchSender) -> None:

@@ -14,8 +14,6 @@ from tests.helpers.talking import agent, asking, finished, talking
 from tests.helpers.upstream import Upstream, running
 from tests.plugin.conftest import Once
 
-Workers = tuple[str, ...]
-
 FILLER = "words " * 30
 LONG = [
     {"user": "My locker has the code code-4711.", "assistant": "I will remember it."},
@@ -90,7 +88,7 @@ def test_the_shipped_ones_differ_in_what_they_know_of_a_long_conversation(shippe
     assert (calls["raw"], calls["tail-window"], calls["no-memory"]) == (1, 1, 1)
     assert calls["compaction"] > 2
     assert found["early", "compaction"].answer
-    usage = found["early", "compaction"].answer.usage  # type: ignore[union-attr]
+    usage = found["early", "compaction"].answer.usage
     assert usage == {"input_tokens": 10 * calls["compaction"], "output_tokens": 5 * calls["compaction"]}
 
 
@@ -316,12 +314,11 @@ def test_a_series_that_the_budget_leaves_out_is_one_case(pytester: pytest.Pytest
     assert "; baselines not asked: raw (1 case)\n" in result.stdout.str()
 
 
-@pytest.mark.parametrize("more", [(), ("-n", "2")], ids=["alone", "n2"])
-def test_the_budget_is_theirs_as_well(pytester: pytest.Pytester, upstream: Upstream, more: Workers) -> None:
+def test_the_budget_is_theirs_as_well(pytester: pytest.Pytester, upstream: Upstream) -> None:
     rubric = f"{RUBRIC}prices: {{m: {{input: 100000, output: 100000}}}}\n"
     checkout = remembering(upstream).with_files({"eval/rubric.yaml": rubric}).at(pytester)
     args = ("eval", "--recall-mode=all", "--model", model(upstream), "--budget=1")
-    result = checkout.run(*args, "--baselines=raw,no-memory,tail-window,compaction", *more)
+    result = checkout.run(*args, "--baselines=raw,no-memory,tail-window,compaction")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     arms = checkout.scorecard()["baselines"]["arms"]
     cut = [name for name, arm in arms.items() if arm["counts"] == {"not run": 1}]

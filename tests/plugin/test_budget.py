@@ -85,7 +85,7 @@ class TestEnough:
 
     def test_it_is_said_what_was_spent(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = project(upstream, "return plain_sync(question)").at(pytester)
-        result = checkout.run("eval", "--recall-mode=all", "--budget=$6.5", "-n", "2")
+        result = checkout.run("eval", "--recall-mode=all", "--budget=$6.5")
         result.assert_outcomes(passed=6)
         assert result.ret == pytest.ExitCode.OK
         result.stdout.fnmatch_lines(["budget $6.50: $6.00 spent"])

@@ -135,7 +135,7 @@ FAULTS: Mapping[str, CauseLabel] = {
     "code": CauseLabel.AGENT,
 }
 """Faults of an agent that is asked live, and what each is to be called."""
-EACH = 2
+EACH = 1
 """How many cases get each fault."""
 Found = list[tuple[str, str]]
 """The fault and the label of each regression."""

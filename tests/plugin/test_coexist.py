@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import ECHOING, case, crashing, failing
+from tests.helpers.project import ECHOING, Checkout, case, crashing, failing
 
 SET = ECHOING.with_cases(case("a"), failing("b"), crashing("c"))
 RESULT = {"a": "passed", "b": "failed", "c": "error"}
@@ -19,32 +19,32 @@ RESULT = {"a": "passed", "b": "failed", "c": "error"}
         ("-qq", "--tb=no", "-rA", "--capture=tee-sys"),
         ("-v", "-p", "no:xdist", "--full-trace", "--maxfail=5", "--showlocals"),
         ("-vv", "--tb=long", "--durations=0", "--color=yes", "-s", "--setup-show"),
-        (
-            "-p",
-            "no:cacheprovider",
-            "-n1",
-            "--dist=loadfile",
-            "--import-mode=importlib",
-            "-q",
-            "--tb=native",
-            "-W",
-            "error",
-        ),
     ],
     ids=" ".join,
 )
 def test_the_run_is_the_same(pytester: pytest.Pytester, args: tuple[str, ...]) -> None:
     checkout = SET.at(pytester)
     result = checkout.run("eval", *args)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert checkout.outcomes() == RESULT
-    assert checkout.boxes() == {"a": 1, "b": 1}
-    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
+    assert_the_same(checkout, result)
     if "no:terminal" not in args:
         said = [line for line in result.outlines if "got “b”" in line]
         assert len(said) == 1, "each failure is shown once"
     if "--durations=0" in args:
         result.stdout.fnmatch_lines(["*s call     eval/cases.yaml::a"])
+
+
+def test_so_it_is_on_a_worker(pytester: pytest.Pytester) -> None:
+    checkout = SET.at(pytester)
+    args = ("-p", "no:cacheprovider", "-n1", "--dist=loadfile", "--import-mode=importlib", "-q", "--tb=native")
+    assert_the_same(checkout, checkout.run("eval", *args, "-W", "error"))
+
+
+def assert_the_same(checkout: Checkout, result: pytest.RunResult) -> None:
+    """Assert that the cases ended as they do without any option."""
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert checkout.outcomes() == RESULT
+    assert checkout.boxes() == {"a": 1, "b": 1}
+    assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
 
 
 def test_tests_and_cases_run_side_by_side(pytester: pytest.Pytester) -> None:

@@ -154,12 +154,11 @@ def test_what_is_written_has_the_dates_of_the_machine(
     dated_today(checkout, before)
 
 
-@pytest.mark.parametrize("package", FAKED)
 def test_a_lock_that_another_holds_is_waited_for_by_the_clock_of_the_machine(
-    pytester: pytest.Pytester, upstream: Upstream, package: str
+    pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
     """By the clock of the test, which stands, the wait would never end."""
-    checkout = at_work(pytester, upstream, (package, "session"))
+    checkout = at_work(pytester, upstream, ("freezegun", "session"))
     plugin = """
 import pytest
 from pytest_recall.files import disk

@@ -34,7 +34,7 @@ KNOWN: dict[str, Any] = {"failure_note": "exact: no", "failure_pr": "9"}
 def test_a_gate_is_missed_though_every_case_of_the_slice_passes(pytester: pytest.Pytester) -> None:
     rows = {**PASSED, "r0": row(1), "r1": row(2, due=IN[7], **KNOWN), "r2": row(2, due=IN[7], **KNOWN)}
     checkout = gated(ECHOING.with_cases(*TEN).with_state(**rows), REFUNDS).at(pytester)
-    result = checkout.run("eval", "-n2")
+    result = checkout.run("eval")
     result.assert_outcomes(passed=1)
     assert result.ret == FAILED
     told = (

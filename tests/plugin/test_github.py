@@ -22,7 +22,7 @@ def test_a_build_gets_annotations_links_and_one_summary(
         "GITHUB_STEP_SUMMARY": str(summary),
     }.items():
         monkeypatch.setenv(name, value)
-    result = checkout.run("eval", "-n", "2")
+    result = checkout.run("eval", "-n", "1")
     folder = checkout.path.name
     [line] = [line for line in result.outlines if line.startswith("::")]
     assert line.startswith(f"::error file={folder}/eval/cases.yaml,line=7,title=regression%3A broke::exact: expected")
