@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, decoded, package_to_install, unpacks_too_far
+from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, decoded, package_to_install, unescaped, unpacks_too_far
 from pytest_recall.replay.exchange import Headers
 
 
@@ -97,3 +97,7 @@ def test_a_decoder_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert package_to_install(headers("gzip, zstd")) == "zstandard"
     assert package_to_install(headers("gzip")) is None
     assert decoded(headers("br"), (brotli.compress(b"a"),)) is None
+
+
+def test_escapes_of_json_and_of_urls_are_taken_off_within_each_other() -> None:
+    assert unescaped(r"a\n\"b\" caf\u00e9 %2Fc %252F \\\"d") == 'a\n"b" café /c / "d'
