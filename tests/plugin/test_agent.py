@@ -72,7 +72,7 @@ def test_an_async_agent_has_one_event_loop_for_all_cases(pytester: pytest.Pytest
 
 def test_an_async_agent_runs_on_workers(pytester: pytest.Pytester) -> None:
     checkout = BARE.with_agent(ASYNC).with_cases(case("a"), case("b"), case("c")).at(pytester)
-    checkout.run("eval", "-n2").assert_outcomes(passed=3)
+    checkout.run("eval", "-n1").assert_outcomes(passed=3)
 
 
 def test_tasks_of_an_async_agent_outlive_a_case(pytester: pytest.Pytester) -> None:
@@ -129,16 +129,15 @@ def test_passages_and_usage_are_kept_in_the_journal(pytester: pytest.Pytester, w
     assert trial.where == "eval/cases.yaml:1"
 
 
-@pytest.mark.parametrize(("expression", "kind"), [("None", "NoneType"), ("42", "int"), ("{'text': 7}", "dict")])
-def test_anything_else_is_an_error_that_says_what_to_return(
-    pytester: pytest.Pytester, expression: str, kind: str
-) -> None:
-    checkout = answering(expression).with_cases(case("a")).at(pytester)
+def test_anything_else_is_an_error_that_says_what_to_return(pytester: pytest.Pytester) -> None:
+    kinds = ("NoneType", "int", "dict")
+    cases = (case(kind, input=str(at)) for at, kind in enumerate(kinds))
+    checkout = answering("(None, 42, {'text': 7})[int(question)]").with_cases(*cases).at(pytester)
     result = checkout.run("eval")
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(
-        [f"  error: a: *: agent: answered with {kind}; return text, or an object with a `text` attribute"]
-    )
+    result.assert_outcomes(errors=3)
+    said = {k: f"agent: answered with {k}; return text, or an object with a `text` attribute" for k in kinds}
+    assert {trial.case_id: trial.error for trial in checkout.journal().trials} == said
+    result.stdout.fnmatch_lines([f"  error: NoneType: *: {said['NoneType']}"])
 
 
 @pytest.mark.parametrize(

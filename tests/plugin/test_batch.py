@@ -16,6 +16,7 @@ if question == "c5":
     return str(openai_client().embeddings.create(input=question, model="small").data[0].embedding)
 return [openai_sync, openai_async, legacy, anthropic_sync, anthropic_async][int(question[1])](question)
 """
+TWO = NAMES[:2]
 LOOP = """\
 first = {way}(question)
 return {way}(f"tell me more of {{first}}")
@@ -139,11 +140,11 @@ def agent():
 
     return answer
 """
-    checkout = project(service, "", source=source).at(pytester)
+    checkout = project(service, "", *TWO, source=source).at(pytester)
     result = run(checkout)
-    result.assert_outcomes(passed=6)
-    assert (service.sizes, sum(service.direct.values())) == ([6], 6)
-    result.stdout.fnmatch_lines(["*6 by a client that would have kept its event loop waiting"])
+    result.assert_outcomes(passed=2)
+    assert (service.sizes, sum(service.direct.values())) == ([2], 2)
+    result.stdout.fnmatch_lines(["*2 by a client that would have kept its event loop waiting"])
 
 
 def test_streams_and_other_paths_go_directly_and_the_end_says_so(pytester: pytest.Pytester, service: Service) -> None:
@@ -165,35 +166,35 @@ return openai_sync(question)
 
 
 def test_other_hosts_are_left_alone(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, "return plain_sync(question)", rubric="owner: ana\n").at(pytester)
+    checkout = project(service, "return plain_sync(question)", *TWO, rubric="owner: ana\n").at(pytester)
     result = run(checkout)
-    result.assert_outcomes(passed=6)
+    result.assert_outcomes(passed=2)
     assert service.sizes == []
-    host = "6 to 127.0.0.1, which is not under `hosts` of `batch` in the rubric"
-    result.stdout.fnmatch_lines([f"batches: 0 calls at half price, 0 batches made; 6 calls directly: {host}"])
+    host = "2 to 127.0.0.1, which is not under `hosts` of `batch` in the rubric"
+    result.stdout.fnmatch_lines([f"batches: 0 calls at half price, 0 batches made; 2 calls directly: {host}"])
 
 
 def test_judging_models_are_asked_by_batch_and_the_known_answers_directly(
     pytester: pytest.Pytester, service: Service
 ) -> None:
-    cases = [asking(name, judges=[{"rubric": "is polite"}]) for name in NAMES]
-    rubric = batched(requests=6, more=f"judge: '{service.url}/v1#gpt-4o-mini'\npreflight: warn\n")
+    cases = [asking(name, judges=[{"rubric": "is polite"}]) for name in TWO]
+    rubric = batched(requests=2, more=f"judge: '{service.url}/v1#gpt-4o-mini'\npreflight: warn\n")
     checkout = project(service, "return plain_sync(question)", rubric=rubric).with_cases(*cases).at(pytester)
     result = run(checkout)
-    result.assert_outcomes(passed=6)
-    assert service.sizes == [6, 6]
+    result.assert_outcomes(passed=2)
+    assert service.sizes == [2, 2]
     # A judge that fails half of the known answers is asked no more.
-    result.stdout.fnmatch_lines(["batches: 12 calls *; 4 calls directly: 4 known answers, put to a judge"])
-    assert [call.kind for call in trial(checkout, "c5").calls if call.batched] == ["agent", "judge"]
+    result.stdout.fnmatch_lines(["batches: 4 calls *; 4 calls directly: 4 known answers, put to a judge"])
+    assert [call.kind for call in trial(checkout, "c1").calls if call.batched] == ["agent", "judge"]
 
 
 def test_what_is_recorded_is_replayed_without(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, LOOP.format(way="anthropic_sync")).at(pytester)
-    run(checkout, "--record").assert_outcomes(passed=6)
-    assert service.sizes == [6, 6]
+    checkout = project(service, LOOP.format(way="anthropic_sync"), *TWO).at(pytester)
+    run(checkout, "--record").assert_outcomes(passed=2)
+    assert service.sizes == [2, 2]
     asked = len(service.requests)
-    checkout.run("eval", "--recall-mode=all", "--replay").assert_outcomes(passed=6)
-    assert answers(checkout) == {name: f"re: tell me more of re: {name}" for name in NAMES}
+    checkout.run("eval", "--recall-mode=all", "--replay").assert_outcomes(passed=2)
+    assert answers(checkout) == {name: f"re: tell me more of re: {name}" for name in TWO}
     assert len(service.requests) == asked
 
 
@@ -218,10 +219,10 @@ def test_calls_in_a_batch_are_in_flight_for_the_budget(pytester: pytest.Pytester
 
 def test_a_case_that_has_to_be_alone_asks_directly(pytester: pytest.Pytester, service: Service) -> None:
     source = "@pytest.fixture\ndef agent(recall_alone):\n    return plain_sync\n"
-    checkout = project(service, "", source=source).at(pytester)
+    checkout = project(service, "", *TWO, source=source).at(pytester)
     result = run(checkout)
-    result.assert_outcomes(passed=6)
-    told = "6 calls directly: 6 outside of the cases that run at once"
+    result.assert_outcomes(passed=2)
+    told = "2 calls directly: 2 outside of the cases that run at once"
     result.stdout.fnmatch_lines([f"batches: 0 calls at half price, 0 batches made; {told}"])
 
 
@@ -236,18 +237,18 @@ def topic():
 def agent(topic):
     return lambda question: openai_sync(f"{topic} {question}")
 """
-    checkout = project(service, "", source=source).at(pytester)
+    checkout = project(service, "", *TWO, source=source).at(pytester)
     result = run(checkout)
-    result.assert_outcomes(passed=6)
-    assert service.sizes == [6]
-    assert service.direct == {"topic": 6}
-    result.stdout.fnmatch_lines(["*; 6 calls directly: 6 while fixtures were set up"])
+    result.assert_outcomes(passed=2)
+    assert service.sizes == [2]
+    assert service.direct == {"topic": 2}
+    result.stdout.fnmatch_lines(["*; 2 calls directly: 2 while fixtures were set up"])
 
 
 def test_no_timeout_of_a_client_ends_the_wait(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, "return openai_sync(question, timeout=0.01)").at(pytester)
-    run(checkout).assert_outcomes(passed=6)
-    assert service.sizes == [6]
+    checkout = project(service, "return openai_sync(question, timeout=0.01)", *TWO).at(pytester)
+    run(checkout).assert_outcomes(passed=2)
+    assert service.sizes == [2]
 
 
 def test_a_timeout_of_the_agents_own_does(pytester: pytest.Pytester, service: Service) -> None:
@@ -307,18 +308,18 @@ def module():
     return 1
 """
     pytest.importorskip("pytest_rerunfailures")
-    checkout = project(service, "", source=source).at(pytester)
-    run(checkout, "--reruns=1", "-p", "no:xdist").assert_outcomes(passed=6)
-    assert service.sizes == [6]
+    checkout = project(service, "", *TWO, source=source).at(pytester)
+    run(checkout, "--reruns=1", "-p", "no:xdist").assert_outcomes(passed=2)
+    assert service.sizes == [2]
     assert service.direct == {"c0": 1}
 
 
 def test_progress_says_how_many_wait(pytester: pytest.Pytester, service: Service) -> None:
-    made = project(service, "return plain_sync(question)", rubric=batched(requests=6, quiet=5, poll=0.3))
+    made = project(service, "return plain_sync(question)", *TWO, rubric=batched(requests=2, quiet=5, poll=0.3))
     ini = made.files["pytest.ini"] + "recall_progress = 0.3\n"
     result = run(made.with_files({"pytest.ini": ini}).at(pytester))
-    result.assert_outcomes(passed=6)
-    result.stdout.fnmatch_lines(["recall: 0 of 6 cases, 6 calls wait in 1 batch"])
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["recall: 0 of 2 cases, 2 calls wait in 1 batch"])
 
 
 @pytest.mark.parametrize(

@@ -162,7 +162,7 @@ class TestKilled:
         self, pytester: pytest.Pytester, service: Service
     ) -> None:
         checkout = killed(pytester, service, LOOP, batches=2)
-        run(checkout, "-n", "2").assert_outcomes(passed=6)
+        run(checkout, "-n", "1").assert_outcomes(passed=6)
         assert service.sizes == [6, 6]
         assert set(service.prompts.values()) == {1}
 

@@ -127,7 +127,7 @@ def counts(checkout: Checkout) -> dict[str, int]:
     return {trial.case_id: len(trial.calls) for trial in checkout.journal().trials}
 
 
-@pytest.mark.parametrize("options", [(), ("--replay",), ("--record", "-n1")], ids=["live", "replay", "record"])
+@pytest.mark.parametrize("options", [(), ("--replay",), ("--record",)], ids=["live", "replay", "record"])
 def test_what_a_mock_answers_is_no_call(pytester: pytest.Pytester, upstream: Upstream, options: Workers) -> None:
     checkout = project(upstream, plain=ANSWERED, marked=MARKED + ANSWERED).at(pytester)
     checkout.run("eval", "--recall-mode=all", *options).assert_outcomes(passed=2 * len(NAMES))
