@@ -39,7 +39,7 @@ def noted(checkout: Checkout) -> list[str]:
 def killed(pytester: pytest.Pytester, service: Service, body: str, *, batches: int = 1) -> Checkout:
     """Return where a run was killed that waited for the last of so many batches, which has ended since."""
     service.hold = batches
-    running = Running(project(service, body), pytester)
+    running = Running(project(service, body, *TWO), pytester)
     begun = running.start(*BATCH)
     wait_until(lambda: len(noted(running.checkout)) == batches)
     assert running.end(begun, signal.SIGKILL).ret == -signal.SIGKILL
@@ -77,7 +77,7 @@ except {error}.BadRequestError as error:
         body = f"if question == 'late-2':\n    return asyncio.run(anthropic_async(question))\n{SWALLOWS}"
         names = ("good", "late-1", "late-2")
         rubric = batched(requests=2)
-        checkout = project(service, body.format(way="openai_sync"), *names, rubric=rubric).at(pytester)
+        checkout = project(service, body.format(way="plain_sync"), *names, rubric=rubric).at(pytester)
         run(checkout).assert_outcomes(passed=1, errors=2)
         for name in names[1:]:
             error = trial(checkout, name).error
@@ -149,21 +149,21 @@ class TestKilled:
     def test_a_killed_run_has_paid_for_the_next_one(self, pytester: pytest.Pytester, service: Service) -> None:
         checkout = killed(pytester, service, "return plain_sync(question)")
         result = run(checkout)
-        result.assert_outcomes(passed=6)
-        assert answers(checkout) == {name: f"re: {name}" for name in NAMES}
-        assert service.prompts == ASKED_ONCE
+        result.assert_outcomes(passed=2)
+        assert answers(checkout) == {name: f"re: {name}" for name in TWO}
+        assert service.prompts == dict.fromkeys(TWO, 1)
         result.stdout.fnmatch_lines(
-            ["batches: 6 calls at half price, 6 of them asked by an earlier run, 0 batches made"]
+            ["batches: 2 calls at half price, 2 of them asked by an earlier run, 0 batches made"]
         )
-        run(checkout).assert_outcomes(passed=6)
+        run(checkout).assert_outcomes(passed=2)
         assert set(service.prompts.values()) == {2}, "what was used is asked again"
 
     def test_what_a_killed_run_got_and_made_nothing_of_is_not_bought_again(
         self, pytester: pytest.Pytester, service: Service
     ) -> None:
         checkout = killed(pytester, service, LOOP, batches=2)
-        run(checkout, "-n", "1").assert_outcomes(passed=6)
-        assert service.sizes == [6, 6]
+        run(checkout, "-n", "1").assert_outcomes(passed=2)
+        assert service.sizes == [2, 2]
         assert set(service.prompts.values()) == {1}
 
     def test_a_killed_run_with_workers_is_picked_up_by_one_without(
@@ -223,7 +223,7 @@ class TestKilled:
     ) -> None:
         checkout = killed(pytester, service, "return plain_sync(question)")
         service.batches["batch_7"] = service.batches.pop("batch_1")
-        run(checkout).assert_outcomes(passed=6)
+        run(checkout).assert_outcomes(passed=2)
         assert set(service.prompts.values()) == {2}
 
     def test_nothing_that_was_said_is_on_the_disk(self, pytester: pytest.Pytester, service: Service) -> None:

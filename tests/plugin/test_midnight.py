@@ -47,7 +47,7 @@ SET = (
 def test_a_run_over_midnight_has_the_date_of_its_start(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
     checkout = SET.at(pytester)
     before = datetime.now(UTC).date()
-    checkout.run_apart("eval", *workers, day=None)
+    checkout.run("eval", *workers, day=None)
     after = datetime.now(UTC).date()
     assert set(checkout.outcomes()) == {"a", "b"}
     days = {row.last_tested for name, row in checkout.state().items() if name in checkout.outcomes()}
