@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+from typing import NamedTuple
+
 import pytest
 
 from tests.cli.samples import recall
-from tests.helpers.batching import NAMES, Service, batched, project, run
+from tests.helpers.batching import NAMES, Service, batched, project, run, serving
+from tests.helpers.project import Checkout
 from tests.helpers.talking import answers, asking, trial
+from tests.plugin.conftest import Once
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -23,9 +28,24 @@ return {way}(f"tell me more of {{first}}")
 """
 
 
-def test_one_batch_answers_all_cases_at_half_price(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, "return openai_sync(question)").at(pytester)
-    result = run(checkout)
+class HalfPrice(NamedTuple):
+    """A run of six cases by one batch, and what there was of it at the service."""
+
+    checkout: Checkout
+    result: pytest.RunResult
+    service: Service
+
+
+@pytest.fixture(scope="module")
+def half_price(once: Once) -> HalfPrice:
+    """See the class."""
+    with once() as pytester, contextmanager(serving)() as service:
+        checkout = project(service, "return openai_sync(question)").at(pytester)
+        return HalfPrice(checkout, run(checkout), service)
+
+
+def test_one_batch_answers_all_cases_at_half_price(half_price: HalfPrice) -> None:
+    checkout, result, service = half_price
     result.assert_outcomes(passed=6)
     assert answers(checkout) == {name: f"re: {name}" for name in NAMES}
     assert service.sizes == [6]
@@ -33,6 +53,17 @@ def test_one_batch_answers_all_cases_at_half_price(pytester: pytest.Pytester, se
     assert service.keys == {"sk-none"}
     result.stdout.fnmatch_lines(["spent $3.00*", "batches: 6 calls at half price, 1 batch made"])
     assert all(call.batched and call.cost == 0.5 for name in NAMES for call in trial(checkout, name).calls)
+
+
+def test_an_estimate_after_it_knows_the_price_by_batch_and_without(half_price: HalfPrice) -> None:
+    told = {
+        options: recall(half_price.checkout.path, "schedule", "estimate", "--mode", "all", *options).out.splitlines()
+        for options in ((), ("--batch",))
+    }
+    assert told[()][0].startswith("6 cases: about $6.00, at list price")
+    assert told[()][1] == "the agent's time, one case after another: unknown"
+    assert told[("--batch",)][0].startswith("6 cases: about $3.00 by batch, about $6.00 without, ")
+    assert told[("--batch",)][1].startswith("from 1 earlier run: 6 cases by what it cost itself")
 
 
 def test_each_client_of_an_sdk_waits_for_a_batch_of_its_endpoint(pytester: pytest.Pytester, service: Service) -> None:
@@ -45,19 +76,6 @@ def test_each_client_of_an_sdk_waits_for_a_batch_of_its_endpoint(pytester: pytes
         "/v1/messages",
         "/v1/embeddings",
     }
-
-
-def test_an_estimate_after_it_knows_the_price_by_batch_and_without(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, "return openai_sync(question)").at(pytester)
-    run(checkout).assert_outcomes(passed=6)
-    told = {
-        options: recall(checkout.path, "schedule", "estimate", "--mode", "all", *options).out.splitlines()[:2]
-        for options in ((), ("--batch",))
-    }
-    assert told[()][0].startswith("6 cases: about $6.00, at list price")
-    assert told[()][1] == "the agent's time, one case after another: unknown"
-    assert told[("--batch",)][0].startswith("6 cases: about $3.00 by batch, about $6.00 without, ")
-    assert told[("--batch",)][1].startswith("from 1 earlier run: 6 cases by what it cost itself")
 
 
 def test_a_tool_loop_of_two_rounds_makes_two_batches(pytester: pytest.Pytester, service: Service) -> None:

@@ -228,12 +228,12 @@ class TestKilled:
 
     def test_nothing_that_was_said_is_on_the_disk(self, pytester: pytest.Pytester, service: Service) -> None:
         made = talking(service, agent("return openai_sync(question)"), key="sk-verysecret")
-        checkout = project(service, "").with_files(made.files).at(pytester)
-        run(checkout).assert_outcomes(passed=6)
+        checkout = project(service, "", *TWO).with_files(made.files).at(pytester)
+        run(checkout).assert_outcomes(passed=2)
         written = "".join(noted(checkout))
         assert "sk-verysecret" not in written
         assert "messages" not in written
-        assert [line.partition(":")[0] for line in noted(checkout)] == ['{"batch"', *['{"taken"'] * 6]
+        assert [line.partition(":")[0] for line in noted(checkout)] == ['{"batch"', *['{"taken"'] * 2]
 
 
 def _alive(checkout: Checkout) -> bool:

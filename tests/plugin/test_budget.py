@@ -118,9 +118,8 @@ def test_a_model_without_a_price_is_asked_no_second_time(pytester: pytest.Pytest
     assert "the price of `own` is unknown, so that no budget can be kept" in result.stdout.str()
 
 
-@pytest.mark.parametrize("text", ["0", "much", "-2"])
-def test_what_is_no_amount_is_one_sentence(pytester: pytest.Pytester, upstream: Upstream, text: str) -> None:
-    result = project(upstream).at(pytester).run("eval", f"--budget={text}")
+def test_what_is_no_amount_is_one_sentence(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    result = project(upstream).at(pytester).run("eval", "--budget=much")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert any("is not an amount of US dollars above 0, such as 2.00" in line for line in result.errlines)
     assert upstream.count == 0

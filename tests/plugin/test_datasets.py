@@ -75,10 +75,10 @@ def test_workers_share_the_questions(pytester: pytest.Pytester) -> None:
 def test_shards_share_the_questions(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.at(pytester)
     found = []
-    for number in (1, 2, 3):
-        checkout.run(FILE, f"--recall-shard={number}/3")
+    for number in (1, 2):
+        checkout.run(FILE, f"--recall-shard={number}/2")
         found.append(checkout.outcomes())
-    assert [len(one) for one in found] == [8, 7, 7]
+    assert [len(one) for one in found] == [11, 11]
     assert checkout.recall("ci", "merge", "eval/_artifacts").ret == 0
     assert counts(checkout) == {"failed": 4, "passed": 14, "skipped": 4}
 

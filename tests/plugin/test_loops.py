@@ -61,9 +61,8 @@ STRICT, AUTO = ("strict", "pytest_asyncio.fixture(scope=SCOPE)"), ("auto", "pyte
 @pytest.mark.parametrize(
     ("mode", "decorator", "scope", "workers"),
     [
-        *((*STRICT, scope, ()) for scope in ("function", "module")),
-        *((*AUTO, scope, ()) for scope in ("module", "session")),
-        (*AUTO, "function", ()),
+        (*STRICT, "function", ()),
+        *((*AUTO, scope, ()) for scope in ("function", "module", "session")),
         (*STRICT, "session", ("-n", "2")),
     ],
 )

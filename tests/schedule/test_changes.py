@@ -17,6 +17,7 @@ from pytest_recall.schedule.changes import (
     Changes,
     ReplayFinding,
     ReplayState,
+    Wanted,
     finding,
     from_text,
     of_series,
@@ -202,3 +203,10 @@ def test_equal_differences_are_told_once() -> None:
     )
     assert list(changes.details()) == ["  2 cases, such as a: call 1: a: “x” → “y”", "  FAILED c: exact: wrong"]
     assert changes.touched == ("a", "b", "c")
+
+
+@pytest.mark.parametrize("text", ["[]", '{"a": "x"}', '{"a": ["("]}', "{"])
+def test_what_does_not_say_which_cases_to_replay_is_refused(text: str) -> None:
+    assert Wanted.from_text('{"a": [], "b": ["x"]}', "of.json") == Wanted({"a": (), "b": ("x",)})
+    with pytest.raises(RecallError, match=r"^of\.json: does not say which cases to replay; write a JSON object of "):
+        Wanted.from_text(text, "of.json")
