@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.project import Checkout
+from tests.helpers.project import Checkout, Project
 
 _KEPT: dict[str, Path] = {}
 
@@ -27,3 +27,18 @@ def after(pytester: pytest.Pytester, name: str, begin: Callable[[], Checkout]) -
     # What is compiled names the files that it was compiled from.
     shutil.copytree(checkout.path, _KEPT[name], ignore=shutil.ignore_patterns("__pycache__"))
     return checkout
+
+
+def recorded(pytester: pytest.Pytester, project: Project) -> Checkout:
+    """Return the project with a recording of all its cases, made once for all tests that begin with these files.
+
+    The files have the address of the upstream, which has to be one that lasts: the fixture `lasting`.
+    """
+
+    def begin() -> Checkout:
+        checkout = project.at(pytester)
+        result = checkout.run("eval", "--record", "--recall-mode=all")
+        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+        return checkout
+
+    return after(pytester, repr(sorted(project.files.items())), begin)

@@ -74,6 +74,12 @@ def upstream() -> Iterator[Upstream]:
     yield from running()
 
 
+@pytest.fixture(scope="module")
+def lasting() -> Iterator[Upstream]:
+    """A scripted model for all tests of a file: what one of them records is replayed by several."""
+    yield from running()
+
+
 @pytest.fixture
 def service() -> Iterator[Service]:
     """A service with batch APIs."""

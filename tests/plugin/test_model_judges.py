@@ -64,7 +64,7 @@ def test_the_command_line_comes_before_the_rubric(pytester: pytest.Pytester) -> 
     checkout.run("eval", "--judge", model("generous")).assert_outcomes(passed=1)
     assert times_asked(checkout) == []
     more = ("--judge", model("third"), "--appellate-judge", model("second"), "--recall-mode", "all")
-    checkout.run("eval", *more, "-n", "2").assert_outcomes(failed=1)
+    checkout.run("eval", *more, "-n1").assert_outcomes(failed=1)
     assert times_asked(checkout) == ["third", "second"]
 
 
@@ -73,7 +73,7 @@ def test_a_judge_that_no_case_asks_is_told_at_the_end(pytester: pytest.Pytester)
     both = ("--judge", model("third"), "--appellate-judge", model("second"))
     others = ("eval/cases.yaml::b", "eval/cases.yaml::c")
     told = "--judge and --appellate-judge had no effect: no case of this run asks a model to judge"
-    result = checkout.run(*others, *both, "-n", "2")
+    result = checkout.run(*others, *both)
     assert result.ret == 0
     assert result.outlines.count(told) == 1
     # One worker has no case that asks a model, and the other has one.

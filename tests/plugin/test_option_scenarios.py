@@ -52,7 +52,7 @@ def test_without_a_mode_the_schedule_is_off_and_the_header_says_so(pytester: pyt
 
 def test_with_a_mode_the_schedule_chooses_among_them(pytester: pytest.Pytester) -> None:
     checkout = SET.with_state(fee_a=row(3, due=IN[7]), loan_a=row(2)).at(pytester)
-    checkout.run("eval", "--scenarios=fees,loans", "--recall-mode=pr", "-n2").assert_outcomes(passed=3)
+    checkout.run("eval", "--scenarios=fees,loans", "--recall-mode=pr").assert_outcomes(passed=3)
     assert checkout.slice() == {"loan-a": "due", "fee-b": "new", "loan-b": "new"}
     assert checkout.boxes() == {"fee-a": 3, "fee-b": 1, "loan-a": 3, "loan-b": 1}
     assert checkout.today()["of"] == 4

@@ -74,7 +74,7 @@ def test_a_provider_that_is_down(
     assert not list(checkout.artifacts.folder.glob(".outage*"))
     with endpoint(lambda asked: Answer(body=asked.body["question"])) as server:
         monkeypatch.setenv("URL", server.url)
-        checkout.run("eval", "--recall-resume", *arguments).assert_outcomes(passed=20)
+        checkout.run("eval", "--recall-resume").assert_outcomes(passed=20)
 
 
 def test_the_sdk_of_a_provider_that_refuses_the_key(pytester: pytest.Pytester) -> None:

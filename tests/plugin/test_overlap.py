@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.helpers.overlapping import ASYNC, IDS, SYNC, due, overlapping, result_of, told
-from tests.helpers.project import ECHOING, WORKERS, case, cases_yaml, crashing, failing, row
+from tests.helpers.project import ECHOING, case, cases_yaml, crashing, failing, row
 
 KINDS = pytest.mark.parametrize("agent", [SYNC, ASYNC], ids=["sync", "async"])
 MEMORY = """
@@ -38,10 +38,9 @@ def test_as_many_as_asked_for_run_at_once_and_no_more(pytester: pytest.Pytester,
     assert told(checkout) == ["4"]
 
 
-@KINDS
-def test_each_worker_lets_its_own_run_at_once(pytester: pytest.Pytester, agent: str) -> None:
+def test_each_worker_lets_its_own_run_at_once(pytester: pytest.Pytester) -> None:
     other = cases_yaml(*(case(f"{name}2") for name in IDS[:4]))
-    project = overlapping(agent, *IDS[:4]).with_files({"eval/other.cases.yaml": other})
+    project = overlapping(ASYNC, *IDS[:4]).with_files({"eval/other.cases.yaml": other})
     result = project.at(pytester).run("eval", "--recall-concurrency=4", "-n2", "--dist=loadfile")
     result.assert_outcomes(passed=8)
     result.stdout.fnmatch_lines(["recall: up to 4 cases at once", "2 workers *"])
@@ -53,10 +52,7 @@ def test_the_ini_file_may_say_it(pytester: pytest.Pytester) -> None:
     project.with_files({"pytest.ini": ini}).at(pytester).run("eval").assert_outcomes(passed=8)
 
 
-@WORKERS
-def test_reports_state_and_scorecard_are_those_of_one_by_one(
-    pytester: pytest.Pytester, workers: tuple[str, ...]
-) -> None:
+def test_reports_state_and_scorecard_are_those_of_one_by_one(pytester: pytest.Pytester) -> None:
     cases = (case("a"), failing("b"), crashing("c"), case("d", judges=["broken"]), failing("e"), case("f"))
     source = """
 @pytest.fixture
@@ -70,21 +66,23 @@ def judge_broken():
     project = ECHOING.with_cases(*cases).with_files({"eval/conftest.py": conftest})
     checkout = project.with_state(a=row(2), b=row(3, 3), c=row(2), e=row(1, 0)).at(pytester)
     before = checkout.state_text()
-    one_by_one = checkout.run("eval", "-v", *workers)
+    one_by_one = checkout.run("eval", "-v")
+    assert one_by_one.parseoutcomes() == {"passed": 2, "failed": 2, "errors": 2}
     expected = result_of(checkout)
-    checkout.forget()
-    assert before is not None
-    (checkout.path / "eval/recall.yaml").write_text(before)
-    at_once = checkout.run("eval", "-v", "--recall-concurrency=8", *workers)
-    assert at_once.parseoutcomes() == one_by_one.parseoutcomes() == {"passed": 2, "failed": 2, "errors": 2}
-    found = result_of(checkout)
-    if workers:  # Their reports come as they come.
-        expected[2].sort(key=str)
-        found[2].sort(key=str)
-    else:
-        shown = [[line for line in run.outlines if "::" in line] for run in (one_by_one, at_once)]
-        assert shown[0] == shown[1]
-    assert found == expected
+    for workers in ((), ("-n2",)):
+        checkout.forget()
+        assert before is not None
+        (checkout.path / "eval/recall.yaml").write_text(before)
+        at_once = checkout.run("eval", "-v", "--recall-concurrency=8", *workers)
+        assert at_once.parseoutcomes() == one_by_one.parseoutcomes()
+        found = result_of(checkout)
+        if workers:  # Their reports come as they come.
+            expected[2].sort(key=str)
+            found[2].sort(key=str)
+        else:
+            shown = [[line for line in run.outlines if "::" in line] for run in (one_by_one, at_once)]
+            assert shown[0] == shown[1]
+        assert found == expected
 
 
 def test_two_files_have_their_turns_one_after_the_other(pytester: pytest.Pytester) -> None:
@@ -212,7 +210,7 @@ def pytest_runtest_setup(item):
 class TestRefusals:
     """What is not a number, and what cannot be."""
 
-    @pytest.mark.parametrize("given", ["0", "-1", "many", "1.5", ""])
+    @pytest.mark.parametrize("given", ["0", "many"])
     def test_what_is_no_number_of_cases(self, pytester: pytest.Pytester, given: str) -> None:
         result = ECHOING.with_cases(case("a")).at(pytester).run("eval", f"--recall-concurrency={given}")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -230,7 +228,7 @@ class TestRefusals:
         [
             (("--pdb",), "since a debugger stops at one case"),
             (("--setup-show",), "since fixtures are shown as they are set up"),
-            (("-n2", "--dist=worksteal"), "since --dist=worksteal takes cases away that were begun; *"),
+            (("-n1", "--dist=worksteal"), "since --dist=worksteal takes cases away that were begun; *"),
         ],
         ids=["pdb", "setup-show", "worksteal"],
     )
@@ -277,13 +275,16 @@ def test_what_pytest_had_is_back_afterwards(pytester: pytest.Pytester) -> None:
 
 READING = """
 import os
+import sys
 import time
+
+sys.setswitchinterval(1e-5)  # So that one is often interrupted in the midst of it.
 
 
 @pytest.fixture
 def agent():
     def answer(question):
-        until = time.monotonic() + 0.15
+        until = time.monotonic() + 0.03
         while time.monotonic() < until:
             dict(os.environ.items())
         return question
@@ -293,10 +294,10 @@ def agent():
 
 
 def test_whoever_reads_the_environment_meets_no_variable_that_is_gone(pytester: pytest.Pytester) -> None:
-    names = [f"c{number}" for number in range(40)]
+    names = [f"c{number}" for number in range(16)]
     checkout = ECHOING.with_agent(READING).with_cases(*map(case, names)).at(pytester)
     result = checkout.run_apart("eval", "--recall-mode=all", "--recall-concurrency=8")
-    result.assert_outcomes(passed=40)
+    result.assert_outcomes(passed=16)
 
 
 LOOPING = """
@@ -345,9 +346,12 @@ def test_what_all_cases_need_is_imported_before_they_run_at_once(pytester: pytes
     agent = """
 import sys
 
+for name in [name for name in sys.modules if name.startswith("genai_prices")]:
+    del sys.modules[name]
+
 @pytest.fixture
 def agent():
     return lambda question: f"{'genai_prices' in sys.modules}"
 """
     checkout = ECHOING.with_agent(agent).with_cases(*(case(name, judges=[{"contains": "True"}]) for name in "abc"))
-    checkout.at(pytester).run_afresh("eval", "--recall-concurrency=3").assert_outcomes(passed=3)
+    checkout.at(pytester).run_apart("eval", "--recall-concurrency=3").assert_outcomes(passed=3)

@@ -120,11 +120,10 @@ def test_a_recording_is_the_same_and_is_replayed_either_way(
     assert said == {name: name for name in SIX}
     upstream.close()
     met = no_sockets(monkeypatch)
-    for args in ((), (AT_ONCE,)):
-        result = checkout.run("eval", "--replay", "--recall-mode=all", *args)
-        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
-        assert {name: text.replace("|", "") for name, text in answers(checkout).items()} == said
-        assert set(sources(checkout).values()) == {"replayed"}
+    result = checkout.run("eval", "--replay", "--recall-mode=all", *(() if kind == "sync" else (AT_ONCE,)))
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+    assert {name: text.replace("|", "") for name, text in answers(checkout).items()} == said
+    assert set(sources(checkout).values()) == {"replayed"}
     assert met == []
     assert finished(checkout) == at_once
 
@@ -159,11 +158,11 @@ def test_a_miss_is_that_of_its_own_case(pytester: pytest.Pytester, upstream: Ups
 def test_what_was_recorded_and_not_asked_for_is_that_of_its_own_case(
     pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
-    source = agent("openai_sync(question + ' more')\nreturn openai_sync(question)")
+    source = agent("httpx_sync(question + ' more')\nreturn httpx_sync(question)")
     checkout = asking_project(upstream, source).at(pytester)
     record(checkout, AT_ONCE)
     conftest = checkout.path / "eval/conftest.py"
-    asks_more = "openai_sync(question + ' more')\n"
+    asks_more = "httpx_sync(question + ' more')\n"
     less = conftest.read_text().replace(f" {asks_more}", f" if {IDS[2]!r} not in question: {asks_more}")
     conftest.write_text(less)
     result = checkout.run("eval", "--replay", "--recall-mode=all", AT_ONCE)
@@ -177,7 +176,8 @@ class TestThreads:
     SHARED = """
 @pytest.fixture(scope="session")
 def client():
-    with openai_client() as client:
+    import httpx
+    with httpx.Client() as client:
         yield client
 
 
@@ -189,7 +189,7 @@ def pool():
 
 
 def ask(client, question):
-    return client.chat.completions.create(messages=said(question), **GPT).choices[0].message.content
+    return client.post(URL + "/any", json=dict(prompt=question)).json()["text"]
 
 
 """
@@ -199,14 +199,15 @@ class Facade:
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self.loop.run_forever)
         self.thread.start()
-        self.client = openai_client("AsyncOpenAI")
+        import httpx
+        self.client = httpx.AsyncClient()
 
     def ask(self, question):
-        asked = self.client.chat.completions.create(messages=said(question), **GPT)
-        return asyncio.run_coroutine_threadsafe(asked, self.loop).result(20).choices[0].message.content
+        asked = self.client.post(URL + "/any", json=dict(prompt=question))
+        return asyncio.run_coroutine_threadsafe(asked, self.loop).result(20).json()["text"]
 
     def close(self):
-        asyncio.run_coroutine_threadsafe(self.client.close(), self.loop).result(20)
+        asyncio.run_coroutine_threadsafe(self.client.aclose(), self.loop).result(20)
         self.loop.call_soon_threadsafe(self.loop.stop)
         self.thread.join()
         self.loop.close()
@@ -249,8 +250,8 @@ def agent(client):
 def agent():
     async def answer(question):
         loop = asyncio.get_running_loop()
-        asked = [loop.run_in_executor(None, openai_sync, question + f" {number}") for number in range(2)]
-        asked += [asyncio.to_thread(openai_sync, question + f" {number}") for number in range(2, 4)]
+        asked = [loop.run_in_executor(None, httpx_sync, question + f" {number}") for number in range(2)]
+        asked += [asyncio.to_thread(httpx_sync, question + f" {number}") for number in range(2, 4)]
         return " ".join(await asyncio.gather(*asked))
 
     return answer
@@ -258,14 +259,14 @@ def agent():
 
     @pytest.mark.parametrize("source", [LOOP, POOLED, OWN, EXECUTOR], ids=["loop", "pool", "own", "executor"])
     def test_their_calls_go_to_its_cassette(self, pytester: pytest.Pytester, upstream: Upstream, source: str) -> None:
-        checkout = asking_project(upstream, source).at(pytester)
+        checkout = asking_project(upstream, source, *IDS[:3]).at(pytester)
         record(checkout, AT_ONCE)
         upstream.close()
         ends = [""] if source is self.LOOP else [f" {number}" for number in range(4)]
-        for name in IDS:
+        for name in IDS[:3]:
             found = sorted(exchange.request.body.decode() for exchange in calls(cassette(checkout, name)))
             assert [f'echo {name}{end}"' in one for one, end in zip(found, ends, strict=True)] == [True] * len(ends)
-        checkout.run("eval", "--replay", "--recall-mode=all", AT_ONCE).assert_outcomes(passed=5)
+        checkout.run("eval", "--replay", "--recall-mode=all", AT_ONCE).assert_outcomes(passed=3)
 
     QUEUE = """
 import queue

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 
 import pytest
 
 from tests.helpers.overlapping import IDS, due, overlapping, told
 from tests.helpers.project import BARE, failing
+from tests.helpers.running import Running, wait_until
 
 SCOPES = """
 @pytest.fixture(scope="session")
@@ -184,7 +183,7 @@ def agent(outer):
         if question == "a":
             return question
         if question == "d":
-            print("asked", file=sys.__stdout__, flush=True)
+            told("asked")
         {wait}
 
     return answer
@@ -192,21 +191,15 @@ def agent(outer):
 
 def pytest_runtest_logreport(report):
     if report.when == "teardown":
-        print("reported", file=sys.__stdout__, flush=True)
+        told("reported")
 """
-    checkout = overlapping(SCOPES + source, *"abcd").at(pytester)
-    command = [sys.executable, "-m", "pytest", "-s", "eval", "--recall-date=2026-03-10", "--recall-concurrency=4"]
-    process = pytester.popen(command, stdin=subprocess.DEVNULL)
-    assert process.stdout is not None
-    seen = b""
-    while b"asked" not in seen or b"reported" not in seen:
-        line = process.stdout.readline()
-        assert line, "pytest ended before all were asked"
-        seen += line
-    process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
-    assert process.returncode == pytest.ExitCode.INTERRUPTED, output
-    assert b"recall scorecard" in output
+    running = Running(overlapping(SCOPES + source, *"abcd"), pytester)
+    checkout = running.checkout
+    begun = running.start("--recall-concurrency=4")
+    wait_until(lambda: begun.done() or {"asked", "reported"} <= set(told(checkout)))
+    result = running.end(begun, signal.SIGINT)
+    assert result.ret == pytest.ExitCode.INTERRUPTED, result.stdout.str()
+    assert "recall scorecard" in result.stdout.str()
     assert checkout.outcomes() == {"a": "passed"}
     assert checkout.boxes() == {"a": 3, "b": 2, "c": 2, "d": 2}
     lines = told(checkout)
@@ -333,7 +326,7 @@ class TestAlone:
 
     @pytest.mark.parametrize(
         ("name", "workers"),
-        [("monkeypatch", ()), ("monkeypatch", ("-n2",)), ("capsys", ()), ("caplog", ()), ("recall_alone", ())],
+        [("monkeypatch", ("-n1",)), ("capsys", ()), ("caplog", ()), ("recall_alone", ())],
     )
     def test_a_case_with_such_a_fixture(self, pytester: pytest.Pytester, name: str, workers: tuple[str, ...]) -> None:
         source = f"""

@@ -130,14 +130,14 @@ def test_two(request):
         time.sleep(0.02)
 """
     project = BARE.with_files({**OFTEN, "test_marked.py": source})
-    result = run(project, pytester, "-n", "2")
+    result = run(project, pytester, "-n1")
     result.assert_outcomes(passed=2)
     assert lines(result)[0] == "recall: 1 case"
 
 
 def test_a_run_that_stops_at_a_fail_says_nothing_more(pytester: pytest.Pytester) -> None:
     project = waiting(failing("a", input="recall: 0 of 1 case"))
-    result = run(project, pytester, "eval", "-x", "-n2")
+    result = run(project, pytester, "eval", "-x", "-n1")
     result.stdout.fnmatch_lines(["recall: 0 of 1 case", "*= recall scorecard =*"])
     scorecard = next(number for number, line in enumerate(result.outlines) if "recall scorecard" in line)
     assert not any(line.startswith("recall: ") for line in result.outlines[scorecard:])

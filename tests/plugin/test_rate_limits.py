@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.helpers.project import BARE, WORKERS, Checkout, Project
+from tests.helpers.project import BARE, Checkout, Project
 from tests.helpers.talking import agent, answers, asking, sources, talking
 from tests.helpers.upstream import Upstream
 
@@ -75,13 +75,12 @@ def test_without_a_limit_calls_are_refused(pytester: pytest.Pytester, upstream: 
     assert (upstream.count, upstream.refused) == (9, 1)
 
 
-@WORKERS
-def test_agents_and_judges_wait_in_one_line(pytester: pytest.Pytester, upstream: Upstream, workers: Workers) -> None:
+def test_agents_and_judges_wait_in_one_line(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = project(upstream, "httpx_sync", judge="asked").at(pytester)
-    result = checkout.run("eval", "--recall-mode=all", AT_ONCE, *workers)
+    result = checkout.run("eval", "--recall-mode=all", AT_ONCE, "-n2")
     result.assert_outcomes(passed=4)
     assert (upstream.count, upstream.refused) == (8, 0)
-    shared = ["rate limits: each of the 2 workers kept to an equal share of them"] if workers else []
+    shared = ["rate limits: each of the 2 workers kept to an equal share of them"]
     assert [line for line in result.outlines if line.startswith("rate limits:")] == shared
 
 

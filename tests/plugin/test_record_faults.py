@@ -16,7 +16,8 @@ from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules
-from tests.helpers.project import Project
+from tests.helpers.kept import recorded
+from tests.helpers.project import Checkout, Project
 from tests.helpers.talking import (
     agent,
     answers,
@@ -93,19 +94,24 @@ class TestKilled:
 class TestUnfinished:
     """What came to no verdict replaces nothing."""
 
-    def test_a_crash_keeps_the_old_recording(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
+    @pytest.fixture
+    def checkout(self, pytester: pytest.Pytester, lasting: Upstream) -> Checkout:
+        """A project whose one case is recorded."""
+        return recorded(pytester, asks(lasting, "httpx2_sync", "a"))
+
+    def test_a_crash_keeps_the_old_recording(
+        self, pytester: pytest.Pytester, lasting: Upstream, checkout: Checkout
+    ) -> None:
         before = finished(checkout)
-        talking(upstream, agent("httpx2_sync(question)\nraise RuntimeError('boom')")).at(pytester)
+        talking(lasting, agent("httpx2_sync(question)\nraise RuntimeError('boom')")).at(pytester)
         checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(errors=1)
         assert finished(checkout) == before
 
-    def test_ctrl_c_keeps_the_old_recording(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
+    def test_ctrl_c_keeps_the_old_recording(
+        self, pytester: pytest.Pytester, lasting: Upstream, checkout: Checkout
+    ) -> None:
         before = finished(checkout)
-        talking(upstream, agent("httpx2_sync(question)\nraise KeyboardInterrupt")).at(pytester)
+        talking(lasting, agent("httpx2_sync(question)\nraise KeyboardInterrupt")).at(pytester)
         assert checkout.run("eval", "--record", "--recall-mode=all").ret == pytest.ExitCode.INTERRUPTED
         assert finished(checkout) == before
 
@@ -121,21 +127,17 @@ class TestUnfinished:
         assert numbers(answers(checkout)["a"]) == [2]
 
     @pytest.mark.parametrize("option", ["--replay", "--record=missing"])
-    def test_a_cassette_that_is_cut_off_is_an_error(
-        self, pytester: pytest.Pytester, upstream: Upstream, option: str
-    ) -> None:
-        checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
+    def test_a_cassette_that_is_cut_off_is_an_error(self, lasting: Upstream, checkout: Checkout, option: str) -> None:
+        asked = lasting.count
         path = cassette(checkout, "a")
         path.write_bytes(path.read_bytes()[:-20])
         before = finished(checkout)
         checkout.run("eval", option, "--recall-mode=all").assert_outcomes(errors=1)
         assert trial(checkout, "a").error.startswith("setup: eval/cassettes/one/a.ndjson:")
-        assert upstream.count == 1
+        assert lasting.count == asked
         assert finished(checkout) == before
 
-    @pytest.mark.parametrize("option", ["--replay", "--record=missing"])
-    @pytest.mark.parametrize("catches", ["Exception", "BaseException"])
+    @pytest.mark.parametrize(("option", "catches"), [("--replay", "BaseException"), ("--record=missing", "Exception")])
     def test_a_line_that_is_damaged_is_an_error_whoever_catches_it(
         self, pytester: pytest.Pytester, upstream: Upstream, option: str, catches: str
     ) -> None:
@@ -158,7 +160,7 @@ class TestUnfinished:
         self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:
         # What was asked is found by its key, and read when the call is accounted for.
-        checkout = asks(upstream, "openai_sync", "a").at(pytester)
+        checkout = asks(upstream, "plain_sync", "a").at(pytester)
         checkout.run("eval", "--record").assert_outcomes(passed=1)
         path = cassette(checkout, "a")
         path.write_bytes(path.read_bytes().replace(b'"role":"user"', b'"role":"USER"'))
@@ -269,7 +271,7 @@ def talk():
 def agent(talk):
     return lambda question: f"{talk} & {httpx2_sync(question)}"
 """
-NAMES = [f"c{number}" for number in range(6)]
+NAMES = [f"c{number}" for number in range(4)]
 
 
 class TestSharedFixtures:
@@ -279,17 +281,22 @@ class TestSharedFixtures:
         """Return a project whose cases share a fixture that talks."""
         return talking(upstream, source).with_cases(*map(asking, NAMES))
 
-    def test_it_is_recorded_once_and_replayed_with_any_number_of_workers(
+    def test_it_is_recorded_once_and_alike_and_replayed_with_any_number_of_workers(
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        alone = self.project(upstream).at(pytester)
+        alone.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=len(NAMES))
+        by_one = {name: plain(data) for name, data in finished(alone).items()}
+        alone.forget()
         checkout = self.project(upstream).at(pytester)
         result = checkout.run("eval", "--record", "--recall-mode=all", "-n2")
-        result.assert_outcomes(passed=6)
+        result.assert_outcomes(passed=len(NAMES))
         assert result.ret == pytest.ExitCode.OK, result.stdout.str()
         own = {name: numbers(text)[3:] for name, text in answers(checkout).items()}
         upstream.close()
         files = finished(checkout)
-        assert len(files) == 7
+        assert {name: plain(data) for name, data in files.items()} == by_one
+        assert len(files) == len(NAMES) + 1
         [shared] = [checkout.path / "eval/cassettes" / name for name in files if name.startswith("_fixtures/")]
         assert [exchange.request.body for exchange in calls(shared)] == [
             *(b'{"prompt":"shared %d"}' % number for number in range(3)),
@@ -307,40 +314,35 @@ class TestSharedFixtures:
             assert finished(checkout) == files
         assert met == []
 
-    def test_a_miss_in_it_fails_every_test_that_uses_it(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = self.project(upstream).at(pytester)
-        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=6)
-        self.project(upstream, SHARED.replace('f"shared ', 'f"changed ')).at(pytester)
+    def test_a_miss_in_it_fails_every_test_that_uses_it(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded(pytester, self.project(lasting))
+        self.project(lasting, SHARED.replace('f"shared ', 'f"changed ')).at(pytester)
         result = checkout.run("eval", "--replay", "--recall-mode=all")
-        result.assert_outcomes(errors=6)
+        result.assert_outcomes(errors=len(NAMES))
         assert "prompt: “shared 0” → “changed 0”" in result.stdout.str()
 
-    def test_a_miss_at_its_end_fails_the_run(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = self.project(upstream).at(pytester)
-        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=6)
+    def test_a_miss_at_its_end_fails_the_run(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded(pytester, self.project(lasting))
         quiet = 'try:\n        httpx2_sync("farewell")\n    except BaseException:\n        pass'
-        self.project(upstream, SHARED.replace('httpx2_sync("good bye")', quiet)).at(pytester)
+        self.project(lasting, SHARED.replace('httpx2_sync("good bye")', quiet)).at(pytester)
         result = checkout.run("eval", "--replay", "--recall-mode=all")
-        result.assert_outcomes(passed=6)
+        result.assert_outcomes(passed=len(NAMES))
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         result.stdout.fnmatch_lines(["eval/cassettes/_fixtures/*: POST */any is not recorded*"])
 
-    def test_its_crash_keeps_the_old_recording(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = self.project(upstream).at(pytester)
-        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=6)
+    def test_its_crash_keeps_the_old_recording(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded(pytester, self.project(lasting))
         before = finished(checkout)
-        self.project(upstream, SHARED.replace("yield said", "raise RuntimeError('boom')")).at(pytester)
-        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(errors=6)
+        self.project(lasting, SHARED.replace("yield said", "raise RuntimeError('boom')")).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(errors=len(NAMES))
         assert finished(checkout) == before
 
-    def test_a_change_of_it_costs_only_the_changed_calls(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = self.project(upstream).at(pytester)
-        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=6)
-        before = upstream.count
-        self.project(upstream, SHARED.replace("range(3)", "range(4)")).at(pytester)
-        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=6)
-        assert upstream.count == before + 1
-        upstream.close()
+    def test_a_change_of_it_costs_only_the_changed_calls(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded(pytester, self.project(lasting))
+        before = lasting.count
+        self.project(lasting, SHARED.replace("range(3)", "range(4)")).at(pytester)
+        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=len(NAMES))
+        assert lasting.count == before + 1
         result = checkout.run("eval", "--replay", "--recall-mode=all")
         assert result.ret == pytest.ExitCode.OK, result.stdout.str()
 
@@ -370,10 +372,9 @@ class TestSharedFixtures:
         result = checkout.run("eval", "--replay", "--recall-mode=all")
         assert result.ret == pytest.ExitCode.OK, result.stdout.str()
 
-    def test_what_it_leaves_unasked_fails_the_run(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = self.project(upstream).at(pytester)
-        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=6)
-        self.project(upstream, SHARED.replace("range(3)", "range(2)")).at(pytester)
+    def test_what_it_leaves_unasked_fails_the_run(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded(pytester, self.project(lasting))
+        self.project(lasting, SHARED.replace("range(3)", "range(2)")).at(pytester)
         result = checkout.run("eval", "--replay", "--recall-mode=all")
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         result.stdout.fnmatch_lines(["eval/cassettes/_fixtures/*: recorded call 3 was not asked for*"])
@@ -412,17 +413,6 @@ def plain(data: bytes) -> list[Any]:
 
 
 LEFT_OUT = ("crc", "sum", "times", "digest")
-
-
-def test_it_is_the_same_recording_with_any_number_of_workers(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    source = SHARED.replace("httpx2_sync(question)", "httpx2_sync(question), httpx2_sync(question)")
-    checkout = talking(upstream, source).with_cases(*map(asking, NAMES)).at(pytester)
-    found = []
-    for workers in ("-n0", "-n2"):
-        checkout.run("eval", "--record", "--recall-mode=all", workers).assert_outcomes(passed=6)
-        found.append({name: plain(data) for name, data in finished(checkout).items()})
-    assert len(found[0]) == 7
-    assert found[0] == found[1]
 
 
 THIRTY = """

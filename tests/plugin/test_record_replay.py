@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from pytest_recall.trials.journal import read_journal
+from tests.helpers import kept
 from tests.helpers.project import Checkout, Project, case
 from tests.helpers.talking import (
     WAYS,
@@ -49,7 +51,7 @@ def replayed(checkout: Checkout, *args: str) -> None:
 def test_each_client_is_recorded_and_replayed_without_a_socket(
     pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = {f"{way}-{said}": f"{way} {said} {way}" for way in WAYS for said in ("hello", "bye")}
+    asked = {way: f"{way} hello {way}" for way in WAYS}
     source = agent("way, _, prompt = question.partition(' ')\nreturn globals()[way](prompt)")
     cases = [asking(name, question) for name, question in asked.items()]
     checkout = recorded(pytester, upstream, talking(upstream, source).with_cases(*cases))
@@ -86,69 +88,75 @@ def test_a_fail_is_asked_again_in_a_replay_if_that_is_recorded(pytester: pytest.
     assert [trial.repeat for trial in checkout.journal().trials] == [1, 2]
 
 
+ASK_ALL = 'prompts = [f"{question} {number}" for number in range(8)]\n'
+SEVERAL = {
+    "together": (
+        f"{ASK_ALL}"
+        "async def one(client, prompt):\n"
+        "    done = await client.chat.completions.create(messages=said(prompt), **GPT)\n"
+        "    return done.choices[0].message.content\n"
+        "async def together():\n"
+        "    async with openai_client('AsyncOpenAI') as client:\n"
+        "        return ' & '.join(await asyncio.gather(*(one(client, prompt) for prompt in prompts)))\n"
+        "return together()"
+    ),
+    "threads": (
+        f"{ASK_ALL}def one(prompt):\n"
+        "    message = client.messages.create(messages=said(prompt), **CLAUDE)\n"
+        "    return message.content[0].text\n"
+        "with anthropic_client() as client, concurrent.futures.ThreadPoolExecutor(8) as pool:\n"
+        "    return ' & '.join(pool.map(one, prompts))"
+    ),
+    "loop": (
+        "messages = said(question)\n"
+        "for turn in range(4):\n"
+        "    way = anthropic_sync if turn % 2 else openai_sync\n"
+        "    messages = [*messages, dict(role='assistant', content=way(messages)),"
+        " dict(role='user', content=f'turn {turn}')]\n"
+        "return ' & '.join(message['content'] for message in messages)"
+    ),
+    "identical": "return ' & '.join(openai_sync(question) for _ in range(3))",
+}
+
+
 class TestSeveralCalls:
     """One case, many calls, in whatever order."""
 
-    ASK_ALL = 'prompts = [f"{question} {number}" for number in range(8)]\n'
+    @pytest.fixture
+    def checkout(self, pytester: pytest.Pytester, lasting: Upstream) -> Checkout:
+        """A project with a case for each of `SEVERAL` after its recording and its replay."""
 
-    def test_each_of_eight_that_run_together_gets_its_own_answer(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        body = (
-            f"{self.ASK_ALL}"
-            "async def one(client, prompt):\n"
-            "    done = await client.chat.completions.create(messages=said(prompt), **GPT)\n"
-            "    return done.choices[0].message.content\n"
-            "async def together():\n"
-            "    async with openai_client('AsyncOpenAI') as client:\n"
-            "        return ' & '.join(await asyncio.gather(*(one(client, prompt) for prompt in prompts)))\n"
-            "return together()"
-        )
-        self.check(recorded(pytester, upstream, talking(upstream, agent(body)).with_cases(asking("a"))), upstream)
+        def begin() -> Checkout:
+            checkout = kept.recorded(pytester, talking(lasting, agents(SEVERAL)).with_cases(*map(asking, SEVERAL)))
+            asked = lasting.count
+            replayed(checkout)
+            assert lasting.count == asked
+            return checkout
 
-    def test_each_of_eight_in_threads_gets_its_own_answer(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        body = (
-            f"{self.ASK_ALL}def one(prompt):\n"
-            "    message = client.messages.create(messages=said(prompt), **CLAUDE)\n"
-            "    return message.content[0].text\n"
-            "with anthropic_client() as client, concurrent.futures.ThreadPoolExecutor(8) as pool:\n"
-            "    return ' & '.join(pool.map(one, prompts))"
-        )
-        self.check(recorded(pytester, upstream, talking(upstream, agent(body)).with_cases(asking("a"))), upstream)
+        return kept.after(pytester, f"several calls of {lasting.url}", begin)
 
-    def check(self, checkout: Checkout, upstream: Upstream) -> None:
-        """Assert that the replay gives the same, and that it was eight calls."""
-        before = answers(checkout)
-        assert upstream.count == len(calls(cassette(checkout, "a"))) == 8
-        assert sorted(numbers(before["a"].replace("|", ""))) == list(range(1, 9))
-        replayed(checkout)
-        assert answers(checkout) == before
-        assert [call.source for call in trial(checkout, "a").calls] == ["replayed"] * 8
+    def same(self, checkout: Checkout, name: str) -> list[int]:
+        """Return the numbers of the answers in a case, which are those of its recording."""
+        first, second = (read_journal(run).trials for run in checkout.artifacts.runs())
+        texts = [one.answer.text for one in (*first, *second) if one.case_id == name and one.answer]
+        assert len(texts) == 2
+        assert texts[0] == texts[1]
+        assert {call.source for call in trial(checkout, name).calls} == {"replayed"}
+        return numbers(texts[0].replace("|", ""))
 
-    def test_a_loop_in_which_each_call_depends_on_the_last_answer(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        body = (
-            "messages = said(question)\n"
-            "for turn in range(4):\n"
-            "    way = anthropic_sync if turn % 2 else openai_sync\n"
-            "    messages = [*messages, dict(role='assistant', content=way(messages)),"
-            " dict(role='user', content=f'turn {turn}')]\n"
-            "return ' & '.join(message['content'] for message in messages)"
-        )
-        checkout = recorded(pytester, upstream, talking(upstream, agent(body)).with_cases(asking("a")))
-        before = answers(checkout)
-        assert numbers(before["a"]) == [1, 2, 3, 4]
-        assert [exchange.seq for exchange in calls(cassette(checkout, "a"))] == [0, 1, 2, 3]
-        replayed(checkout)
-        assert answers(checkout) == before
+    @pytest.mark.parametrize("way", ["together", "threads"])
+    def test_each_of_eight_that_run_at_once_gets_its_own_answer(self, checkout: Checkout, way: str) -> None:
+        found = self.same(checkout, way)
+        assert len(set(found)) == len(found) == len(calls(cassette(checkout, way))) == 8
 
-    def test_the_kth_identical_request_gets_the_kth_answer(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        body = "return ' & '.join(openai_sync(question) for _ in range(3))"
-        checkout = recorded(pytester, upstream, talking(upstream, agent(body)).with_cases(asking("a")))
-        assert numbers(answers(checkout)["a"]) == [1, 2, 3]
-        replayed(checkout)
-        assert numbers(answers(checkout)["a"]) == [1, 2, 3]
+    def test_a_loop_in_which_each_call_depends_on_the_last_answer(self, checkout: Checkout) -> None:
+        found = self.same(checkout, "loop")
+        assert found == list(range(found[0], found[0] + 4))
+        assert [exchange.seq for exchange in calls(cassette(checkout, "loop"))] == [0, 1, 2, 3]
+
+    def test_the_kth_identical_request_gets_the_kth_answer(self, checkout: Checkout) -> None:
+        found = self.same(checkout, "identical")
+        assert found == list(range(found[0], found[0] + 3))
 
     def test_a_scripted_reply_is_taken_from_the_script(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         turns = [

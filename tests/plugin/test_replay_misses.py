@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from tests.helpers.kept import after
+from tests.helpers import kept
 from tests.helpers.project import ECHOING, Checkout
 from tests.helpers.talking import (
     LATE,
@@ -32,9 +32,9 @@ pytest.importorskip("anthropic")
 
 Workers = tuple[str, ...]
 
-GONE: list[Upstream] = []
 RECORDED = "httpx2_sync('recorded')"
 """What an agent does in a recording, before it is changed."""
+BOTH = "one = httpx2_sync('one')\nreturn one + httpx2_sync('two')"
 
 
 def recorded(pytester: pytest.Pytester, upstream: Upstream, body: str = f"return {RECORDED}") -> Checkout:
@@ -48,23 +48,17 @@ def recorded(pytester: pytest.Pytester, upstream: Upstream, body: str = f"return
 def replayed(checkout: Checkout, upstream: Upstream, body: str) -> str:
     """Replay with an agent of this `body`, assert that it is an error, and return the error."""
     talking(upstream, agent(body)).at(checkout.pytester)
+    asked = upstream.count
     result = checkout.run("eval", "--replay", "--recall-mode=all")
     assert result.ret == pytest.ExitCode.TESTS_FAILED, result.stdout.str()
+    assert upstream.count == asked
     assert checkout.outcomes() == {"a": "error"}
     return trial(checkout, "a").error
 
 
-@pytest.fixture
-def gone() -> Upstream:
-    """The upstream that is gone since `recorded_once` has asked it, the same for all tests of this process."""
-    if not GONE:
-        GONE.append(Upstream())
-    return GONE[0]
-
-
-def recorded_once(pytester: pytest.Pytester, gone: Upstream) -> Checkout:
-    """Return a copy of what `recorded` returns for the plainest agent."""
-    return after(pytester, "recorded", lambda: recorded(pytester, gone))
+def recorded_once(pytester: pytest.Pytester, lasting: Upstream, body: str = f"return {RECORDED}") -> Checkout:
+    """Return what `recorded` returns, recorded once for all tests with this `body`; its upstream is still there."""
+    return kept.recorded(pytester, talking(lasting, agent(body)).with_cases(asking("a")))
 
 
 class TestWhoeverCatchesIt:
@@ -118,13 +112,13 @@ class TestWhoeverCatchesIt:
 
     @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
     def test_it_is_seen_in_a_thread_that_nobody_asks_for_its_result(
-        self, pytester: pytest.Pytester, gone: Upstream
+        self, pytester: pytest.Pytester, lasting: Upstream
     ) -> None:
         body = (
             "thread = threading.Thread(target=httpx2_sync, args=('changed',))\n"
             "thread.start()\nthread.join()\nreturn httpx2_sync('recorded')"
         )
-        assert "is not recorded" in replayed(recorded_once(pytester, gone), gone, body)
+        assert "is not recorded" in replayed(recorded_once(pytester, lasting), lasting, body)
 
     def test_a_judge_that_is_replayed_cannot_hide_one(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         judge = "\n\n@pytest.fixture\ndef judge_kind():\n    return lambda answer, case: bool({})\n"
@@ -138,14 +132,15 @@ class TestWhoeverCatchesIt:
         checkout.run("eval", "--replay", "--recall-mode=all")
         assert checkout.outcomes() == {"a": "error"}
 
-    def test_it_moves_no_box_and_is_no_failed_verdict(self, pytester: pytest.Pytester, gone: Upstream) -> None:
-        checkout = recorded_once(pytester, gone)
-        before = checkout.state_text()
-        talking(gone, agent("return httpx2_sync('changed')")).at(pytester)
-        result = checkout.run("eval", "--replay", "--recall-mode=all", "-n2")
+    def test_it_moves_no_box_and_is_no_failed_verdict(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded_once(pytester, lasting)
+        before, asked = checkout.state_text(), lasting.count
+        talking(lasting, agent("return httpx2_sync('changed')")).at(pytester)
+        result = checkout.run("eval", "--replay", "--recall-mode=all", "-n1")
         result.assert_outcomes(errors=1)
         assert checkout.outcomes() == {"a": "error"}
         assert checkout.state_text() == before
+        assert lasting.count == asked
 
 
 def test_a_test_that_is_expected_to_fail_does_not_hide_one(pytester: pytest.Pytester) -> None:
@@ -239,25 +234,23 @@ class TestItsMessage:
 class TestUnused:
     """What was recorded and is not asked for any more."""
 
-    BOTH = "one = httpx2_sync('one')\nreturn one + httpx2_sync('two')"
-
-    def test_it_fails_a_test_that_passed(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = recorded(pytester, upstream, self.BOTH)
-        error = replayed(checkout, upstream, "return httpx2_sync('one')")
+    def test_it_fails_a_test_that_passed(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded_once(pytester, lasting, BOTH)
+        error = replayed(checkout, lasting, "return httpx2_sync('one')")
         assert error == (
             "eval/cassettes/one/a.ndjson: recorded call 2 was not asked for;"
             " `pytest -p recall 'eval/cases.yaml::a' --record` records it"
         )
 
-    def test_it_is_not_said_of_a_test_that_failed(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = recorded(pytester, upstream, self.BOTH)
-        error = replayed(checkout, upstream, "httpx2_sync('one')\nraise RuntimeError('boom')")
+    def test_it_is_not_said_of_a_test_that_failed(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded_once(pytester, lasting, BOTH)
+        error = replayed(checkout, lasting, "httpx2_sync('one')\nraise RuntimeError('boom')")
         assert error == "agent: RuntimeError: boom"
 
-    def test_a_failed_verdict_stays_one(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = recorded(pytester, upstream, self.BOTH)
+    def test_a_failed_verdict_stays_one(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded_once(pytester, lasting, BOTH)
         failing = asking("a", judges=[{"regex": "no such text"}])
-        talking(upstream, agent("return httpx2_sync('one')")).with_cases(failing).at(pytester)
+        talking(lasting, agent("return httpx2_sync('one')")).with_cases(failing).at(pytester)
         checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(failed=1)
         assert checkout.outcomes() == {"a": "failed"}
 
@@ -265,20 +258,20 @@ class TestUnused:
 class TestSockets:
     """No connection opens in a replay, anyone who wants one."""
 
-    def test_another_client_is_refused(self, pytester: pytest.Pytester, gone: Upstream) -> None:
-        checkout = recorded_once(pytester, gone)
+    def test_another_client_is_refused(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded_once(pytester, lasting)
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
             body = f"{RECORDED}\nimport socket\nsocket.create_connection(('127.0.0.1', {port}))\nreturn 'in'"
-            error = replayed(checkout, gone, body)
+            error = replayed(checkout, lasting, body)
             server.settimeout(0)
             with pytest.raises(BlockingIOError):
                 server.accept()
         assert error.startswith(f"a connection to 127.0.0.1:{port} would open, and no socket opens in a replay")
 
-    def test_the_guard_goes_with_the_run(self, pytester: pytest.Pytester, gone: Upstream) -> None:
+    def test_the_guard_goes_with_the_run(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
         before = (socket.socket.connect, socket.socket.connect_ex)
-        checkout = recorded_once(pytester, gone)
+        checkout = recorded_once(pytester, lasting)
         checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
         assert (socket.socket.connect, socket.socket.connect_ex) == before
 
@@ -301,15 +294,14 @@ def pytest_sessionfinish():
 """
     )
 
-    @pytest.mark.parametrize("call", ["httpx2_sync('late', '/v1/messages')", "openai_sync('late')"])
     def test_a_thread_that_goes_on_after_its_test_is_found_out(
-        self, pytester: pytest.Pytester, upstream: Upstream, call: str
+        self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:
         # The thread speaks while the session ends, when the test has long passed.
         quiet = talking(upstream, self.STRAY.format(call="pass")).with_cases(asking("a"))
         checkout = quiet.at(pytester)
         checkout.run("eval", "--record").assert_outcomes(passed=1)
-        talking(upstream, self.STRAY.format(call=call)).at(pytester)
+        talking(upstream, self.STRAY.format(call="openai_sync('late')")).at(pytester)
         result = checkout.run("eval", "--replay", "--recall-mode=all")
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         assert upstream.count == 1
@@ -335,7 +327,7 @@ class TestMissing:
         upstream.close()
         checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
         assert numbers(answers(checkout)["a"]) == [1, 4, 3]
-        # What is asked for no more is gone, and the order is that of the calls.
+        # What is asked for no more is lasting, and the order is that of the calls.
         assert [exchange.seq for exchange in calls(cassette(checkout, "a"))] == [0, 1, 2]
 
     def test_nothing_missing_costs_nothing_and_changes_no_byte(

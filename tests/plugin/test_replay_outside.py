@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
+from tests.helpers import command, kept
 from tests.helpers.project import DAY, Checkout
 from tests.helpers.talking import agent, asking, calls, cassette, sources, talking, trial
 from tests.helpers.upstream import Upstream
@@ -14,10 +17,11 @@ REPLAY = ("eval", "--replay", "--recall-mode=all")
 PLAIN = agent("return httpx2_sync(question)")
 
 
-def recorded(pytester: pytest.Pytester, upstream: Upstream, source: str = PLAIN) -> Checkout:
-    """Return a project whose case is recorded, with one call to its upstream."""
-    checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
-    checkout.run("eval", "--record").assert_outcomes(passed=1)
+def recorded(pytester: pytest.Pytester, lasting: Upstream, source: str = PLAIN) -> Checkout:
+    """Return a project whose case is recorded, and forget that its upstream was asked."""
+    checkout = kept.recorded(pytester, talking(lasting, source).with_cases(asking("a")))
+    lasting.bodies.clear()
+    lasting.paths.clear()
     return checkout
 
 
@@ -49,40 +53,37 @@ OVER = threading.Event()
     GO = "threading._register_atexit(OVER.set)"
 
     @pytest.mark.parametrize("call", ["httpx2_sync('late')", "import urllib.request; urllib.request.urlopen(URL)"])
-    def test_a_thread_that_goes_on_is_refused(self, pytester: pytest.Pytester, upstream: Upstream, call: str) -> None:
-        checkout = recorded(pytester, upstream)
+    def test_a_thread_that_goes_on_is_refused(self, pytester: pytest.Pytester, lasting: Upstream, call: str) -> None:
+        checkout = recorded(pytester, lasting)
         late = self.LATE.format(call=call, begin="threading.Thread(target=late).start()", after=self.GO)
-        talking(upstream, late).at(pytester)
+        talking(lasting, late).at(pytester)
         result = checkout.run_apart(*REPLAY)
         assert result.ret == pytest.ExitCode.OK
-        assert upstream.count == 1
+        assert lasting.count == 0
         told = [line for line in result.errlines if line]
         assert len(told) == 1, told
-        there = f"a connection to {upstream.url.removeprefix('http://')} would open after the session"
-        assert told[0].startswith(f"recall: {there if 'urllib' in call else f'POST {upstream.url}/any: called'}")
+        there = f"a connection to {lasting.url.removeprefix('http://')} would open after the session"
+        assert told[0].startswith(f"recall: {there if 'urllib' in call else f'POST {lasting.url}/any: called'}")
         assert "nothing is sent in a replay" in told[0]
 
-    @pytest.mark.parametrize(
-        "call", ["httpx2_sync('late')", "import socket; socket.create_connection(('127.0.0.1', 9))"]
-    )
-    def test_what_is_flushed_at_exit_is_refused(self, pytester: pytest.Pytester, upstream: Upstream, call: str) -> None:
-        checkout = recorded(pytester, upstream)
-        late = self.LATE.format(call=call, begin="OVER.set() or atexit.register(late)", after="")
-        talking(upstream, late).at(pytester)
+    def test_what_is_flushed_at_exit_is_refused(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded(pytester, lasting)
+        late = self.LATE.format(call="httpx2_sync('late')", begin="OVER.set() or atexit.register(late)", after="")
+        talking(lasting, late).at(pytester)
         result = checkout.run_apart(*REPLAY)
-        assert upstream.count == 1
+        assert lasting.count == 0
         assert len([line for line in result.errlines if line.startswith("recall: ")]) == 1
 
-    def test_whoever_ran_pytest_may_connect_again(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = recorded(pytester, upstream)
+    def test_whoever_ran_pytest_may_connect_again(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded(pytester, lasting)
         late = self.LATE.format(call="httpx2_sync('late')", begin="threading.Thread(target=late).start()", after="")
-        talking(upstream, late).at(pytester)
+        talking(lasting, late).at(pytester)
         script = f"""\
 import atexit, sys, threading, urllib.request
 import pytest
 
 def ask(name):
-    urllib.request.urlopen({upstream.url!r} + "/" + name, data=b"").read()
+    urllib.request.urlopen({lasting.url!r} + "/" + name, data=b"").read()
 
 atexit.register(ask, "before")
 assert pytest.main(["-p", "no:rerunfailures", "--recall-date={DAY}", *{REPLAY!r}]) == 0
@@ -93,10 +94,11 @@ thread.start()
 thread.join()
 sys.modules["conftest"].OVER.set()
 """
-        result = checkout.pytester.runpython(pytester.makepyfile(script=script))
-        assert result.ret == 0
-        assert upstream.paths[1:] == ["/main", "/thread", "/after", "/before"]
-        assert next(line for line in result.errlines if line).startswith("recall: POST ")
+        pytester.makepyfile(script=script)
+        done = command.apart(checkout.path, "script", env=os.environ)
+        assert done.code == 0
+        assert lasting.paths == ["/main", "/thread", "/after", "/before"]
+        assert next(line for line in done.err.splitlines() if line).startswith("recall: POST ")
 
 
 class TestBeforeTheTests:
@@ -107,19 +109,19 @@ class TestBeforeTheTests:
     # With workers it is the controller that says it, before there is one.
     @pytest.mark.parametrize(
         ("call", "workers"),
-        [("httpx2_sync('early')\n", ("-n2",)), (SWALLOWED.format(call="httpx2_sync('early')"), ())],
-        ids=["n2", "swallowed"],
+        [("httpx2_sync('early')\n", ("-n1",)), (SWALLOWED.format(call="httpx2_sync('early')"), ())],
+        ids=["n1", "swallowed"],
     )
     def test_an_import_that_calls_is_a_usage_error(
-        self, pytester: pytest.Pytester, upstream: Upstream, call: str, workers: tuple[str, ...]
+        self, pytester: pytest.Pytester, lasting: Upstream, call: str, workers: tuple[str, ...]
     ) -> None:
-        checkout = recorded(pytester, upstream)
-        talking(upstream, f"{call}\n{PLAIN}").at(pytester)
-        result = checkout.run_apart(*REPLAY, *workers)
+        checkout = recorded(pytester, lasting)
+        talking(lasting, f"{call}\n{PLAIN}").at(pytester)
+        result = checkout.run(*REPLAY, *workers)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert upstream.count == 1
+        assert lasting.count == 0
         [told] = [line for line in result.errlines if line]
-        assert told.startswith(f"ERROR: POST {upstream.url}/any: called outside of any case")
+        assert told.startswith(f"ERROR: POST {lasting.url}/any: called outside of any case")
         assert told.endswith("let a fixture make the call")
 
     def test_the_same_conftest_is_left_alone_without_a_replay(
@@ -141,40 +143,40 @@ class TestBeforeTheTests:
         [("pytest_configure", False), ("pytest_configure", True), ("pytest_sessionstart", False)],
     )
     def test_a_hook_before_the_tests_ends_the_run(
-        self, pytester: pytest.Pytester, upstream: Upstream, hook: str, swallowed: bool
+        self, pytester: pytest.Pytester, lasting: Upstream, hook: str, swallowed: bool
     ) -> None:
-        checkout = recorded(pytester, upstream)
+        checkout = recorded(pytester, lasting)
         body = "    httpx2_sync('early')\n"
         if swallowed:
             body = "    try:\n        httpx2_sync('early')\n    except BaseException:\n        pass\n"
-        talking(upstream, f"def {hook}():\n{body}\n\n{PLAIN}").at(pytester)
-        result = checkout.run_apart(*REPLAY)
+        talking(lasting, f"def {hook}():\n{body}\n\n{PLAIN}").at(pytester)
+        result = checkout.run(*REPLAY)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert upstream.count == 1
+        assert lasting.count == 0
         [told] = [line for line in result.errlines if line]
         assert "called outside of any case" in told
         assert "INTERNALERROR" not in result.stdout.str()
 
     def test_a_test_file_that_calls_is_an_error_of_its_collection(
-        self, pytester: pytest.Pytester, upstream: Upstream
+        self, pytester: pytest.Pytester, lasting: Upstream
     ) -> None:
-        checkout = recorded(pytester, upstream)
+        checkout = recorded(pytester, lasting)
         calling = "from conftest import httpx2_sync\n\nhttpx2_sync('early')\n"
-        talking(upstream, PLAIN).with_files({"eval/test_it.py": calling}).at(pytester)
+        talking(lasting, PLAIN).with_files({"eval/test_it.py": calling}).at(pytester)
         result = checkout.run(*REPLAY)
         assert result.ret == pytest.ExitCode.INTERRUPTED
-        assert upstream.count == 1
-        result.stdout.fnmatch_lines([f"POST {upstream.url}/any: called outside of any case*", "*short test summary*"])
+        assert lasting.count == 0
+        result.stdout.fnmatch_lines([f"POST {lasting.url}/any: called outside of any case*", "*short test summary*"])
         assert "Traceback" not in result.stdout.str()
         assert "conftest.py:" not in result.stdout.str()
 
-    def test_a_hook_at_the_end_fails_the_run(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = recorded(pytester, upstream)
-        talking(upstream, f"def pytest_sessionfinish():\n    httpx2_sync('late')\n\n\n{PLAIN}").at(pytester)
-        result = checkout.run_apart(*REPLAY, "-n2")
+    def test_a_hook_at_the_end_fails_the_run(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded(pytester, lasting)
+        talking(lasting, f"def pytest_sessionfinish():\n    httpx2_sync('late')\n\n\n{PLAIN}").at(pytester)
+        result = checkout.run(*REPLAY, "-n1")
         assert result.ret == pytest.ExitCode.TESTS_FAILED
-        assert upstream.count == 1
-        result.stdout.fnmatch_lines([f"POST {upstream.url}/any: called outside of any case*"])
+        assert lasting.count == 0
+        result.stdout.fnmatch_lines([f"POST {lasting.url}/any: called outside of any case*"])
         assert checkout.outcomes() == {"a": "passed"}
         assert "Traceback" not in result.stderr.str()
 
@@ -189,20 +191,20 @@ def agent():
     {end}
 """
 
-    def test_it_is_replayed(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = recorded(pytester, upstream, self.ENDING.format(end="httpx2_sync('bye')"))
+    def test_it_is_replayed(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded(pytester, lasting, self.ENDING.format(end="httpx2_sync('bye')"))
         assert [exchange.phase for exchange in calls(cassette(checkout, "a"))] == ["", "teardown"]
-        upstream.close()
         result = checkout.run(*REPLAY)
         result.assert_outcomes(passed=1)
         assert result.ret == pytest.ExitCode.OK
+        assert lasting.count == 0
 
     def test_what_it_leaves_unasked_is_an_error_and_moves_no_box(
-        self, pytester: pytest.Pytester, upstream: Upstream
+        self, pytester: pytest.Pytester, lasting: Upstream
     ) -> None:
-        checkout = recorded(pytester, upstream, self.ENDING.format(end="httpx2_sync('bye')"))
+        checkout = recorded(pytester, lasting, self.ENDING.format(end="httpx2_sync('bye')"))
         before = checkout.state_text()
-        talking(upstream, self.ENDING.format(end="pass")).at(pytester)
+        talking(lasting, self.ENDING.format(end="pass")).at(pytester)
         result = checkout.run(*REPLAY, "--recall-trust-replays", day="2026-03-20")
         result.assert_outcomes(passed=1, errors=1)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -210,29 +212,29 @@ def agent():
         assert "teardown: eval/cassettes/one/a.ndjson: recorded call 2 was not asked for" in trial(checkout, "a").error
         assert checkout.state_text() == before
 
-    def test_a_miss_in_it_is_one_though_it_is_caught(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = recorded(pytester, upstream, self.ENDING.format(end="httpx2_sync('bye')"))
+    def test_a_miss_in_it_is_one_though_it_is_caught(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded(pytester, lasting, self.ENDING.format(end="httpx2_sync('bye')"))
         quiet = "try:\n        httpx2_sync('so long')\n    except BaseException:\n        pass"
-        talking(upstream, self.ENDING.format(end=quiet)).at(pytester)
+        talking(lasting, self.ENDING.format(end=quiet)).at(pytester)
         result = checkout.run(*REPLAY)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         assert checkout.outcomes() == {"a": "error"}
         assert "→ “so long”" in result.stdout.str()
 
     def test_a_miss_of_a_shared_fixture_at_its_end_is_none_of_the_case(
-        self, pytester: pytest.Pytester, upstream: Upstream
+        self, pytester: pytest.Pytester, lasting: Upstream
     ) -> None:
         shared = self.ENDING.replace("@pytest.fixture", '@pytest.fixture(scope="session")')
-        checkout = recorded(pytester, upstream, shared.format(end="httpx2_sync('bye')"))
-        talking(upstream, shared.format(end="httpx2_sync('so long')")).at(pytester)
+        checkout = recorded(pytester, lasting, shared.format(end="httpx2_sync('bye')"))
+        talking(lasting, shared.format(end="httpx2_sync('so long')")).at(pytester)
         result = checkout.run(*REPLAY)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         assert checkout.outcomes() == {"a": "passed"}
 
-    def test_a_call_of_the_test_is_missed_at_its_end(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = recorded(pytester, upstream, self.ENDING.format(end="httpx2_sync('bye')"))
+    def test_a_call_of_the_test_is_missed_at_its_end(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded(pytester, lasting, self.ENDING.format(end="httpx2_sync('bye')"))
         ending = self.ENDING.format(end="httpx2_sync('bye')").replace("yield httpx2_sync", "yield lambda question: 'x'")
-        talking(upstream, ending).at(pytester)
+        talking(lasting, ending).at(pytester)
         checkout.run(*REPLAY).assert_outcomes(errors=1)
         assert trial(checkout, "a").error.startswith("eval/cassettes/one/a.ndjson: recorded call 1 was not asked for")
 
@@ -240,19 +242,18 @@ def agent():
         source = """\
 @pytest.fixture(scope="session")
 def shared():
-    openai_sync("hello")
+    httpx2_sync("hello")
     yield
-    openai_sync("good bye")
+    httpx2_sync("good bye")
 
 
 @pytest.fixture
 def agent(shared):
-    yield openai_sync
-    openai_sync("so long")
+    yield httpx2_sync
+    httpx2_sync("so long")
 """
-        pytest.importorskip("openai")
         checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
-        checkout.run("eval", "--record", "-n2").assert_outcomes(passed=1)
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
         assert [call.source for call in checkout.journal().calls] == ["live"] * 3
         assert len(trial(checkout, "a").calls) == 1
         result = checkout.run(*REPLAY, "-n2")
@@ -292,26 +293,26 @@ def agent():
         assert "Pickl" not in result.stdout.str()
 
 
-def test_a_body_that_is_compressed_is_found_again(pytester: pytest.Pytester, upstream: Upstream) -> None:
+def test_a_body_that_is_compressed_is_found_again(pytester: pytest.Pytester, lasting: Upstream) -> None:
     body = (
         "import gzip, itertools, json, time, httpx2\n"
         "data = gzip.compress(json.dumps(dict(prompt=question, key=KEY)).encode(), mtime=time.time_ns() % 10**6)\n"
         "headers = {'content-encoding': 'gzip', 'content-type': 'application/json'}\n"
         "return httpx2.post(URL + '/any', content=data, headers=headers).json()['text']"
     )
-    checkout = recorded(pytester, upstream, agent(body))
-    upstream.close()
+    checkout = recorded(pytester, lasting, agent(body))
     checkout.run(*REPLAY).assert_outcomes(passed=1)
     assert sources(checkout) == {"a": "replayed"}
+    assert lasting.count == 0
 
 
-def test_a_miss_in_a_bare_thread_is_one_sentence(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = recorded(pytester, upstream)
+def test_a_miss_in_a_bare_thread_is_one_sentence(pytester: pytest.Pytester, lasting: Upstream) -> None:
+    checkout = recorded(pytester, lasting)
     body = (
         "thread = threading.Thread(target=httpx2_sync, args=('new',))\n"
         "thread.start()\nthread.join()\nreturn httpx2_sync(question)"
     )
-    talking(upstream, agent(body)).at(pytester)
+    talking(lasting, agent(body)).at(pytester)
     result = checkout.run(*REPLAY, "-W", "default")
     result.assert_outcomes(errors=1)
     assert "is not recorded" in trial(checkout, "a").error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers import kept
 from tests.helpers.project import Checkout, Project, row, state_yaml
 from tests.helpers.talking import (
     LATE,
@@ -38,34 +39,38 @@ class TestEvidence:
     """A verdict on a replayed answer says nothing new of the model."""
 
     @staticmethod
-    def recorded(pytester: pytest.Pytester, upstream: Upstream) -> Checkout:
+    def recorded(pytester: pytest.Pytester, lasting: Upstream) -> Checkout:
         """Return a project with a recording, in which `good` passes and `bad` fails, both of them in box 2."""
-        project = asks(upstream, "httpx2_sync").with_cases(
+        project = asks(lasting, "httpx2_sync").with_cases(
             asking("good"), asking("bad", judges=[{"regex": "no such text"}])
         )
-        checkout = project.at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1, failed=1)
-        upstream.close()
+
+        def begin() -> Checkout:
+            checkout = project.at(pytester)
+            checkout.run("eval", "--record").assert_outcomes(passed=1, failed=1)
+            return checkout
+
+        checkout = kept.after(pytester, f"one passes and one fails at {lasting.url}", begin)
         checkout.forget()
         (checkout.path / "eval/recall.yaml").write_text(state_yaml(good=row(2), bad=row(3, 2)), encoding="utf-8")
         return checkout
 
-    def test_a_replayed_verdict_moves_no_box(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = self.recorded(pytester, upstream)
+    def test_a_replayed_verdict_moves_no_box(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = self.recorded(pytester, lasting)
         before = checkout.state_text()
-        checkout.run("eval", "--replay", "-n2").assert_outcomes(passed=1, failed=1)
+        checkout.run("eval", "--replay", "-n1").assert_outcomes(passed=1, failed=1)
         assert checkout.outcomes() == {"good": "passed", "bad": "failed"}
         assert sources(checkout) == {"good": "replayed", "bad": "replayed"}
         assert checkout.state_text() == before
         assert [trial.counts_for_schedule for trial in checkout.journal().trials] == [False, False]
 
-    def test_it_does_if_the_user_says_so(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = self.recorded(pytester, upstream)
+    def test_it_does_if_the_user_says_so(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = self.recorded(pytester, lasting)
         checkout.run("eval", "--replay", "--recall-trust-replays")
         assert checkout.boxes() == {"good": 3, "bad": 1}
 
-    def test_a_new_case_stays_new(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = self.recorded(pytester, upstream)
+    def test_a_new_case_stays_new(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = self.recorded(pytester, lasting)
         checkout.forget()
         checkout.run("eval", "--replay")
         assert checkout.boxes() == {}
@@ -97,9 +102,7 @@ class TestKinds:
         base = talking(upstream, agent("return httpx2_sync(question)") + JUDGE).with_cases(asking("a", judges=["kind"]))
         return base.with_files({"eval/rubric.yaml": f"owner: me\ncassette_kinds: {{{kinds}}}\n"})
 
-    @pytest.mark.parametrize(
-        ("rubric", "workers"), [("judge: live", ()), ("", ()), ("", ("-n2",))], ids=["rubric", "option", "option-n2"]
-    )
+    @pytest.mark.parametrize(("rubric", "workers"), [("judge: live", ()), ("", ("-n2",))], ids=["rubric", "option-n2"])
     def test_a_judge_may_be_live(
         self, pytester: pytest.Pytester, upstream: Upstream, rubric: str, workers: Workers
     ) -> None:
@@ -147,12 +150,10 @@ class TestKinds:
         assert said in line
 
     def test_a_judge_is_recorded_by_default(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        checkout = self.project(upstream).at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        checkout = kept.recorded(pytester, self.project(lasting))
         assert [exchange.kind for exchange in calls(cassette(checkout, "a"))] == ["agent", "judge"]
-        upstream.close()
         met = no_sockets(monkeypatch)
         checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
         assert met == []
@@ -163,16 +164,15 @@ class TestKinds:
 
     @pytest.mark.parametrize("option", [(), ("--record",), ("--replay",)], ids=["off", "record", "replay"])
     def test_a_forbidden_kind_is_refused(
-        self, pytester: pytest.Pytester, upstream: Upstream, option: tuple[str, ...]
+        self, pytester: pytest.Pytester, lasting: Upstream, option: tuple[str, ...]
     ) -> None:
         if option == ("--replay",):
-            self.project(upstream).at(pytester).run("eval", "--record")
-            upstream.close()
-        checkout = self.project(upstream, "judge: forbidden").at(pytester)
-        before = upstream.count
+            kept.recorded(pytester, self.project(lasting))
+        checkout = self.project(lasting, "judge: forbidden").at(pytester)
+        before = lasting.count
         checkout.run("eval", "--recall-mode=all", *option).assert_outcomes(errors=1)
-        assert trial(checkout, "a").error == f"POST {upstream.url}/any: calls of the kind `judge` are forbidden"
-        assert upstream.count == before + (option != ("--replay",))
+        assert trial(checkout, "a").error == f"POST {lasting.url}/any: calls of the kind `judge` are forbidden"
+        assert lasting.count == before + (option != ("--replay",))
 
     def test_an_agent_may_stay_live(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = self.project(upstream, "agent: live, judge: live").at(pytester)

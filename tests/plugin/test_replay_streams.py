@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping
 import pytest
 
 from pytest_recall.replay.exchange import Exchange
+from tests.helpers import kept
 from tests.helpers.project import Checkout
 from tests.helpers.talking import (
     agent,
     agents,
     answers,
     asking,
-    asks,
     calls,
     cassette,
     drafts,
@@ -50,9 +50,10 @@ def each_recorded(
     pytester: pytest.Pytester, upstream: Upstream, bodies: Mapping[str, str]
 ) -> tuple[Checkout, dict[str, str]]:
     """Return a project with a recording of a case for each body, in one run, and what each of them answered."""
-    checkout = talking(upstream, agents(bodies)).with_cases(*map(asking, bodies)).at(pytester)
+    checkout = talking(upstream, "KEPT = []\n" + agents(bodies)).with_cases(*map(asking, bodies)).at(pytester)
     result = checkout.run("eval", "--record", "--recall-mode=all")
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+    assert drafts(checkout) == []
     upstream.close()
     return checkout, answers(checkout)
 
@@ -187,48 +188,41 @@ class TestEarlyClose:
         assert "read on where" in trial(checkout, "a").error
 
 
-LEFT = {
-    "openai": "global client, stream\nclient = openai_client()\n"
-    "stream = client.chat.completions.create(messages=said('hello'), stream=True, **GPT)\n{read}",
-    "anthropic": "global client, stream\nclient = anthropic_client()\n"
-    "stream = client.messages.create(messages=said('hello'), stream=True, **CLAUDE)\n{read}",
-}
 SOME = (
     "texts = []\nfor event in stream:\n    texts.append(event.to_json())\n    if len(texts) == 3:\n        break\n"
     "return str(texts)"
 )
+LEFT = {
+    f"{way}-{read}": f"{client}KEPT.append((client, stream))\n{body}"
+    for way, client in {
+        "openai": "client = openai_client()\n"
+        "stream = client.chat.completions.create(messages=said('hello'), stream=True, **GPT)\n",
+        "anthropic": "client = anthropic_client()\n"
+        "stream = client.messages.create(messages=said('hello'), stream=True, **CLAUDE)\n",
+    }.items()
+    for read, body in {"some": SOME, "none": "return 'unread'"}.items()
+}
+LEFT["openai-async-some"] = (
+    "async def ask():\n"
+    "    client = openai_client('AsyncOpenAI')\n"
+    "    stream = await client.chat.completions.create(messages=said('hello'), stream=True, **GPT)\n"
+    "    KEPT.append((client, stream))\n"
+    "    async for chunk in stream:\n"
+    "        return chunk.to_json()\n"
+    "return ask()"
+)
 
 
-class TestLeftOpen:
-    """A client that reads no further and closes nothing, and whose stream is still there at the end of the test."""
-
-    @pytest.mark.parametrize("way", LEFT)
-    @pytest.mark.parametrize("read", [SOME, "return 'unread'"], ids=["some", "none"])
-    def test_it_is_recorded_as_far_as_it_was_read(
-        self, pytester: pytest.Pytester, upstream: Upstream, way: str, read: str
-    ) -> None:
-        checkout, before = recorded(pytester, upstream, LEFT[way].format(read=read))
-        [exchange] = calls(cassette(checkout, "a"))
+def test_a_stream_that_is_left_open_is_recorded_as_far_as_it_was_read(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
+    """By a client that reads no further and closes nothing, and is still there at the end of the test."""
+    checkout, before = each_recorded(pytester, upstream, LEFT)
+    for name, exchange in zip(LEFT, only_call(checkout, LEFT), strict=True):
         assert exchange.response is not None
         assert not exchange.response.complete
-        assert bool(exchange.response.chunks) is (read == SOME)
-        assert replayed(checkout) == before
-
-    def test_an_async_one_is_too(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        body = (
-            "async def ask():\n"
-            "    global client, stream\n"
-            "    client = openai_client('AsyncOpenAI')\n"
-            "    stream = await client.chat.completions.create(messages=said('hello'), stream=True, **GPT)\n"
-            "    async for chunk in stream:\n"
-            "        return chunk.to_json()\n"
-            "return ask()"
-        )
-        checkout, before = recorded(pytester, upstream, body)
-        [exchange] = calls(cassette(checkout, "a"))
-        assert exchange.response is not None
-        assert not exchange.response.complete
-        assert replayed(checkout) == before
+        assert bool(exchange.response.chunks) is name.endswith("some")
+    assert each_replayed(checkout) == before
 
 
 COUNTED = (
@@ -305,28 +299,38 @@ class TestFaults:
             assert exchange.failure.kind == "ConnectError"
         assert each_replayed(checkout) == before
 
-    def test_calls_after_an_error_are_replayed_as_well(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        body = "try:\n    httpx2_sync('drop')\nexcept Exception:\n    pass\nreturn httpx2_sync('then')"
-        checkout, before = recorded(pytester, upstream, body)
-        assert before == "#0002 to then"
-        assert replayed(checkout) == before
-        assert len(trial(checkout, "a").calls) == 2
-
-    def test_a_call_that_is_cancelled_is_no_miss_in_the_replay(
+    def test_calls_around_an_error_and_a_cancelled_one_are_replayed_as_they_took_turns(
         self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:
-        body = (
-            "async def race():\n"
-            "    tasks = [asyncio.create_task(httpx2_async(prompt)) for prompt in ('hang', 'fast')]\n"
-            "    [done], [slow] = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)\n"
-            "    slow.cancel()\n"
-            "    await asyncio.wait([slow])\n"
-            "    return f'{done.result()} {slow.cancelled()}'\n"
-            "return race()"
-        )
-        checkout, before = recorded(pytester, upstream, body)
-        assert before.endswith("to fast True")
-        assert replayed(checkout) == before
+        bodies = {
+            "after-an-error": (
+                "try:\n    httpx2_sync('drop')\nexcept Exception:\n    pass\nreturn httpx2_sync('echo then')"
+            ),
+            "cancelled": (
+                "async def race():\n"
+                "    tasks = [asyncio.create_task(httpx2_async(prompt)) for prompt in ('hang', 'echo fast')]\n"
+                "    [done], [slow] = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)\n"
+                "    slow.cancel()\n"
+                "    await asyncio.wait([slow])\n"
+                "    return f'{done.result()} {slow.cancelled()}'\n"
+                "return race()"
+            ),
+            "turns": (
+                "async def steps(name, order):\n"
+                "    for number in range(3):\n"
+                "        order.append(name)\n"
+                "        await httpx2_async(f'{name} {number}')\n"
+                "async def both():\n"
+                "    order = []\n"
+                "    await asyncio.gather(steps('x', order), steps('y', order))\n"
+                "    return ''.join(order)\n"
+                "return both()"
+            ),
+        }
+        checkout, before = each_recorded(pytester, upstream, bodies)
+        assert (before["after-an-error"], before["cancelled"]) == ("then", "fast True")
+        assert each_replayed(checkout) == {**before, "turns": "xyxyxy"}
+        assert len(trial(checkout, "after-an-error").calls) == 2
 
     RACE = (
         "async def late(prompt):\n"
@@ -341,46 +345,28 @@ class TestFaults:
         "return race()"
     )
 
-    def test_the_loser_of_a_race_need_not_ask_again(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+    def raced(self, pytester: pytest.Pytester, lasting: Upstream) -> Checkout:
+        """Return a project with a recording in which both have asked, and the loser was cancelled."""
         both = self.RACE.format(pause=0, until="timeout=1")
-        checkout, before = recorded(pytester, upstream, both)
+        return kept.recorded(pytester, talking(lasting, agent(both)).with_cases(asking("a")))
+
+    def test_the_loser_of_a_race_need_not_ask_again(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = self.raced(pytester, lasting)
+        before = answers(checkout)["a"]
         assert [exchange.failure and exchange.failure.kind for exchange in calls(cassette(checkout, "a"))] == [
             None,
             "CancelledError",
         ]
         one = self.RACE.format(pause=5, until="return_when=asyncio.FIRST_COMPLETED")
-        talking(upstream, agent(one)).at(pytester)
+        talking(lasting, agent(one)).at(pytester)
         assert replayed(checkout) == before
 
     def test_one_that_was_cancelled_stays_recorded_beside_what_was_missing(
-        self, pytester: pytest.Pytester, upstream: Upstream
+        self, pytester: pytest.Pytester, lasting: Upstream
     ) -> None:
-        checkout = talking(upstream, agent(self.RACE.format(pause=0, until="timeout=1"))).with_cases(asking("a"))
-        on_disk = checkout.at(pytester)
-        on_disk.run("eval", "--record").assert_outcomes(passed=1)
+        on_disk = self.raced(pytester, lasting)
         body = "return httpx2_sync('fast') + httpx2_sync('new')"
-        talking(upstream, agent(body)).at(pytester)
+        talking(lasting, agent(body)).at(pytester)
         on_disk.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=1)
         kept = [exchange.request.body for exchange in calls(cassette(on_disk, "a"))]
         assert kept == [b'{"prompt":"fast"}', b'{"prompt":"new"}', b'{"prompt":"hang"}']
-
-    def test_tasks_take_turns_as_they_do_in_life(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        body = (
-            "async def steps(name, order):\n"
-            "    for number in range(3):\n"
-            "        order.append(name)\n"
-            "        await httpx2_async(f'{name} {number}')\n"
-            "async def both():\n"
-            "    order = []\n"
-            "    await asyncio.gather(steps('x', order), steps('y', order))\n"
-            "    return ''.join(order)\n"
-            "return both()"
-        )
-        checkout, _ = recorded(pytester, upstream, body)
-        assert replayed(checkout) == "xyxyxy"
-
-
-def test_nothing_is_left_unfinished(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = asks(upstream, "anthropic_stream", "one", "two").at(pytester)
-    checkout.run("eval", "--record").assert_outcomes(passed=2)
-    assert drafts(checkout) == []

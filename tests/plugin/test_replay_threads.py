@@ -71,7 +71,7 @@ class TestWaitedFor:
         [
             ("return Worker().ask(question)", "", [()]),
             ("return SHARED.ask(question)", "", [(), (AT_ONCE,)]),
-            ("return SHARED.ask(question)", "SHARED.begin()\n\n", [(AT_ONCE,), ("-n", "2")]),
+            ("return SHARED.ask(question)", "SHARED.begin()\n\n", [("-n", "2")]),
         ],
         ids=["of_each_case", "of_the_first_case", "of_the_session"],
     )
@@ -168,7 +168,7 @@ def agent():
 
     @pytest.mark.parametrize(
         ("more", "ways"),
-        [("", [(), (AT_ONCE,)]), ("SHARED.begin()\n\n", [(AT_ONCE,), ("-n", "2")])],
+        [("", [(), (AT_ONCE,)]), ("SHARED.begin()\n\n", [(AT_ONCE,)])],
         ids=["of_the_first_case", "of_the_session"],
     )
     def test_one_thread_serves_all_cases(
@@ -212,18 +212,15 @@ BODY = "flush()\nreturn text(question)"
 class TestBackground:
     """What other threads send is none of the case's business."""
 
-    @WAYS
-    def test_telemetry_is_neither_recorded_nor_sent(
-        self, pytester: pytest.Pytester, upstream: Upstream, way: tuple[str, ...]
-    ) -> None:
+    def test_telemetry_is_neither_recorded_nor_sent(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         more = EXPORTER.format(send=POSTED.format(path="/v1/traces"))
         checkout = project(upstream, BODY, more=more).at(pytester)
-        result = checkout.run("eval", "--record", *way)
+        result = checkout.run("eval", "--record", "-n2")
         assert (result.ret, upstream.paths.count("/v1/traces")) == (0, 2)
         result.stdout.fnmatch_lines(["2 calls of telemetry were made and not recorded: 127.0.0.1 (2)"])
         assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
         upstream.close()
-        result = checkout.run(*REPLAY, *way)
+        result = checkout.run(*REPLAY, AT_ONCE)
         result.assert_outcomes(passed=2)
         assert result.ret == 0
         result.stdout.fnmatch_lines(["2 calls of telemetry were answered here and not sent: 127.0.0.1 (2)"])

@@ -125,8 +125,11 @@ REPEATED = {
 }
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "n2"])
-@pytest.mark.parametrize("plugin", [RETRIES, SHOWS_THE_LAST], ids=["first report is the last", "last reports alone"])
+@pytest.mark.parametrize(
+    ("plugin", "workers"),
+    [(RETRIES, ()), (RETRIES, ("-n2",)), (SHOWS_THE_LAST, ("-n1",))],
+    ids=["first report is the last", "first report is the last-n2", "last reports alone-n1"],
+)
 def test_what_pytest_reports_last_is_the_verdict_and_each_attempt_is_in_the_journal(
     pytester: pytest.Pytester, plugin: str, workers: tuple[str, ...]
 ) -> None:

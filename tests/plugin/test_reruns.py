@@ -23,7 +23,7 @@ def agent():
 RERUNS = "--reruns=2"
 ALONE = ("-p", "no:xdist")
 """With pytest-xdist, pytest-rerunfailures opens a socket in every run."""
-WORKERS = ("-p", "pytest_rerunfailures", "-n2")
+WORKERS = ("-p", "pytest_rerunfailures", "-n1")
 """In a process of its own, which nothing but that opens it in."""
 SET = BARE.with_agent(FLAKY).with_cases(
     case("fails-once", input="fails-once"), case("crashes-once", input="crashes-once"), failing("always")
@@ -31,7 +31,7 @@ SET = BARE.with_agent(FLAKY).with_cases(
 ROWS = SET.with_state(fails_once=row(2), crashes_once=row(2), always=row(3, 3))
 
 
-@pytest.mark.parametrize("workers", [False, True], ids=["alone", "n2"])
+@pytest.mark.parametrize("workers", [False, True], ids=["alone", "n1"])
 def test_the_last_trial_grades_and_every_attempt_is_in_the_journal(
     pytester: pytest.Pytester, request: pytest.FixtureRequest, workers: bool
 ) -> None:

@@ -19,7 +19,7 @@ NAMES = [f"c{number}" for number in range(12)]
 RUBRIC = "owner: ana\nprices: {gpt-4o-mini: {input: 50000, output: 100000}}\n"
 """A call reads 10 tokens and writes 5: one dollar each."""
 DYING = """\
-answered = openai_sync(question)
+answered = plain_sync(question)
 if question == os.environ.get("KILLED_AT"):
     os.kill(int(os.environ.get("KILLED", os.getpid())), 9)
 return answered
@@ -119,7 +119,7 @@ if question == "c0" and "KILLED_AT" in os.environ:
         time.sleep(0.01)
     time.sleep(0.5)
     os.kill(os.getpid(), 9)
-answered = openai_sync(question)
+answered = plain_sync(question)
 asked_for.append(question)
 return answered
 """
@@ -248,7 +248,7 @@ class TestBudget:
         body = DYING.replace('os.environ.get("KILLED", os.getpid())', "os.getppid()") if "-n2" in options else DYING
         checkout = talkative(upstream, body).at(pytester)
         killed(checkout, monkeypatch, "c4", "--budget=8", *options)
-        checkout.run("eval", "--recall-resume", *options)
+        checkout.run("eval", "--recall-resume")
         assert upstream.count <= 8 + 3 + 2
 
     def test_without_the_ledger_the_journal_knows(

@@ -108,7 +108,7 @@ def test_marked(ended):
 """
 
 
-@pytest.mark.parametrize("options", [(), ("-ra",), ("-rA", "-n2")], ids=" ".join)
+@pytest.mark.parametrize("options", [(), ("-ra",), ("-rA", "-n1")], ids=" ".join)
 def test_each_failure_is_shown_once_and_those_of_other_tests_where_pytest_shows_them(
     pytester: pytest.Pytester, options: tuple[str, ...]
 ) -> None:

@@ -21,7 +21,7 @@ def checkout(pytester: pytest.Pytester, *settings: str) -> Checkout:
 @TOML
 @pytest.mark.parametrize(
     ("concurrency", "progress", "workers"),
-    [("3", "0", ()), ('"3"', "2.5", ()), ("3", '"300"', ("-n", "2"))],
+    [("3", "0", ()), ('"3"', '"300"', ("-n1",))],
 )
 def test_numbers_are_taken_as_numbers_and_as_text(
     pytester: pytest.Pytester, concurrency: str, progress: str, workers: tuple[str, ...]

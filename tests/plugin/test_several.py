@@ -96,7 +96,7 @@ def assert_each_has_its_own(checkout: Checkout, lines: list[str], of_a: dict[str
 
 def test_each_has_its_own_state_and_ids(pytester: pytest.Pytester) -> None:
     checkout = TWO.at(pytester)
-    result = checkout.run_apart(".", "-n1")
+    result = checkout.run_apart(".")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert_each_has_its_own(checkout, result.outlines, {"one": 1, "two": 1, "of-a": 1})
 
@@ -119,7 +119,7 @@ def test_one_service_goes_by_its_own_eval_directory(pytester: pytest.Pytester) -
 
 def test_tests_beside_them_run_once_and_one_report_has_all(pytester: pytest.Pytester, together: Together) -> None:
     checkout = TWO.with_files({"tests/test_c.py": "def test_c():\n    pass\n"}).at(pytester)
-    code, _ = together(".", "--junitxml=report.xml")
+    code, _ = together(".", "--junitxml=report.xml", "-n1")
     assert code == pytest.ExitCode.TESTS_FAILED
     cases = ElementTree.parse(checkout.path / "report.xml").getroot().iter("testcase")
     assert sorted(str(one.get("name")) for one in cases) == [

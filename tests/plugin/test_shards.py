@@ -58,7 +58,7 @@ class TestParts:
 
     def test_all_shards_together_run_the_slice_and_nothing_twice(self, pytester: pytest.Pytester) -> None:
         checkout = project().at(pytester)
-        shards(checkout, 3, "eval", "-n2")
+        shards(checkout, 3, "eval", "-n1")
         assert checkout.asked() == NAMES
         records = journals(checkout)
         assert sorted(len(record.trials) for record in records) == [2, 2, 3]
@@ -126,7 +126,7 @@ class TestEmpty:
 
     def test_it_is_a_success_and_says_so(self, pytester: pytest.Pytester) -> None:
         checkout = ECHOING.with_cases(case("only")).at(pytester)
-        results = shards(checkout, 2, "eval", "-n2")
+        results = shards(checkout, 2, "eval")
         assert [result.ret for result in results] == [0, 0]
         results[1].stdout.fnmatch_lines(["recall: pr *: 1 of 1 case (1 new); shard 2 of 2 runs none of these 1"])
         assert checkout.asked() == ["only"]

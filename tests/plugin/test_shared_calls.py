@@ -46,7 +46,7 @@ class TestOnce:
         assert upstream.paths.count("/.well-known/words") == 1
         assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
         upstream.close()
-        for way in ((), ("-n", "2"), ("--recall-concurrency=2",), ("-k", "b")):
+        for way in (("-n", "2"), ("--recall-concurrency=2",), ("-k", "b")):
             result = checkout.run(*REPLAY, *way)
             assert result.ret == 0
             assert set(sources(checkout).values()) == {"replayed"}
@@ -95,7 +95,7 @@ class TestOnce:
         checkout = project(upstream, FETCH.replace(".well-known", "data")).with_files(rubric).at(pytester)
         assert checkout.run("eval", "--record").ret == 0
         upstream.close()
-        assert checkout.run(*REPLAY, "-n", "2").ret == 0
+        assert checkout.run(*REPLAY).ret == 0
 
     def test_a_pattern_that_is_no_url_is_an_error(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         rubric = {"eval/rubric.yaml": "owner: us\nshared_urls: [example.com/data]\n"}
@@ -111,7 +111,7 @@ def test_a_token_is_found_whatever_is_signed_and_not_written(pytester: pytest.Py
     checkout = project(upstream, call).at(pytester)
     assert checkout.run("eval", "--record").ret == 0
     upstream.close()
-    assert checkout.run(*REPLAY, "-n", "2").ret == 0
+    assert checkout.run(*REPLAY).ret == 0
     [shared] = (checkout.path / CASSETTES / "_fixtures").glob("*.ndjson")
     [token] = calls(shared)
     assert token.request.body == b""
@@ -123,4 +123,4 @@ def test_what_an_import_fetches_is_recorded_as_well(pytester: pytest.Pytester, u
     run = checkout.with_files(files).at(pytester)
     assert run.run("eval", "--record").ret == 0
     upstream.close()
-    assert run.run(*REPLAY, "-n", "2").ret == 0
+    assert run.run(*REPLAY).ret == 0

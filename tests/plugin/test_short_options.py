@@ -73,8 +73,15 @@ class TestTakenByAPlugin:
     def _importable(self, pytester: pytest.Pytester) -> None:
         pytester.syspathinsert()
 
-    @pytest.mark.parametrize("plugins", [("-p", "other", "-p", "recall"), ("-p", "recall", "-p", "other")])
-    @pytest.mark.parametrize("given", [("--model", "3"), ("--judge",), ("--replay=x",), ("--record", "checks")])
+    @pytest.mark.parametrize(
+        ("plugins", "given"),
+        [
+            (("-p", "other", "-p", "recall"), ("--model", "3")),
+            (("-p", "recall", "-p", "other"), ("--judge",)),
+            (("-p", "other", "-p", "recall"), ("--replay=x",)),
+            (("-p", "recall", "-p", "other"), ("--record", "checks")),
+        ],
+    )
     def test_given_it_is_one_sentence(self, pytester: pytest.Pytester, plugins: Args, given: Args) -> None:
         result = probed(self.FILES).at(pytester).run(*plugins, "checks", *given, day=None)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -93,8 +100,8 @@ class TestTakenByAPlugin:
 
     @pytest.mark.parametrize(
         ("place", "workers"),
-        [*((place, ()) for place in PLACES), ("folder", ("-n2",)), ("earlier", ("-n1",))],
-        ids=[*PLACES, "folder-n2", "earlier-n1"],
+        [*((place, ()) for place in PLACES), ("folder", ("-n1",)), ("earlier", ("-n1",))],
+        ids=[*PLACES, "folder-n1", "earlier-n1"],
     )
     def test_the_setting_leaves_all_of_them(self, pytester: pytest.Pytester, place: str, workers: Args) -> None:
         file, plugins = PLACES[place]
@@ -167,7 +174,7 @@ class TestFree:
 
     def test_on_the_command_line_with_workers(self, pytester: pytest.Pytester) -> None:
         checkout = probed().at(pytester)
-        checkout.run(*self.GIVEN, "checks", "-n", "2", day=None).assert_outcomes(passed=1)
+        checkout.run(*self.GIVEN, "checks", "-n1", day=None).assert_outcomes(passed=1)
         assert told(checkout) == self.FOUND
 
     def test_in_addopts_and_in_the_environment(
@@ -209,19 +216,18 @@ class TestFree:
         ("given", "found"),
         [
             (("checks", "--record"), {"recall_record": ""}),
-            (("--record=new", "checks"), {"recall_record": "new"}),
-            (("checks", "--record", "new"), {"recall_record": "new"}),
-            (("checks", "--replay"), {"recall_replay": ""}),
+            (("--record=new", "--budget", "5", "checks", "--reset-on-model-swap"), {
+                "recall_record": "new", "recall_budget": "5", "recall_reset_on_model_swap": True
+            }),
+            (("checks", "--record", "new", "--appellate-judge", "codex"), {
+                "recall_record": "new", "recall_appellate_judge": "codex"
+            }),
             (("--replay", "--replay-max-age", "3", "checks"), {"recall_replay": "", "recall_replay_max_age": 3}),
             (("--replay=deck", "checks"), {"recall_replay": "deck"}),
             (("--replay", "deck", "checks"), {"recall_replay": "deck"}),
-            (("--budget", "5", "checks", "--reset-on-model-swap"), {
-                "recall_budget": "5", "recall_reset_on_model_swap": True
-            }),
             (("--scenarios=a,b", "--dimensions", "c", "checks"), {
                 "recall_scenarios": "a,b", "recall_dimensions": "c"
             }),
-            (("--appellate-judge", "codex", "checks"), {"recall_appellate_judge": "codex"}),
         ],
         ids=" ".join,
     )  # fmt: skip

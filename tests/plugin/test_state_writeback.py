@@ -94,7 +94,7 @@ def test_a_run_with_nothing_due_is_ok_and_leaves_every_byte(pytester: pytest.Pyt
 def test_nothing_due_is_ok_with_workers_too(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a")).with_state(a=row(3, 3, due=IN[3])).at(pytester)
     before = checkout.state_text()
-    assert checkout.run("eval", "-n2").ret == pytest.ExitCode.OK
+    assert checkout.run("eval", "-n1").ret == pytest.ExitCode.OK
     assert checkout.state_text() == before
     assert checkout.today()["chosen"] == 0
 

@@ -88,7 +88,7 @@ def judge_grouped():
 
 def test_an_error_on_a_worker_is_one_on_the_controller(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(crashing("a"), case("b")).with_state(a=row(3, 3), b=row(3, 3)).at(pytester)
-    checkout.run("eval", "-n2").assert_outcomes(passed=1, errors=1)
+    checkout.run("eval", "-n1").assert_outcomes(passed=1, errors=1)
     assert checkout.boxes() == {"a": 3, "b": 4}
     assert checkout.scorecard()["no_verdict"][0]["note"] == "agent: RuntimeError: boom"
 

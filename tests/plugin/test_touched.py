@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import WORKERS, case
+from tests.helpers.project import case
 from tests.helpers.talking import agent, talking
 from tests.helpers.upstream import Upstream
 
@@ -12,16 +12,15 @@ RUBRIC = {"eval/rubric.yaml": "owner: us\npolicy: affected\nslice_cases: 1\nconf
 CASES = [case(name, expected=f"say {name}", judges=["contains"]) for name in ("a", "b")]
 
 
-@WORKERS
 def test_a_pass_of_what_few_share_is_asked_again_and_a_fall_without_a_change_six_times(
-    pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
+    pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
     checkout = talking(upstream, agent("return plain_sync(f'echo say {question}')")).with_cases(*CASES)
     placed = checkout.with_files(RUBRIC).at(pytester)
     placed.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=2)
     upstream.bodies.clear()
     talking(upstream, agent("return plain_sync(f'echo we say {question}')")).at(pytester)
-    result = placed.run_apart("eval", *workers)
+    result = placed.run_apart("eval", "-n2")
     result.stdout.fnmatch_lines(["*2 passed, 2 rerun*"])
     assert sorted(upstream.prompts) == ["echo we say a"] * 2 + ["echo we say b"] * 2
     rules = {trial.rule for trial in placed.journal().trials}
@@ -30,7 +29,7 @@ def test_a_pass_of_what_few_share_is_asked_again_and_a_fall_without_a_change_six
     placed.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=2)
     upstream.bodies.clear()
     upstream.says = "no"
-    placed.run("eval", "--recall-mode", "all", *workers)
+    placed.run("eval", "--recall-mode", "all")
     assert len(upstream.prompts) == 12
     told = {one["cause"]["label"] for one in placed.scorecard()["failed"]}
     assert told == {"the provider or the data"}

@@ -57,7 +57,7 @@ def line(result: pytest.RunResult) -> str:
 
 def test_a_recording_names_them_with_their_counts(pytester: pytest.Pytester, programs: Path) -> None:
     checkout = started("git,rg,git", "git", "claude").at(pytester)
-    result = run(checkout, "--record", "-n2")
+    result = run(checkout, "--record", "-n1")
     result.assert_outcomes(passed=3)
     refused = "A replay refuses claude, unless `allow_unrecorded` in rubric.yaml names it"
     assert line(result) == f"programs that cases started: git (3), claude (1), rg (1); {UNSEEN}. {refused}"

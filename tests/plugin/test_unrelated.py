@@ -91,7 +91,7 @@ class TestOff:
         evals = ECHOING.with_cases(case("a"), crashing("b")).with_state(a=row(2)).files
         checkout = SUITE.with_files({**evals, "eval/recall.yaml": "<<<<<<< broken\n"}).at(pytester)
         before = {path: path.read_bytes() for path in checkout.path.rglob("*") if path.is_file()}
-        result = checkout.run("-p", "no:cacheprovider", "-n2", day=None)
+        result = checkout.run("-p", "no:cacheprovider", "-n1", day=None)
         result.assert_outcomes(passed=2, failed=1, skipped=1)
         after = {path: path.read_bytes() for path in checkout.path.rglob("*") if path.is_file()}
         assert {path: text for path, text in after.items() if "__pycache__" not in path.parts} == before
@@ -162,16 +162,17 @@ class TestSwitch:
         """A set of one case."""
         return ECHOING.with_cases(case("a")).at(pytester)
 
-    def test_on_the_command_line(self, checkout: Checkout, switched_off: None) -> None:
+    def test_on_the_command_line(self, checkout: Checkout) -> None:
+        checkout.run("-precall", "-n1").assert_outcomes(passed=1)
+
+    def test_on_the_command_line_beside_all_that_is_installed(self, checkout: Checkout, switched_off: None) -> None:
         checkout.run("-p", "recall").assert_outcomes(passed=1)
-        checkout.run_afresh("-precall", "-n1").assert_outcomes(passed=1)
 
     @pytest.mark.parametrize(
         ("line", "workers"),
         [
             ("addopts = -p recall --recall-date 2026-03-10", ()),
-            ("recall = true\naddopts = --model m", ()),
-            ("recall = true\naddopts = --model m", ("-n2",)),
+            ("recall = true\naddopts = --model m", ("-n1",)),
         ],
     )
     def test_in_the_ini_file(self, checkout: Checkout, line: str, workers: Args) -> None:
@@ -180,13 +181,17 @@ class TestSwitch:
         assert checkout.boxes()["a"] == 1
 
     @pytest.mark.parametrize(
-        ("name", "value"), [("PYTEST_ADDOPTS", "-p recall"), ("PYTEST_PLUGINS", f"{FEW_PLUGINS},cacheprovider,recall")]
+        ("name", "value", "workers"),
+        [
+            ("PYTEST_ADDOPTS", "-p recall", ("-n1",)),
+            ("PYTEST_PLUGINS", f"{FEW_PLUGINS},cacheprovider,recall", ()),
+        ],
     )
     def test_in_the_environment(
-        self, checkout: Checkout, monkeypatch: pytest.MonkeyPatch, name: str, value: str
+        self, checkout: Checkout, monkeypatch: pytest.MonkeyPatch, name: str, value: str, workers: Args
     ) -> None:
         monkeypatch.setenv(name, value)
-        checkout.run("-n2").assert_outcomes(passed=1)
+        checkout.run(*workers).assert_outcomes(passed=1)
         checkout.run("-p", "no:recall", day=None).assert_outcomes()
 
     def test_an_override_is_the_last_word(self, checkout: Checkout) -> None:
@@ -208,7 +213,7 @@ class TestForeignFiles:
         " tests/fixtures/login.cases.jsonl; name the file to run it, or write a rubric.yaml as `recall init` does"
     )
 
-    @pytest.mark.parametrize("args", [(), ("-q",), ("-n2",)], ids=["plain", "quiet", "n2"])
+    @pytest.mark.parametrize("args", [(), ("-q", "-n1")], ids=["plain", "quiet-n1"])
     def test_it_is_no_error(self, pytester: pytest.Pytester, args: Args) -> None:
         result = BARE.with_files(self.FILES).at(pytester).run(*args, day=None)
         result.assert_outcomes(passed=1)
@@ -227,9 +232,7 @@ class TestForeignFiles:
             (("checks/flows.cases.yaml::a",), ""),
             ((), "recall_files = checks/*.yaml"),
             ((), "recall_dir = checks"),
-            (("--recall-dir", "checks"), ""),
-            (("--recall-dir", "checks", "-n2"), ""),
-            (("-n2",), "recall_files = checks/*.yaml"),
+            (("--recall-dir", "checks", "-n1"), ""),
         ],
     )
     def test_what_is_named_is_run(self, pytester: pytest.Pytester, args: Args, setting: str) -> None:

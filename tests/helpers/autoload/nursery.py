@@ -45,7 +45,8 @@ _REMEMBERED = contextlib.ExitStack()
 PRELOADED = ("_pytest", "xdist", "pytest_recall")
 LATE = (
     *("pdb", "readline", "faulthandler", "encodings.utf_8_sig"),
-    *("httpx", "openai.resources.chat.completions", "anthropic.resources.messages", "genai_prices"),
+    *("httpx", "openai.resources.chat.completions", "anthropic.resources.messages", "genai_prices.data"),
+    *("httpcore", "httpcore2", "h11", "anyio._backends._asyncio", "truststore", "stringprep"),
 )
 """What runs import late, where it is installed."""
 
