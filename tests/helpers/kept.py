@@ -13,6 +13,7 @@ import pytest
 from tests.helpers.project import Checkout, Project
 
 _KEPT: dict[str, Path] = {}
+_SAID: dict[str, pytest.RunResult] = {}
 
 
 def after(pytester: pytest.Pytester, name: str, begin: Callable[[], Checkout]) -> Checkout:
@@ -29,16 +30,23 @@ def after(pytester: pytest.Pytester, name: str, begin: Callable[[], Checkout]) -
     return checkout
 
 
+def ran(pytester: pytest.Pytester, project: Project, *args: str) -> tuple[Checkout, pytest.RunResult]:
+    """Return the project after a run with `args`, and what the run said: made once for all tests that begin so."""
+    name = repr((sorted(project.files.items()), args))
+
+    def begin() -> Checkout:
+        checkout = project.at(pytester)
+        _SAID[name] = checkout.run(*args)
+        return checkout
+
+    return after(pytester, name, begin), _SAID[name]
+
+
 def recorded(pytester: pytest.Pytester, project: Project) -> Checkout:
     """Return the project with a recording of all its cases, made once for all tests that begin with these files.
 
     The files have the address of the upstream, which has to be one that lasts: the fixture `lasting`.
     """
-
-    def begin() -> Checkout:
-        checkout = project.at(pytester)
-        result = checkout.run("eval", "--record", "--recall-mode=all")
-        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
-        return checkout
-
-    return after(pytester, repr(sorted(project.files.items())), begin)
+    checkout, result = ran(pytester, project, "eval", "--record", "--recall-mode=all")
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+    return checkout

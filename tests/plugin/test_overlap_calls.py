@@ -9,6 +9,7 @@ import pytest
 
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.trials import concurrency
+from tests.helpers import kept
 from tests.helpers.overlapping import due
 from tests.helpers.project import Checkout, Project, cases_yaml
 from tests.helpers.talking import (
@@ -128,31 +129,30 @@ def test_a_recording_is_the_same_and_is_replayed_either_way(
     assert finished(checkout) == at_once
 
 
-def test_only_what_is_missing_is_recorded(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = asking_project(upstream, agent("return plain_sync(question)")).at(pytester)
-    files = record(checkout)
-    before = alike(checkout)
+def test_only_what_is_missing_is_recorded(pytester: pytest.Pytester, lasting: Upstream) -> None:
+    checkout = kept.recorded(pytester, asking_project(lasting, agent("return plain_sync(question)")))
+    files, before, asked = finished(checkout), alike(checkout), lasting.count
     for name in IDS[::2]:
         cassette(checkout, name).unlink()
     result = checkout.run("eval", "--record=missing", "--recall-mode=all", AT_ONCE, "-n2")
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
-    assert upstream.count == 5 + 3
+    assert lasting.count == asked + 3
     assert sources(checkout) == {name: "live" if number % 2 == 0 else "replayed" for number, name in enumerate(IDS)}
     after = finished(checkout)
     assert alike(checkout) == before
     assert {name for name in files if after[name] == files[name]} == {f"one/{name}.ndjson" for name in IDS[1::2]}
 
 
-def test_a_miss_is_that_of_its_own_case(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = asking_project(upstream, agent("return plain_sync(question)")).at(pytester)
-    record(checkout)
-    upstream.close()
+def test_a_miss_is_that_of_its_own_case(pytester: pytest.Pytester, lasting: Upstream) -> None:
+    checkout = kept.recorded(pytester, asking_project(lasting, agent("return plain_sync(question)")))
+    asked = lasting.count
     rows = [asking(name, f"echo {name}" + (" changed" if name == IDS[3] else "")) for name in IDS]
     (checkout.path / "eval/cases.yaml").write_text(cases_yaml(*rows))
     result = checkout.run("eval", "--replay", "--recall-mode=all", AT_ONCE)
     result.assert_outcomes(passed=4, errors=1)
     assert {name for name, outcome in checkout.outcomes().items() if outcome == "error"} == {IDS[3]}
     assert f"eval/cassettes/one/{IDS[3]}.ndjson: POST " in trial(checkout, IDS[3]).error
+    assert lasting.count == asked
 
 
 def test_what_was_recorded_and_not_asked_for_is_that_of_its_own_case(

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_recall.plugin.reporting import THREAD
 from tests.helpers import command
-from tests.helpers.project import BARE, DAY, ECHOING, SETTINGS, WORKERS, Project, case, crashing, failing
+from tests.helpers.project import BARE, DAY, ECHOING, SETTINGS, Project, case, crashing, failing
 
 # `run` writes what a run prints to the file `stdout`: an agent sleeps until it reads there what it waits for.
 WAITING = """
@@ -64,15 +64,11 @@ def test_a_slow_case_does_not_silence_it(pytester: pytest.Pytester) -> None:
     assert lines(result)[0] == "recall: 0 of 1 case"
 
 
-@WORKERS
-def test_it_counts_what_is_done_failed_and_without_a_verdict(
-    pytester: pytest.Pytester, workers: tuple[str, ...]
-) -> None:
+def test_it_counts_what_is_done_failed_and_without_a_verdict(pytester: pytest.Pytester) -> None:
     told = "recall: 4 of 5 cases, 1 failed, 1 without a verdict, less than 1 min left"
     project = waiting(case("a"), failing("b"), crashing("c"), case("d"), case("e", input=told))
     # By default a worker is sent two cases at a time, and the second waits for the first.
-    spread = (*workers, "--maxschedchunk=1") if workers else ()
-    result = run(project, pytester, "eval", *spread)
+    result = run(project, pytester, "eval", "-n2", "--maxschedchunk=1")
     result.assert_outcomes(passed=3, failed=1, errors=1)
     assert told in lines(result)
 

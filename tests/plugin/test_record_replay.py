@@ -290,22 +290,21 @@ class TestMarkedTests:
         replayed(checkout)
         assert sources(checkout) == {"m": "replayed"}
 
-    def test_what_they_leave_unasked_fails_them(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = self.project(upstream, 'openai_sync("one"); openai_sync("two")').at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
-        self.project(upstream, 'openai_sync("one")').at(pytester)
+    TWO = 'openai_sync("one"); assert {}; openai_sync("two")'
+
+    def test_what_they_leave_unasked_fails_them(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = kept.recorded(pytester, self.project(lasting, self.TWO.format(True)))
+        self.project(lasting, 'openai_sync("one")').at(pytester)
         result = checkout.run("eval", "--replay", "--recall-mode=all")
         assert checkout.outcomes() == {"m": "error"}
         result.stdout.fnmatch_lines(["*recorded call 2 was not asked for*"])
 
     def test_missing_keeps_what_a_failing_one_did_not_come_to(
-        self, pytester: pytest.Pytester, upstream: Upstream
+        self, pytester: pytest.Pytester, lasting: Upstream
     ) -> None:
-        ask = 'openai_sync("one"); assert {}; openai_sync("two")'
-        checkout = self.project(upstream, ask.format(True)).at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        checkout = kept.recorded(pytester, self.project(lasting, self.TWO.format(True)))
         whole = finished(checkout)
-        self.project(upstream, ask.format(False)).at(pytester)
+        self.project(lasting, self.TWO.format(False)).at(pytester)
         checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(failed=1)
         assert finished(checkout) == whole
 

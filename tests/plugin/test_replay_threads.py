@@ -8,6 +8,7 @@ import pytest
 
 from pytest_recall.replay import interrupt
 from pytest_recall.trials import concurrency
+from tests.helpers.kept import recorded
 from tests.helpers.project import Checkout, Project
 from tests.helpers.talking import agent, asking, calls, cassette, sources, talking, trial
 from tests.helpers.upstream import Upstream
@@ -78,58 +79,58 @@ class TestWaitedFor:
     def test_it_ends_and_the_others_too(
         self,
         pytester: pytest.Pytester,
-        upstream: Upstream,
+        lasting: Upstream,
         monkeypatch: pytest.MonkeyPatch,
         body: str,
         more: str,
         ways: list[tuple[str, ...]],
     ) -> None:
         monkeypatch.setattr(concurrency, "PATIENCE", 0.3)
-        project(upstream, body, more=more).at(pytester).run("eval", "--record").assert_outcomes(passed=2)
+        recorded(pytester, project(lasting, body, more=more))
         # The answer never comes: the thread goes on, and the agent waits for more than an empty one.
-        checkout = project(upstream, body, prefix="other ", caught="Exception", more=more).at(pytester)
-        asked = upstream.count
+        checkout = project(lasting, body, prefix="other ", caught="Exception", more=more).at(pytester)
+        asked = lasting.count
         for way in ways:
             checkout.run(*REPLAY, *way).assert_outcomes(errors=2)
-            missed = f"{{}}.ndjson: POST {upstream.url}/v1/chat/completions is not"
+            missed = f"{{}}.ndjson: POST {lasting.url}/v1/chat/completions is not"
             assert all(missed.format(case_id) in trial(checkout, case_id).error for case_id in "ab"), way
-        assert upstream.count == asked
+        assert lasting.count == asked
 
     def test_a_thread_that_ends_by_it_is_told_to_those_that_wait_for_it_later(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(interrupt, "STILL", 1)
         body = "return SHARED.ask(question)"
-        project(upstream, body).at(pytester).run("eval", "--record").assert_outcomes(passed=2)
-        checkout = project(upstream, body, prefix="other ").at(pytester)
+        recorded(pytester, project(lasting, body))
+        checkout = project(lasting, body, prefix="other ").at(pytester)
         checkout.run(*REPLAY).assert_outcomes(errors=2)
         assert "is not recorded" in trial(checkout, "a").error
         assert "which has missed a recording for another case" in trial(checkout, "b").error
 
     def test_one_whose_miss_was_taken_for_that_of_another_ends_as_well(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(interrupt, "STILL", 1)
         monkeypatch.setattr(concurrency, "PATIENCE", 0.3)
         more = "SHARED.begin()\n\n"
-        project(upstream, "return SHARED.ask(question)", more=more).at(pytester).run("eval", "--record")
+        recorded(pytester, project(lasting, "return SHARED.ask(question)", more=more))
         # Both ask the same, which looks like the recording of one of them.
-        checkout = project(upstream, "return SHARED.ask('other')", caught="Exception", more=more).at(pytester)
+        checkout = project(lasting, "return SHARED.ask('other')", caught="Exception", more=more).at(pytester)
         checkout.run(*REPLAY, AT_ONCE).assert_outcomes(errors=2)
         told = sorted(trial(checkout, case_id).error for case_id in "ab")
         assert "is not recorded" in told[0]
         assert "which has missed a recording for another case; run it by itself" in told[1]
 
-    def test_an_agent_that_hears_of_it_is_not_interrupted(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+    def test_an_agent_that_hears_of_it_is_not_interrupted(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
         body = "import concurrent.futures\nwith concurrent.futures.ThreadPoolExecutor() as pool:\n"
         body += "    return pool.submit(text, question).result()"
-        project(upstream, body).at(pytester).run("eval", "--record").assert_outcomes(passed=2)
-        checkout = project(upstream, body, prefix="other ").at(pytester)
+        recorded(pytester, project(lasting, body))
+        checkout = project(lasting, body, prefix="other ").at(pytester)
         checkout.run(*REPLAY).assert_outcomes(errors=2)
         assert "is not recorded" in trial(checkout, "b").error
 
     def test_what_it_leaves_of_itself_asks_nothing_in_the_name_of_the_next(
-        self, pytester: pytest.Pytester, upstream: Upstream
+        self, pytester: pytest.Pytester, lasting: Upstream
     ) -> None:
         source = (
             OWN.format(prefix="{prefix}", caught="()")
@@ -150,7 +151,7 @@ def agent():
 
         def at(prefix: str, asked: str, seconds: float) -> Checkout:
             filled = source.replace("{prefix}", prefix).replace("{asked}", asked).replace("{seconds}", str(seconds))
-            return talking(upstream, filled).with_cases(asking("a"), asking("b")).at(pytester)
+            return talking(lasting, filled).with_cases(asking("a"), asking("b")).at(pytester)
 
         at("", "one", 0).run("eval", "--record").assert_outcomes(passed=2)
         checkout = at("", "other", 0.6)
@@ -159,10 +160,9 @@ def agent():
         assert sources(checkout) == {"a": "replayed", "b": "replayed"}
 
     @pytest.mark.skipif(not hasattr(signal, "SIGURG"), reason="no such signal here")
-    def test_the_signal_is_as_it_was_afterwards(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+    def test_the_signal_is_as_it_was_afterwards(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
         before = signal.getsignal(signal.SIGURG)
-        checkout = project(upstream, "return Worker().ask(question)").at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=2)
+        checkout = recorded(pytester, project(lasting, "return Worker().ask(question)"))
         checkout.run(*REPLAY).assert_outcomes(passed=2)
         assert signal.getsignal(signal.SIGURG) == before
 
@@ -172,14 +172,14 @@ def agent():
         ids=["of_the_first_case", "of_the_session"],
     )
     def test_one_thread_serves_all_cases(
-        self, pytester: pytest.Pytester, upstream: Upstream, more: str, ways: list[tuple[str, ...]]
+        self, pytester: pytest.Pytester, lasting: Upstream, more: str, ways: list[tuple[str, ...]]
     ) -> None:
-        checkout = project(upstream, "return SHARED.ask(question)", more=more).at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=2)
-        upstream.close()
+        checkout = recorded(pytester, project(lasting, "return SHARED.ask(question)", more=more))
+        asked = lasting.count
         for way in ways:
             checkout.run(*REPLAY, *way).assert_outcomes(passed=2)
             assert sources(checkout) == {"a": "replayed", "b": "replayed"}
+        assert lasting.count == asked
 
 
 EXPORTER = """\

@@ -45,6 +45,21 @@ def killed(checkout: Checkout, monkeypatch: pytest.MonkeyPatch, at: str, *args: 
     monkeypatch.delenv("KILLED_AT")
 
 
+def cut_off(pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch, *args: str) -> Checkout:
+    """Return a project whose run was killed at the sixth of its cases, once for all tests; its upstream counts anew."""
+
+    def begin() -> Checkout:
+        checkout = talkative(lasting).at(pytester)
+        lasting.bodies.clear()
+        killed(checkout, monkeypatch, "c5", *args)
+        assert lasting.prompts == NAMES[:6]
+        return checkout
+
+    checkout = after(pytester, f"killed at c5 {args} {lasting.url}", begin)
+    lasting.bodies.clear()
+    return checkout
+
+
 def test_the_next_run_says_how_to_go_on_with_one_that_was_killed(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a")).at(pytester)
     checkout.run("eval")
@@ -63,16 +78,15 @@ class TestKilled:
     """SIGKILL in the middle of a run whose upstream counts."""
 
     def test_nothing_is_bought_twice_but_what_was_in_flight(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        checkout = talkative(upstream).at(pytester)
-        killed(checkout, monkeypatch, "c5")
-        assert judged(checkout) == set(NAMES) & {"c0", "c1", "c2", "c3", "c4"}
+        checkout = cut_off(pytester, lasting, monkeypatch)
+        assert judged(checkout) == set(NAMES[:5])
         result = checkout.run("eval", "--recall-resume")
         result.assert_outcomes(passed=7)
         assert result.ret == 0
         result.stdout.fnmatch_lines([f"recall: * is resumed: 7 cases left of 12 chosen, as of {DAY}"])
-        assert Counter(upstream.prompts) == {**dict.fromkeys(NAMES, 1), "c5": 2}
+        assert Counter(lasting.prompts) == dict.fromkeys(NAMES[5:], 1)
         assert len(checkout.artifacts.runs()) == 1
         assert judged(checkout) == set(NAMES)
         card = checkout.scorecard()
@@ -150,20 +164,18 @@ return answered
         assert checkout.boxes() == dict.fromkeys(NAMES, 1)
 
     def test_a_run_that_was_applied_meanwhile_is_folded_once(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        checkout = talkative(upstream).at(pytester)
-        killed(checkout, monkeypatch, "c5")
+        checkout = cut_off(pytester, lasting, monkeypatch)
         checkout.recall("state", "apply", "latest")
         assert len(checkout.boxes()) == 5
         checkout.run("eval", "--recall-resume")
         assert checkout.boxes() == dict.fromkeys(NAMES, 1)
 
     def test_a_line_that_was_cut_off_is_asked_again(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        checkout = talkative(upstream).at(pytester)
-        killed(checkout, monkeypatch, "c5")
+        checkout = cut_off(pytester, lasting, monkeypatch)
         journal = checkout.artifacts.runs()[-1] / NAME
         journal.write_bytes(journal.read_bytes()[:-20])
         checkout.run("eval", "--recall-resume").assert_outcomes(passed=8)
@@ -215,14 +227,12 @@ class TestBudget:
 
     @pytest.mark.parametrize("again", [("--budget=9",), ()], ids=["said again", "not said again"])
     def test_it_holds_over_both_parts(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, again: Workers
+        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch, again: Workers
     ) -> None:
-        checkout = talkative(upstream).at(pytester)
-        killed(checkout, monkeypatch, "c5", "--budget=9")
-        assert upstream.count == 6
+        checkout = cut_off(pytester, lasting, monkeypatch, "--budget=9")
         result = checkout.run("eval", "--recall-resume", *again)
         # The answer to c5 was paid for and is lost with the process: its price is in the ledger all the same.
-        assert upstream.count == 9
+        assert lasting.count == 3
         result.stdout.fnmatch_lines(["budget $9.00: $9.00 spent; the budget of $9.00 is spent"])
         assert result.ret == pytest.ExitCode.INTERRUPTED
         card = checkout.scorecard()
@@ -252,14 +262,13 @@ class TestBudget:
         assert upstream.count <= 8 + 3 + 2
 
     def test_without_the_ledger_the_journal_knows(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        checkout = talkative(upstream).at(pytester)
-        killed(checkout, monkeypatch, "c5", "--budget=9")
+        checkout = cut_off(pytester, lasting, monkeypatch, "--budget=9")
         (ledger,) = checkout.artifacts.folder.glob(".spent*")
         ledger.unlink()
         checkout.run("eval", "--recall-resume")
-        assert upstream.count == 6 + 4
+        assert lasting.count == 4
 
 
 class TestSeries:

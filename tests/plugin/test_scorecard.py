@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers.kept import ran
 from tests.helpers.project import ECHOING, IN, case, crashing, failing, row
 
 SET = ECHOING.with_cases(
@@ -48,6 +49,9 @@ eval/recall.yaml: 4 rows changed
 details: eval/_artifacts/*/scorecard.md"""
 
 
+RUN = ("eval", "--recall-pr=17", "--recall-model=m-1")
+
+
 @pytest.mark.parametrize(
     ("options", "parts"),
     [((), (HEAD, REST, END)), (("-q",), (HEAD, END)), (("-n2",), (HEAD, REST, END))],
@@ -56,7 +60,7 @@ details: eval/_artifacts/*/scorecard.md"""
 def test_the_section_in_the_terminal(
     pytester: pytest.Pytester, options: tuple[str, ...], parts: tuple[str, ...]
 ) -> None:
-    result = SET.at(pytester).run("eval", "--recall-pr=17", "--recall-model=m-1", *options)
+    _, result = ran(pytester, SET, *RUN, *options)
     result.stdout.fnmatch_lines(["*= recall scorecard =*", *"\n".join(parts).splitlines()])
     if REST not in parts:
         result.stdout.no_fnmatch_line("reason *")
@@ -140,8 +144,7 @@ def test_an_answer_cannot_steer_the_terminal(pytester: pytest.Pytester) -> None:
 
 
 def test_the_files_hold_the_same_and_more(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    checkout.run("eval", "--recall-pr=17")
+    checkout, _ = ran(pytester, SET, *RUN)
     card = checkout.scorecard()
     assert card["counts"] == {"passed": 1, "failed": 3, "error": 1}
     assert [told["id"] for told in card["failed"]] == ["broke", "bad-new", "bad-still"]
@@ -175,8 +178,7 @@ def test_the_files_hold_the_same_and_more(pytester: pytest.Pytester) -> None:
 
 
 def test_the_copy_of_the_newest_run_is_that_runs_own(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    checkout.run("eval")
+    checkout, _ = ran(pytester, SET, *RUN)
     checkout.run("eval")
     first, second = checkout.artifacts.runs()
     for name in ("scorecard.md", "scorecard.json"):
@@ -186,8 +188,7 @@ def test_the_copy_of_the_newest_run_is_that_runs_own(pytester: pytest.Pytester) 
 
 
 def test_recall_score_prints_it_again_from_the_journal(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    result = checkout.run("eval")
+    checkout, result = ran(pytester, SET, *RUN)
     again = checkout.recall("score", "latest").outlines
     assert len(again) > 10
     assert [line for line in again if line not in result.outlines] == []

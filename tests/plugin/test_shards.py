@@ -58,7 +58,8 @@ class TestParts:
 
     def test_all_shards_together_run_the_slice_and_nothing_twice(self, pytester: pytest.Pytester) -> None:
         checkout = project().at(pytester)
-        shards(checkout, 3, "eval", "-n1")
+        for number, workers in enumerate(["-n2", "-n0", "-n0"], 1):
+            checkout.run("eval", f"--recall-shard={number}/3", workers)
         assert checkout.asked() == NAMES
         records = journals(checkout)
         assert sorted(len(record.trials) for record in records) == [2, 2, 3]
@@ -103,8 +104,7 @@ class TestParts:
         assert checkout.asked() == NAMES[:4]
 
     def test_the_order_of_the_file_does_not_matter(self, pytester: pytest.Pytester) -> None:
-        checkout = project().at(pytester)
-        shards(checkout, 2, "eval")
+        in_shards(pytester, 2)
         checkout = project().with_cases(*map(case, NAMES[::-1])).at(pytester)
         shards(checkout, 2, "eval")
         first, second, third, fourth = (dict(record.header.picks).keys() for record in journals(checkout))
@@ -211,10 +211,9 @@ class TestMerged:
     def test_artifacts_of_jobs_are_found_in_whatever_folders_they_are_in(
         self, pytester: pytest.Pytester, tmp_path: Path
     ) -> None:
-        checkout = project().at(pytester)
-        for number in (1, 2):
-            checkout.run("eval", f"--recall-shard={number}/2")
-            shutil.move(checkout.artifacts.folder, tmp_path / "downloaded" / f"job-{number}" / "eval" / "_artifacts")
+        checkout = in_shards(pytester, 2)
+        for number, run in enumerate(checkout.artifacts.runs()):
+            shutil.move(run, tmp_path / "downloaded" / f"job-{number}" / "eval" / "_artifacts" / run.name)
         assert checkout.recall("ci", "merge", str(tmp_path / "downloaded"), "--apply").ret == 0
         assert checkout.boxes() == {**dict.fromkeys(NAMES[:-1], 3), NAMES[-1]: 1}
 
