@@ -36,7 +36,7 @@ def without_input(project: Project) -> Project:
     return project.with_files({"eval/cases.yaml": text})
 
 
-@pytest.mark.parametrize(("option", "workers"), [("--model", ()), ("--recall-model", ("-n", "2"))], ids=["alone", "n2"])
+@pytest.mark.parametrize(("option", "workers"), [("--model", ()), ("--recall-model", ("-n1",))], ids=["alone", "n1"])
 def test_cases_and_a_model_are_a_whole_eval(
     pytester: pytest.Pytester, upstream: Upstream, option: str, workers: Workers
 ) -> None:

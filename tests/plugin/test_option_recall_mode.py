@@ -117,8 +117,10 @@ def test_neither_file_order_nor_hash_seed_nor_workers_change_the_draw(
     reference = chosen(MANY_NEW.at(pytester))
     shuffled = ECHOING.with_cases(*(case(f"c{number:02}") for number in reversed(range(40)))).at(pytester)
     shuffled.forget()
+    assert chosen(shuffled, "-n1") == reference
+    shuffled.forget()
     monkeypatch.setenv("PYTHONHASHSEED", "4242")
-    assert shuffled.run_apart("eval", "-n1").ret == 0
+    assert shuffled.run_apart("eval").ret == 0
     assert sorted(shuffled.slice()) == reference
 
 

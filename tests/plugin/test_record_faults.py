@@ -305,7 +305,7 @@ class TestSharedFixtures:
         # What the recorded answers of the fixture are is the same everywhere.
         said = {number for exchange in calls(shared) for number in numbers(_body(exchange))}
         met = no_sockets(monkeypatch)
-        for others in ("-n0", "-n2"):
+        for others in ("-n0", "-n1"):
             result = checkout.run("eval", "--replay", "--recall-mode=all", others)
             assert result.ret == pytest.ExitCode.OK, result.stdout.str()
             assert all(set(numbers(text)[:3]) < said for text in answers(checkout).values())

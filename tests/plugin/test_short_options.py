@@ -135,8 +135,10 @@ class TestTakenByAConftest:
         " `recall_short_options = false`, so that only --recall-model is pytest-recall's"
     )
 
-    @pytest.mark.parametrize("file", ["conftest.py", "checks/conftest.py"])
-    @pytest.mark.parametrize("given", [(), ("--help",), ("--model", "x")])
+    @pytest.mark.parametrize(
+        ("file", "given"),
+        [("conftest.py", ("--help",)), ("checks/conftest.py", ()), ("checks/conftest.py", ("--model", "x"))],
+    )
     def test_as_pytest_starts(self, pytester: pytest.Pytester, file: str, given: Args) -> None:
         if given == ("--help",) and pytest.version_tuple < (9,):
             pytest.skip("pytest cannot print its help there: it makes the parser again, and fails as it did")

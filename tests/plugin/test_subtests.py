@@ -32,12 +32,12 @@ needs_subtests = pytest.mark.skipif(pytest.version_tuple < (9, 0), reason="pytes
 @pytest.mark.parametrize(
     ("inside", "outcome", "box", "workers"),
     [
-        ("assert number != 1", "failed", 1, ("-n2",)),
+        ("assert number != 1", "failed", 1, ("-n1",)),
         ("if number == 1: raise ValueError('no')", "error", 3, ()),
         ("if number == 1: pytest.skip('not today')", "passed", 4, ()),
         ("assert True", "passed", 4, ()),
     ],
-    ids=["fails-n2", "crashes", "skips", "passes"],
+    ids=["fails-n1", "crashes", "skips", "passes"],
 )
 def test_a_test_comes_to_no_better_than_its_subtests(
     pytester: pytest.Pytester, inside: str, outcome: str, box: int, workers: tuple[str, ...]
