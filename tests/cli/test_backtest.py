@@ -66,10 +66,14 @@ def test_as_json(table: Path, inside: Recall) -> None:
 
 
 def test_the_runs_are_those_on_record(project: Path, tmp_path: Path) -> None:
-    for day in range(7):
-        options = ("--recall-mode", "all")
+    assert run_evals(project, "--recall-mode", "all", "eval").code == 1
+    (run,) = artifacts(project).glob("2*")
+    journal = (run / "trials.jsonl").read_text(encoding="utf-8")
+    for day in range(1, 7):  # The same run, as it would be on later days.
         on = (date.fromisoformat(DATE) + timedelta(days=day)).isoformat()
-        assert run_evals(project, *options, "--recall-date", on, "eval").code == 1
+        later = run.with_name(f"{on}T120000")
+        later.mkdir()
+        (later / "trials.jsonl").write_text(journal.replace(run.name, later.name).replace(DATE, on), encoding="utf-8")
     done = recall(project, *BACKTEST, "--nightly", "5")
     assert done.code == 0, done.err
     assert "6 runs on record from 2026-03-10 to 2026-03-16, of which 0 of pull requests" in done.out

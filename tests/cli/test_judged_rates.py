@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
+from tests.helpers.kept import after
 from tests.helpers.project import Checkout, Project
 from tests.helpers.scripted import asks, judged, model, sections
 from tests.models.endpoint import Answer, Asked, Endpoint, chat, endpoint
@@ -26,7 +27,7 @@ def opinion(asked: Asked) -> Answer:
     return chat(json.dumps({"reasoning": "It sounds like it.", "scores": {"requirement": int(passes)}}))
 
 
-@pytest.fixture(name="judge")
+@pytest.fixture(name="judge", scope="module")
 def _judge() -> Iterator[Endpoint]:
     with endpoint(opinion) as running:
         yield running
@@ -45,8 +46,21 @@ def project(judge: Endpoint, labels: list[tuple[str, str]] = LABELS) -> Project:
     )
 
 
+@pytest.fixture(name="calibrated")
+def _calibrated(pytester: pytest.Pytester, judge: Endpoint) -> Checkout:
+    """A project whose judge was calibrated, and judged a run after that."""
+
+    def begin() -> Checkout:
+        checkout = project(judge).at(pytester)
+        assert checkout.recall_apart("judges", "calibrate", "labels.jsonl", "--write").ret == 0
+        whole(checkout)
+        return checkout
+
+    return after(pytester, f"judged by {judge.url}", begin)
+
+
 def whole(checkout: Checkout, *more: str) -> None:
-    """Run all cases in a process of its own."""
+    """Run all cases in a process of its own, in which the SDK of the judge is there already."""
     result = checkout.run_apart("eval", "--recall-mode", "all", *more)
     assert f"in {len(GIVEN)} items" not in result.stdout.str()
     assert len(checkout.outcomes()) == len(GIVEN)
@@ -64,30 +78,28 @@ TOLD = re.compile(
 )
 
 
-def test_the_rate_of_a_run_with_the_errors_of_its_judge_taken_out(pytester: pytest.Pytester, judge: Endpoint) -> None:
+def test_the_rate_of_a_run_with_the_errors_of_its_judge_taken_out(calibrated: Checkout) -> None:
     """18 of 30 answers sound right, and by 50 labels six in fifty too many do: 48 %, where 14 of 30 are true."""
-    checkout = project(judge).at(pytester)
-    assert checkout.recall_apart("judges", "calibrate", "labels.jsonl", "--write").ret == 0
+    checkout = calibrated
     assert "n: 50, labelled_passes: 24, false_passes: 8, false_fails: 2," in (
         checkout.path / "eval/calibration.yaml"
     ).read_text(encoding="utf-8")
-    whole(checkout)
-    (told,) = lines(checkout.recall_apart("score"), "errors taken out")
+    (told,) = lines(checkout.recall("score"), "errors taken out")
     found = TOLD.fullmatch(told)
     assert found is not None, told
     low, high = map(float, found.groups())
     assert low < 100 * 14 / 30 < high
-    markdown = checkout.recall_apart("score", "--markdown")
+    markdown = checkout.recall("score", "--markdown")
     (line,) = lines(markdown, "errors taken out")
     assert TOLD.fullmatch(line.removesuffix(".").replace("\\", "")), line
     # It stands open, above the first thing that is folded.
     assert markdown.outlines.index(line) < markdown.outlines.index("<details>")
-    (plain,) = json.loads(checkout.recall_apart("score", "--json").stdout.str())["judged_rates"]
+    (plain,) = json.loads(checkout.recall("score", "--json").stdout.str())["judged_rates"]
     assert (plain["answers"], plain["passed"], plain["rate"], plain["not_corrected"]) == (30, 18, 0.6, None)
     assert plain["corrected"] == pytest.approx(0.48)
     assert [round(100 * bound, 1) for bound in plain["interval"]] == [low, high]
     assert plain["labels"] == {"n": 50, "right_passes": 22, "false_passes": 8, "right_fails": 18, "false_fails": 2}
-    assert checkout.recall_apart("report").ret == 0
+    assert checkout.recall("report").ret == 0
     page = next((checkout.path / "eval/_artifacts").glob("*T*/report.html")).read_text(encoding="utf-8")
     assert f"with its errors taken out 48.0 % (95 %: {low} to {high} %), from 50 labels" in page
 
@@ -96,43 +108,29 @@ def test_what_is_not_corrected_is_said_once(pytester: pytest.Pytester, judge: En
     few = [LABELS[0], LABELS[25], LABELS[45]] * 4
     checkout = project(judge, few).at(pytester)
     whole(checkout)
-    (told,) = lines(checkout.recall_apart("score"), "not corrected")
+    (told,) = lines(checkout.recall("score"), "not corrected")
     assert re.fullmatch(r"not corrected for a judge's errors: rubric, http\S+#bold \(no labels\)", told)
     assert checkout.recall_apart("judges", "calibrate", "labels.jsonl", "--write").ret == 0
     for shape in ((), ("--markdown",)):
-        (told,) = lines(checkout.recall_apart("score", *shape), "ot corrected")
+        (told,) = lines(checkout.recall("score", *shape), "ot corrected")
         assert "12 labels, 30 are the least" in told
-    (plain,) = checkout_json(checkout)
+    (plain,) = json.loads(checkout.recall("score", "--json").stdout.str())["judged_rates"]
     assert (plain["corrected"], plain["interval"]) == (None, None)
     assert plain["not_corrected"] == "12 labels, 30 are the least"
 
 
-def checkout_json(checkout: Checkout) -> list[dict[str, Any]]:
-    """Return the rates of the newest run as JSON."""
-    found: list[dict[str, Any]] = json.loads(checkout.recall_apart("score", "--json").stdout.str())["judged_rates"]
-    return found
-
-
-def test_another_threshold_than_that_of_the_labels_corrects_nothing(pytester: pytest.Pytester, judge: Endpoint) -> None:
-    checkout = project(judge).at(pytester)
-    assert checkout.recall_apart("judges", "calibrate", "labels.jsonl", "--write").ret == 0
-    rubric = checkout.path / "eval/rubric.yaml"
-    rubric.write_text(f"{rubric.read_text()}thresholds: {{rubric: 0.9}}\n")
-    whole(checkout)
-    (plain,) = checkout_json(checkout)
-    assert plain["not_corrected"] == "the threshold is 0.9, and was its own for the labels"
-
-
-def test_runs_by_different_judges_are_compared_with_a_warning(pytester: pytest.Pytester, judge: Endpoint) -> None:
-    checkout = project(judge).at(pytester)
-    assert checkout.recall_apart("judges", "calibrate", "labels.jsonl", "--write").ret == 0
-    whole(checkout)
-    whole(checkout)
-    alike = checkout.recall_apart("compare", "previous", "latest")
-    assert lines(alike, "different judges") == []
+def test_runs_by_different_judges_are_compared_with_a_warning(calibrated: Checkout, judge: Endpoint) -> None:
+    checkout = calibrated
+    (run,) = checkout.artifacts.runs()
+    again = run.with_name("2026-03-01T000000")
+    shutil.copytree(run, again)
+    journal = (run / "trials.jsonl").read_text(encoding="utf-8").replace(run.name, again.name)
+    (again / "trials.jsonl").write_text(journal, encoding="utf-8")
+    alike = checkout.recall("compare", "previous", "latest")
+    assert (alike.ret, lines(alike, "different judges")) == (0, []), alike.errlines
     assert len(lines(alike, "errors taken out", "(99 %: ")) == 2
     whole(checkout, "--judge", f"{judge.url}/v1#stern")
-    apart = checkout.recall_apart("compare", "previous", "latest")
+    apart = checkout.recall("compare", "previous", "latest")
     (told,) = lines(apart, "different judges")
     version = r"version [0-9a-f]{8}"
     assert re.fullmatch(
@@ -144,10 +142,10 @@ def test_runs_by_different_judges_are_compared_with_a_warning(pytester: pytest.P
     assert apart.outlines.index(told) < figures
     assert len(lines(apart, "BASE  judge rubric", "errors taken out")) == 1
     assert len(lines(apart, "not corrected", "#stern", "(no labels)")) == 1
-    plain = json.loads(checkout.recall_apart("compare", "previous", "latest", "--json").stdout.str())
+    plain = json.loads(checkout.recall("compare", "previous", "latest", "--json").stdout.str())
     assert plain["other_judges"]["cases"] == len(GIVEN)
     assert [one["passed"] for name in ("base", "head") for one in plain["judged_rates"][name]] == [18, 14]
-    assert checkout.recall_apart("report", "previous", "latest", "-o", "both.html").ret == 0
+    assert checkout.recall("report", "previous", "latest", "-o", "both.html").ret == 0
     page = (checkout.path / "both.html").read_text(encoding="utf-8")
     assert page.index("were judged by different judges") < page.index("exact p")
 

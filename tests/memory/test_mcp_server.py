@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.memory import mcp_server
-from pytest_recall.memory.client import Client
 from pytest_recall.replay.exchange import Request, Response
 from tests.memory.asking import NOW, filled, made, sources, texts
 
@@ -22,7 +20,6 @@ SERVER = """
 import os, sys
 from typing import Any
 
-open("started.txt", "a").write("x")
 if os.environ.get("FAKE") == "dies":
     sys.exit("no database")
 
@@ -51,45 +48,41 @@ def recall(query: str, limit: int) -> list[dict[str, Any]]:
     return kept[:limit]
 
 
-@server.tool(structured_output=False)
-def as_texts(query: str) -> list[str]:
-    return [one["text"] for one in kept]
-
-
-@server.tool()
-def told(query: str, session: str = "", checkpoint: str = "") -> list[str]:
-    return [session, checkpoint]
-
-
-@server.tool()
-def add(content: str) -> str:
-    kept.append({"text": content})
-    return "done"
-
-
 server.run("stdio")
 """
 PLAIN = """
 import json, os, sys
 
-TOOLS = ("reset", "store", "recall", "hangs", "leaves")
+open("started.txt", "a").write("x")
+TOOLS = {
+    "reset": (),
+    "store": ("content", "metadata"),
+    "recall": ("query", "limit"),
+    "add": ("content",),
+    "told": ("query", "session", "checkpoint"),
+    "hangs": (),
+    "leaves": (),
+}
 for line in sys.stdin:
     asked = json.loads(line)
-    result = {"content": [{"type": "text", "text": "done"}]}
+    result = {"content": [{"type": "text", "text": text} for text in ("one", "two")]}
     if asked["method"] == "initialize":
         version = asked["params"]["protocolVersion"]
         about = {"name": "memory", "version": "1"}
         result = {"protocolVersion": version, "capabilities": {"tools": {}}, "serverInfo": about}
     elif asked["method"] == "tools/list":
-        result = {"tools": [{"name": name, "inputSchema": {"type": "object"}} for name in TOOLS]}
+        schemas = {name: {"type": "object", "properties": dict.fromkeys(of, {})} for name, of in TOOLS.items()}
+        result = {"tools": [{"name": name, "inputSchema": schema} for name, schema in schemas.items()]}
     elif asked["method"] == "tools/call" and asked["params"]["name"] == "hangs":
         continue
     elif asked["method"] == "tools/call" and asked["params"]["name"] == "leaves":
         os._exit(1)
+    elif asked["method"] == "tools/call":
+        open("called.jsonl", "a").write(json.dumps(asked["params"]["arguments"]) + "\\n")
     if "id" in asked:
         print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
 """
-"""What the faults of a server are shown with: it speaks the protocol, and starts without the SDK in no time."""
+"""A server without the SDK, which starts in no time: it notes what it is given, and each tool gives two texts."""
 
 
 @pytest.fixture
@@ -104,49 +97,61 @@ def plain(tmp_path: Path) -> str:
     return f"mcp:{shlex.quote(sys.executable)} plain.py"
 
 
-@pytest.fixture
-def client(server: str, tmp_path: Path) -> Iterator[Client]:
+def given(folder: Path) -> list[dict[str, object]]:
+    """Return the arguments of each call of the plain server."""
+    return [json.loads(line) for line in (folder / "called.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_tools_are_called(server: str, tmp_path: Path) -> None:
     client = made(server, tmp_path)
-    yield client
-    client.close()
-
-
-def test_the_tools_are_called(client: Client, tmp_path: Path) -> None:
-    client.ready()
-    assert not (tmp_path / "started.txt").exists()
     filled(client)
     found = client.recall("anything", 2, NOW)
     assert sources(found) == ["bees", "car"]
     assert found[0].score == 0.5
+    assert not client.takes_context
     client.reset()
     assert client.recall("anything", 2, NOW) == []
     with pytest.raises(MemoryFault, match=r"the tool `store` failed: .*store.*; look into the server"):
         client.store("boom", {"id": "a"})
     filled(client)
     assert len(client.recall("x", 5, NOW)) == 3
+    client.close()
+
+
+def test_it_is_started_when_it_is_first_asked_and_again_once_it_was_closed(plain: str, tmp_path: Path) -> None:
+    client = made(plain, tmp_path)
+    client.ready()
+    assert not (tmp_path / "started.txt").exists()
+    client.reset()
+    client.reset()
     assert (tmp_path / "started.txt").read_text() == "x"
     client.close()
-    assert client.recall("x", 5, NOW) == []
-    assert (tmp_path / "started.txt").read_text() == "xx", "a closed one starts again"
-
-
-def test_tools_by_other_names_get_the_arguments_that_they_have(server: str, tmp_path: Path) -> None:
-    client = made(f"{server};store=add;recall=as_texts", tmp_path)
-    assert texts(filled(client, {"a": "one", "b": "two"}).recall("x", 5, NOW)) == ["one", "two"]
+    client.reset()
+    assert (tmp_path / "started.txt").read_text() == "xx"
     client.close()
 
 
-def test_a_tool_gets_the_session_in_which_it_is_asked_if_it_takes_it(server: str, tmp_path: Path) -> None:
+def test_tools_by_other_names_get_the_arguments_that_they_have(plain: str, tmp_path: Path) -> None:
+    client = made(f"{plain};store=add;recall=told", tmp_path)
+    filled(client, {"a": "first", "b": "second"})
+    assert texts(client.recall("x", 5, NOW)) == ["one", "two"]
+    client.close()
+    assert given(tmp_path) == [{}, {"content": "first"}, {"content": "second"}, {"query": "x"}]
+
+
+def test_a_tool_gets_the_session_in_which_it_is_asked_if_it_takes_it(plain: str, tmp_path: Path) -> None:
     context = QueryContext(session="hr", date="2026-05-07", checkpoint="30d")
-    client = made(f"{server};recall=told", tmp_path)
+    client = made(f"{plain};recall=told", tmp_path)
     client.learn()
     assert client.takes_context
-    assert texts(client.recall("x", 5, context)) == ["hr", "30d"]
+    client.recall("x", 5, context)
     client.close()
-    client = made(server, tmp_path)
+    client = made(plain, tmp_path)
     client.learn()
     assert not client.takes_context
+    client.recall("x", 5, context)
     client.close()
+    assert given(tmp_path) == [{"query": "x", "session": "hr", "checkpoint": "30d"}, {"query": "x", "limit": 5}]
 
 
 def test_a_tool_that_is_not_there(plain: str, tmp_path: Path) -> None:
