@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pytest_recall.cases import case_file
 from pytest_recall.cases.case import Case
 from pytest_recall.files.errors import RecallError
-from tests.helpers.samples import unhurried
+from tests.helpers.samples import costly, unhurried
 from tests.schedule.state_samples import PLACE, agreed, read, usual
 
 Outcome = tuple[dict[str, int], list[Case]] | None
@@ -85,7 +85,7 @@ def dumped(value: Any) -> str:
     return yaml.dump(value, Dumper=dumper, sort_keys=False, allow_unicode=True)
 
 
-@settings(unhurried, max_examples=50)
+@costly
 @given(files)
 def test_every_layout_gives_the_same_cases(folder: Path, rows: list[dict[str, Any]]) -> None:
     rows = id_first(rows)
@@ -111,7 +111,7 @@ def test_every_layout_gives_the_same_cases(folder: Path, rows: list[dict[str, An
     assert read(folder, lines, ".jsonl").cases() == expected
 
 
-@settings(unhurried, max_examples=50)
+@costly
 @given(files)
 def test_lines_are_those_of_the_whole_file(folder: Path, rows: list[dict[str, Any]]) -> None:
     text = dumped(id_first(rows))

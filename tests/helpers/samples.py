@@ -32,6 +32,8 @@ from pytest_recall.trials.trial import (
 TODAY = date(2026, 3, 10)
 # A slow machine is not a failed property.
 unhurried = settings(deadline=None, database=None)
+# An example takes long, so that a third of them has to do in each run.
+costly = settings(unhurried, max_examples=unhurried.max_examples // 3)
 
 
 def printed_alike(program: str) -> str:

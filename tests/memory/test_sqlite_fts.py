@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.memory.sqlite_fts import LONG
+from tests.helpers.samples import costly
 from tests.memory.asking import NOW, filled, made, sources, texts
 
 WRITTEN = st.text(st.characters(codec="utf-8"), max_size=60)
@@ -85,6 +86,7 @@ def test_query_syntax_is_words(question: str, found: tuple[str, ...]) -> None:
 
 
 @TOKENIZERS
+@costly
 @given(texts=st.lists(WRITTEN, max_size=6), words=st.lists(WORD, min_size=1, max_size=5))
 def test_what_is_stored_is_found_by_its_own_words(selector: str, texts: list[str], words: list[str]) -> None:
     unique = " ".join(words) + " uniqueword"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import fsum, inf, nan
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.metrics.paired import mean_interval
@@ -45,7 +45,7 @@ differences = st.lists(st.floats(-1, 1), max_size=30).filter(differ)
 
 
 @given(differences, st.sampled_from([0.9, 0.99]))
-@settings(unhurried, max_examples=50)
+@unhurried
 def test_it_stays_within_what_was_seen(values: list[float], confidence: float) -> None:
     found = mean_interval(values, confidence, resamples=200)
     assert found is not None
@@ -53,7 +53,7 @@ def test_it_stays_within_what_was_seen(values: list[float], confidence: float) -
 
 
 @given(differences)
-@settings(unhurried, max_examples=50)
+@unhurried
 def test_more_confidence_is_wider(values: list[float]) -> None:
     narrow, wide = (mean_interval(values, confidence, resamples=200) for confidence in (0.8, 0.99))
     assert narrow is not None
@@ -81,18 +81,18 @@ def test_values_that_are_no_numbers(value: float) -> None:
 
 
 def test_it_covers_the_true_mean_as_often_as_it_says() -> None:
-    """300 samples from a known distribution; 95 % intervals, so that 285 are expected to hold the mean."""
+    """100 samples from a known distribution; 95 % intervals, so that 95 are expected to hold the mean."""
     covered = 0
-    for sample in range(300):
+    for sample in range(100):
         state = sample * 7919 + 1
         values = []
         for _ in range(40):
             state = state * 6364136223846793005 + 1442695040888963407 & (1 << 64) - 1
             values.append((state >> 33) / 2**31)
-        found = mean_interval(values, seed=str(sample), resamples=500)
+        found = mean_interval(values, seed=str(sample), resamples=400)
         assert found is not None
         covered += found[0] <= 0.5 <= found[1]
-    assert 270 <= covered <= 297
+    assert 90 <= covered <= 99
 
 
 def test_ten_thousand_pairs() -> None:

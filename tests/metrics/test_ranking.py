@@ -19,7 +19,7 @@ from pytest_recall.metrics.retrieval import (
     recall_at_k,
     reciprocal_rank,
 )
-from tests.helpers.samples import unhurried
+from tests.helpers.samples import costly, unhurried
 
 ALL: list[Callable[..., Any]] = [
     recall_at_k,
@@ -84,7 +84,7 @@ def test_an_id_that_comes_back_twice_counts_once() -> None:
 
 @pytest.mark.parametrize("metric", ALL)
 @given(ids, golds, ranks)
-@unhurried
+@costly
 def test_values_lie_between_0_and_1(metric: Callable[..., Any], retrieved: list[str], gold: set[str], k: int) -> None:
     assert 0 <= metric(retrieved, gold, k) <= 1 + 1e-12
     assert metric(retrieved, sorted(gold) * 2, k) == metric(retrieved, gold, k)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.models.batch import LIMITS, Api, BatchItem, BatchLine, Door, Limit, item_of, line_of, lines_in
 from pytest_recall.replay.exchange import Request
+from tests.helpers.samples import costly
 
 OPENAI = "https://api.openai.com/v1/chat/completions"
 ANTHROPIC = "https://api.anthropic.com/v1/messages"
@@ -153,6 +154,7 @@ class TestLines:
     def test_whatever_comes_is_read_or_passed_over(self, data: bytes, api: Api) -> None:
         assert all(isinstance(line, BatchLine) for line in lines_in(api, data))
 
+    @costly
     @given(
         line=st.recursive(
             st.none() | st.booleans() | st.integers() | st.text(),

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.models.batch_file import BatchLog, BatchPlace
+from tests.helpers.samples import costly
 
 NOW = datetime.now(UTC)
 
@@ -73,6 +74,7 @@ class TestClaim:
         assert log(tmp_path, "second").claim("l", NOW + timedelta(days=30), 29) is None
         assert log(tmp_path, "second").claim("l", NOW, 29) == BatchPlace("b1", "l-1")
 
+    @costly
     @given(keys=st.lists(st.sampled_from("kl"), min_size=1), used=st.integers(0, 5))
     def test_each_result_is_found_once(
         self, tmp_path_factory: pytest.TempPathFactory, keys: list[str], used: int

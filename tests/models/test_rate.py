@@ -14,6 +14,7 @@ from pytest_recall.models.model import KINDS
 from pytest_recall.models.rate import MINUTE, PROGRAMS, CallQueue, QueuePlace, Rate, Target, expected_tokens, target_of
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.wire_formats import PROVIDERS
+from tests.helpers.samples import costly
 
 
 class Coming(NamedTuple):
@@ -95,6 +96,7 @@ def test_no_minute_has_more_tokens_than_it_may(limit: int, requests: int | None,
         assert sum(one.took for one in within) <= limit or (larger and len(within) == 1)
 
 
+@costly
 @given(st.integers(1, 200), st.one_of(st.none(), st.integers(1, 500)), comings())
 def test_everybody_begins_in_the_end_and_in_turn(requests: int, tokens: int | None, calls: list[Coming]) -> None:
     staying = [call._replace(gives_up=False) for call in calls]

@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.models.rate import Retry, asked_for, is_temporary, wait
+from tests.helpers.samples import costly
 
 SECONDS = st.floats(0, 1000)
 RETRIES = st.builds(Retry, attempts=st.integers(1, 10), total=SECONDS, base=SECONDS, cap=SECONDS, longest=SECONDS)
 ROLLS = st.floats(0, 1)
 
 
+@costly
 @given(RETRIES, st.integers(1, 2000), SECONDS, st.none() | SECONDS, ROLLS)
 def test_a_wait_is_within_every_bound(
     retry: Retry, failures: int, spent: float, asked: float | None, roll: float

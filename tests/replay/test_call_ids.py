@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pytest_recall.replay.call_ids import numbered
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.matching import Rules, key_of, nearest_request, with_known_ids
+from tests.helpers.samples import costly
 
 RULES = Rules()
 Turn = tuple[str, str, str]
@@ -134,6 +135,7 @@ def test_twice_is_once_and_the_body_stays_as_it_is(turns: list[Turn]) -> None:
         assert once != body
 
 
+@costly
 @given(turns=turns, order=st.randoms(use_true_random=False))
 def test_the_order_of_keys_says_nothing(turns: list[Turn], order: Any) -> None:
     def shuffled(value: Any) -> Any:

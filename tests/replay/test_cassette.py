@@ -17,7 +17,7 @@ from pytest_recall.replay.cassette_file import Draft, merged, read_draft, read_h
 from pytest_recall.replay.cassette_lines import MAX_DEPTH, NOT_READ
 from pytest_recall.replay.exchange import Exchange, Failure, Request
 from pytest_recall.replay.matching import Rules, key_of, raw_key_of
-from tests.helpers.samples import cuts, unhurried
+from tests.helpers.samples import costly, cuts, unhurried
 from tests.replay.recordings import (
     AT,
     CHAT,
@@ -40,7 +40,7 @@ from tests.schedule.state_samples import problem
 # Round trips
 
 
-@unhurried
+@costly
 @given(calls=st.lists(exchanges, max_size=4))
 def test_any_calls_come_back(tmp_path_factory: pytest.TempPathFactory, calls: list[Exchange]) -> None:
     numbered = [one._replace(seq=seq) for seq, one in enumerate(calls)]
@@ -51,7 +51,7 @@ def test_any_calls_come_back(tmp_path_factory: pytest.TempPathFactory, calls: li
     assert found.header == {**found.header, **HEADER, "cassette": 2, "rules": RULES.digest}
 
 
-@unhurried
+@costly
 @given(calls=st.lists(exchanges, max_size=4))
 def test_any_calls_come_back_from_a_draft(tmp_path_factory: pytest.TempPathFactory, calls: list[Exchange]) -> None:
     keyed = [one._replace(seq=seq, key=key_of(one.request, RULES)) for seq, one in enumerate(calls)]
@@ -63,7 +63,7 @@ def test_any_calls_come_back_from_a_draft(tmp_path_factory: pytest.TempPathFacto
     assert header["case"] == "right"
 
 
-@unhurried
+@costly
 @given(calls=st.lists(exchanges, max_size=4))
 def test_what_was_read_is_written_to_the_same_bytes(
     tmp_path_factory: pytest.TempPathFactory, calls: list[Exchange]

@@ -15,7 +15,7 @@ from pytest_recall.replay.cassette_file import read_draft, read_header, write_ca
 from pytest_recall.replay.cassette_lines import sealed
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules, key_of
-from tests.helpers.samples import unhurried
+from tests.helpers.samples import costly
 from tests.replay.recordings import (
     AT,
     HEADER,
@@ -152,7 +152,7 @@ def test_the_end_mark_is_that_of_all_other_lines(path: Path) -> None:
 # Version 1
 
 
-@unhurried
+@costly
 @given(calls=st.lists(exchanges, max_size=4))
 def test_the_first_version_says_the_same(tmp_path_factory: pytest.TempPathFactory, calls: list[Exchange]) -> None:
     path = tmp_path_factory.getbasetemp() / "any.ndjson"

@@ -19,6 +19,7 @@ from pytest_recall.replay.cassette_file import Cassette, read_header
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules
+from tests.helpers.samples import costly
 from tests.replay.recordings import HEADER, RULES, call, conversation, draft, request, write
 from tests.schedule.state_samples import problem
 
@@ -67,6 +68,7 @@ def test_names_of_fixtures() -> None:
 case_ids = st.from_regex(ID_PATTERN, fullmatch=True) | st.text(max_size=120) | st.text("aAbB.-", max_size=4)
 
 
+@costly
 @given(first=case_ids, second=case_ids)
 @example("a", "A")
 @example("straße", "strasse")
@@ -83,6 +85,7 @@ def test_two_cases_never_have_one_file(first: str, second: str) -> None:
     assert (names[0] == names[2]) == (paths[0].stem == first)
 
 
+@costly
 @given(case_id=case_ids, scenario=case_ids)
 def test_a_name_is_one_that_every_disk_takes(case_id: str, scenario: str) -> None:
     path = SHELF.of_case(case_id, scenario).relative_to(SHELF.folder)

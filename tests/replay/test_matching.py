@@ -23,6 +23,7 @@ from pytest_recall.replay.matching import (
     raw_key_of,
     with_fixed_boundary,
 )
+from tests.helpers.samples import costly
 
 URL = "https://api.example.com/v1/chat/completions"
 RULES = Rules()
@@ -65,6 +66,7 @@ def with_floats(value: Any) -> Any:
 class TestTheSame:
     """What asks for the same has the same key."""
 
+    @costly
     @given(bodies, st.randoms(use_true_random=False))
     def test_whatever_the_order_of_its_keys(self, body: dict[str, Any], order: Any) -> None:
         assert same(post(body), post(shuffled(body, order)))
@@ -102,6 +104,7 @@ class TestTheSame:
 class TestAnother:
     """Every other change makes another request of it."""
 
+    @costly
     @given(bodies, bodies)
     def test_a_change_of_the_body(self, one: dict[str, Any], other: dict[str, Any]) -> None:
         left, right = (RULES.stripped(URL, json_of(post(body).body)) for body in (one, other))
@@ -400,6 +403,7 @@ class TestNearest:
         assert "end”" in line
         assert len(line) < 200
 
+    @costly
     @given(bodies, bodies)
     @example({"a": True}, {"a": 1})
     @example({"a": [{"b": 0}]}, {"a": [{"b": False}]})

@@ -17,7 +17,7 @@ from pytest_recall.replay import wire_formats
 from pytest_recall.replay.call import Tokens
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.wire_formats import provider_of
-from tests.helpers.samples import unhurried
+from tests.helpers.samples import costly, unhurried
 from tests.replay.upstreams import (
     AMAZON,
     ASKED,
@@ -313,7 +313,7 @@ def test_never_raises_on_bytes(body: bytes, kind: str, encoding: str, url: str, 
 
 
 @given(st.lists(documents, min_size=1, max_size=5), kinds, st.booleans())
-@unhurried
+@costly
 def test_never_raises_on_json(told: list[Any], kind: str, streamed: bool) -> None:
     texts = [json.dumps(document) for document in told]
     if kind == AMAZON:

@@ -27,7 +27,7 @@ from pytest_recall.trials.conditions import (
 )
 from pytest_recall.trials.execution import Result
 from pytest_recall.trials.trial import Answer, Judgement, Trial, Verdict, Vote
-from tests.helpers.samples import trial, unhurried
+from tests.helpers.samples import costly, trial
 
 URL = "https://api.openai.com/v1/chat/completions"
 SYSTEM = {"role": "system", "content": "Be kind."}
@@ -188,7 +188,7 @@ names = st.from_regex(r"[\w.@/:~-]{1,20}", fullmatch=True)
 few = st.lists(names, max_size=3, unique=True).map(tuple)
 
 
-@unhurried
+@costly
 @given(st.builds(Conditions, *[few] * len(Conditions._fields)))
 def test_a_line_of_text_holds_them(found: Conditions) -> None:
     assert Conditions.parse(str(found)) == found

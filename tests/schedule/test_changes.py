@@ -26,6 +26,7 @@ from pytest_recall.schedule.changes import (
 from pytest_recall.trials.conditions import RecordedAnswer, digest_of
 from pytest_recall.trials.execution import Result
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Row, Trial, Verdict
+from tests.helpers.samples import costly
 
 DAY = date(2026, 3, 10)
 ANSWER = Answer(text="Paris")
@@ -156,6 +157,7 @@ FINDINGS = st.builds(
 CASES = st.dictionaries(st.text(min_size=1, max_size=4), FINDINGS, max_size=6)
 
 
+@costly
 @given(CASES, st.integers(0, 9))
 def test_what_is_written_is_read_again(found: dict[str, ReplayFinding], more: int) -> None:
     changes = Changes(found, len(found) + more)
@@ -167,6 +169,7 @@ def test_what_is_written_is_read_again(found: dict[str, ReplayFinding], more: in
     assert again == Changes(kept, changes.of)
 
 
+@costly
 @given(CASES, CASES)
 def test_parts_of_a_replay_are_the_whole(first: dict[str, ReplayFinding], second: dict[str, ReplayFinding]) -> None:
     both = Changes(first, len(first)).joined(Changes(second, len(second)))

@@ -21,13 +21,13 @@ from tests.helpers.samples import (
     TODAY,
     case_ids,
     changes,
+    costly,
     dates,
     days,
     header,
     row,
     rows,
     trial,
-    unhurried,
 )
 
 
@@ -63,7 +63,7 @@ runs = st.dictionaries(
 )
 
 
-@unhurried
+@costly
 @given(few_rows, runs, st.randoms(use_true_random=False))
 def test_the_order_of_files_does_not_matter(known: dict[str, Row], files: dict[str, Events], random: Random) -> None:
     shuffled = list(files.items())
@@ -71,7 +71,7 @@ def test_the_order_of_files_does_not_matter(known: dict[str, Row], files: dict[s
     assert fold_events(known, dict(shuffled)) == fold_events(known, files)
 
 
-@unhurried
+@costly
 @given(few_rows, runs)
 def test_the_fold_is_that_of_the_runs_one_after_the_other(known: dict[str, Row], files: dict[str, Events]) -> None:
     expected = dict(known)
@@ -84,7 +84,7 @@ def test_the_fold_is_that_of_the_runs_one_after_the_other(known: dict[str, Row],
     assert {**known, **fold_events(known, files)} == expected
 
 
-@unhurried
+@costly
 @given(few_rows, runs)
 def test_events_may_be_folded_day_by_day(known: dict[str, Row], files: dict[str, Events]) -> None:
     """As `recall state fold` does: the older ones first, the rest another time."""
@@ -122,7 +122,7 @@ def test_events_of_a_run_are_what_the_schedule_learns_from() -> None:
     )
 
 
-@unhurried
+@costly
 @given(few_rows, st.lists(st.builds(trial, case_ids, st.sampled_from([PASSED, FAILED, ERROR])), max_size=8))
 def test_events_leave_the_rows_that_the_trials_do(known: dict[str, Row], trials: list[Trial]) -> None:
     found = events_of(header(lapses=2, owner="ana"), trials, len(trials))

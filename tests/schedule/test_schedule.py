@@ -21,6 +21,7 @@ from tests.helpers.samples import (
     SKIPPED,
     TODAY,
     case_ids,
+    costly,
     dates,
     days,
     failing,
@@ -207,7 +208,7 @@ def test_nothing_graduates(steps: list[tuple[int, Outcome]]) -> None:
             assert current.last_tested < current.next_due <= current.last_tested + days(30)
 
 
-@unhurried
+@costly
 @given(rows(), trials, dates)
 def test_a_row_comes_back_within_30_days_of_any_verdict(before: Row, one: Trial, today: date) -> None:
     after = seen(before, one, today)
@@ -261,7 +262,7 @@ def test_the_last_attempt_grades(attempts: list[Outcome], box: int | None) -> No
     assert (changed["a"].box if "a" in changed else None) == box
 
 
-@unhurried
+@costly
 @given(few_rows, folded, dates)
 def test_fold_reviews_the_last_trial_of_each_case(before: Mapping[str, Row], some: list[Trial], today: date) -> None:
     expected = {}
@@ -273,7 +274,7 @@ def test_fold_reviews_the_last_trial_of_each_case(before: Mapping[str, Row], som
     assert fold(before, some, today) == expected
 
 
-@unhurried
+@costly
 @given(few_rows, folded, dates, st.randoms(use_true_random=False))
 def test_fold_does_not_depend_on_the_order_of_cases(
     before: Mapping[str, Row], some: list[Trial], today: date, random: Random
@@ -284,7 +285,7 @@ def test_fold_does_not_depend_on_the_order_of_cases(
     assert fold(before, regrouped, today) == fold(before, some, today)
 
 
-@unhurried
+@costly
 @given(few_rows, folded, dates)
 def test_fold_leaves_what_it_was_given(before: Mapping[str, Row], some: list[Trial], today: date) -> None:
     copy = dict(before)
@@ -325,7 +326,7 @@ def test_a_verdict_under_the_new_model_ends_the_swap() -> None:
     assert (after["a"].box, swapped(after, "m2")) == (2, [])
 
 
-@unhurried
+@costly
 @given(few_rows, st.sampled_from(["m1", "m2", None]), dates, dates)
 def test_reset_twice_is_reset_once(before: Mapping[str, Row], model: str | None, today: date, later: date) -> None:
     known = {name: r._replace(last_model=("m1", "m2", None)[i % 3]) for i, (name, r) in enumerate(before.items())}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, MODES, Mode, Settings
 from pytest_recall.schedule.selection import select, shuffle_key
 from pytest_recall.trials.trial import Row
-from tests.helpers.samples import TODAY, case_ids, dates, days, printed_alike, row, row_maps, unhurried
+from tests.helpers.samples import TODAY, case_ids, costly, dates, days, printed_alike, row, row_maps, unhurried
 
 id_sets = st.sets(case_ids, max_size=40)
 modes = st.sampled_from(MODES)
@@ -143,7 +143,7 @@ def test_the_draw_has_no_favourites() -> None:
 # What holds for every state
 
 
-@unhurried
+@costly
 @given(id_sets, row_maps, rubrics, modes, dates, seeds, st.randoms(use_true_random=False))
 def test_the_order_of_the_file_does_not_matter(
     cases: set[str],
@@ -162,7 +162,7 @@ def test_the_order_of_the_file_does_not_matter(
     )
 
 
-@unhurried
+@costly
 @given(id_sets, case_ids, row_maps, rubrics, modes, dates, seeds)
 def test_one_unseen_case_more_changes_one_pick_at_most(
     cases: set[str], more: str, rows: Mapping[str, Row], rubric: Settings, mode: Mode, today: date, seed: str
@@ -186,7 +186,7 @@ def test_choosing_from_a_choice_and_more_is_choosing_from_all(
     )
 
 
-@unhurried
+@costly
 @given(id_sets, row_maps, rubrics, modes, dates, seeds)
 def test_the_slice_keeps_its_promises(
     cases: set[str], rows: Mapping[str, Row], rubric: Settings, mode: Mode, today: date, seed: str

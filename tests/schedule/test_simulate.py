@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
@@ -16,6 +16,7 @@ from pytest_recall.schedule.policies import Policy, SliceSizes, confirmation, li
 from pytest_recall.schedule.simulate import FIRST, Pull, SimulatedVerdict, Simulation, World, simulate
 from pytest_recall.trials.detector import EvidenceRule
 from pytest_recall.trials.series import Rule
+from tests.helpers.samples import costly
 
 TAGS = {f"part-{part}": [f"{part}-{number}" for number in range(8)] for part in range(4)}
 QUIET = World(tags=TAGS, days=20, warm_up=5, drift=0, bad=0, flaky=0)
@@ -48,7 +49,7 @@ WORLDS = st.builds(
 )
 
 
-@settings(deadline=None, database=None, max_examples=40)
+@costly
 @given(WORLDS, st.integers(0, 9), st.integers(1, 9), st.integers(1, 9), st.booleans())
 def test_it_is_the_same_by_seed_and_never_beyond_the_sizes(
     world: World, seed: int, size: int, nightly: int, is_literal: bool

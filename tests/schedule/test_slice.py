@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, MODES, Mode, Settings
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder, select
 from pytest_recall.trials.trial import Row
-from tests.helpers.samples import TODAY, case_ids, dates, days, failing, printed_alike, row, row_maps, unhurried
+from tests.helpers.samples import TODAY, case_ids, costly, dates, days, failing, printed_alike, row, row_maps, unhurried
 
 LITERAL = Settings(owner="x", max_due_cases=8, nightly_max_cases=8, new_traffic_sample=4, box_1_cases=10)
 waiting_maps = st.dictionaries(case_ids, st.builds(Unanswered, dates, st.integers(1, 6)), max_size=20)
@@ -62,7 +62,7 @@ def test_choosing_from_a_choice_and_more_is_choosing_from_all(
     assert again == choose(sorted(some | others, reverse=True), rows, near, rubric, mode, today, seed, waiting)
 
 
-@unhurried
+@costly
 @given(id_sets, row_maps, id_sets, lotteries, dates, seeds)
 def test_a_slice_has_its_size_and_a_night_without_one_all_that_is_asked_for(
     cases: set[str], rows: Mapping[str, Row], near: set[str], rubric: Settings, today: date, seed: str
@@ -150,7 +150,7 @@ def test_the_calendar_asks_next_on_the_first_day_of_the_rest() -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@unhurried
+@costly
 @given(id_sets, id_sets, row_maps, rubrics, dates)
 def test_every_case_is_chosen_or_counted(
     mode: Mode, cases: set[str], near: set[str], rows: Mapping[str, Row], rubric: Settings, today: date

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files import strict_yaml
@@ -18,7 +18,7 @@ from pytest_recall.schedule.selection import Unanswered
 from pytest_recall.schedule.state_file import parse_state, read_state, write_state
 from pytest_recall.schedule.state_head import HEADER
 from pytest_recall.trials.trial import Row
-from tests.helpers.samples import case_ids, dates, days, row, rows, unhurried
+from tests.helpers.samples import case_ids, costly, dates, days, row, rows
 from tests.schedule.state_samples import STATE_NAME as NAME
 from tests.schedule.state_samples import many, written
 
@@ -77,7 +77,7 @@ def test_header_says_what_the_file_is() -> None:
     assert HEADER.endswith("version: 1\ncases:\n")
 
 
-@unhurried
+@costly
 @given(states)
 def test_round_trip(state: dict[str, Row]) -> None:
     text = written(state)
@@ -88,7 +88,7 @@ def test_round_trip(state: dict[str, Row]) -> None:
     assert found.updated(found.rows) == text
 
 
-@unhurried
+@costly
 @given(states)
 def test_other_readers_of_yaml_see_the_same(state: dict[str, Row]) -> None:
     text = written(state)
@@ -109,7 +109,7 @@ def test_other_readers_of_yaml_see_the_same(state: dict[str, Row]) -> None:
             assert (str(found) if type(found) is int else found) == getattr(expected, name)
 
 
-@settings(unhurried, max_examples=50)
+@costly
 @given(states, states)
 def test_the_text_does_not_depend_on_how_it_came_about(before: dict[str, Row], changed: dict[str, Row]) -> None:
     found = parse_state(written(before), NAME).updated(changed)
@@ -120,7 +120,7 @@ def test_the_text_does_not_depend_on_how_it_came_about(before: dict[str, Row], c
 # What a change touches
 
 
-@settings(unhurried, max_examples=50)
+@costly
 @given(st.sets(st.integers(0, 399), max_size=10), st.sampled_from([*"abcxyz0", *ID_WORDS]) | st.just("case-0100-b"))
 def test_spliced_is_what_rewriting_gives(old: set[int], new: str) -> None:
     state = many(400)

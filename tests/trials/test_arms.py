@@ -20,7 +20,7 @@ from pytest_recall.trials.baselines import side_by_side
 from pytest_recall.trials.cost import BASELINES, of_run, seen
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Outcome, Trial
-from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, TODAY, header, row, trial, trials, unhurried
+from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, TODAY, costly, header, row, trial, trials
 
 CALL = Call("agent", "live", "m", "openai", Tokens(10, 5), 0.5)
 
@@ -103,7 +103,7 @@ of_baselines = st.lists(
 )
 
 
-@unhurried
+@costly
 @given(own=st.lists(trials, max_size=5), others=of_baselines, days=st.integers(-5, 5))
 def test_what_is_said_of_the_agent_is_the_same_with_and_without_them(
     own: list[Trial], others: list[Trial], days: int

@@ -7,7 +7,7 @@ from hypothesis import given
 from pytest_recall.files.errors import CaseError
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, in_run, make_trial, with_result
 from pytest_recall.trials.trial import Answer, Outcome, Trial, Verdict
-from tests.helpers.samples import case, row, trial, trials
+from tests.helpers.samples import case, costly, row, trial, trials
 
 ASKED = case()
 ANSWER = Answer(text="One pound a day.")
@@ -48,6 +48,7 @@ def test_the_controller_adds_what_only_it_knows() -> None:
     assert made == trial("a", seconds=2.0, **facts._asdict())
 
 
+@costly
 @given(trials)
 def test_a_trial_taken_apart_is_the_same_when_it_is_put_together_again(one: Trial) -> None:
     calls, run = CallSummary(one.source, one.calls, one.under), RunFacts(*(getattr(one, f) for f in RunFacts._fields))

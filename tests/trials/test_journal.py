@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.trials.journal import NAME, Journal, read_journal, write_journal
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Trial
-from tests.helpers.samples import ERROR, FAILED, PASSED, cuts, maybe_text, row, trial, trials, unhurried
+from tests.helpers.samples import ERROR, FAILED, PASSED, costly, cuts, maybe_text, row, trial, trials, unhurried
 from tests.schedule.state_samples import problem
 
 HEADER = Header(
@@ -89,7 +89,7 @@ def lines(folder: Path, *records: Any) -> Path:
 RESUMED = {"kind": "resume", "started": "2026-03-10T12:00:00", "budget": None, "ledger": "", "early": ""}
 
 
-@settings(unhurried, max_examples=50)
+@costly
 @given(headers, st.lists(trials, max_size=3), st.none() | st.integers(0, 5))
 def test_round_trip(
     tmp_path_factory: pytest.TempPathFactory, header: Header, done: list[Trial], exit_code: int | None
@@ -132,7 +132,7 @@ def test_a_trial_is_on_disk_as_soon_as_it_is_appended(tmp_path: Path) -> None:
 RESUMED = {"kind": "resume", "started": "2026-03-10T12:00:00", "budget": None, "ledger": "", "early": ""}
 
 
-@settings(unhurried, max_examples=50)
+@costly
 @given(headers, st.lists(trials, max_size=3), st.none() | st.integers(0, 5), st.text(max_size=5))
 def test_written_at_once_it_reads_the_same(
     tmp_path_factory: pytest.TempPathFactory, header: Header, done: list[Trial], exit_code: int | None, why: str

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.replay.call import KINDS, Call, Tokens
 from pytest_recall.trials.cost import Bill, Spend, by_scenario, spend_of, total
-from tests.helpers.samples import unhurried
+from tests.helpers.samples import costly, unhurried
 
 
 def call(cost: float | None = 0.25, *, source: str = "live", kind: str = "agent", tokens: Tokens | None = None) -> Call:
@@ -95,7 +95,7 @@ calls = st.builds(
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.lists(calls, max_size=5)), max_size=6))
-@unhurried
+@costly
 def test_sums_add_up(made: list[tuple[str, list[Call]]]) -> None:
     everything = [call for _, some in made for call in some]
     found = by_scenario(made)

@@ -15,7 +15,7 @@ from pytest_recall.trials.trial import (
     Verdict,
     passage_of,
 )
-from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, row, trial, trials, unhurried
+from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, costly, row, trial, trials
 
 
 def through_json(one: Trial) -> Trial:
@@ -28,7 +28,7 @@ def test_only_two_outcomes_are_verdicts(outcome: Outcome, verdict: bool) -> None
     assert outcome.is_verdict is verdict
 
 
-@unhurried
+@costly
 @given(trials)
 def test_json_round_trip(one: Trial) -> None:
     assert through_json(one) == one

@@ -12,7 +12,7 @@ from pytest_recall.cases.importers import deepeval, inspect_ai, promptfoo
 from pytest_recall.cases.importers.carry import Document, Import, ImportOptions, NotPlainError, fill
 from pytest_recall.cases.importers.promptfoo_tests import cell_assertion, row_test
 from pytest_recall.files.errors import RecallError
-from tests.helpers.samples import unhurried
+from tests.helpers.samples import costly, unhurried
 
 
 def documented(value: Any, name: str = "config.yaml") -> Document:
@@ -219,7 +219,7 @@ PLAIN = st.recursive(
 TESTS = st.lists(st.fixed_dictionaries({"vars": PLAIN, "assert": PLAIN, "options": PLAIN}) | PLAIN, max_size=3)
 
 
-@settings(unhurried, max_examples=40)
+@costly
 @given(st.fixed_dictionaries({"prompts": PLAIN, "tests": TESTS, "scenarios": PLAIN, "defaultTest": PLAIN}))
 def test_whatever_a_config_holds_every_test_is_a_case_or_said(config: dict[str, Any]) -> None:
     try:
@@ -230,7 +230,7 @@ def test_whatever_a_config_holds_every_test_is_a_case_or_said(config: dict[str, 
     assert len({case.id for case in found.cases}) == len(found.cases)
 
 
-@settings(unhurried, max_examples=40)
+@costly
 @given(st.lists(st.dictionaries(KEYS, PLAIN, max_size=6) | PLAIN, max_size=4), st.sampled_from([deepeval, inspect_ai]))
 def test_whatever_a_list_holds_every_row_is_a_case_or_said(rows: list[Any], tool: Any) -> None:
     found = tool.convert(documented(rows, "set.json"), ImportOptions(judges=("token_f1",)))

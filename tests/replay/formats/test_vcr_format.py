@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
 from pytest_recall.replay.formats.vcrpy import export_vcr, import_vcr
-from tests.helpers.samples import cuts
+from tests.helpers.samples import costly, cuts
 
 pytest.importorskip("vcr")
 
@@ -52,7 +52,7 @@ def chat(question: str, answer: str) -> tuple[Request, Response]:
 
 
 @given(st.lists(CALL, max_size=4))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(costly, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_there_and_back(tmp_path: Path, sides: list[tuple[Request, Response]]) -> None:
     path = tmp_path / "calls.yaml"
     export_vcr(exchanges(*sides), path)
@@ -60,7 +60,7 @@ def test_there_and_back(tmp_path: Path, sides: list[tuple[Request, Response]]) -
 
 
 @given(st.lists(CALL, max_size=4))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(costly, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_back_and_there(tmp_path: Path, sides: list[tuple[Request, Response]]) -> None:
     """What vcrpy has written is written again, byte for byte."""
     theirs, ours = tmp_path / "theirs.yaml", tmp_path / "ours.yaml"

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.results.report import RecordedCalls, Report, Upstream
@@ -18,7 +18,7 @@ from pytest_recall.results.report_page.frame import LENGTHS, LIMIT, fitted, show
 from pytest_recall.results.report_page.run_page import EXCERPT, duration, page, verdict
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Verdict
 from tests.helpers.reports import HOSTILE, JOURNAL, answered, report_of, sample, written
-from tests.helpers.samples import FAILED, header, row, trial
+from tests.helpers.samples import FAILED, header, row, trial, unhurried
 from tests.results.report_page.test_frame import unpacked
 
 NASTY = st.text() | st.lists(
@@ -74,7 +74,7 @@ def one(text: str) -> Report:
 # Text is text
 
 
-@settings(deadline=None, database=None, max_examples=60)
+@unhurried
 @given(NASTY)
 def test_any_text_comes_back_as_text(text: str) -> None:
     found, plain = parsed(one(text)), parsed(one("plain"))
