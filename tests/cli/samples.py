@@ -98,6 +98,14 @@ def recall(folder: Path, *arguments: str, **more: str) -> Done:
     return python(folder, "-m", "pytest_recall", *arguments, **more)
 
 
+def installed(folder: Path, *arguments: str) -> str:
+    """Return what the installed program `recall` prints in `folder`, under another hash seed than this process has."""
+    hash_seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    command = [str(Path(sys.executable).with_name("recall")), *arguments]
+    env = {**environment(), "PYTHONHASHSEED": hash_seed}
+    return subprocess.run(command, cwd=folder, env=env, capture_output=True, encoding="utf-8", check=True).stdout
+
+
 def run_evals(folder: Path, *arguments: str) -> Done:
     """Run `pytest -p recall eval` in `folder`, on the day of the samples."""
     options = ("-q", "-p", "recall", "-p", "no:cacheprovider", "--recall-date", DATE)

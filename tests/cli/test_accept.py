@@ -14,6 +14,7 @@ from pytest_recall.files.eval_directory import Place
 from pytest_recall.schedule.state import current
 from pytest_recall.trials.conditions import Conditions
 from pytest_recall.trials.trial import Row
+from tests.helpers.kept import after
 from tests.helpers.project import BARE, DAY, IN, RUBRIC, Checkout, cases_yaml, failing, row, state_yaml
 from tests.helpers.talking import asks
 from tests.helpers.upstream import Upstream, running
@@ -71,6 +72,10 @@ def upstream() -> Iterator[Upstream]:
 
 def begun(pytester: pytest.Pytester, layout: str = "rows", **replies: str) -> Checkout:
     """Return a project whose cases have passed in higher boxes, and have failed in a run since."""
+    return after(pytester, f"to accept {layout} {replies}", lambda: _begun(pytester, layout, replies))
+
+
+def _begun(pytester: pytest.Pytester, layout: str, replies: dict[str, str]) -> Checkout:
     files = {
         "eval/cases.yaml": CASES,
         "eval/more.cases.jsonl": LINES,

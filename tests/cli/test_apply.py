@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from pytest_recall.schedule.state_file import State, read_state
 from tests.cli.conftest import Recall
-from tests.cli.samples import ROWS, TODAY, environment, files, recall, run_evals
+from tests.cli.samples import ROWS, TODAY, environment, files, run_evals
 from tests.cli.test_score import run_of
+from tests.helpers import programs
 
 
 def state_of(folder: Path) -> State:
@@ -32,10 +31,10 @@ def kill(folder: Path, *, trials: int, rest: int = 0) -> Path:
     return run
 
 
-def test_a_killed_run_is_folded_in_once(ran: Path) -> None:
+def test_a_killed_run_is_folded_in_once(ran: Path, inside: Recall) -> None:
     whole = state_of(ran).text
     run = kill(ran, trials=4, rest=9)
-    done = recall(ran, "state", "apply", "latest")
+    done = inside(ran, "state", "apply", "latest")
     assert done == (0, f"{run.name}: 4 finished trials; 2 rows of eval/recall.yaml changed\n", "")
     assert state_of(ran).text == whole
     rows = state_of(ran).rows
@@ -44,8 +43,8 @@ def test_a_killed_run_is_folded_in_once(ran: Path) -> None:
     assert (rows["later"], rows["gone"]) == (ROWS["later"], ROWS["gone"])
     assert "crash" not in rows
     before = files(ran)
-    assert recall(ran, "state", "apply", "latest") == (0, f"{run.name}: already in eval/recall.yaml\n", "")
-    assert recall(ran, "state", "apply", run.name).code == 0
+    assert inside(ran, "state", "apply", "latest") == (0, f"{run.name}: already in eval/recall.yaml\n", "")
+    assert inside(ran, "state", "apply", run.name).code == 0
     assert files(ran) == before
 
 
@@ -107,21 +106,21 @@ def test_a_killed_first_run_makes_the_state(ran: Path, inside: Recall) -> None:
     assert {case_id: row.box for case_id, row in state_of(ran).rows.items()} == {"right": 1, "worse": 1}
 
 
-def test_chosen_by_hand_is_refused(project: Path) -> None:
+def test_chosen_by_hand_is_refused(project: Path, inside: Recall) -> None:
     run_evals(project, "eval/cases.yaml::worse")
     run = run_of(project)
     before = files(project)
-    done = recall(project, "state", "apply", "latest")
+    done = inside(project, "state", "apply", "latest")
     assert done == (
         2,
         "",
         f"recall: {run.name}: its cases were chosen by hand, so that it moves no box; add --explicit to apply it\n",
     )
     assert files(project) == before
-    done = recall(project, "state", "apply", "latest", "--explicit")
+    done = inside(project, "state", "apply", "latest", "--explicit")
     assert done.out == f"{run.name}: 1 finished trial; 1 row of eval/recall.yaml changed\n"
     assert state_of(project).rows["worse"].box == 1
-    assert recall(project, "state", "apply", "latest", "--explicit").out == f"{run.name}: already in eval/recall.yaml\n"
+    assert inside(project, "state", "apply", "latest", "--explicit").out == f"{run.name}: already in eval/recall.yaml\n"
 
 
 @pytest.mark.parametrize(
@@ -151,10 +150,7 @@ def test_a_mark_that_cannot_be_read(ran: Path, inside: Recall) -> None:
 def test_two_at_once_fold_it_in_once(ran: Path) -> None:
     whole = state_of(ran).text
     run = kill(ran, trials=4)
-    command = [sys.executable, "-m", "pytest_recall", "state", "apply", "latest"]
-    processes = [
-        subprocess.Popen(command, cwd=ran, env=environment(), stdout=subprocess.PIPE, text=True) for _ in range(3)
-    ]
+    processes = [programs.begin(ran, "state", "apply", "latest", env=environment()) for _ in range(3)]
     said = sorted(process.communicate()[0] for process in processes)
     assert said[0] == f"{run.name}: 4 finished trials; 2 rows of eval/recall.yaml changed\n"
     assert said[1:] == [f"{run.name}: already in eval/recall.yaml\n"] * 2

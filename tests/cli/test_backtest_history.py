@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Recall
-from tests.cli.samples import environment, files
+from tests.cli.samples import files, installed
 from tests.schedule.history_samples import small, uncounted, write
 
 PLAY = ("schedule", "backtest", "--history")
@@ -65,16 +63,10 @@ def test_what_is_not_known_is_said_to_be(folder: Path, inside: Recall) -> None:
     assert plain["policies"]["bank"]["caught"]["value"] is None
 
 
-def test_the_installed_command_gives_the_same_each_time(folder: Path) -> None:
-    script = Path(sys.executable).with_name("recall")
-
-    def run(hashes: str) -> str:
-        env = {**environment(), "PYTHONHASHSEED": hashes}
-        command = [str(script), *PLAY, "small.jsonl.gz", "--seeds", "3", "--json"]
-        return subprocess.run(command, cwd=folder, env=env, capture_output=True, encoding="utf-8", check=True).stdout
-
-    first = run("1")
-    assert run("2") == first
+def test_the_installed_command_gives_the_same_under_another_hash_seed(folder: Path, inside: Recall) -> None:
+    command = (*PLAY, "small.jsonl.gz", "--seeds", "3", "--json")
+    first = installed(folder, *command)
+    assert inside(folder, *command).out == first
     plain = json.loads(first)
     assert (plain["version"], plain["days"], plain["falls"], plain["outside"]) == (1, 43, 3, 0)
     assert plain["bank"] == {"per_day": 1.0, "carry_days": 7}

@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +19,7 @@ from pytest_recall.files import strict_yaml
 from pytest_recall.horizon.day_forms import read_turns
 from pytest_recall.horizon.question import CATEGORIES
 from tests.cli.samples import environment, recall
+from tests.helpers import programs
 from tests.helpers.command import Done
 from tests.horizon import tenday
 from tests.models.endpoint import Answer, Asked, Endpoint, chat, endpoint, failure
@@ -275,7 +274,7 @@ class TestQuestions:
     def test_a_pass_that_is_killed_goes_on_to_the_same_questions(
         self, persona: Path, said: Any, tmp_path: Path
     ) -> None:
-        """The installed command, ended while it waits for its second window."""
+        """The command, ended while it waits for its second window."""
         other = tenday.write(tmp_path / "other")
         upstream: Endpoint = said(proposing)
         upstream.script = [proposing, upstream.hang, proposing]
@@ -301,18 +300,12 @@ def test_the_committed_questions_are_what_the_commands_write(tmp_path: Path) -> 
 
 
 def ended(by: signal.Signals, upstream: Endpoint, asked: int, *arguments: str) -> Done:
-    """Run the installed command until so much has been asked, and end it by a signal."""
-    running = subprocess.Popen(
-        [sys.executable, "-m", "pytest_recall", "bench", *arguments],
-        env={**environment(), "OPENAI_API_KEY": "k"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    """Run the command until so much has been asked, and end it by a signal."""
+    running = programs.begin(Path.cwd(), "bench", *arguments, env={**environment(), "OPENAI_API_KEY": "k"})
     until = time.monotonic() + 60
     while len(upstream.asked) < asked and time.monotonic() < until:
-        time.sleep(0.05)
-    os.kill(running.pid, by)
+        time.sleep(0.02)
+    os.killpg(running.pid, by)
     out, err = running.communicate(timeout=60)
     return Done(running.returncode, out, err)
 

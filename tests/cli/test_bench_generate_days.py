@@ -6,8 +6,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +14,7 @@ import pytest
 
 from pytest_recall.files.eval_directory import DATASET_FILES, DEFAULT_PATTERNS, find_case_files
 from tests.cli.conftest import Recall
+from tests.helpers import programs
 from tests.helpers.stories import fill
 from tests.helpers.writing import Writing, writing
 
@@ -41,12 +40,6 @@ def written(folder: Path) -> dict[str, bytes]:
     """Return the files of the museum's days, or of another folder's."""
     days = folder / "museum" / "memories-12d" if (folder / "museum").exists() else folder
     return {one.name: one.read_bytes() for one in sorted(days.glob("day-*.md"))} if days.exists() else {}
-
-
-def begun(folder: Path, *arguments: str) -> subprocess.Popen[bytes]:
-    """Begin a command in a process of its own."""
-    command = [sys.executable, "-m", "pytest_recall", *arguments]
-    return subprocess.Popen(command, cwd=folder, env=dict(os.environ), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
 def test_offline_writes_all_days_and_says_so(museum: Path, inside: Recall) -> None:
@@ -82,7 +75,7 @@ def test_a_killed_pass_goes_on_as_if_it_had_not_been_and_buys_nothing_twice(
 ) -> None:
     command = ("bench", "generate", "--persona", "museum", "--model", model.selector, "--concurrency", "2")
     model.hold = 9
-    process = begun(museum, *command)
+    process = programs.begin(museum, *command)
     assert model.held.wait(60)
     # What was answered has to arrive first: a reply on its way is lost with the process that it goes to.
     kept = museum / "museum" / ".recall-bench" / "replies.jsonl"
@@ -92,7 +85,7 @@ def test_a_killed_pass_goes_on_as_if_it_had_not_been_and_buys_nothing_twice(
     ):
         time.sleep(0.01)
     before = written(museum)
-    process.send_signal(signal.SIGKILL)
+    os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     model.release()
     assert 0 <= len(before) < 12
@@ -111,13 +104,13 @@ def test_a_killed_pass_goes_on_as_if_it_had_not_been_and_buys_nothing_twice(
 def test_a_pass_that_is_stopped_says_how_to_go_on(museum: Path, inside: Recall, model: Writing) -> None:
     command = ("bench", "generate", "--persona", "museum", "--model", model.selector, "--concurrency", "2")
     model.hold = 9
-    process = begun(museum, *command)
+    process = programs.begin(museum, *command)
     assert model.held.wait(60)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)
     model.release()
     _, err = process.communicate(timeout=60)
     told = "recall: stopped; whole days stay, replies are kept, and the same command goes on"
-    assert (process.returncode, err.decode().splitlines()[-1]) == (130, told)
+    assert (process.returncode, err.splitlines()[-1]) == (130, told)
     before = written(museum)
     assert 0 < len(before) < 12
     assert inside(museum, *command).code == 0
@@ -128,7 +121,7 @@ def test_a_pass_that_is_stopped_says_how_to_go_on(museum: Path, inside: Recall, 
 def test_two_passes_at_once_pay_once(museum: Path, inside: Recall, model: Writing) -> None:
     command = ("bench", "generate", "--persona", "museum", "--model", model.selector)
     model.hold = 9
-    process = begun(museum, *command)
+    process = programs.begin(museum, *command)
     assert model.held.wait(60)
     done = inside(museum, *command)
     told = (
@@ -142,16 +135,16 @@ def test_two_passes_at_once_pay_once(museum: Path, inside: Recall, model: Writin
 
 
 def test_an_offline_pass_that_is_killed_goes_on_to_the_same_bytes(museum: Path, inside: Recall) -> None:
-    command = ("bench", "create-persona", "--model", "offline", "--days", "150", "--persona", "office")
+    command = ("bench", "create-persona", "--model", "offline", "--days", "90", "--persona", "office")
     assert inside(museum, *command).code == 0
     generate = ("bench", "generate", "--persona", "office", "--model", "offline")
-    process = begun(museum, *generate)
-    days = museum / "office" / "memories-150d"
+    process = programs.begin(museum, *generate)
+    days = museum / "office" / "memories-90d"
     while process.poll() is None and not (days / "day-0010.md").exists():
         time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
+    os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
-    assert 10 <= len(written(days)) < 150
+    assert 10 <= len(written(days)) < 90
     assert inside(museum, *generate).code == 0
     found = written(days)
     shutil.rmtree(days)

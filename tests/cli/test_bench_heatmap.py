@@ -9,15 +9,14 @@ import pytest
 
 from pytest_recall.horizon.audit import FOLDER
 from tests.cli.conftest import Recall
-from tests.cli.samples import recall
 from tests.helpers.horizon_runs import SMALL, read_lines, write_lines, write_run
 
 pytest.importorskip("matplotlib")
 
 
-def test_pictures_go_into_the_folder_of_the_run(tmp_path: Path) -> None:
+def test_pictures_go_into_the_folder_of_the_run(tmp_path: Path, inside: Recall) -> None:
     write_run(tmp_path / "run", SMALL)
-    done = recall(tmp_path, "bench", "heatmap", "run")
+    done = inside(tmp_path, "bench", "heatmap", "run")
     assert (done.code, done.out.split()) == (0, ["run/heatmap.png", "run/recall-vs-size.png"])
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in done.out.split())
 

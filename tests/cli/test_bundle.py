@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +19,22 @@ from tests.cli.test_membench_judge import MEMORY
 from tests.helpers.scripted import JUDGE
 
 RUN = ("memory", "run", "mine.json", "--memory", "sqlite-fts,last-20", "--out", "o", "--bundle", "b.zip")
+
+
+@pytest.fixture(scope="module")
+def _bundle(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundle")
+    (folder / "mine.json").write_text(sample_text("locomo"), encoding="utf-8")
+    with contextlib.chdir(folder):
+        assert main(RUN) == 0
+    return folder / "b.zip"
+
+
+@pytest.fixture
+def bundled(_bundle: Path, tmp_path: Path) -> Path:
+    """A folder with the bundle of a run, `b.zip`."""
+    shutil.copy(_bundle, tmp_path)
+    return tmp_path
 
 
 @pytest.fixture(autouse=True)
@@ -51,8 +69,8 @@ def test_texts_of_locomo_stay_at_home(capsys: pytest.CaptureFixture[str], tmp_pa
     assert '"D1:4"' in whole
 
 
+@pytest.mark.usefixtures("bundled")
 def test_all_that_goes_by_evidence_is_computed_again_without_the_texts(capsys: pytest.CaptureFixture[str]) -> None:
-    main(RUN)
     capsys.readouterr()
     assert main(["memory", "verify", "b.zip"]) == 0
     captured = capsys.readouterr()
@@ -104,10 +122,9 @@ def test_a_bundle_holds_what_its_table_says(
     ],
 )
 def test_what_was_changed_is_found_also_with_a_new_manifest(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, change: Callable[[str], str], said: str
+    capsys: pytest.CaptureFixture[str], bundled: Path, name: str, change: Callable[[str], str], said: str
 ) -> None:
-    main(RUN)
-    rewritten(tmp_path / "b.zip", name, change, hashed=True)
+    rewritten(bundled / "b.zip", name, change, hashed=True)
     capsys.readouterr()
     assert main(["memory", "verify", "b.zip"]) == 1
     captured = capsys.readouterr()
@@ -115,9 +132,8 @@ def test_what_was_changed_is_found_also_with_a_new_manifest(
     assert captured.out.endswith("does not hold\n")
 
 
-def test_a_changed_byte_is_found_by_its_hash(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    main(RUN)
-    rewritten(tmp_path / "b.zip", "runs/2/trials.jsonl", lambda text: text.replace("D1:4", "D1:5", 1), hashed=False)
+def test_a_changed_byte_is_found_by_its_hash(capsys: pytest.CaptureFixture[str], bundled: Path) -> None:
+    rewritten(bundled / "b.zip", "runs/2/trials.jsonl", lambda text: text.replace("D1:4", "D1:5", 1), hashed=False)
     capsys.readouterr()
     main(["memory", "verify", "b.zip"])
     assert "recall: runs/2/trials.jsonl has changed since" in capsys.readouterr().err
@@ -165,12 +181,11 @@ def test_answers_that_are_not_there_are_not_computed_again(capsys: pytest.Captur
     ],
 )
 def test_mistakes_are_one_sentence(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, more: tuple[str, ...], said: str
+    capsys: pytest.CaptureFixture[str], bundled: Path, more: tuple[str, ...], said: str
 ) -> None:
-    main(RUN)
-    with zipfile.ZipFile(tmp_path / "other.zip", "w") as archive:
+    with zipfile.ZipFile(bundled / "other.zip", "w") as archive:
         archive.writestr("x", "y")
-    (tmp_path / "other.json").write_text(sample_text("longmemeval"), encoding="utf-8")
+    (bundled / "other.json").write_text(sample_text("longmemeval"), encoding="utf-8")
     capsys.readouterr()
     assert main(["memory", "verify", *more]) == 2
     assert said in capsys.readouterr().err
@@ -191,25 +206,23 @@ def test_mistakes_are_one_sentence(
     ],
 )
 def test_what_nothing_of_ours_has_written_is_a_sentence(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, name: str, change: Callable[[str], str], code: int, said: str
+    capsys: pytest.CaptureFixture[str], bundled: Path, name: str, change: Callable[[str], str], code: int, said: str
 ) -> None:
-    main(RUN)
-    rewritten(tmp_path / "b.zip", name, change, hashed=True)
+    rewritten(bundled / "b.zip", name, change, hashed=True)
     capsys.readouterr()
     assert main(["memory", "verify", "b.zip"]) == code
     assert said in capsys.readouterr().err
 
 
-def test_a_bundle_is_unpacked_nowhere_else(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    main(RUN)
-    rewritten(tmp_path / "b.zip", ABOUT, lambda text: text.replace('"runs/1"', '"../x"', 1), hashed=True)
-    with zipfile.ZipFile(tmp_path / "b.zip", "a") as archive:
+def test_a_bundle_is_unpacked_nowhere_else(capsys: pytest.CaptureFixture[str], bundled: Path) -> None:
+    rewritten(bundled / "b.zip", ABOUT, lambda text: text.replace('"runs/1"', '"../x"', 1), hashed=True)
+    with zipfile.ZipFile(bundled / "b.zip", "a") as archive:
         archive.writestr("../x/trials.jsonl", archive.read("runs/1/trials.jsonl"))
-    before = set(tmp_path.parent.rglob("x"))
+    before = set(bundled.parent.rglob("x"))
     capsys.readouterr()
     assert main(["memory", "verify", "b.zip"]) == 1
     assert "../x/trials.jsonl is not in MANIFEST.sha256" in capsys.readouterr().err
-    assert set(tmp_path.parent.rglob("x")) == before
+    assert set(bundled.parent.rglob("x")) == before
 
 
 def test_texts_are_about_a_bundle(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,8 +24,8 @@ VERIFY = ("cassettes", "verify")
 # list
 
 
-def test_list_without_cassettes(project: Path) -> None:
-    done = recall(project, *LIST)
+def test_list_without_cassettes(project: Path, inside: Recall) -> None:
+    done = inside(project, *LIST)
     assert done == (0, "eval/cassettes: no cassettes; `pytest -p recall eval --record` records them\n", "")
 
 
@@ -86,10 +86,10 @@ def test_the_age_is_that_of_the_oldest_call(project: Path, inside: Recall) -> No
     assert "2026-01-09, 60 days old" in inside(project, *LIST).out
 
 
-def test_list_as_json(project: Path) -> None:
+def test_list_as_json(project: Path, inside: Recall) -> None:
     path = cassette(project)
     left = draft(library(project).new_draft(path))
-    found = json.loads(recall(project, *LIST, "--json").out)
+    found = json.loads(inside(project, *LIST, "--json").out)
     assert found == {
         "date": DATE,
         "cassettes": [
@@ -176,7 +176,7 @@ def test_verify_without_cassettes(project: Path, inside: Recall) -> None:
     assert inside(project, *VERIFY) == (0, "0 cassettes, 0 calls: all in order\n", "")
 
 
-def test_verify_names_every_file_and_line(project: Path) -> None:
+def test_verify_names_every_file_and_line(project: Path, inside: Recall) -> None:
     folder = project / "eval" / "cassettes" / "loans"
     lines = cassette(project, "changed").read_bytes().split(b"\n")
     lines[3] = lines[3].replace(b"small-1", b"large-1")
@@ -192,7 +192,7 @@ def test_verify_names_every_file_and_line(project: Path) -> None:
     write(folder / "shared.ndjson", fixture="client", scope="session", case=None, scenario=None)
     (folder / "folder.ndjson").mkdir()
     cassette(project, "whole")
-    done = recall(project, *VERIFY)
+    done = inside(project, *VERIFY)
     again, back = "record it again, or restore it from git", "restore the cassette from git, or record it again"
     problems = [
         f"changed.ndjson:4: damaged (its checksum does not fit); {back}",
@@ -210,7 +210,7 @@ def test_verify_names_every_file_and_line(project: Path) -> None:
     problems = [f"eval/cassettes/loans/{problem}" for problem in problems]
     assert done.code == 1
     assert done.out.splitlines() == [*problems, "10 of 11 cassettes cannot be relied on"]
-    assert json.loads(recall(project, *VERIFY, "--json").out)["problems"] == problems
+    assert json.loads(inside(project, *VERIFY, "--json").out)["problems"] == problems
 
 
 def test_verify_notices_a_changed_byte(project: Path, inside: Recall) -> None:

@@ -66,10 +66,10 @@ def three(_three: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(_three, tmp_path / "three"))
 
 
-def test_two_flips_are_no_drop(three: Path) -> None:
+def test_two_flips_are_no_drop(three: Path, inside: Recall) -> None:
     before = files(three)
     first, second, _ = names(three)
-    done = recall(three, "compare", first, second)
+    done = inside(three, "compare", first, second)
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[:15] == [
         f"BASE {first}: all cases, 2026-03-10, seed 2026-03-10",

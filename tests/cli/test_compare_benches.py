@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -15,12 +17,23 @@ from tests.helpers.scripted import JUDGE
 SAMPLE = ("memory", "run", "--dataset", "locomo", "sample")
 
 
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the journals of two memories over one file, of another file, and one that is none."""
+    folder = tmp_path_factory.mktemp("runs")
+    with contextlib.chdir(folder):
+        for name, memory in (("fts", "sqlite-fts"), ("none", "null")):
+            assert main([*SAMPLE, "--memory", memory, "--out", name]) == 0
+        assert main(["memory", "run", "--dataset", "dmr", "sample", "--out", "other"]) == 0
+    (folder / "broken").mkdir()
+    (folder / "broken" / "trials.jsonl").write_text('{"format": 1}\n')
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def _here(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(runs, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    for name, memory in (("fts", "sqlite-fts"), ("none", "null")):
-        assert main([*SAMPLE, "--memory", memory, "--out", name]) == 0
-    capsys.readouterr()
 
 
 @pytest.fixture
@@ -97,12 +110,6 @@ def test_verdicts_of_a_judge_are_compared(capsys: pytest.CaptureFixture[str], tm
         (("fts", "broken"), "broken/trials.jsonl:1: not a journal line"),
     ],
 )
-def test_mistakes_are_one_sentence(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, more: tuple[str, ...], said: str
-) -> None:
-    assert main(["memory", "run", "--dataset", "dmr", "sample", "--out", "other"]) == 0
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "trials.jsonl").write_text('{"format": 1}\n')
-    capsys.readouterr()
+def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
     assert main(["compare", *more]) == 2
     assert capsys.readouterr().err.startswith(f"recall: {said}")

@@ -24,20 +24,20 @@ def test_writes_an_eval_set(tmp_path: Path) -> None:
     assert "EVAL_DIR" not in "".join(text.decode() for text in files(tmp_path).values())
 
 
-def test_what_it_writes_passes(tmp_path: Path) -> None:
-    recall(tmp_path, "init")
+def test_what_it_writes_passes(tmp_path: Path, inside: Recall) -> None:
+    inside(tmp_path, "init")
     done = run_evals(tmp_path)
     assert done.code == 0, done.out
     assert "4 passed" in done.out
-    recall(tmp_path, "state", "fold", "--keep-days", "0")
+    inside(tmp_path, "state", "fold", "--keep-days", "0")
     rows = yaml.safe_load((tmp_path / "eval" / "recall.yaml").read_text(encoding="utf-8"))["cases"]
     assert {row["box"] for row in rows.values()} == {1}
-    assert recall(tmp_path, "check").out == "4 cases in 1 file, 2 scenarios, 3 dimensions: all in order\n"
+    assert inside(tmp_path, "check").out == "4 cases in 1 file, 2 scenarios, 3 dimensions: all in order\n"
     # Box 1 is run again and moves up; then nothing is due, and a slice of 25 has room for all.
     assert "4 passed" in run_evals(tmp_path).out
     assert "4 of 4 cases (4 in turn)" in run_evals(tmp_path).out
     # Its comment says how to have the boxes alone.
-    recall(tmp_path, "state", "fold", "--keep-days", "0")
+    inside(tmp_path, "state", "fold", "--keep-days", "0")
     rubric = (tmp_path / "eval" / "rubric.yaml").read_text(encoding="utf-8")
     lines = rubric.splitlines(keepends=True)
     begin, end = (
@@ -113,12 +113,12 @@ def test_the_files_for_ci_alone(tmp_path: Path, inside: Recall, option: str, wri
     assert again == "".join(f"kept    {name} (it is there already)\n" for name in written)
 
 
-def test_overwrites_nothing(tmp_path: Path) -> None:
+def test_overwrites_nothing(tmp_path: Path, inside: Recall) -> None:
     for number, name in enumerate(WRITTEN):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"mine \xff\r\n" * number)
     before = files(tmp_path)
-    done = recall(tmp_path, "init")
+    done = inside(tmp_path, "init")
     assert (done.code, done.err) == (0, "")
     assert done.out == "".join(f"kept    {name} (it is there already)\n" for name in WRITTEN)
     assert files(tmp_path) == before
@@ -185,32 +185,32 @@ def test_the_cases_of_another_tool_are_not_made_ours(tmp_path: Path, inside: Rec
     assert inside(tmp_path, "init", "--dir", "evals").code == 0
 
 
-def test_dry_run_writes_nothing(tmp_path: Path) -> None:
-    done = recall(tmp_path, "init", "--dry-run")
+def test_dry_run_writes_nothing(tmp_path: Path, inside: Recall) -> None:
+    done = inside(tmp_path, "init", "--dry-run")
     assert (done.code, done.err) == (0, "")
     assert [line.partition(": ")[0] for line in done.out.splitlines()] == [f"would write   {name}" for name in WRITTEN]
     assert list(tmp_path.iterdir()) == []
 
 
-def test_another_directory(tmp_path: Path) -> None:
-    done = recall(tmp_path, "init", "--dir", "evals/agent")
+def test_another_directory(tmp_path: Path, inside: Recall) -> None:
+    done = inside(tmp_path, "init", "--dir", "evals/agent")
     assert done.code == 0
     assert sorted(files(tmp_path)) == sorted(name.replace("eval/", "evals/agent/", 1) for name in WRITTEN)
     assert "`pytest -p recall evals/agent` runs it" in done.out
     assert "{directory: evals/agent, state: always}\n" in (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
-    assert recall(tmp_path, "check", "--dir", "evals/agent").code == 0
+    assert inside(tmp_path, "check", "--dir", "evals/agent").code == 0
 
 
-def test_another_directory_runs_as_it_says(tmp_path: Path) -> None:
-    recall(tmp_path, "init", "--dir", "checks")
+def test_another_directory_runs_as_it_says(tmp_path: Path, inside: Recall) -> None:
+    inside(tmp_path, "init", "--dir", "checks")
     done = run_evals(tmp_path, "checks")
     assert done.code == 0, done.out
     assert "4 passed" in done.out
 
 
-def test_a_file_in_the_way(tmp_path: Path) -> None:
+def test_a_file_in_the_way(tmp_path: Path, inside: Recall) -> None:
     (tmp_path / "eval").write_text("mine", encoding="utf-8")
-    done = recall(tmp_path, "init")
+    done = inside(tmp_path, "init")
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("recall: ")
     assert "File exists" in done.err

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Recall
-from tests.cli.samples import recall
 from tests.cli.test_resolve import MERGED, repository, state
+from tests.helpers import programs
 from tests.helpers.repository import Repository
 
 __all__ = ["repository"]
@@ -16,8 +17,8 @@ __all__ = ["repository"]
 TAUGHT = ["wrote   .gitattributes", "wrote   git config merge.recall.driver", "wrote   git config merge.recall.name"]
 
 
-def test_git_merges_rows(repository: Repository) -> None:
-    done = recall(repository.path, "init", "--git")
+def test_git_merges_rows(repository: Repository, inside: Recall) -> None:
+    done = inside(repository.path, "init", "--git")
     assert (done.code, done.err) == (0, "")
     assert done.out.splitlines()[:3] == TAUGHT
     assert "Every clone has to run `recall init --git`" in done.out
@@ -59,7 +60,10 @@ def test_outside_of_a_repository(tmp_path: Path, inside: Recall, monkeypatch: py
     assert done.err.endswith("eval: not in a git repository; run `git init` first\n")
 
 
-def test_a_broken_side_is_left_with_markers(repository: Repository, inside: Recall) -> None:
+def test_a_broken_side_is_left_with_markers(
+    repository: Repository, inside: Recall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", str(programs.folder() / "python"))  # It starts at once.
     inside(repository.path, "init", "--git")
     path = repository.path / "eval/recall.yaml"
     path.write_text(path.read_text(encoding="utf-8").replace("box: 4", "box: 9"), encoding="utf-8")

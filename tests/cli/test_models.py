@@ -87,9 +87,10 @@ def test_a_missing_key_is_one_sentence(tmp_path: Path) -> None:
     assert done.err.startswith("recall: openai: there is no key; set OPENAI_API_KEY")
 
 
-def test_a_missing_package_is_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "openai.py").write_text("raise ModuleNotFoundError('no openai', name='openai')\n", encoding="utf-8")
-    done = recall(tmp_path, "judges", "check", "openai", PYTHONPATH=str(tmp_path), OPENAI_API_KEY="x")
+def test_a_missing_package_is_one_sentence(tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    done = inside(tmp_path, "judges", "check", "openai")
     assert done.code == 1
     assert done.err == ("recall: openai: the package openai is not installed; run: pip install 'pytest-recall[llm]'\n")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import subprocess
+import shutil
 import webbrowser
 from pathlib import Path
 from typing import cast
@@ -11,8 +11,9 @@ from typing import cast
 import pytest
 
 from tests.cli.conftest import Recall
-from tests.cli.samples import DATE, files, recall, run_evals
+from tests.cli.samples import DATE, files, run_evals
 from tests.cli.test_score import artifacts, run_of
+from tests.helpers.repository import git
 from tests.results.report_page.test_frame import unpacked
 
 
@@ -22,8 +23,24 @@ def data_of(page: Path) -> dict[str, dict[str, object]]:
     return {case["id"]: case for case in unpacked(packed)["cases"]}
 
 
-def test_the_newest_run_goes_into_its_folder(ran: Path) -> None:
-    done = recall(ran, "report", "--date", DATE)
+@pytest.fixture(scope="module")
+def _twice(_ran: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Path(shutil.copytree(_ran, tmp_path_factory.mktemp("twice") / "ran"))
+    git(folder, "init", "-q", "-b", "shorter-answers")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "Evals")
+    run_evals(folder, "--recall-mode", "all", "--recall-date", "2026-03-11")
+    return folder
+
+
+@pytest.fixture
+def twice(_twice: Path, tmp_path: Path) -> Path:
+    """The project a day later: it is a git repository now, and all cases were run again."""
+    return Path(shutil.copytree(_twice, tmp_path / "ran"))
+
+
+def test_the_newest_run_goes_into_its_folder(ran: Path, inside: Recall) -> None:
+    done = inside(ran, "report", "--date", DATE)
     run = run_of(ran)
     assert (done.code, done.err) == (0, "")
     assert done.out.startswith(f"eval/_artifacts/{run.name}/report.html: 4 cases, ")
@@ -54,15 +71,14 @@ def test_the_newest_run_goes_into_its_folder(ran: Path) -> None:
     assert cases["crash"]["error"] == "agent: TimeoutError: no answer"
 
 
-def test_an_earlier_run_is_part_of_a_case_s_way(ran: Path, inside: Recall) -> None:
-    run_evals(ran, "--recall-mode", "all", "--recall-date", "2026-03-11")
-    assert inside(ran, "report").code == 0
-    page = artifacts(ran) / artifacts_names(ran)[-1] / "report.html"
+def test_an_earlier_run_is_part_of_a_case_s_way(twice: Path, inside: Recall) -> None:
+    assert inside(twice, "report").code == 0
+    page = artifacts(twice) / artifacts_names(twice)[-1] / "report.html"
     steps = cast("list[dict[str, object]]", data_of(page)["right"]["steps"])
     names = ("run", "day", "outcome", "before", "after")
     assert [[step[name] for name in names] for step in steps] == [
-        [artifacts_names(ran)[1], "2026-03-11", "passed", 3, 3],
-        [artifacts_names(ran)[0], DATE, "passed", 2, 3],
+        [artifacts_names(twice)[1], "2026-03-11", "passed", 3, 3],
+        [artifacts_names(twice)[0], DATE, "passed", 2, 3],
     ]
 
 
@@ -71,14 +87,10 @@ def parsed_facts(html: str) -> dict[str, str]:
     return dict(re.findall(r"<dt>(\w+)</dt><dd><bdi>(.*?)</bdi></dd>", html))
 
 
-def test_the_commit_and_the_branch_are_in_the_head(ran: Path, inside: Recall) -> None:
-    git = ("git", "-c", "user.name=ada", "-c", "user.email=ada@example.org")
-    for command in (("init", "-q", "-b", "shorter-answers"), ("add", "-A"), ("commit", "-qm", "Evals")):
-        subprocess.run([*git, *command], cwd=ran, check=True)
-    run_evals(ran, "--recall-mode", "all", "--recall-date", "2026-03-11")
-    assert inside(ran, "report", "-o", "page.html").code == 0
-    facts = parsed_facts((ran / "page.html").read_text(encoding="utf-8"))
-    head = subprocess.run([*git, "rev-parse", "HEAD"], cwd=ran, check=True, capture_output=True, text=True).stdout
+def test_the_commit_and_the_branch_are_in_the_head(twice: Path, inside: Recall) -> None:
+    assert inside(twice, "report", "-o", "page.html").code == 0
+    facts = parsed_facts((twice / "page.html").read_text(encoding="utf-8"))
+    head = git(twice, "rev-parse", "HEAD")
     assert (facts["Commit"], facts["Branch"]) == (head[:12], "shorter-answers")
 
 
@@ -87,13 +99,12 @@ def artifacts_names(folder: Path) -> list[str]:
     return sorted(path.parent.name for path in artifacts(folder).glob("*/trials.jsonl"))
 
 
-def test_two_runs_side_by_side(ran: Path, inside: Recall) -> None:
-    run_evals(ran, "--recall-mode", "all", "--recall-date", "2026-03-11")
-    done = inside(ran, "report", "previous", "latest", "-o", "both.html")
+def test_two_runs_side_by_side(twice: Path, inside: Recall) -> None:
+    done = inside(twice, "report", "previous", "latest", "-o", "both.html")
     assert done.code == 0, done
     assert done.out.startswith("both.html: 5 cases, ")
-    assert data_of(ran / "both.html")["worse"]["flip"] == "same"
-    assert "McNemar" in (ran / "both.html").read_text(encoding="utf-8")
+    assert data_of(twice / "both.html")["worse"]["flip"] == "same"
+    assert "McNemar" in (twice / "both.html").read_text(encoding="utf-8")
 
 
 def test_nothing_else_is_written(ran: Path, inside: Recall) -> None:

@@ -39,9 +39,9 @@ BLOCKS = (
 )
 
 
-def test_text(ran: Path) -> None:
+def test_text(ran: Path, inside: Recall) -> None:
     before = files(ran)
-    done = recall(ran, "score")
+    done = inside(ran, "score")
     assert (done.code, done.err) == (1, BLOCKS.format("regressed"))
     lines = done.out.splitlines()
     told = "1 regression, 1 error, 1 passed, 1 skipped; 66 % of the last verdicts pass, which 3 of 5 cases have"
@@ -56,9 +56,9 @@ def test_text(ran: Path) -> None:
     assert files(ran) == before
 
 
-def test_it_is_what_the_run_has_shown_but_for_what_only_pytest_knows(project: Path) -> None:
+def test_it_is_what_the_run_has_shown_but_for_what_only_pytest_knows(project: Path, inside: Recall) -> None:
     shown = run_evals(project).out.splitlines()
-    again = recall(project, "score").out.splitlines()
+    again = inside(project, "score").out.splitlines()
     head = again[: again.index("no verdict (2), no box moved:") + 1]
     assert [line for line in head if line not in shown and not line.startswith("      eval/")] == []
 
@@ -70,8 +70,8 @@ def test_markdown_is_the_run_s_file(ran: Path, arguments: list[str], inside: Rec
     assert done.out.startswith("# Recall scorecard: 1 regression, 1 error, 1 passed, 1 skipped\n")
 
 
-def test_json_is_the_run_s_file(ran: Path) -> None:
-    done = recall(ran, "score", "--json")
+def test_json_is_the_run_s_file(ran: Path, inside: Recall) -> None:
+    done = inside(ran, "score", "--json")
     found = json.loads(done.out)
     assert found == json.loads((artifacts(ran) / "scorecard.json").read_text(encoding="utf-8"))
     assert found["counts"] == {"passed": 1, "failed": 1, "error": 1, "skipped": 1}

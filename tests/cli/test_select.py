@@ -42,8 +42,8 @@ def test_prints_and_writes_the_same(project: Path) -> None:
     assert {name: after[name] for name in before} == before
 
 
-def test_a_run_chooses_the_same(project: Path) -> None:
-    chosen = recall(project, *ON).out
+def test_a_run_chooses_the_same(project: Path, inside: Recall) -> None:
+    chosen = inside(project, *ON).out
     run_evals(project)
     assert (project / "eval" / "_artifacts" / "today.yaml").read_text(encoding="utf-8") == chosen
 
@@ -155,17 +155,17 @@ def test_a_broken_state_beside_the_base_state(project: Path, inside: Recall) -> 
     assert done.err.startswith("recall: eval/recall.yaml:1: merge-conflict marker")
 
 
-def test_an_id_that_is_no_unicode_in_a_large_file(project: Path) -> None:
+def test_an_id_that_is_no_unicode_in_a_large_file(project: Path, inside: Recall) -> None:
     rows = ['{"id": "\\ud800"}', '{"id": "b", "notes": "' + "x" * 2**20 + '"}']
     (project / "eval" / "cases.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    done = recall(project, *ON)
+    done = inside(project, *ON)
     assert done.code == 2
     assert done.err.startswith("recall: eval/cases.jsonl:1: id: ")
 
 
-def test_artifacts_that_cannot_be_written(project: Path) -> None:
+def test_artifacts_that_cannot_be_written(project: Path, inside: Recall) -> None:
     (project / "eval" / "_artifacts").write_text("mine", encoding="utf-8")
-    done = recall(project, *ON)
+    done = inside(project, *ON)
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("recall: ")
     assert done.err.endswith("; nothing else was changed\n")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from pytest_recall.replay.call import Call
 from tests.cli.conftest import Recall
-from tests.cli.samples import environment, files
+from tests.cli.samples import files, installed
 from tests.cli.test_score import run_of
 from tests.schedule.history_samples import small, uncounted, write
 
@@ -54,17 +52,10 @@ def test_it_says_what_each_schedule_comes_to_and_what_that_rests_on(tagged: Path
     assert files(tagged) == before
 
 
-def test_the_installed_command_gives_the_same_each_time(tagged: Path) -> None:
-    script = Path(sys.executable).with_name("recall")
-
-    def run(hashes: str) -> str:
-        env = {**environment(), "PYTHONHASHSEED": hashes}
-        command = [str(script), *SIMULATE, *SHORT, "--json"]
-        done = subprocess.run(command, cwd=tagged, env=env, capture_output=True, encoding="utf-8", check=True)
-        return done.stdout
-
-    first = run("1")
-    assert run("2") == first
+def test_the_installed_command_gives_the_same_under_another_hash_seed(tagged: Path, inside: Recall) -> None:
+    command = (*SIMULATE, *SHORT, "--json")
+    first = installed(tagged, *command)
+    assert inside(tagged, *command).out == first
     plain = json.loads(first)
     assert (plain["version"], plain["cases"], plain["untold"], plain["days"], plain["seeds"]) == (1, 61, 1, 20, 2)
     assert plain["sizes"] == {"slice": 25, "nightly": 5, "stalest": 7}

@@ -9,9 +9,10 @@ import contextlib
 import functools
 import json
 import os
+import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from unittest import mock
@@ -35,6 +36,7 @@ try:
     line.connect(path)
 except OSError:
     os.execv(program, [program, *sys.argv[1:]])
+_signal.signal(_signal.SIGINT, _signal.SIG_IGN)  # What is run gets it as well, and decides.
 env = ",".join(f"{text(name)}:{text(value)}" for name, value in os.environ.items())
 argv = ",".join(map(text, [module, *sys.argv[1:]] if module else sys.argv[2:]))
 first = os.path.dirname(program) if module else os.getcwd()
@@ -74,6 +76,15 @@ def folder() -> Path:
         (made / name).write_text("\n".join(lines), encoding="utf-8")
         (made / name).chmod(0o755)
     return made
+
+
+def begin(where: Path, *arguments: str, env: Mapping[str, str] = os.environ) -> subprocess.Popen[str]:
+    """Begin `recall` in a process group of its own, to which signals for it are sent, and do not wait for its end."""
+    command = [str(folder() / "python"), "-m", "pytest_recall", *arguments]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, cwd=where, env=env, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", process_group=0
+    )
 
 
 @contextlib.contextmanager

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -38,18 +40,18 @@ costly = settings(unhurried, max_examples=unhurried.max_examples // 3)
 
 def printed_alike(program: str) -> str:
     """Return what a program prints, which has to be the same under two hash seeds, and so in any order of sets."""
-    printed = {
-        subprocess.run(
-            [sys.executable, "-c", program],
-            env={**os.environ, "PYTHONHASHSEED": hash_seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for hash_seed in ("0", "1")
-    }
-    assert len(printed) == 1
-    return printed.pop()
+    with contextlib.redirect_stdout(io.StringIO()) as here:
+        exec(program, {})
+    hash_seed = "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"
+    there = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert here.getvalue() == there
+    return there
 
 
 def cuts(data: bytes, *, every: int) -> list[int]:

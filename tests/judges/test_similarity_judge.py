@@ -73,7 +73,7 @@ def test_the_model_needs_no_network_and_leaves_the_logging_alone() -> None:
 def test_a_missing_package_is_one_sentence(pytester: pytest.Pytester) -> None:
     hidden = "import sys\n\nsys.modules['wordllama'] = None\n"
     checkout = ECHOING.with_files({"conftest.py": hidden}).with_cases(case("a", judges=["similarity"])).at(pytester)
-    result = checkout.run_apart("eval")
+    result = checkout.run("eval")
     wanted = "judges: similarity: needs wordllama; run `pip install 'pytest-recall[[]similarity]'`"
     result.stdout.fnmatch_lines([f"eval/cases.yaml:1: {wanted}"])
     assert checkout.asked() == []
@@ -86,5 +86,5 @@ def test_a_case_is_judged_by_its_threshold(pytester: pytest.Pytester) -> None:
         case("strict", judges=[{"similarity": {"threshold": 0.9}}], **given),
     )
     checkout = ECHOING.with_cases(*cases).at(pytester)
-    checkout.run_apart("eval").assert_outcomes(passed=1, failed=1)
+    checkout.run("eval").assert_outcomes(passed=1, failed=1)
     assert checkout.outcomes() == {"usual": "passed", "strict": "failed"}

@@ -66,7 +66,7 @@ def test_a_value_that_is_worked_out_by_hand() -> None:
 def end_of(estimate: float, spread: Callable[[float], float], towards: float) -> float:
     """Return the last truth on the way to a bound that lies within 1.96 of its own spreads of the estimate."""
     inside, outside = estimate, towards
-    for _ in range(80):
+    for _ in range(40):
         middle = (inside + outside) / 2
         within = abs(estimate - middle) <= 1.959963984540054 * spread(middle)
         inside, outside = (middle, outside) if within else (inside, middle)
@@ -82,7 +82,7 @@ def likeliest(correction: float, false_passes: int, false_fails: int, n: int) ->
         counts = (false_passes, false_fails, n - false_passes - false_fails)
         return sum(count * log(max(one, 1e-300)) for one, count in zip(shares, counts, strict=True) if count)
 
-    for _ in range(200):  # It has one top.
+    for _ in range(80):  # It has one top.
         left, right = low + (high - low) / 3, high - (high - low) / 3
         low, high = (left, high) if likelihood(left) < likelihood(right) else (low, right)
     return (low + high) / 2
@@ -213,7 +213,7 @@ def drawn(random: Random, truth: float, wrong: tuple[float, float], n: int) -> I
         yield (random.random() >= wrong[1] if right else random.random() < wrong[0]), right
 
 
-WORLDS = 1_000
+WORLDS = 600
 
 
 @pytest.mark.parametrize(

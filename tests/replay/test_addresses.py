@@ -102,8 +102,8 @@ def test_any_two_addresses_are_the_same(before: str, one: int, other: int, after
 
 
 def test_a_long_line_of_them_takes_no_longer_for_that() -> None:
-    data = b"<Thing object at 0x7fff12345678> " * 20_000
-    assert without_addresses(data) == b"<Thing object at [ADDRESS]> " * 20_000
+    data = b"<Thing object at 0x7fff12345678> " * 5_000
+    assert without_addresses(data) == b"<Thing object at [ADDRESS]> " * 5_000
 
 
 # Where they are taken out

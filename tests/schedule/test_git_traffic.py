@@ -1,4 +1,4 @@
-"""Pull requests as they come and go: ten of them, over the same cases, through real git."""
+"""Pull requests as they come and go: six of them, over the same cases, through real git."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.helpers.repository import Repository
 from tests.helpers.samples import FAILED, PASSED, TODAY, days, row, trial
 from tests.runs.folding import journal, remember
 
-PULLS, ROWS, SLICE, NIGHTLY, LAG = 10, 100, 25, 5, 5
+PULLS, ROWS, SLICE, NIGHTLY, LAG = 6, 100, 25, 3, 4
 RULE = Quarantine(4, "ana")
 
 
@@ -74,9 +74,9 @@ class Traffic:
         return done
 
     def flow(self, night: Callable[[date], object], settle: Callable[[], object], *, waits: bool = False) -> int:
-        """Let pull requests be opened, run and merged, a night on main after each fifth; return the conflicts.
+        """Let pull requests be opened, run and merged, a night on main after each third; return the conflicts.
 
-        Each branches from what main was up to five merges ago. Its checks run on the day of its merge; if it `waits`,
+        Each branches from what main was up to four merges ago. Its checks run on the day of its merge; if it `waits`,
         on the day after that of which main was when it branched, so that main has seen later verdicts.
         """
         conflicts = 0

@@ -86,9 +86,11 @@ def test_a_subclass_of_a_tls_connection_can_be_made(deck: Deck) -> None:
 
 
 EACH = """\
-import os
-import sys
-import traceback
+import asyncio, contextlib, email.parser, importlib, json, os, ssl, sys, traceback
+
+for name in ("certifi", "charset_normalizer", "dateutil.parser", "idna", "jmespath", "multidict", "yaml", "yarl"):
+    with contextlib.suppress(ModuleNotFoundError):  # What clients need, so that each fork imports the clients alone.
+        importlib.import_module(name)
 
 from pytest_recall.replay import watch
 from pytest_recall.replay.player import Player
