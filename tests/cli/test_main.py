@@ -204,7 +204,7 @@ def test_no_permission(project: Path, name: str) -> None:
 @pytest.mark.parametrize("name", ["cases.yaml", "rubric.yaml", "recall.yaml"])
 @pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])
 @pytest.mark.parametrize(
-    "content", [b"\x00\x01\xff", b"a: \x00", b"<<<<<<< ours\n", b"[" * 50_000, b"- !!python/none x\n"]
+    "content", [b"\x00\x01\xff", b"a: \x00", b"<<<<<<< ours\n", b"[" * 5_000, b"- !!python/none x\n"]
 )
 def test_broken_files(project: Path, command: tuple[str, ...], name: str, content: bytes, inside: Recall) -> None:
     (project / "eval" / name).write_bytes(content)

@@ -22,7 +22,7 @@ from tests.replay.upstream import Deck, Upstream
 
 pytest.importorskip("vcr")
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="each program is a fork of one process")
-CLIENT_MODULES = ("requests", "boto3", "botocore.httpsession", "aiohttp", "urllib3", "http.client", "httpx", "vcr")
+CLIENT_MODULES = ("requests", "botocore.httpsession", "aiohttp", "urllib3", "httpx", "vcr")
 
 
 def replaceable() -> dict[str, Any]:
@@ -117,14 +117,14 @@ def in_new_processes(*programs: str) -> None:
 @forks
 def test_each_may_be_imported_first() -> None:
     """vcrpy imports all of them, and would meet one that is half imported."""
-    for name in ("requests", "boto3", "aiohttp"):
+    for name in ("requests", "botocore", "aiohttp"):
         pytest.importorskip(name)
     in_new_processes(
         *(
             "undo = watch.install(Player('replay'))\n"
             f"import {first}\n"
             f"assert ('vcr.patch' in sys.modules) is ({first!r} == 'vcr')\n"
-            "import requests, boto3, aiohttp, urllib3\n"
+            "import requests, botocore.httpsession, aiohttp, urllib3\n"
             "for back in reversed(undo): back()\n"
             "assert urllib3.HTTPConnectionPool.urlopen.__code__.co_varnames[0] == 'self'\n"
             "assert aiohttp.ClientSession._request.__code__.co_varnames[0] == 'self'\n"
