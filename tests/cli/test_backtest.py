@@ -65,7 +65,7 @@ def test_as_json(table: Path, inside: Recall) -> None:
     assert plain["usd"] == {"value": None, "source": "assumed", "told": ""}
 
 
-def test_the_runs_are_those_on_record(project: Path, tmp_path: Path) -> None:
+def test_the_runs_are_those_on_record(project: Path, tmp_path: Path, inside: Recall) -> None:
     assert run_evals(project, "--recall-mode", "all", "eval").code == 1
     (run,) = artifacts(project).glob("2*")
     journal = (run / "trials.jsonl").read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ def test_the_runs_are_those_on_record(project: Path, tmp_path: Path) -> None:
         later = run.with_name(f"{on}T120000")
         later.mkdir()
         (later / "trials.jsonl").write_text(journal.replace(run.name, later.name).replace(DATE, on), encoding="utf-8")
-    done = recall(project, *BACKTEST, "--nightly", "5")
+    done = inside(project, *BACKTEST, "--nightly", "5")
     assert done.code == 0, done.err
     assert "6 runs on record from 2026-03-10 to 2026-03-16, of which 0 of pull requests" in done.out
     assert "2 cases of the case files in no run, and left out." in done.out, "those that crash or skip have no verdict"
@@ -82,7 +82,7 @@ def test_the_runs_are_those_on_record(project: Path, tmp_path: Path) -> None:
 
     # The same runs from elsewhere.
     shutil.move(artifacts(project), tmp_path / "elsewhere")
-    assert recall(project, *BACKTEST, "--nightly", "5", "--runs", str(tmp_path / "elsewhere")).out == done.out
+    assert inside(project, *BACKTEST, "--nightly", "5", "--runs", str(tmp_path / "elsewhere")).out == done.out
 
 
 def test_what_no_run_has_run_is_said_to_be_unknown(table: Path, inside: Recall) -> None:

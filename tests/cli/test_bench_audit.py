@@ -20,7 +20,7 @@ def test_the_help_explains_the_verdicts() -> None:
     assert all(f"  {name:<21} {meaning}\n" in AUDIT_DETAILS for name, meaning in VERDICTS.items())
 
 
-def test_an_audit_from_end_to_end(tmp_path: Path) -> None:
+def test_an_audit_from_end_to_end(tmp_path: Path, inside: Recall) -> None:
     folder = write_run(tmp_path / "run", SMALL)
     done = recall(tmp_path, "bench", "audit", "run")
     assert (done.code, done.err) == (0, "recall: without --persona the items hold no texts of the days\n")
@@ -29,7 +29,7 @@ def test_an_audit_from_end_to_end(tmp_path: Path) -> None:
         "run/audit/20d.jsonl: 3 answers to look at again\n"
         "run/audit/30d.jsonl: 2 answers to look at again\n"
     )
-    done = recall(tmp_path, "bench", "audit", "run", "--apply")
+    done = inside(tmp_path, "bench", "audit", "run", "--apply")
     assert (done.code, done.err) == (2, "recall: no item has a verdict yet\n")
     right = {"correctness": 3, "completeness": 2, "hallucination": 1}
     fill(
@@ -39,7 +39,7 @@ def test_an_audit_from_end_to_end(tmp_path: Path) -> None:
         q002={"verdict": "judge-false-negative", "corrected": right},
         q003={"verdict": "system-failure", "cause": "src/rank.py:88"},
     )
-    done = recall(tmp_path, "bench", "audit", "run", "--apply")
+    done = inside(tmp_path, "bench", "audit", "run", "--apply")
     assert done.code == 1  # One of three points is wrong.
     assert done.out.splitlines()[:2] == [
         "as judged: 4.500 of 6, hallucination 10.0 %, 10 answers",
@@ -48,12 +48,12 @@ def test_an_audit_from_end_to_end(tmp_path: Path) -> None:
     assert "  src/rank.py:88: 1 answer to 1 question\n" in done.out
     assert done.err.startswith("recall: run/notes.md: `Analysis` names no cause as file:line yet")
     written = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
-    plain = json.loads(recall(tmp_path, "bench", "audit", "run", "--apply", "--json").out)
+    plain = json.loads(inside(tmp_path, "bench", "audit", "run", "--apply", "--json").out)
     assert plain == json.loads((folder / FOLDER / "audited.json").read_text(encoding="utf-8"))
     assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == written
     notes = folder / "notes.md"
     notes.write_text(notes.read_text(encoding="utf-8") + "Ranked last: src/rank.py:88.\n", encoding="utf-8")
-    done = recall(tmp_path, "bench", "audit", "run", "--apply")
+    done = inside(tmp_path, "bench", "audit", "run", "--apply")
     assert (done.code, done.err) == (1, "")
     assert notes.read_text(encoding="utf-8").endswith("Ranked last: src/rank.py:88.\n")
 

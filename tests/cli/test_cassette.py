@@ -155,7 +155,7 @@ def test_list_with_a_case_file_that_cannot_be_read(project: Path, inside: Recall
 # verify
 
 
-def test_verify_all_in_order(project: Path) -> None:
+def test_verify_all_in_order(project: Path, inside: Recall) -> None:
     cassette(project, "right", call(), call(seq=1))
     cassette(project, "Late[eu]", scenario="")
     write(
@@ -168,7 +168,7 @@ def test_verify_all_in_order(project: Path) -> None:
     )
     before = files(project)
     assert recall(project, *VERIFY) == (0, "3 cassettes, 4 calls: all in order\n", "")
-    assert json.loads(recall(project, *VERIFY, "--json").out) == {"cassettes": 3, "calls": 4, "problems": []}
+    assert json.loads(inside(project, *VERIFY, "--json").out) == {"cassettes": 3, "calls": 4, "problems": []}
     assert files(project) == before
 
 

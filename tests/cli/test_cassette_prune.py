@@ -71,12 +71,12 @@ def left(made: dict[str, Path]) -> set[str]:
 GONE = {"gone", "gone alone in its scenario"}
 
 
-def test_prune_says_what_it_deletes_and_deletes_that(project: Path) -> None:
+def test_prune_says_what_it_deletes_and_deletes_that(project: Path, inside: Recall) -> None:
     made = full(project)
     before = files(project)
     said = recall(project, *PRUNE, "--dry-run")
     assert files(project) == before
-    done = recall(project, *PRUNE)
+    done = inside(project, *PRUNE)
     assert left(made) == {*GONE, "old draft", "empty draft"}
     assert (said.code, done.code, said.err, done.err) == (0, 0, "", "")
     assert said.out.replace("would delete", "deleted") == done.out

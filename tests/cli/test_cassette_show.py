@@ -100,9 +100,9 @@ def test_show_one_call(project: Path, inside: Recall) -> None:
     )
 
 
-def test_show_as_json(project: Path) -> None:
+def test_show_as_json(project: Path, inside: Recall) -> None:
     cassette(project)
-    found = json.loads(recall(project, *SHOW, "right", "--json").out)
+    found = json.loads(inside(project, *SHOW, "right", "--json").out)
     assert found["path"] == "eval/cassettes/loans/right.ndjson"
     assert found["header"]["case"] == "right"
     assert found["calls"] == [
@@ -123,7 +123,7 @@ def test_show_as_json(project: Path) -> None:
             "answer": "A loan lasts one week.",
         }
     ]
-    (one,) = json.loads(recall(project, *SHOW, "right", "--call", "1", "--json").out)["calls"]
+    (one,) = json.loads(inside(project, *SHOW, "right", "--call", "1", "--json").out)["calls"]
     assert one["request"]["headers"] == {"content-type": ["application/json"]}
     assert one["request"]["body"]["messages"][0]["content"] == "How long is a loan?"
     assert one["response"]["chunks"][0]["model"] == "small-1"

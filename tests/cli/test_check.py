@@ -32,7 +32,7 @@ def test_no_case(tmp_path: Path, inside: Recall) -> None:
     assert inside(tmp_path, "check") == (2, "", f"{said} names with --files\n")
 
 
-def test_judges_are_looked_up_as_pytest_collects_and_nothing_is_left_behind(project: Path) -> None:
+def test_judges_are_looked_up_as_pytest_collects_and_nothing_is_left_behind(project: Path, inside: Recall) -> None:
     rows = "- id: n{0}\n  scenario: s\n  dimension: d\n  input: q\n  expected: '('\n  judges: [{1}]\n"
     texts = {
         "a.cases.yaml": rows.format(1, "contans") + rows.format(2, "{contains: {ignorecase: true}}"),
@@ -42,7 +42,7 @@ def test_judges_are_looked_up_as_pytest_collects_and_nothing_is_left_behind(proj
     for name, text in texts.items():
         write(project, name, text)
     before = files(project)
-    done = recall(project, "check")
+    done = inside(project, "check")
     assert (done.code, done.out) == (2, "")
     assert [line.split("; ")[0] for line in done.err.splitlines()] == [
         "recall: eval/b.cases.jsonl:1: id: is missing",
@@ -82,7 +82,7 @@ def test_what_pytest_cannot_collect(project: Path, inside: Recall, name: str, te
     assert said in done.err
 
 
-def test_every_problem_of_every_file(project: Path) -> None:
+def test_every_problem_of_every_file(project: Path, inside: Recall) -> None:
     texts = {
         "a.cases.yaml": "- id: a\n  scenario: s\n- id: b c\n  scenario: 5\n",
         "b.cases.jsonl": '{"id": "x"\n{"id": 7}\n',
@@ -92,7 +92,7 @@ def test_every_problem_of_every_file(project: Path) -> None:
     }
     for name, text in texts.items():
         (project / "eval" / name).write_text(text, encoding="utf-8")
-    done = recall(project, "check")
+    done = inside(project, "check")
     assert (done.code, done.out) == (2, "")
     assert [line.split("; ")[0].split(" (")[0] for line in done.err.splitlines()] == [
         "recall: eval/a.cases.yaml:1: dimension: is missing",

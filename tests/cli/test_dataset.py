@@ -35,12 +35,12 @@ def about(path: Path) -> dict[str, Any]:
     return {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def test_a_sample_is_checked(tmp_path: Path) -> None:
+def test_a_sample_is_checked(tmp_path: Path, inside: Recall) -> None:
     path = tmp_path / "locomo.json"
     done = recall(tmp_path, "memory", "sample", "locomo")
     assert (done.code, done.err) == (0, "")
     path.write_text(done.out, encoding="utf-8")
-    assert recall(tmp_path, "memory", "dataset", "locomo.json") == (
+    assert inside(tmp_path, "memory", "dataset", "locomo.json") == (
         0,
         WHOLE.format(**about(path)) + "nothing odd\n",
         "",
@@ -111,12 +111,12 @@ def test_a_published_file_is_as_it_is(tmp_path: Path, inside: Recall, monkeypatc
     assert json.loads(done.out)["published"] == published._asdict()
 
 
-def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_read(tmp_path: Path, inside: Recall) -> None:
     rows = plain("locomo")
     rows[1]["conversation"]["session_3"] = "later"
     write(tmp_path / "locomo.json", "locomo", rows)
     said = "locomo.json: row 2 (conv-2): session_3: expected a list of turns, found the text 'later'"
-    assert recall(tmp_path, "memory", "dataset", "locomo.json") == (2, "", f"recall: {said}\n")
+    assert inside(tmp_path, "memory", "dataset", "locomo.json") == (2, "", f"recall: {said}\n")
 
 
 def test_other_refusals(tmp_path: Path, inside: Recall) -> None:

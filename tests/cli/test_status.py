@@ -49,8 +49,8 @@ def test_failing_cases_are_named(ran: Path, inside: Recall) -> None:
     assert "\nlast verdict was a fail (1): worse\n" in inside(ran, *ON).out
 
 
-def test_json(ran: Path) -> None:
-    done = recall(ran, *ON, "--json", "--days", "2")
+def test_json(ran: Path, inside: Recall) -> None:
+    done = inside(ran, *ON, "--json", "--days", "2")
     assert json.loads(done.out) == {
         "date": DATE,
         "boxes": {"1": 1, "2": 0, "3": 1, "4": 1, "5": 0},
@@ -86,8 +86,8 @@ def test_without_cases(project: Path, inside: Recall) -> None:
     assert (found["unseen"], found["orphans"]) == (0, ["gone", "later", "right", "worse"])
 
 
-def test_bad_date(project: Path) -> None:
-    done = recall(project, "status", "--date", "10.3.2026")
+def test_bad_date(project: Path, inside: Recall) -> None:
+    done = inside(project, "status", "--date", "10.3.2026")
     assert done == (2, "", "recall: date: '10.3.2026' is not a date; write it like 2026-01-31\n")
 
 
