@@ -66,11 +66,10 @@ def test_without_a_rubric(checkout: Checkout) -> None:
     assert "write one with `owner: <who answers for it>` and `state: events`" in done.errlines[0]
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "2")], ids=["alone", "n2"])
-def test_runs_write_events_and_everybody_sees_them(checkout: Checkout, workers: tuple[str, ...]) -> None:
+def test_runs_write_events_and_everybody_sees_them(checkout: Checkout) -> None:
     before = checkout.state_text()
     checkout.recall("state", "layout", "events")
-    result = checkout.run_apart("-q", "-p", "recall", "eval", "--recall-pr", "7", *workers)
+    result = checkout.run_apart("-q", "-p", "recall", "eval", "--recall-pr", "7", "-n", "2")
     result.stdout.fnmatch_lines(["eval/events: 2 rows changed"])
     assert checkout.state_text() == before
     assert len(events(checkout)) == 1

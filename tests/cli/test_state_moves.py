@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import BARE, ECHOING, IN, WORKERS, case, row
+from tests.helpers.project import BARE, ECHOING, IN, case, row
 from tests.plugin.test_marks import HEAD
 
 TEST = HEAD + '\n@pytest.mark.recall("{name}")\ndef test_{name}():\n    assert 1 + {number} > 0\n'
@@ -33,14 +33,13 @@ def test_a_renamed_case_keeps_its_history(pytester: pytest.Pytester) -> None:
     assert "rows: 2\n" in str(checkout.state_text())
 
 
-@WORKERS
-def test_so_does_a_marked_test(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_so_does_a_marked_test(pytester: pytest.Pytester) -> None:
     files = {"eval/rubric.yaml": "owner: us\n", "tests/test_a.py": TEST.format(name="old", number=7)}
     checkout = BARE.with_files(files).at(pytester)
-    checkout.run("tests", *workers)
+    checkout.run("tests")
     (checkout.path / "tests/test_a.py").unlink()
     (checkout.path / "tests/test_b.py").write_text(TEST.format(name="new", number=7), encoding="utf-8")
-    result = checkout.run("tests", *workers, day=IN[1])
+    result = checkout.run("tests", "-n", "2", day=IN[1])
     assert any("old → new" in line for line in result.outlines)
     assert checkout.recall("state", "move").ret == 0
     assert {name: found.box for name, found in checkout.state().items()} == {"new": 2}
