@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import json
 from typing import Any
@@ -100,6 +101,18 @@ class TestTheSame:
     def test_however_its_url_is_spelt(self, url: str) -> None:
         assert same(post({"a": 1}), post({"a": 1}, url))
 
+    def test_however_it_is_compressed(self) -> None:
+        plain = post({"model": "m", "messages": [], "user": "alice"})
+        for name, time in (("content-encoding", 1), ("Content-Encoding", 2)):
+            packed = gzip.compress(post({"model": "m", "messages": [], "user": "bob"}).body, mtime=time)
+            assert same(plain, plain._replace(headers=(*plain.headers, (name, "gzip")), body=packed))
+
+    def test_half_a_pair_of_surrogates_is_a_text_too(self) -> None:
+        for request in (post({"a": "\ud800"}), post({}, f"{URL}?a=\ud800")):
+            assert same(request, request)
+            assert raw_key_of(request, RULES) == raw_key_of(request, RULES)
+            assert not same(request, post({}))
+
 
 class TestAnother:
     """Every other change makes another request of it."""
@@ -173,6 +186,7 @@ class TestVolatile:
             assert same(post({**body, name: "x"}, url), post({**body, name: {"y": 2}}, url))
             assert same(post({**body, name: "x"}, url), post(body, url))
         assert same(post({**body, "seed": None}, url), post(body, url))
+        assert same(post({**body, "seed": None}, f"{url}/"), post(body, f"{url}/"))
 
     def test_a_path_that_ends_alike_is_another_api(self) -> None:
         url = "https://chat.example.com/api/chat/messages"
@@ -193,6 +207,7 @@ class TestVolatile:
             ("a.id", {"a": {"id": 1, "b": 1}}, {"a": {"id": 2, "b": 1}}),
             ("m.*.id", {"m": [{"id": 1}, {"id": 2}]}, {"m": [{"id": 3}, {}]}),
             ("*.id", [{"id": 1}], [{"id": 2}]),
+            ("m.*", {"m": [1, 2]}, {"m": [3, 4]}),
         ],
     )
     def test_what_the_rubric_names_may_differ(self, path: str, one: Any, other: Any) -> None:
@@ -205,6 +220,7 @@ class TestVolatile:
             ("id", {"a": {"id": 1}}, {"a": {"id": 2}}),
             ("a.id", {"a": {"b": 1}}, {"a": {"b": 2}}),
             ("m.*.id", {"m": [{"id": 1}]}, {"m": [{"id": 1}, {"id": 2}]}),
+            ("m.*.id", {"m": [{"id": 1, "a": 1}]}, {"m": [{"id": 1, "a": 2}]}),
             ("a.id", {"a": "x"}, {"a": "y"}),
         ],
     )
@@ -225,7 +241,7 @@ class TestVolatile:
         ("one", "other"),
         [
             ({"m": [{"content": "Today is 2026-03-10."}]}, {"m": [{"content": "Today is 2026-03-11."}]}),
-            (b"on 2026-03-10", b"on 2027-01-01"),
+            (b"on 2026-03-10 \xff", b"on 2027-01-01 \xff"),
             ("?day=2026-03-10", "?day=2026-03-11"),
             (("Prefer", "since=2026-03-10"), ("Prefer", "since=2026-03-11")),
         ],
@@ -242,11 +258,18 @@ class TestVolatile:
         rules = Rules(texts=[r"\d{4}-\d\d-\d\d"])
         assert same(asked(one), asked(other), rules)
         assert not same(asked(one), asked(other))
+        assert not same(post({"m": ["on 2026-03-10"]}), post({"m": ["at 2026-03-10"]}), rules)
 
     def test_rules_are_named_by_what_they_say(self) -> None:
         assert Rules(["a", "b"]).digest == Rules(["b", "a", "a"]).digest
         every = (Rules(), Rules(["a"]), Rules(query=["a"]), Rules(texts=["a"]), Rules(headers=["a"]))
         assert len({rules.digest for rules in every}) == len(every)
+
+    def test_rules_that_are_made_of_others_say_all_else_as_well(self) -> None:
+        rules = Rules(["a"], headers=["accept", "range"], query=["b"], texts=["c"])
+        assert rules.among(["accept"]).digest == Rules(["a"], headers=["accept"], query=["b"], texts=["c"]).digest
+        more = Rules(["a"], headers=["accept", "range"], query=["b"], texts=["c", "d"])
+        assert rules.with_texts(["d"]).digest == more.digest
 
 
 class TestHeaders:
@@ -325,6 +348,11 @@ class TestMultipart:
         assert same(asked, written)
         assert with_fixed_boundary(written) == written
 
+    def test_another_header_stays_as_it_is(self) -> None:
+        asked = self.upload("4e1c2d3f99887766")
+        more = (*asked.headers, ("x-part", "4e1c2d3f99887766"))
+        assert with_fixed_boundary(asked._replace(headers=more)).headers[1:] == more[1:]
+
     @pytest.mark.parametrize("boundary", ["a", "form", "x" * 15])
     def test_one_that_somebody_chose_is(self, boundary: str) -> None:
         assert with_fixed_boundary(self.upload(boundary)) == self.upload(boundary)
@@ -378,6 +406,20 @@ class TestNearest:
             ["messages[0].content: “name a colour of the rainbow” → “name a colour of the sea”"],
         )
 
+    def test_fewer_fields_that_differ_are_nearer_than_the_same_letters(self) -> None:
+        asked = {"a": 1, "b": 2, "c": 3}
+        assert self.told(asked, {"a": 3, "b": 1, "c": 2}, {**asked, "c": 4}) == (1, ["c: “4” → “3”"])
+
+    def test_of_two_that_are_as_near_it_is_the_first(self) -> None:
+        assert self.told({"a": 1}, {"a": 2}, {"a": 2}) == (0, ["a: “2” → “1”"])
+
+    def test_url_and_method_weigh_more_than_the_body(self) -> None:
+        asked = post({"a": 1})
+        for elsewhere in (post({"a": 1}, URL + "/x"), post({"a": 1}, method="PUT")):
+            assert nearest_request(asked, [elsewhere, post({"b": [2, 3]})], RULES)[0] == 1
+        put, moved = post({"a": 1}, method="PUT"), post({"a": 1}, URL + "/x")
+        assert nearest_request(asked, [moved, put], RULES) == (1, ["method: “PUT” → “POST”"])
+
     def test_what_came_and_what_went_is_told(self) -> None:
         assert self.told({"a": 1, "n": [1, 2]}, {"b": 2, "n": [1]}) == (
             0,
@@ -402,6 +444,34 @@ class TestNearest:
         assert "stop”" in line
         assert "end”" in line
         assert len(line) < 200
+
+    @pytest.mark.parametrize(
+        ("value", "shown"),
+        [
+            ("x" * 60, "x" * 60),
+            ("x" * 61, "x" * 59 + "…"),
+            ("one\n two", "one two"),
+            ({"b": None}, '{"b":null}'),
+        ],
+    )
+    def test_a_value_is_cut_to_a_line(self, value: Any, shown: str) -> None:
+        assert self.told({"p": value}, {})[1] == [f"p: not recorded → “{shown}”"]
+
+    @pytest.mark.parametrize(
+        ("alike", "rest", "shown"),
+        [
+            (0, 80, "{0}" * 59 + "…"),
+            (20, 60, "a" * 20 + "{0}" * 39 + "…"),
+            (40, 40, "…" + "a" * 20 + "{0}" * 38 + "…"),
+            (59, 1, "a" * 59 + "{0}"),
+        ],
+    )
+    def test_a_long_text_is_shown_from_shortly_before_it_differs(self, alike: int, rest: int, shown: str) -> None:
+        asked, recorded = ({"p": "a" * alike + letter * rest} for letter in "bc")
+        assert self.told(asked, recorded)[1] == [f"p: “{shown.format('c')}” → “{shown.format('b')}”"]
+
+    def test_a_text_that_goes_on_is_shown_from_shortly_before_the_end_of_the_other(self) -> None:
+        assert self.told({"p": "a" * 80}, {"p": "a" * 70})[1] == [f"p: “…{'a' * 20}” → “…{'a' * 30}”"]
 
     @costly
     @given(bodies, bodies)
