@@ -130,6 +130,7 @@ def test_rises_of_both_sides_multiply_and_a_fall_counts_if_no_side_rose() -> Non
         (CaseEvidence(60), "p", PASSED, False),
         (FLAKY, "fp", None, False),
         (FLAKY, "fpp", PASSED, False),
+        (FLAKY, "fpf", None, False),
         (FLAKY, "fff", FAILED, False),
         (CaseEvidence(1.0, 10, 20), "ffff", FAILED, True),
         (NOTHING, "e", ERROR, False),

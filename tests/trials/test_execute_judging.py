@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any
 
 import pytest
 
 from pytest_recall.cases.case import Case
-from pytest_recall.files.errors import RecallError
-from pytest_recall.trials.execution import as_verdict
+from pytest_recall.files.errors import CaseError, RecallError
+from pytest_recall.trials.execution import as_verdict, check_callable
 from pytest_recall.trials.trial import Answer, Outcome, Verdict
 from tests.helpers.samples import FAILED, PASSED, case
 from tests.trials.asking import SAID, broken, never, tried
@@ -41,6 +42,7 @@ def test_kinds_of_verdicts(given: Any, verdict: Verdict) -> None:
         (None, "gave None; return a Verdict, a bool, or a score from 0 to 1"),
         ("passed", "gave 'passed'; return"),
         ((True,), "gave (True,); return"),
+        ("x" * 99, f"gave '{'x' * 58}…; return"),
         ((True, "a", "b"), "gave (True, 'a', 'b'); return"),
         ({"passed": True}, "gave {'passed': True}; return"),
         (1.5, "gave the score 1.5; a score lies between 0 and 1"),
@@ -55,6 +57,16 @@ def test_what_is_no_verdict(given: Any, said: str) -> None:
     assert error.stage == "judge mine"
     assert str(error).startswith(f"judge mine: {said}")
     assert error.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("fixture", "stage", "takes"),
+    [("agent", "agent", "the input of a case"), ("judge_tone", "judge tone", "the answer and the case")],
+)
+def test_a_fixture_that_cannot_be_called_is_told_what_it_would_be_given(fixture: str, stage: str, takes: str) -> None:
+    told = f"{stage}: the fixture `{fixture}` gave 7, which is not a function; return one that takes {takes}"
+    with pytest.raises(CaseError, match=f"^{re.escape(told)}$"):
+        check_callable(fixture, 7)
 
 
 def test_a_judge_gets_the_answer_and_the_case() -> None:

@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.case import k_of_n
-from pytest_recall.trials.series import Rule, graded, series
+from pytest_recall.trials.detector import CaseEvidence, EvidenceRule
+from pytest_recall.trials.series import AnyRule, Rule, graded, rule_of, series
 from pytest_recall.trials.trial import Outcome
-from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, outcomes, trial, unhurried
+from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, case, outcomes, row, trial, unhurried
 
 CONFIRM = Rule("fail", 2, 3)
 MOST = Rule("pass", 4, 5)
@@ -44,6 +45,8 @@ def read(text: str) -> list[Outcome]:
         (CONFIRM, "fef", FAILED),
         (CONFIRM, "fep", ERROR),
         (CONFIRM, "fpe", ERROR),
+        (Rule("fail", 4, 5), "fpe", None),
+        (Rule("fail", 4, 5), "fpep", PASSED),
         (MOST, "pppp", None),
         (MOST, "ppppf", PASSED),
         (MOST, "fpppp", PASSED),
@@ -96,6 +99,21 @@ def test_a_rule_is_read_back_from_its_text(rule: Rule) -> None:
 def test_no_rule(text: str) -> None:
     with pytest.raises(ValueError, match=r"rule|2of3"):
         Rule.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("trials", "confirm", "rule"),
+    [
+        (1, None, None),
+        (3, None, Rule("pass", 3, 3)),
+        ("2of3", "evidence:70", Rule("pass", 2, 3)),
+        (1, "2of3", Rule("fail", 2, 3)),
+        (1, "evidence:70", EvidenceRule(10, CaseEvidence(4.0, 1, 9), twice=True)),
+    ],
+)
+def test_what_a_case_asks_for_goes_before_the_rubric(trials: object, confirm: str | None, rule: AnyRule | None) -> None:
+    known = row(evidence=4.0, failed=1, tried=9)
+    assert rule_of(case(trials=trials), confirm, known, "local") == rule
 
 
 def test_numbers_are_read() -> None:
