@@ -66,6 +66,8 @@ def test_perfect_agreement_on_few_items_is_no_certainty(weights: Weights) -> Non
     assert many is not None
     assert many.interval is not None
     assert many.interval[0] > 0.99
+    # One item of a hundred tells the two apart: it is below -1 by this formula, and kappa is not.
+    assert kappa([("yes", "yes")] * 99 + [("no", "no")], confidence=0.99) == (1.0, (-1.0, 1.0))
 
 
 @pytest.mark.parametrize("pairs", [[], [("yes", "yes")], [("yes", "yes")] * 50])

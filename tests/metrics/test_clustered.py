@@ -17,7 +17,7 @@ from pytest_recall.metrics.clustered import (
     stratified_share,
     widened,
 )
-from pytest_recall.metrics.intervals import critical_t, mean_of, share_of
+from pytest_recall.metrics.intervals import critical, critical_t, mean_of, share_of, wilson
 
 POINTS = st.lists(st.integers(0, 6).map(float), min_size=2, max_size=30)
 
@@ -61,6 +61,20 @@ def test_a_share_of_none_says_as_much_as_there_are_groups() -> None:
     assert often.high == pytest.approx(0.2775, abs=1e-4)  # Wilson, 0 of 10
 
 
+def test_a_share_by_hand() -> None:
+    # Five groups of two passes, three of two fails, two of one each: 12 of 20; sums of deviations 0.8, -1.2 and -0.2.
+    outcomes = {**dict.fromkeys(range(5), (1, 1)), **dict.fromkeys(range(5, 8), (0, 0)), 8: (1, 0), 9: (0, 1)}
+    found = clustered_share((key, bool(one)) for key, pair in outcomes.items() for one in pair)
+    variance = 10 / 9 * (5 * 0.8**2 + 3 * 1.2**2 + 2 * 0.2**2) / 20**2
+    # As many independent values as have this variance, fewer by Student's t of 9 degrees.
+    alike = 0.6 * 0.4 / variance * (critical(0.95) / critical_t(9)) ** 2
+    assert 8.5 < alike < 8.6
+    z = critical(0.95)
+    centre, half = 0.6 * alike + z * z / 2, z * sqrt(0.6 * 0.4 * alike + z * z / 4)
+    assert found[:3] == pytest.approx((0.6, (centre - half) / (alike + z * z), (centre + half) / (alike + z * z)))
+    assert found[3:] == (20, 10)
+
+
 def test_a_mean_by_hand() -> None:
     # Groups (6, 0) and (6, 6) and (3): mean 21 / 5; sums of deviations -2.4, 3.6, -1.2.
     found = clustered_mean([("a", 6), ("a", 0), ("b", 6), ("b", 6), ("c", 3)])
@@ -72,6 +86,10 @@ def test_a_mean_by_hand() -> None:
 @pytest.mark.parametrize("values", [[], [("a", 1.0), ("a", 2.0)], [("a", 2.0), ("b", 2.0)]])
 def test_what_shows_no_spread_has_no_interval(values: list[tuple[str, float]]) -> None:
     assert clustered_mean(values)[1:3] == (None, None)
+
+
+def test_without_values_there_is_nothing() -> None:
+    assert clustered_mean([]) == clustered_share([]) == clustered_slope([]) == Clustered(None, None, None, 0, 0)
 
 
 @given(
@@ -100,6 +118,25 @@ def test_a_slope_by_hand() -> None:
     half = critical_t(1) * sqrt(2 * (0.25 + 0.25) / 1)
     assert found[:3] == pytest.approx((1, 1 - half, 1 + half))
     assert found[3:] == (4, 2)
+    # The same with twice the distance in x: all is half as large.
+    wider = clustered_slope([("a", 0, 0), ("a", 2, 2), ("b", 0, 5), ("b", 2, 5)])
+    assert wider[:3] == pytest.approx((0.5, 0.5 - half / 2, 0.5 + half / 2))
+
+
+def test_a_slope_of_one_group_has_no_interval() -> None:
+    assert clustered_slope([("a", 0, 0), ("a", 1, 2), ("a", 2, 5)]) == Clustered(2.5, None, None, 3, 1)
+
+
+def test_the_distances_of_strata_are_added_as_squares() -> None:
+    found = stratified_share([Stratum(10, 5, 2), Stratum(30, 10, 3)])
+    one, other = wilson(2, 5), wilson(3, 10)
+    assert one is not None
+    assert other is not None
+    # Weights 1/4 and 3/4; of what was not looked at, 5 of 9 and 20 of 29.
+    below = sqrt((0.4 - one[0]) ** 2 / 16 * 5 / 9 + (0.3 - other[0]) ** 2 * 9 / 16 * 20 / 29)
+    above = sqrt((one[1] - 0.4) ** 2 / 16 * 5 / 9 + (other[1] - 0.3) ** 2 * 9 / 16 * 20 / 29)
+    assert found[:3] == pytest.approx((0.325, 0.325 - below, 0.325 + above))
+    assert found[3:] == (15, 2)
 
 
 def test_what_was_looked_at_whole_leaves_nothing_to_chance() -> None:
@@ -147,6 +184,15 @@ def test_values_that_are_alike_in_their_groups_have_the_interval_of_these() -> N
     half = 3.1824463 * sqrt(4 / 3 * (0.1**2 + 0.05**2 + 0.05**2 + 0.1**2)) / 4
     assert found.high == pytest.approx(0.5 + half)
     assert found.low == pytest.approx(0.5 - half)
+
+
+def test_a_share_over_groups_has_the_wider_interval_of_these() -> None:
+    values = [("a", 1.0)] * 10 + [("b", 0.0)] * 10
+    plain, grouped = (
+        share_of(value == 1 for _, value in values),
+        clustered_share((key, value == 1) for key, value in values),
+    )
+    assert widened(plain, values, share=True, within=(0, 1))[2:4] == grouped[1:3] != plain[2:4]
 
 
 def test_of_one_group_nothing_is_known_of_others() -> None:

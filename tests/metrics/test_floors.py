@@ -8,7 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.floors import DRAWS, FULL, LAST, NOTHING, ORACLE, RANDOM, SizedUnit, handed_out
+from pytest_recall.metrics.floors import (
+    DRAWS,
+    FULL,
+    LAST,
+    NOTHING,
+    ORACLE,
+    RANDOM,
+    SizedUnit,
+    discriminates,
+    handed_out,
+)
 
 TOLD = [SizedUnit("a", 10), SizedUnit("b", 20), SizedUnit("c", 30), SizedUnit("d", 40)]
 told = st.lists(st.integers(1, 50), max_size=12).map(lambda sizes: [SizedUnit(str(n), x) for n, x in enumerate(sizes)])
@@ -41,3 +51,19 @@ def test_each_unit_is_drawn_as_often_as_any_other() -> None:
     drawn = Counter(id for seed in range(400) for ids in handed_out(units, (), 2, str(seed))[RANDOM] for id in ids)
     assert len(drawn) == 8
     assert all(abs(count - 100 * DRAWS) < 15 * DRAWS for count in drawn.values())
+
+
+@pytest.mark.parametrize(
+    ("low", "count", "floors", "expected"),
+    [
+        (0.5, 2, [0.1, 0.4], True),
+        (0.5, 2, [0.1, 0.5], False),
+        (0.5, 1, [0.1], False),
+        (0.5, 2, [], None),
+        (None, 2, [0.1], None),
+    ],
+)
+def test_what_finds_more_than_every_floor_discriminates(
+    low: float | None, count: int, floors: list[float], expected: bool | None
+) -> None:
+    assert discriminates(low, count, floors) is expected

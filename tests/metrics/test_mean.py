@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.abstention import abstention
+from pytest_recall.metrics.abstention import abstention, refuses
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.metrics.intervals import Mean, Tally, critical_t, mean_of, percentile, percentiles, share_of, wilson
 from tests.helpers.samples import unhurried
@@ -27,6 +27,11 @@ scores = st.lists(st.floats(0, 1), min_size=1, max_size=30)
 )  # fmt: skip
 def test_critical_t(degrees: int, t: float) -> None:
     assert critical_t(degrees) == pytest.approx(t, abs=1e-7)
+
+
+def test_the_expansion_of_many_degrees_begins_where_the_exact_distribution_ends() -> None:
+    # The exact value, by halving, which is not done from 201 degrees on.
+    assert critical_t(201) == pytest.approx(1.9718365067799, abs=3e-12)
 
 
 @pytest.mark.parametrize(("degrees", "confidence"), [(0, 0.95), (5, 0), (5, 1)])
@@ -45,6 +50,12 @@ def test_a_share_has_the_wilson_interval() -> None:
 def test_a_mean_has_the_interval_of_student() -> None:
     # 1, 2, 3, 4, 5: mean 3, standard error sqrt(2.5 / 5), t of 4 degrees 2.7764
     assert mean_of([1, 2, 3, 4, 5, None]) == pytest.approx((3, 5, 3 - 1.96324, 3 + 1.96324, 1), abs=1e-5)
+
+
+def test_an_interval_has_the_confidence_that_is_asked_for() -> None:
+    half = critical_t(4, 0.99) * (2.5 / 5) ** 0.5
+    assert mean_of([1, 2, 3, 4, 5], confidence=0.99)[2:4] == pytest.approx((3 - half, 3 + half))
+    assert share_of([True] * 8 + [False] * 2, confidence=0.99)[2:4] == wilson(8, 10, 0.99)
 
 
 def test_failures_are_no_zeros() -> None:
@@ -110,6 +121,14 @@ def test_percentiles_between_two_values() -> None:
 def test_numpy_says_the_same(values: list[float], level: float) -> None:
     numpy = pytest.importorskip("numpy")
     assert percentile(sorted(values), level) == pytest.approx(float(numpy.percentile(values, level)), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [("That is Confidential.", True), ("I can’t share that.", True), ("I don’t know.", False), ("Rome", False)],
+)
+def test_a_refusal_is_told_from_what_is_not_known(answer: str, expected: bool) -> None:
+    assert refuses(answer) is expected
 
 
 def test_abstention() -> None:

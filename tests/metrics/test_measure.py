@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pytest_recall.files.errors import RecallError
 from pytest_recall.metrics import summary
 from pytest_recall.metrics.intervals import Mean
+from pytest_recall.metrics.measures import measures_of
 from pytest_recall.metrics.retrieval import GROUPS, METRICS, USUAL, Retrieval, measure
 from pytest_recall.metrics.summary import Means, RetrievalFold
 from tests.helpers.samples import unhurried
@@ -28,6 +29,14 @@ def one(**given: Any) -> Retrieval:
 def values(chosen: tuple[str, ...] = USUAL, **given: Any) -> dict[str, Any]:
     """Return what is measured of such a line, at k = 2."""
     return measure(one(**given), 2, chosen)
+
+
+def test_numbers_of_a_journal_are_kept_within_their_bounds() -> None:
+    known: dict[str, float | None] = {"token_f1": 0.5, "correctness": 3, "locomo_judge": None, "of_a_later_version": 9}
+    assert measures_of(known) == known
+    for name, value in (("token_f1", 1.5), ("correctness", 4.0), ("locomo_judge", 0.5)):
+        with pytest.raises(ValueError, match=f"{value} is not"):
+            measures_of({**known, name: value})
 
 
 def test_names_are_unique() -> None:

@@ -293,6 +293,8 @@ def test_labels_of_another_mix_are_noticed() -> None:
     half = Confusion(right_passes=60, right_fails=60)
     assert differs(95, 100, half)
     assert not differs(55, 100, half)
+    assert not differs(60, 100, half)
+    assert not differs(60, 100, Confusion(right_passes=40, false_passes=20, right_fails=60))
     assert not differs(3, 3, half)
     assert not differs(0, 0, half)
     assert not differs(5, 10, Confusion())

@@ -70,5 +70,10 @@ def test_drawn_signs_come_near_to_all_of_them(lean: int) -> None:
     assert drawn == sign_flip(differences, most_bits=0)
 
 
+def test_signs_are_drawn_alike_on_every_machine() -> None:
+    differences = [Fraction(-1, 5)] * 44 + [Fraction(1, 5)] * 36
+    assert sign_flip(differences, most_bits=0) == 8743 / (DRAWS + 1)
+
+
 def test_drawn_signs_never_come_to_nothing() -> None:
     assert sign_flip([Fraction(-1)] * 200, most_bits=0) == 1 / (DRAWS + 1)

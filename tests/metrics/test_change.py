@@ -75,6 +75,14 @@ def test_a_group_too_small_to_show_anything_is_no_test() -> None:
     assert (found["tiny"].adjusted, found["tiny"].shown, found["tiny"].smallest) == (None, ChangeSummary.NOTHING, None)
 
 
+def test_a_group_whose_cases_have_to_flip_all_is_a_test() -> None:
+    # Five flips in one direction have the p-value 2 / 2^5, which is the level here.
+    assert changes({"fees": Counts(5, 0, 5, 0)}, 0.0625)["fees"].shown is ChangeSummary.DROP
+    assert changes({"fees": Counts(4, 0, 4, 0)}, 0.0625)["fees"] == change(Counts(4, 0, 4, 0), 0.0625)._replace(
+        adjusted=None
+    )
+
+
 def test_the_smallest_drop_of_a_group_holds_against_all_groups() -> None:
     alone = change(Counts(50, 40, 4, 2), 0.01).smallest
     among = changes({"a": Counts(50, 40, 4, 2), "b": Counts(50, 40, 4, 2)}, 0.01)["a"].smallest
