@@ -51,7 +51,8 @@ def test_while_a_belief_is_wrong_nothing_tells_the_right_one() -> None:
         (strand,) = one.strands
         assert strand.description == ""
         assert strand.correction is not None
-        assert strand.correction.belief == "The museum opens at 10:00"
+        assert strand.correction.state == "wrong_belief"
+        assert strand.correction.arc.wrong_belief == "The museum opens at 10:00"
     (touch,) = [one for one in of_day(2)["principal"].touches if one.title == "Opening hours"]
     assert touch.about == ""
     assert of_day(6)["team"].strands[0].description.startswith("The sign at the door")

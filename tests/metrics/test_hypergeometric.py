@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from itertools import combinations
-from math import comb
+from math import comb, perm
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.hypergeometric import all_missed, fall_by_chance, runs_to_exclude, smallest_excluded
+from pytest_recall.metrics.hypergeometric import fall_by_chance, runs_to_exclude, smallest_excluded
 
 
 def test_three_broken_of_185_need_117_runs() -> None:
     assert runs_to_exclude(185, 3) == 117
-    assert all_missed(185, 3, 117) <= 0.05 < all_missed(185, 3, 116)
+    assert perm(185 - 117, 3) / perm(185, 3) <= 0.05 < perm(185 - 116, 3) / perm(185, 3)
     assert smallest_excluded(185, 117) == 3
     assert smallest_excluded(185, 116) == 4
 
@@ -24,13 +24,15 @@ def test_the_ends(cases: int, broken: int, runs: int) -> None:
     assert runs_to_exclude(cases, broken) == runs
 
 
-@given(st.integers(0, 7), st.data())
-def test_it_is_the_share_of_draws_that_miss_all(cases: int, data: st.DataObject) -> None:
-    broken = data.draw(st.integers(0, cases))
-    drawn = data.draw(st.integers(0, cases))
-    draws = list(combinations(range(cases), drawn))
-    missed = sum(all(one >= broken for one in draw) for draw in draws)
-    assert all_missed(cases, broken, drawn) == pytest.approx(missed / len(draws))
+@given(st.integers(1, 9), st.sampled_from((0.5, 0.8, 0.95)), st.data())
+def test_it_is_the_share_of_draws_that_miss_all(cases: int, confidence: float, data: st.DataObject) -> None:
+    broken = data.draw(st.integers(1, cases))
+    shares = []
+    for drawn in range(cases + 1):
+        draws = list(combinations(range(cases), drawn))
+        shares.append(sum(all(one >= broken for one in draw) for draw in draws) / len(draws))
+    wanted = next(drawn for drawn, share in enumerate(shares) if share <= 1 - confidence + 1e-9)
+    assert runs_to_exclude(cases, broken, confidence) == wanted
 
 
 @given(st.integers(1, 1500), st.data())
@@ -53,9 +55,9 @@ def test_without_a_run_nothing_is_excluded() -> None:
 
 
 def test_counts_that_cannot_be_are_refused() -> None:
-    for cases, broken, drawn in ((3, 4, 0), (3, -1, 0), (3, 1, 4), (3, 1, -1)):
+    for refused in (lambda: runs_to_exclude(3, 4), lambda: smallest_excluded(3, 4), lambda: smallest_excluded(3, -1)):
         with pytest.raises(ValueError, match="neither can be below 0 or above all"):
-            all_missed(cases, broken, drawn)
+            refused()
     with pytest.raises(ValueError, match="0 broken cases cannot be excluded"):
         runs_to_exclude(3, 0)
     with pytest.raises(ValueError, match="are not counts of passes and fails"):

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.metrics.abstention import abstention, refuses
+from pytest_recall.metrics.abstention import refuses
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.metrics.intervals import Mean, Tally, critical_t, mean_of, percentile, percentiles, share_of, wilson
 from tests.helpers.samples import unhurried
@@ -129,13 +129,6 @@ def test_numpy_says_the_same(values: list[float], level: float) -> None:
 )
 def test_a_refusal_is_told_from_what_is_not_known(answer: str, expected: bool) -> None:
     assert refuses(answer) is expected
-
-
-def test_abstention() -> None:
-    found = abstention([(True, True), (True, False), (False, True), (False, False), (None, True), (None, False)])
-    assert found.precision[:2] == (0.5, 2)
-    assert (found.recall.value, found.recall.n, found.recall.failures) == (0.5, 2, 1)
-    assert abstention([(False, False)]) == (Mean(None, 0, None, None), Mean(None, 0, None, None))
 
 
 @pytest.mark.parametrize(("texts", "count"), [([], 0), ([""], 0), (["abc"], 1), (["abcd", "e"], 2), (["東京"], 1)])

@@ -41,11 +41,6 @@ class Correction(NamedTuple):
     arc: Arc
     state: CorrectionState
 
-    @property
-    def belief(self) -> str:
-        """What the agent holds to be true."""
-        return self.arc.wrong_belief if self.state == "wrong_belief" else self.arc.corrected_belief
-
 
 class DaySession(NamedTuple):
     """A session on a day: the arcs that unfold in it, and those that are only touched on."""

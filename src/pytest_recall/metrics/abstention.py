@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
-
-from pytest_recall.metrics.intervals import Mean, share_of
-
 LOCOMO_REFUSALS = ("no information available", "not mentioned")
 """What LoCoMo's evaluation takes for a refusal; Maharana et al. 2024, `task_eval/evaluation.py`."""
 REFUSALS = (
@@ -64,23 +59,3 @@ def abstains(answer: str, dataset: str = "") -> bool:
     """Whether the answer says that it does not know, by phrases; for `locomo` those of its evaluation alone."""
     said = answer.lower().replace("’", "'")
     return any(phrase in said for phrase in (LOCOMO_REFUSALS if dataset == "locomo" else REFUSALS))
-
-
-class Abstention(NamedTuple):
-    """Precision is of those answers that abstained, recall of those questions that have no answer."""
-
-    precision: Mean
-    recall: Mean
-
-
-def abstention(pairs: Iterable[tuple[bool | None, bool]], confidence: float = 0.95) -> Abstention:
-    """Return precision and recall, 0..1 each, of `pairs`: whether it abstained, and whether it should have.
-
-    A system that always abstains has recall 1, so that neither stands alone. None for
-    the first is a failure: it neither answered nor abstained, which counts for recall.
-    """
-    seen = list(pairs)
-    return Abstention(
-        share_of((should for did, should in seen if did), confidence=confidence),
-        share_of((did for did, should in seen if should), confidence=confidence),
-    )

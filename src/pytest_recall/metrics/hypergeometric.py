@@ -9,15 +9,6 @@ from fractions import Fraction
 from math import comb, exp, lgamma, perm
 
 
-def all_missed(cases: int, broken: int, drawn: int) -> float:
-    """Return the probability that of `cases`, of which some are `broken`, none of these is among the `drawn` ones.
-
-    The drawn cases are a random draw without replacement. Raises ValueError for counts that cannot be.
-    """
-    _check(cases, broken, drawn)
-    return perm(cases - drawn, broken) / perm(cases, broken)
-
-
 def runs_to_exclude(cases: int, broken: int, confidence: float = 0.95) -> int:
     """Return how many of `cases` have to run, none of them failing, until a break of `broken` ones is excluded.
 
