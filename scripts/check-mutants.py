@@ -187,11 +187,16 @@ def run(
         "track_dependencies": ["false"],
         "use_git_change_detection": ["false"],
     }
-    lines = (f"{key} = " + "\n    ".join(map(str, values)) for key, values in settings.items())
-    (folder / "setup.cfg").write_text("\n".join(("[mutmut]", *lines)), encoding="utf-8")
+    written = (f"{key} = " + "\n    ".join(map(str, values)) for key, values in settings.items())
+    (folder / "setup.cfg").write_text("\n".join(("[mutmut]", *written)), encoding="utf-8")
     # mypy keeps what it knows of unchanged modules apart from what it knows of ours.
     path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
-    variables = {**os.environ, "PATH": path, "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache" / "mutants")}
+    variables = {
+        **os.environ,
+        "PATH": path,
+        "MYPY_CACHE_DIR": str(ROOT / ".mypy_cache" / "mutants"),
+        "HYPOTHESIS_PROFILE": "unshrunk",
+    }
     mutmut = [sys.executable, "-m", "mutmut"]
     limit = [] if jobs is None else ["--max-children", str(jobs)]
     with (folder / "log.txt").open("w", encoding="utf-8") as log:
@@ -200,7 +205,9 @@ def run(
             call, cwd=folder, env=variables, stdout=log, stderr=subprocess.STDOUT, check=False
         ).returncode
     if code:
-        said = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").replace("\r", "\n")[-5_000:]
+        lines = (folder / "log.txt").read_text(encoding="utf-8", errors="replace").replace("\r", "\n").splitlines()
+        # Without the frames of its spinner, which are in braille.
+        said = "\n".join([line for line in lines if not "\u2800" <= line[:1] <= "\u28ff"][-60:])
         sys.exit(
             f"{said}\ncheck-mutants.py: mutmut ended with exit code {code}; the tests have to pass without a change"
         )

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 # httpx loads httpcore late. Within a run of pytester, which takes out what was loaded in it, there would be a second
 # one later, whose errors httpx does not know.
 import httpcore  # noqa: F401
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 from pytest_recall.files.eval_directory import Place
 
@@ -16,7 +17,9 @@ patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # Each run tries others, so that a few come to many; `pytest --hypothesis-profile thorough` tries many at once.
 settings.register_profile("patient", patient, max_examples=30)
 settings.register_profile("thorough", patient, max_examples=500)
-settings.load_profile("patient")
+# For scripts/check-mutants.py, which asks whether a test fails and not with which example.
+settings.register_profile("unshrunk", patient, max_examples=30, phases=(Phase.explicit, Phase.generate), database=None)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "patient"))
 
 
 @pytest.fixture

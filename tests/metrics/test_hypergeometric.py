@@ -55,9 +55,9 @@ def test_without_a_run_nothing_is_excluded() -> None:
 
 
 def test_counts_that_cannot_be_are_refused() -> None:
-    for refused in (lambda: runs_to_exclude(3, 4), lambda: smallest_excluded(3, 4), lambda: smallest_excluded(3, -1)):
+    for count, wrong in ((runs_to_exclude, 4), (smallest_excluded, 4), (smallest_excluded, -1)):
         with pytest.raises(ValueError, match="neither can be below 0 or above all"):
-            refused()
+            count(3, wrong)
     with pytest.raises(ValueError, match="0 broken cases cannot be excluded"):
         runs_to_exclude(3, 0)
     with pytest.raises(ValueError, match="are not counts of passes and fails"):
