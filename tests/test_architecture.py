@@ -199,8 +199,8 @@ WORLD = {
     "files": {"clock", "disk", "eval_directory", "event_loop", "git", "json_lines", "validation"},
     "forge": {"client", "push"},
     "horizon": {
-        *("ask", "audit", "check", "corpus", "items", "memory", "merging", "pictures", "profile_file"),
-        *("passes.daily", "passes.days", "passes.verify", "passes.work", "run", "run_file", "runs"),
+        *("ask", "audit", "check", "corpus", "items", "memory", "merging", "picture_files", "pictures"),
+        *("profile_file", "passes.daily", "passes.days", "passes.verify", "passes.work", "run", "run_file", "runs"),
     },
     "judges": {"audit_file", "built_in", "calibrate", "calibration_file", "model_judges"},
     "memory": {

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -52,8 +54,50 @@ def test_a_name_of_another_format_is_refused(tmp_path: Path, inside: Recall) -> 
     assert done == (2, "", "recall: a.png: is to be SVG; call it *.svg, or leave --svg out\n")
 
 
-def test_without_matplotlib_nothing_is_drawn(tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_matplotlib_pictures_are_svg(tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_run(tmp_path / "run", SMALL)
+    assert inside(tmp_path, "bench", "audit", "run").code == 0
+    path = tmp_path / "run" / FOLDER / "10d.jsonl"
+    rows = read_lines(path)
+    write_lines(path, [{**rows[0], "verdict": "system-failure", "cause": "rank.py:8"}, *rows[1:]])
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    told = "recall: SVG is drawn without matplotlib; for PNG, run `pip install 'pytest-recall[pictures]'`\n"
+    done = inside(tmp_path, "bench", "heatmap", "run")
+    files = ["run/heatmap.svg", "run/recall-vs-size.svg", "run/failures-by-cause.svg"]
+    assert done == (0, "".join(f"{file}\n" for file in files), told)
+    assert [one.text for one in texts_of(tmp_path / files[0])][:1] == ["A memory"]
+    assert "mean points of 6" in [one.text for one in texts_of(tmp_path / files[1])]
+    assert "rank.py:8" in [one.text for one in texts_of(tmp_path / files[2])]
+    done = inside(tmp_path, "bench", "heatmap", "run", "--svg", "-o", "pictures/mine.svg", "--colors", "published")
+    assert done.err == told
+    assert 'fill="#13131f"' in (tmp_path / "pictures" / "mine.svg").read_text(encoding="utf-8")
+
+
+def test_a_png_that_is_asked_for_needs_matplotlib(
+    tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_run(tmp_path / "run", SMALL)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = inside(tmp_path, "bench", "heatmap", "run")
-    assert done == (2, "", "recall: pictures need matplotlib; run `pip install 'pytest-recall[pictures]'`\n")
+    done = inside(tmp_path, "bench", "heatmap", "run", "-o", "a.png")
+    told = "pictures need matplotlib; run `pip install 'pytest-recall[pictures]'`, or call it *.svg and give --svg"
+    assert done == (2, "", f"recall: a.png: {told}\n")
+    assert not list(tmp_path.glob("a.*"))
+
+
+def test_pictures_of_the_other_format_go_when_the_run_has_gone_on(tmp_path: Path, inside: Recall) -> None:
+    write_run(tmp_path / "run", SMALL)
+    assert inside(tmp_path, "bench", "heatmap", "run", "--svg").err == ""
+    assert inside(tmp_path, "bench", "heatmap", "run").err == ""
+    assert (tmp_path / "run" / "heatmap.svg").exists()
+    for file in (tmp_path / "run").glob("*.svg"):
+        os.utime(file, (1, 1))
+    assert inside(tmp_path, "bench", "heatmap", "run").err == (
+        "recall: run/heatmap.svg is removed: it is older than what heatmap.png shows\n"
+        "recall: run/recall-vs-size.svg is removed: it is older than what recall-vs-size.png shows\n"
+    )
+    assert not list((tmp_path / "run").glob("*.svg"))
+
+
+def texts_of(picture: Path) -> list[ElementTree.Element]:
+    """Return the texts in a picture."""
+    return list(ElementTree.parse(picture).iter("{http://www.w3.org/2000/svg}text"))

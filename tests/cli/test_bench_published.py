@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -62,6 +63,10 @@ def test_without_matplotlib_the_picture_is_an_svg() -> None:
     drawn = Path("other/heatmap.svg").stat().st_mtime_ns
     assert main([*RUN, "--out", "other"]) == 0
     assert Path("other/heatmap.svg").stat().st_mtime_ns == drawn
+    os.utime("other/heatmap.svg", (1, 1))
+    assert main([*RUN, "--out", "other"]) == 0
+    assert Path("other/heatmap.png").exists()
+    assert not Path("other/heatmap.svg").exists()
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from dataclasses import replace
 import pytest
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.horizon.picture_data import heatmap, sizes
-from pytest_recall.horizon.pictures import Colors, draw_causes, draw_heatmap, draw_sizes
+from pytest_recall.horizon.picture_data import Colors, heatmap, sizes
+from pytest_recall.horizon.pictures import draw_causes, draw_heatmap, draw_sizes
 from tests.helpers.horizon_runs import RIGHT, SMALL, Asked, Stops, run_of
 
 pytest.importorskip("matplotlib")

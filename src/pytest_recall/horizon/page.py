@@ -10,7 +10,17 @@ from pytest_recall.files.wording import TextTable, grid, plural
 from pytest_recall.horizon import report_text as told
 from pytest_recall.horizon.aggregates import usd
 from pytest_recall.horizon.evaluation import MOST, Points
-from pytest_recall.horizon.picture_data import FEW_CELL, Cell, Heatmap, SizeCurve, SquareRow, State, heatmap, sizes
+from pytest_recall.horizon.picture_data import (
+    FEW_CELL,
+    Cell,
+    Colors,
+    Heatmap,
+    SizeCurve,
+    SquareRow,
+    State,
+    heatmap,
+    sizes,
+)
 from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES
 from pytest_recall.horizon.report_text import value
@@ -40,6 +50,11 @@ _EMPTY: Mapping[State, tuple[str, str]] = {
     "unmeasured": ("n/m", "not measured"),
 }
 """What stands in a square without a number, and what it says."""
+_RAMPS: Mapping[Colors, tuple[str, str, str, str]] = {
+    "safe": ("blue", "yellow", "pale", "dark"),
+    "published": ("red", "green", "green", "red"),
+}
+"""The ends of the colours of points, and of those of hallucination."""
 
 
 def charts(report: RunStatistics, heatmap: Heatmap, sizes: SizeCurve) -> list[Chart]:
@@ -47,8 +62,11 @@ def charts(report: RunStatistics, heatmap: Heatmap, sizes: SizeCurve) -> list[Ch
     return [*heatmap_charts(heatmap), *_sizes(sizes), *_categories(report), *_shares(report)]
 
 
-def heatmap_charts(found: Heatmap) -> Iterator[Chart]:
-    """Yield the heatmap of a run, and beside points that of hallucination; nothing without a checkpoint."""
+def heatmap_charts(found: Heatmap, colors: Colors = "safe") -> Iterator[Chart]:
+    """Yield the heatmap of a run, and beside points that of hallucination; nothing without a checkpoint.
+
+    `colors` is the palette that its sentences name.
+    """
     names = [label for label, _ in found.columns]
     if not names:
         return
@@ -63,14 +81,15 @@ def heatmap_charts(found: Heatmap) -> Iterator[Chart]:
         signs.append(f"* {UNTELLING}: a floor finds about as much")
     what = "Mean points" if found.most > 1 else "Share of the relevant days that were found"
     top = MOST if found.most > 1 else "100 %"
-    told = f"{what}, from blue for 0 to yellow for {top}{'; ' if signs else ''}{'; '.join(signs)}."
+    low, high, none, half = _RAMPS[colors]
+    told = f"{what}, from {low} for 0 to {high} for {top}{'; ' if signs else ''}{'; '.join(signs)}."
     if found.left_out:
         told += f" Not asked, since the memory is not told of sessions: {', '.join(found.left_out)}."
     if found.most == 1:
         yield _grid("Recall by category and checkpoint", told, "category", names, [*map(_in_hundreds, every)], 100)
         return
     yield _grid("Points by category and checkpoint", told, "category", names, every, MOST)
-    made_up = "Of 100 answers, those with something made up: from pale for none to dark for half of them or more."
+    made_up = f"Of 100 answers, those with something made up: from {none} for none to {half} for half of them or more."
     if all(cell.value is None for cell in found.hallucination.cells):
         return
     yield _grid("Hallucination by checkpoint", made_up, "", names, [found.hallucination], 1)

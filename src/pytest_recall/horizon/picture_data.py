@@ -20,6 +20,10 @@ State = Literal["measured", "few", "filled", "unsampled", "impossible", "unknown
 """What a cell holds: a mean, one of fewer than `FEW_CELL` answers, the last mean before since nothing was asked here,
 nothing though questions were possible, nothing since none was, nothing and no file says why, outcomes without a verdict
 alone, or answers of which no one has measured it."""
+Colors = Literal["safe", "published"]
+"""A palette: one that colour-blind people can tell apart as well, or that of Recall Bench."""
+DRAWN_BY = "pytest-recall"
+"""What the metadata of each picture says, so that one of ours is told from another file of its name."""
 FEW_CELL = 5
 """Of fewer answers a cell is marked."""
 MOST_SHARE = 0.5

@@ -5,11 +5,22 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import plural
-from pytest_recall.horizon.picture_data import FEW_CELL, MOST_SHARE, Cell, Heatmap, SizeCurve, State, ink_on
+from pytest_recall.horizon.picture_data import (
+    DRAWN_BY,
+    FEW_CELL,
+    MOST_SHARE,
+    Cell,
+    Colors,
+    Heatmap,
+    SizeCurve,
+    State,
+    ink_on,
+)
 from pytest_recall.metrics.clustered import Clustered
 from pytest_recall.metrics.intervals import Mean
 from pytest_recall.schedule.simulated import WEEK, SimulationSummary
@@ -20,7 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-Colors = Literal["safe", "published"]
 Format = Literal["png", "svg"]
 _DPI = 100
 _NUMBERS = 36
@@ -65,13 +75,21 @@ def draw_causes(title: str, groups: Mapping[str, Sequence[tuple[str, int, int]]]
     return drawn(lambda: _causes(title, groups), format)
 
 
-def drawn(draw: Callable[[], Figure], format: Format) -> bytes:
-    """Return the picture that `draw` gives as bytes. Raises RecallError without matplotlib."""
+def check_drawing() -> None:
+    """Raise RecallError without matplotlib."""
     try:
-        import matplotlib
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        for name in ("matplotlib", "matplotlib.backends.backend_agg"):
+            import_module(name)
     except ImportError:
         raise RecallError("pictures need matplotlib; run `pip install 'pytest-recall[pictures]'`") from None
+
+
+def drawn(draw: Callable[[], Figure], format: Format) -> bytes:
+    """Return the picture that `draw` gives as bytes. Raises RecallError without matplotlib."""
+    check_drawing()
+    import matplotlib
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     # Neither a matplotlibrc nor the fonts of this machine decide: the font comes with matplotlib.
     with matplotlib.rc_context(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # A name in a script that the font lacks is drawn as boxes.
@@ -88,8 +106,8 @@ def drawn(draw: Callable[[], Figure], format: Format) -> bytes:
         figure = draw()
         FigureCanvasAgg(figure)
         out = io.BytesIO()
-        nothing: dict[str, Any] = {"Software": None} if format == "png" else {"Date": None, "Creator": None}
-        figure.savefig(out, format=format, dpi=_DPI, facecolor=figure.get_facecolor(), metadata=nothing)
+        about: dict[str, Any] = {"Software": DRAWN_BY} if format == "png" else {"Date": None, "Creator": DRAWN_BY}
+        figure.savefig(out, format=format, dpi=_DPI, facecolor=figure.get_facecolor(), metadata=about)
     return out.getvalue()
 
 

@@ -95,19 +95,20 @@ def grid(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def draw(folder: Path) -> None:
     """Draw the heatmap of the run in a folder, unless it is newer than its answers; as SVG without matplotlib."""
-    from pytest_recall.files.disk import write_bytes, write_text
     from pytest_recall.horizon.heatmap_svg import heatmap_svg
     from pytest_recall.horizon.picture_data import heatmap
+    from pytest_recall.horizon.picture_files import answered_at, write_pictures
     from pytest_recall.horizon.pictures import draw_heatmap
     from pytest_recall.horizon.runs import read_run
-    from pytest_recall.trials.journal import NAME
 
-    png, svg, written = folder / PICTURE, folder / f"{Path(PICTURE).stem}.svg", (folder / NAME).stat().st_mtime_ns
+    png, svg, written = folder / PICTURE, folder / f"{Path(PICTURE).stem}.svg", answered_at(folder)
     if any(path.exists() and path.stat().st_mtime_ns > written for path in (png, svg)):
         return
     found = heatmap(read_run(folder))
     try:
-        write_bytes(png, draw_heatmap(found))
+        path, drawn = png, draw_heatmap(found)
     except RecallError as error:
-        write_text(svg, heatmap_svg(found))
+        path, drawn = svg, heatmap_svg(found).encode()
         say(f"{svg} is drawn in place of {PICTURE}: {error}")
+    for one in write_pictures({path: (drawn, written)}):
+        say(one)

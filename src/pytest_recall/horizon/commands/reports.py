@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.cli.common import Commands, placeless, say
 
 if TYPE_CHECKING:
+    from pytest_recall.horizon.picture_data import Heatmap, SizeCurve
     from pytest_recall.horizon.published import PublishedRun
 
 
@@ -26,7 +28,8 @@ colour-blind people; `published` are those of Recall Bench, which cannot.
   recall bench heatmap runs/mine
   recall bench heatmap runs/mine -o pictures/mine.svg --svg
 
-Needs matplotlib: pip install 'pytest-recall[pictures]'
+Without matplotlib (pip install 'pytest-recall[pictures]') they are SVG, with less detail. A PNG beside an SVG of
+its name, or the reverse, is removed if it is older than the run's answers and pytest-recall drew it.
 exit codes: 0 drawn, 2 nothing was drawn
 """
 
@@ -46,32 +49,67 @@ def add_heatmap(commands: Commands) -> None:
 
 def run_heatmap(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.files.disk import write_bytes
-    from pytest_recall.files.errors import RecallError
-    from pytest_recall.horizon import pictures
     from pytest_recall.horizon.audit import read_regrades
     from pytest_recall.horizon.picture_data import causes, heatmap, sizes
+    from pytest_recall.horizon.picture_files import answered_at, looked_at, write_pictures
     from pytest_recall.horizon.regrade import audited
     from pytest_recall.horizon.runs import read_run
 
-    format: pictures.Format = "svg" if args.svg else "png"
-    path = args.out or args.run_dir / f"heatmap.{format}"
-    if path.suffix != f".{format}":
-        other = "leave --svg out" if args.svg else "give --svg"
-        raise RecallError(f"{path}: is to be {format.upper()}; call it *.{format}, or {other}")
-    found = read_run(args.run_dir)
-    drawn = {path: pictures.draw_heatmap(heatmap(found), args.colors, format)}
+    path, draw = _drawing(args)
+    found, since = read_run(args.run_dir), answered_at(args.run_dir)
+    drawn = {path: (draw.heatmap(heatmap(found)), since)}
     if found.evaluations:
-        drawn[beside(path, "recall-vs-size")] = pictures.draw_sizes(sizes(found), format)
+        drawn[beside(path, "recall-vs-size")] = draw.sizes(sizes(found)), since
     else:
-        print("recall: the run's files hold no answers, so that there are no bands to draw", file=sys.stderr)
+        say("the run's files hold no answers, so that there are no bands to draw")
     if groups := causes(audited(found, read_regrades(args.run_dir, found).regrades)):
         title = f"What was found: {found.adapter or found.name}"
-        drawn[beside(path, "failures-by-cause")] = pictures.draw_causes(title, groups, format)
-    for file, data in drawn.items():
-        write_bytes(file, data)
-        print(file)
+        drawn[beside(path, "failures-by-cause")] = draw.causes(title, groups), looked_at(args.run_dir)
+    told = write_pictures(drawn)
+    print("\n".join(map(str, drawn)))
+    for one in (*draw.said, *told):
+        say(one)
     return 0
+
+
+class _Drawing(NamedTuple):
+    """What draws the pictures, and what is to be said of it."""
+
+    heatmap: Callable[[Heatmap], bytes]
+    sizes: Callable[[SizeCurve], bytes]
+    causes: Callable[[str, Mapping[str, Sequence[tuple[str, int, int]]]], bytes]
+    said: tuple[str, ...] = ()
+
+
+def _drawing(args: argparse.Namespace) -> tuple[Path, _Drawing]:
+    """Return the heatmap's file, and what draws it: matplotlib, or without it, SVG alone."""
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.horizon import pictures
+
+    format: pictures.Format = "svg" if args.svg else "png"
+    if args.out is not None and args.out.suffix != f".{format}":
+        other = "leave --svg out" if args.svg else "give --svg"
+        raise RecallError(f"{args.out}: is to be {format.upper()}; call it *.{format}, or {other}")
+    try:
+        pictures.check_drawing()
+    except RecallError as error:
+        if args.out is not None and not args.svg:
+            raise RecallError(f"{args.out}: {error}, or call it *.svg and give --svg") from None
+        from pytest_recall.horizon import curve_svg, heatmap_svg
+
+        plain = _Drawing(
+            lambda found: heatmap_svg.heatmap_svg(found, args.colors).encode(),
+            lambda found: curve_svg.sizes_svg(found).encode(),
+            lambda title, groups: curve_svg.causes_svg(title, groups).encode(),
+            ("SVG is drawn without matplotlib; for PNG, run `pip install 'pytest-recall[pictures]'`",),
+        )
+        return args.out or args.run_dir / "heatmap.svg", plain
+    drawing = _Drawing(
+        lambda found: pictures.draw_heatmap(found, args.colors, format),
+        lambda found: pictures.draw_sizes(found, format),
+        lambda title, groups: pictures.draw_causes(title, groups, format),
+    )
+    return args.out or args.run_dir / f"heatmap.{format}", drawing
 
 
 def beside(heatmap: Path, name: str) -> Path:
