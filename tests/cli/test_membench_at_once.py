@@ -241,6 +241,9 @@ class Stores:
     def recall(self, query, limit, context):
         assert self.name and len({one["source"].split(":")[0] for one in self.kept}) < 30
         return self.kept[:limit]
+    def close(self):
+        with open("closed.txt", "a") as file:
+            file.write(f"{len(self.name)} ")
 """
 
 
@@ -249,6 +252,8 @@ def test_an_object_may_keep_conversations_apart(capsys: pytest.CaptureFixture[st
     memory = ("--memory", "python:apart.py:Stores")
     plain = found(capsys, *memory, "--concurrency", "2", "--out", "o")
     assert plain["all"]["failures"] == 0
+    *stores, last = map(int, (tmp_path / "closed.txt").read_text().split())
+    assert (len(stores), all(stores), last) == (2, True, 0), "the object that has the stores is closed after them"
 
 
 def test_five_failures_in_a_row_stop_it_and_what_had_begun_is_written_down(

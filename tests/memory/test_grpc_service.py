@@ -4,72 +4,28 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.cli import main
 from pytest_recall.memory.client import Client
-from pytest_recall.memory.grpc_service import SERVICE, _messages
 from tests.helpers.persona import write_project
-from tests.memory.asking import NOW, made
+from tests.memory.asking import NOW, filled, made
+from tests.memory.grpc_bench import Bench, grpc_serving
 
-grpc = pytest.importorskip("grpc")
+pytest.importorskip("grpc")
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "generate-protocol.py"
 
 
-class Bench:
-    """A server that keeps what it is sent, and may fail."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[str, Any]] = []
-        self.ready = True
-        self.takes_context = False
-        self.fails = ""
-        self.slow = ""
-        self.missing = ""
-        self.address = ""
-
-    def reply(self, method: str, message: Any, context: Any) -> Any:
-        self.asked.append((method, message))
-        if method == self.slow:
-            time.sleep(2)
-        if method == self.missing:
-            context.abort(grpc.StatusCode.UNIMPLEMENTED, "")
-        if method == self.fails:
-            context.abort(grpc.StatusCode.INTERNAL, "out of memory")
-        fields: dict[str, dict[str, Any]] = {
-            "Query": {"answer": f"answer to {getattr(message, 'question', '')}"},
-            "Healthcheck": {"name": "bench", "ready": self.ready, "takes_context": self.takes_context},
-        }
-        return _messages()(f"{method}Response")(**fields.get(method, {}))
-
-
 @pytest.fixture
 def bench() -> Iterator[Bench]:
-    bench = Bench()
-
-    def handler(method: str) -> Any:
-        return grpc.unary_unary_rpc_method_handler(
-            lambda message, context: bench.reply(method, message, context),
-            request_deserializer=_messages()(f"{method}Request").FromString,
-            response_serializer=lambda message: message.SerializeToString(),
-        )
-
-    methods = ("Setup", "IngestDay", "FinalizeIngestion", "Query", "Teardown", "Healthcheck")
-    server = grpc.server(ThreadPoolExecutor(4))
-    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, {m: handler(m) for m in methods})])
-    bench.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
-    server.start()
-    yield bench
-    server.stop(None).wait()
+    with grpc_serving(Bench()) as bench:
+        yield bench
 
 
 @pytest.fixture
@@ -138,7 +94,7 @@ def test_a_service_that_takes_the_context_of_a_question_gets_it(bench: Bench, cl
         return message.session, message.date, message.checkpoint
 
     assert (client.takes_context, asked()) == (False, ("", "", ""))
-    bench.takes_context = True
+    bench.health["takes_context"] = True
     assert asked() == ("hr", "2026-05-07", "30d")
     assert client.takes_context
 
@@ -157,10 +113,100 @@ def test_what_may_be_told_where_is_asked_of_a_service_that_knows_where_it_is_ask
         " what may be told where are not asked; a service that takes it says `takes_context` in its health\n"
     ) in captured.err
     assert main([*run, "--out", "a"]) == 0
-    bench.takes_context = True
+    bench.health["takes_context"] = True
     assert main([*run, "--out", "b"]) == 0
     assert "4 questions asked" in capsys.readouterr().out
     assert [message.session for method, message in bench.asked if method == "Query"] == [""] * 3 + ["principal"] * 4
+
+
+FACTS = {f"{number}": f"fact {number}" for number in range(1, 6)}
+
+
+def days_sent(bench: Bench) -> list[list[str]]:
+    """Return what the days hold that were sent, call by call."""
+    return [
+        [one.content for one in message.days] if method == "IngestDays" else [message.content]
+        for method, message in bench.asked
+        if method in ("IngestDay", "IngestDays")
+    ]
+
+
+def test_so_many_days_in_a_call_as_it_says(bench: Bench, client: Client) -> None:
+    bench.health["batches"] = 2
+    filled(client, FACTS)
+    assert days_sent(bench) == [[fact] for fact in FACTS.values()], "it has said nothing yet"
+    bench.asked.clear()
+    client.learn()
+    filled(client, FACTS)
+    assert days_sent(bench) == [["fact 1", "fact 2"], ["fact 3", "fact 4"], ["fact 5"]]
+    assert [one.day_number for message in bench.sent("IngestDays") for one in message.days] == [1, 2, 3, 4]
+    assert [method for method, _ in bench.asked][-2:] == ["IngestDay", "FinalizeIngestion"]
+    client.store("gone", {"id": "1"})
+    client.reset()
+    client.finalize()
+    assert days_sent(bench)[3:] == []
+
+
+def test_one_that_has_no_call_for_several_days_is_told_one_by_one(bench: Bench, client: Client) -> None:
+    bench.health["batches"] = 3
+    bench.missing = "IngestDays"
+    client.learn()
+    filled(client, FACTS)
+    assert days_sent(bench) == [["fact 1", "fact 2", "fact 3"], *([fact] for fact in FACTS.values())]
+    bench.missing, bench.fails = "", "IngestDays"
+    client.learn()
+    with pytest.raises(MemoryFault, match=r"^IngestDays: INTERNAL: out of memory; look into the service$"):
+        filled(client, FACTS)
+
+
+def test_a_call_has_room_for_so_much_text(bench: Bench, client: Client) -> None:
+    bench.health["batches"] = 10
+    client.learn()
+    filled(client, {"a": "a" * 1_500_000, "b": "b" * 1_000_000, "c": "c" * 1_000_000, "d": "d" * 3_000_000, "e": "e"})
+    sizes = [[len(content) for content in call] for call in days_sent(bench)]
+    assert sizes == [[1_500_000], [1_000_000, 1_000_000], [3_000_000], [1]]
+
+
+def test_a_day_that_texts_say_is_sent_once_it_is_over(bench: Bench, client: Client) -> None:
+    bench.health["batches"] = 10
+    client.learn()
+    client.reset()
+    client.store("a fact", {"id": "1"})
+    client.store("another", {"id": "2"})
+    client.store("One.", {"id": "3", "day": "7"})
+    client.store("Two.", {"id": "4", "day": "8"})
+    client.store("Three.", {"id": "5", "day": "9"})
+    assert days_sent(bench) == [["a fact", "another"], ["One."], ["Two."]]
+    client.finalize()
+    assert days_sent(bench)[3:] == [["Three."]]
+
+
+def test_a_namespace_is_sent_to_a_service_that_keeps_stores_apart(bench: Bench, client: Client) -> None:
+    client.learn()
+    with pytest.raises(MemoryFault, match="keeps no stores apart by a name"):
+        client.in_namespace("a")
+    filled(client, {"a": "first"})
+    bench.health |= {"namespaces": True, "batches": 2}
+    client.learn()
+    bench.asked.clear()
+    apart = client.in_namespace("a")
+    apart.healthcheck()
+    filled(apart, {"a": "first", "b": "second", "c": "third"}).answer("why?", 5, NOW)
+    apart.close()
+    assert [(method, message.namespace) for method, message in bench.asked] == [
+        (method, "a")
+        for method in (
+            *("Healthcheck", "Teardown", "Setup", "IngestDays"),
+            *("IngestDay", "FinalizeIngestion", "Query"),
+        )
+    ]
+
+
+def test_the_published_service_is_sent_what_it_knows(bench: Bench, client: Client) -> None:
+    client.healthcheck()
+    filled(client, FACTS).answer("why?", 5, QueryContext(session="hr"))
+    known = {"day_number", "content", "metadata", "question"}
+    assert all({field.name for field, _ in message.ListFields()} <= known for _, message in bench.asked)
 
 
 def test_the_healthcheck_is_optional(bench: Bench, client: Client) -> None:
@@ -184,7 +230,7 @@ def test_errors_are_one_sentence(bench: Bench, client: Client) -> None:
     bench.fails = "Query"
     with pytest.raises(MemoryFault, match=r"^Query: INTERNAL: out of memory; look into the service$"):
         client.answer("x", 5, NOW)
-    bench.ready = False
+    bench.health["ready"] = False
     with pytest.raises(MemoryFault, match="says that it is not ready"):
         client.healthcheck()
 

@@ -60,6 +60,11 @@ TOOLS = {
     "recall": ("query", "limit"),
     "add": ("content",),
     "told": ("query", "session", "checkpoint"),
+    "store_many": ("units",),
+    "apart": ("namespace",),
+    "put": ("content", "metadata", "namespace"),
+    "find": ("query", "namespace"),
+    "put_many": ("units", "namespace"),
     "hangs": (),
     "leaves": (),
 }
@@ -152,6 +157,74 @@ def test_a_tool_gets_the_session_in_which_it_is_asked_if_it_takes_it(plain: str,
     client.recall("x", 5, context)
     client.close()
     assert given(tmp_path) == [{"query": "x", "session": "hr", "checkpoint": "30d"}, {"query": "x", "limit": 5}]
+
+
+APART = ";reset=apart;store=put;recall=find"
+TEXTS = [("a", {"id": "1"}), ("b", {"id": "2"})]
+UNITS = [{"content": content, "metadata": about} for content, about in TEXTS]
+
+
+def test_several_texts_go_to_a_tool_that_takes_them(plain: str, tmp_path: Path) -> None:
+    client = made(plain, tmp_path)
+    assert client.batch == 1, "it was not asked for its tools"
+    client.healthcheck()
+    assert client.batch == 100
+    client.store_many(TEXTS)
+    client.close()
+    other = made(f"{plain};store_many=add", tmp_path)
+    other.learn()
+    assert other.batch == 1, "its schema has no `units`"
+    other.close()
+    assert given(tmp_path) == [{"units": UNITS}]
+
+
+def test_a_namespace_goes_to_tools_that_take_it_of_one_process(plain: str, tmp_path: Path) -> None:
+    client = made(f"{plain}{APART};store_many=put_many", tmp_path)
+    assert not client.namespaces, "it was not asked for its tools"
+    client.learn()
+    stores = [client.in_namespace(name) for name in ("one", "two")]
+    client.close()
+    for store in stores:
+        store.healthcheck()
+        assert store.batch == 100
+    stores[0].reset()
+    stores[0].store("first", {"id": "1"})
+    stores[0].recall("x", 5, NOW)
+    stores[0].close()
+    stores[1].store_many(TEXTS)
+    client.reset()
+    stores[1].close()
+    client.close()
+    assert given(tmp_path) == [
+        {"namespace": "one"},
+        {"namespace": "one", "content": "first", "metadata": {"id": "1"}},
+        {"namespace": "one", "query": "x"},
+        {"namespace": "two", "units": UNITS},
+        {},
+    ]
+    # Once for the list of tools, after which no one used it, and once for both stores and what came after.
+    assert (tmp_path / "started.txt").read_text() == "xx"
+
+
+def test_stores_are_kept_apart_only_where_each_tool_takes_a_namespace(plain: str, tmp_path: Path) -> None:
+    client = made(f"{plain};reset=apart;store=put", tmp_path)
+    client.learn()
+    with pytest.raises(MemoryFault, match="keeps no stores apart by a name"):
+        client.in_namespace("one")
+    client.close()
+    client = made(f"{plain}{APART}", tmp_path)
+    client.learn()
+    assert (client.batch, client.in_namespace("one").batch) == (100, 1), "`store_many` takes no namespace"
+    client.close()
+
+
+def test_a_recording_starts_no_server_to_know_its_tools(plain: str, tmp_path: Path) -> None:
+    client = made(plain, tmp_path, lambda request, call: call())
+    client.healthcheck()
+    assert not (tmp_path / "started.txt").exists()
+    client.reset()
+    assert client.batch == 1
+    client.close()
 
 
 def test_a_tool_that_is_not_there(plain: str, tmp_path: Path) -> None:

@@ -429,6 +429,61 @@ def test_a_service_is_recorded_and_replayed_without_it(pytester: pytest.Pytester
     assert len(service.asked) == asked
 
 
+def test_days_that_are_sent_together_are_replayed_as_they_were_recorded(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("grpc")
+    from tests.memory.grpc_bench import Bench, grpc_serving
+
+    judges: dict[str, Any] = {"judges": ["contains"], "expected": "answer to"}
+    checkout = PROJECT.with_cases(asking(**judges), {**OTHER, **judges}).at(pytester)
+    with grpc_serving(Bench()) as bench:
+        bench.health["batches"] = 10
+        memory = f"--memory=grpc://{bench.address}"
+        result = checkout.run("eval", memory, "--memory-reset", "--record")
+        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+        assert [len(message.days) for message in bench.sent("IngestDays")] == [2]
+        assert len(bench.sent("IngestDay")) == 1
+    for chosen in ((), ("-k", "other")):
+        result = checkout.run("eval", memory, "--replay", "--recall-mode=all", *chosen)
+        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+        assert {trial.source for trial in checkout.journal().trials} == {"replayed"}
+
+
+TOOLS = """
+import json, sys
+
+kept = []
+TAKES = {"reset": (), "store": ("content", "metadata"), "store_many": ("units",), "recall": ("query", "limit")}
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, given = asked["method"], asked.get("params", {})
+    if method == "initialize":
+        about = {"name": "memory", "version": "1"}
+        result = {"protocolVersion": given["protocolVersion"], "capabilities": {"tools": {}}, "serverInfo": about}
+    elif method == "tools/list":
+        schemas = {name: {"type": "object", "properties": dict.fromkeys(of, {})} for name, of in TAKES.items()}
+        result = {"tools": [{"name": name, "inputSchema": schema} for name, schema in schemas.items()]}
+    else:
+        name, arguments = given.get("name"), given.get("arguments") or {}
+        open("tools.txt", "a").write(f"{name} ")
+        kept += [one["content"] for one in arguments.get("units", [arguments] if name == "store" else [])]
+        result = {"content": [{"type": "text", "text": text} for text in (kept if name == "recall" else ["done"])]}
+    if "id" in asked:
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], "result": result}), flush=True)
+"""
+
+
+def test_tools_are_told_one_text_at_a_time_since_a_replay_cannot_list_them(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("mcp")
+    checkout = BARE.with_cases(asking(judges=["contains"])).with_files({"tools.py": TOOLS}).at(pytester)
+    memory, called = f"--memory=mcp:'{sys.executable}' tools.py", checkout.path / "tools.txt"
+    assert checkout.run("eval", memory, "--memory-reset", "--record").ret == pytest.ExitCode.OK
+    assert "reset store store recall" in called.read_text()
+    called.unlink()
+    result = checkout.run("eval", memory, "--replay", "--recall-mode=all")
+    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+    assert not called.exists()
+
+
 def test_the_journal_and_the_schema_know_the_fields(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.at(pytester)
     schema = json.loads(checkout.recall("check", "--schema", "cases").stdout.str())

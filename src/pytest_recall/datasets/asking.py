@@ -56,8 +56,8 @@ def at_once_of(places: int, client: Client, *, reads: bool, accumulate: bool) ->
         )
     raise RecallError(
         f"--concurrency: {client.name} has one store, in which conversations would mix, and is asked by one thread; a"
-        " service that keeps them apart says `namespaces` in its health, and an object has a method `namespace(name)`,"
-        " or says with `concurrent = True` that several threads may ask it"
+        " service that keeps them apart says `namespaces` in its health, tools take a `namespace`, and an object has a"
+        " method `namespace(name)`, or says with `concurrent = True` that several threads may ask it"
     )
 
 
@@ -133,6 +133,10 @@ def handed_out(
     """
     with ExitStack() as stack:
         own = None if at_once is None else at_once.client
+        if own is not None and client.namespaces:
+            # It was asked for what it can do, and its stores may share what it has begun: a process, a connection.
+            loop = stack.enter_context(closing(Loop()))
+            stack.callback(Memory(client, wait=loop.wait).close)
         shared: OpenStore | None = None
         if own is None:
             one_store = open_store(

@@ -21,6 +21,9 @@ TIMEOUT = 120.0
 SERVICE = "recall.bench.MemoryBenchService"
 _BIGGEST = 64 * 2**20
 _NO_SUCH = 501
+_OPTIONAL = ("Healthcheck", "IngestDays")
+_ROOM = 2**21
+"""Bytes of texts from which days are sent: a server takes messages of 4 MB unless it is told otherwise."""
 
 
 class GrpcService(Client):
@@ -31,14 +34,18 @@ class GrpcService(Client):
     the others of that day, under a heading for each session. The service hands out no passages. A question is sent
     with its session, date and checkpoint once the service has said in its health that it takes them, which the
     published one does not.
+
+    Nor does it say `batches`, with which up to so many days are sent in one call, apart from those that texts say,
+    since a run notes what it has told of them; or `namespaces`, with which each request may have a `namespace`.
     """
 
     answers_only = True
     concurrent = True
     takes_context = False
 
-    def __init__(self, name: str, address: str, channel: Channel, timeout: float | None) -> None:
+    def __init__(self, name: str, address: str, channel: Channel, timeout: float | None, namespace: str = "") -> None:
         super().__init__(name)
+        self._namespace = namespace
         self._address = address
         self._through = channel
         self._timeout = timeout or TIMEOUT
@@ -49,6 +56,9 @@ class GrpcService(Client):
         self._of: tuple[str, str] | None = None
         self._about: dict[str, Any] = {}
         self._session = ""
+        self._most = 1
+        self._waiting: list[dict[str, Any]] = []
+        self._room = _ROOM
 
     def code(self) -> Iterable[Path]:
         """Return no file: what the service is made of is elsewhere."""
@@ -60,7 +70,7 @@ class GrpcService(Client):
 
     def reset(self) -> None:
         """Let it forget everything."""
-        self._day, self._texts, self._of, self._about = 0, [], None, {}
+        self._day, self._texts, self._of, self._about, self._waiting, self._room = 0, [], None, {}, [], _ROOM
         self._call("Teardown")
         self._call("Setup")
 
@@ -93,8 +103,9 @@ class GrpcService(Client):
         self._texts.append(content)
 
     def finalize(self) -> None:
-        """Send the last day, and say that all is there."""
+        """Send the days that are left, and say that all is there."""
         self._send()
+        self._send_waiting()
         self._call("FinalizeIngestion")
 
     def recall(self, query: str, limit: int, context: QueryContext) -> list[str]:
@@ -112,10 +123,18 @@ class GrpcService(Client):
         if health is not None and not health.ready:
             raise MemoryFault("Healthcheck says that it is not ready; wait until it is")
         self.takes_context = health is not None and health.takes_context
+        self.namespaces = health is not None and health.namespaces
+        self._most = 1 if health is None else max(1, health.batches)
 
     def learn(self) -> None:
-        """Ask for its health, which says whether it takes the context of a question."""
+        """Ask for its health, which says what it takes that the published service does not."""
         self.healthcheck()
+
+    def in_namespace(self, name: str) -> Client:
+        """Return a client that sends this namespace with each request."""
+        if not self.namespaces:
+            return super().in_namespace(name)
+        return GrpcService(self.name, self._address, self._through, self._timeout, name)
 
     def close(self) -> None:
         """Close the connection."""
@@ -130,12 +149,31 @@ class GrpcService(Client):
         self._day += 1
         about = self._about or {"day_number": self._day, "date": self._of[1] if self._of else ""}
         between = "\n\n" if self._about else "\n"
-        texts, self._texts, self._of, self._about = self._texts, [], None, {}
-        metadata = _messages()("DayMetadata")(**about)
-        self._call("IngestDay", day_number=about["day_number"], content=between.join(texts), metadata=metadata)
+        texts, of_day, self._texts, self._of, self._about = self._texts, bool(self._about), [], None, {}
+        content, metadata = between.join(texts), _messages()("DayMetadata")(**about)
+        day = {"day_number": about["day_number"], "content": content, "metadata": metadata}
+        size = len(content.encode("utf-8", "replace"))
+        if self._waiting and (of_day or size > self._room):
+            self._send_waiting()
+        self._waiting.append(day)
+        self._room -= size
+        if of_day or len(self._waiting) >= self._most:
+            self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        """Send the days that wait, in one call if the service has that method, and else one by one."""
+        days, self._waiting, self._room = self._waiting, [], _ROOM
+        if len(days) > 1:
+            if self._call("IngestDays", days=[_messages()("IngestDayRequest")(**one) for one in days]) is not None:
+                return
+            self._most = 1
+        for one in days:
+            self._call("IngestDay", **one)
 
     def _call(self, method: str, **fields: Any) -> Any:
         _sdk()
+        if self._namespace:
+            fields["namespace"] = self._namespace
         message = _messages()(f"{method}Request")(**fields)
         body = message.SerializeToString(deterministic=True)
         request = Request("RPC", f"grpc://{self._address}/{SERVICE}/{method}", body=body)
@@ -155,7 +193,7 @@ class GrpcService(Client):
         try:
             reply: bytes = ask(body, timeout=timeout)
         except grpc.RpcError as error:
-            if method == "Healthcheck" and error.code() is grpc.StatusCode.UNIMPLEMENTED:
+            if method in _OPTIONAL and error.code() is grpc.StatusCode.UNIMPLEMENTED:
                 return Response(_NO_SUCH, "UNIMPLEMENTED")
             code, details = error.code(), one_line(error.details() or "", 160)
             if code is grpc.StatusCode.DEADLINE_EXCEEDED:

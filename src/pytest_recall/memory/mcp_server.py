@@ -4,46 +4,36 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import ExitStack
+from copy import copy
 from pathlib import Path
-from tempfile import TemporaryFile
-from threading import Lock
 from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
-from pytest_recall.files.errors import nearest, one_line
+from pytest_recall.files.errors import one_line
 from pytest_recall.memory.client import Client, json_object, passages_of, patience
+from pytest_recall.memory.mcp_process import McpProcess
 from pytest_recall.models import process
 from pytest_recall.models.model import ModelError
-from pytest_recall.models.waiting import Channel
+from pytest_recall.models.waiting import Channel, direct
 from pytest_recall.replay.exchange import Request, Response
 from pytest_recall.trials.trial import Passage
 
-if TYPE_CHECKING:
-    from anyio.from_thread import BlockingPortal
-    from mcp import Client as McpClient
-
 TIMEOUT = 30.0
 """Seconds that the start of the server, and each call, may take."""
-
-
-class _Server(NamedTuple):
-    """A server that runs: the loop that it is asked on, its client, its tools' parameters, and its standard error."""
-
-    portal: BlockingPortal
-    client: McpClient
-    tools: Mapping[str, frozenset[str]]
-    errors: IO[str]
+BATCH = 100
+"""As many texts a tool for several is given at once."""
+_ROLES, _MANY, _NAMESPACE = ("reset", "store", "recall"), "store_many", "namespace"
 
 
 class McpServer(Client):
     """The tools `reset()`, `store(content, metadata)` and `recall(query, limit, context)`, by other names if given.
 
-    `recall` may take `session`, `date` and `checkpoint` in place of a `context` with them. Of these arguments a tool is
-    handed those that its schema names. The server is started at the first call
-    that nothing recorded answers, in the user's folder, and ended with the session.
+    `recall` may take `session`, `date` and `checkpoint` in place of a `context` with them, there may be a tool
+    `store_many(units)`, and each may take a `namespace`. Of these arguments a tool is handed those that its schema
+    names. The server is started at the first call that nothing recorded answers, in the user's folder, and ended with
+    the session.
     """
 
     def __init__(
@@ -58,30 +48,50 @@ class McpServer(Client):
     ) -> None:
         super().__init__(name)
         self._target = target
-        self._root = root
         self._channel = channel
-        self._tools = {tool: options.get(tool, tool) for tool in ("reset", "store", "recall")}
+        self._tools = {tool: options.get(tool, tool) for tool in (*_ROLES, _MANY)}
         self._timeout = timeout or TIMEOUT
-        self._environ = {key: value for key, value in environ.items() if not key.startswith(("PYTEST_", "RECALL_"))}
-        self._lock = Lock()
-        self._stack = ExitStack()
-        self._server: _Server | None = None
+        self._namespace = ""
+        self._known: Mapping[str, frozenset[str]] = {}
         try:
-            self._argv = process.split(target)
+            self._process = McpProcess(process.split(target), root, environ, self._timeout)
         except ModelError as error:
             raise MemoryFault(f"{name}: {error}") from error
 
     def code(self) -> Iterable[Path]:
         """Return the files that the command line names."""
-        return [path for part in self._argv if (path := self._root / part).is_file()]
+        return self._process.files()
 
     def ready(self) -> None:
         """Raise MemoryFault if the SDK or the program is not there."""
-        _sdk()
-        try:
-            process.find(self._argv[0], self._root, self._environ)
-        except ModelError as error:
-            raise MemoryFault(str(error)) from error
+        self._process.ready()
+
+    @property
+    def namespaces(self) -> bool:  # type: ignore[override]
+        """Whether its three tools take a `namespace`, as far as it was asked for its tools."""
+        return all(_NAMESPACE in self._parameters(role) for role in _ROLES)
+
+    def in_namespace(self, name: str) -> Client:
+        """Return a client that hands this namespace to each tool, of the same process."""
+        if not self.namespaces:
+            return super().in_namespace(name)
+        found = copy(self)
+        found._namespace = name
+        return found
+
+    @property
+    def batch(self) -> int:  # type: ignore[override]
+        """How many texts it takes at once: several if it has a tool for them, as far as it was asked for its tools."""
+        takes = self._parameters(_MANY)
+        return BATCH if "units" in takes and (not self._namespace or _NAMESPACE in takes) else 1
+
+    def healthcheck(self) -> None:
+        """Start the server unless its calls may be recorded. Raises MemoryFault if it does not start.
+
+        A replay starts none, and could not know that it takes several texts: in cases they are told one by one.
+        """
+        if self._channel is direct:
+            self.learn()
 
     def reset(self) -> None:
         """Let it forget everything."""
@@ -90,6 +100,11 @@ class McpServer(Client):
     def store(self, content: str, metadata: Mapping[str, str]) -> None:
         """Let it keep a text."""
         self._call("store", {"content": content, "metadata": dict(metadata)})
+
+    def store_many(self, texts: Sequence[tuple[str, Mapping[str, str]]]) -> None:
+        """Let it keep texts."""
+        units = [{"content": content, "metadata": dict(metadata)} for content, metadata in texts]
+        self._call(_MANY, {"units": units})
 
     def recall(self, query: str, limit: int, context: QueryContext) -> list[Passage]:
         """Return its passages."""
@@ -101,27 +116,30 @@ class McpServer(Client):
     @property
     def takes_context(self) -> bool:  # type: ignore[override]
         """Whether the tool that recalls takes a session, as far as that is known: its server may not run."""
-        server = self._server
-        return server is None or not {"context", "session"}.isdisjoint(server.tools.get(self._tools["recall"], ()))
+        listed = self._process.listed
+        return listed is None or not {"context", "session"}.isdisjoint(listed.get(self._tools["recall"], ()))
 
     def learn(self) -> None:
         """Start the server, which lists its tools."""
         try:
-            self._started()
+            self._known = self._process.tools(self)
         except ModelError as error:
             raise MemoryFault(str(error)) from error
 
     def close(self) -> None:
-        """End the server."""
-        with self._lock:
-            self._server = None
-            self._stack.close()
+        """End the server, unless it has other stores that are asked."""
+        self._process.release(self)
+
+    def _parameters(self, role: str) -> frozenset[str]:
+        return self._known.get(self._tools[role], frozenset())
 
     def _call(
         self, role: str, arguments: Mapping[str, Any], more: Mapping[str, Any] = MappingProxyType({})
     ) -> Mapping[str, Any]:
         """Return what a tool gave: `texts`, and `structured` if there is any. `more` is in no recorded request."""
         tool = self._tools[role]
+        if self._namespace:
+            arguments = {**arguments, _NAMESPACE: self._namespace}
         body = json.dumps({"tool": tool, "arguments": arguments}, ensure_ascii=False).encode("utf-8", "replace")
         request = Request("CALL", f"mcp:///{quote(self._target)}", body=body)
         try:
@@ -135,70 +153,11 @@ class McpServer(Client):
         return given
 
     def _asked(self, tool: str, arguments: Mapping[str, Any]) -> Response:
-        from mcp import MCPError
-
-        server = self._started()
-        if tool not in server.tools:
-            raise ModelError(f"the server has no tool `{tool}`{nearest(tool, server.tools)}")
-        known = server.tools[tool]
-        kept = {name: value for name, value in arguments.items() if name in known}
-
-        timeout = patience(self._timeout)  # Before the other thread, which has a context of its own.
-
-        async def call() -> Any:
-            return await server.client.call_tool(tool, kept, read_timeout_seconds=timeout)
-
-        try:
-            result = server.portal.call(call)
-        except MCPError as error:
-            raise ModelError(f"the tool `{tool}`: {one_line(str(error))}; look into the server") from error
-        except Exception as error:
-            raise self._ended(server.errors, error) from error
+        # The time that is left is known here alone: the other thread has a context of its own.
+        result = self._process.call(self, tool, arguments, patience(self._timeout))
         texts = [block.text for block in result.content if block.type == "text"]
         plain = {"failed": bool(result.is_error), "texts": texts, "structured": result.structured_content}
         return Response(200, "OK", (("content-type", "application/json"),), (json.dumps(plain).encode(),), (0.0,))
-
-    def _started(self) -> _Server:
-        with self._lock:
-            if self._server is None:
-                self._server = self._start()
-            return self._server
-
-    def _start(self) -> _Server:
-        _sdk()
-        from anyio.from_thread import start_blocking_portal
-        from mcp import Client as McpClient
-        from mcp import StdioServerParameters, stdio_client
-
-        program = process.find(self._argv[0], self._root, self._environ)
-        with ExitStack() as stack:
-            errors = stack.enter_context(TemporaryFile("w+", encoding="utf-8", errors="replace"))
-            parameters = StdioServerParameters(
-                command=program, args=self._argv[1:], env=dict(self._environ), cwd=self._root
-            )
-            portal = stack.enter_context(start_blocking_portal())
-            client = McpClient(stdio_client(parameters, errlog=errors), read_timeout_seconds=self._timeout)
-            try:
-                stack.enter_context(portal.wrap_async_context_manager(client))
-                listed = portal.call(client.list_tools)
-            except Exception as error:
-                raise self._ended(errors, error) from error
-            tools = {tool.name: frozenset(tool.input_schema.get("properties", {})) for tool in listed.tools}
-            self._stack = stack.pop_all()
-        return _Server(portal, client, tools, errors)
-
-    def _ended(self, errors: IO[str], error: Exception) -> ModelError:
-        """Return the error of a server that does not reply, with the last line that it wrote to standard error."""
-        errors.seek(0)
-        lines = errors.read().strip().splitlines()
-        said = one_line(lines[-1], 160) if lines else one_line(str(_first(error)), 160) or type(error).__name__
-        return ModelError(f"the server does not reply: {said}; run it by hand")
-
-
-def _first(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 def _found(given: Mapping[str, Any]) -> Sequence[Any]:
@@ -220,10 +179,3 @@ def _found(given: Mapping[str, Any]) -> Sequence[Any]:
         else:
             found.append(value if isinstance(value, dict) and "text" in value else text)
     return found
-
-
-def _sdk() -> None:
-    try:
-        import mcp  # noqa: F401
-    except ImportError:
-        raise MemoryFault("needs the MCP SDK; run `pip install 'pytest-recall[memory-mcp]'`") from None

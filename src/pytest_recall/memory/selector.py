@@ -37,7 +37,7 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "command": ("timeout",),
     "python": ("timeout",),
     "http": ("timeout", "bearer", "header"),
-    "mcp": ("timeout", "reset", "store", "recall"),
+    "mcp": ("timeout", "reset", "store", "store_many", "recall"),
     "grpc": ("timeout",),
 }
 """What may be set after a selector, as in `;timeout=60`, by kind."""
