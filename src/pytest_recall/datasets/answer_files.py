@@ -1,47 +1,53 @@
-"""Read published answer files and labels of people, and find the questions of the dataset that they are about."""
+"""Read published answers, labels of people and corrections of the key, and find the questions that they are about."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_recall.datasets.dataset import Question
 from pytest_recall.datasets.file import Dataset
+from pytest_recall.datasets.overlay import SHIPPED, KeyQuestion, Overlay, OverlayEntry, entry_of
 from pytest_recall.datasets.questions import clusters
-from pytest_recall.datasets.rows import DatasetRow, rows, whole
+from pytest_recall.datasets.rows import MAX_PROBLEMS, DatasetRow, objects, rows, whole
 from pytest_recall.files.errors import RecallError, nearest
 
 _CONVERSATION = re.compile(r"(?:locomo_experiment_user_)?(\d{1,6})", re.ASCII)
-MAX_PROBLEMS = 20
 
 
 class AnswerKey(NamedTuple):
-    """The questions of a dataset by id, the place of each as (conversation, number from 0), and its cluster."""
+    """The questions of a dataset by id and by row, the id of the conversation of each row, and clusters by question."""
 
     dataset: str
     questions: Mapping[str, Question]
-    places: Mapping[tuple[str, int], str]
     by_row: Sequence[Sequence[Question]]
+    samples: Sequence[str]
     clusters: Mapping[str, str]
+
+    def in_places(self) -> Iterator[KeyQuestion]:
+        """Yield each question as an overlay names it."""
+        for sample, questions in zip(self.samples, self.by_row, strict=True):
+            for index, one in enumerate(questions):
+                yield KeyQuestion(sample, index, one.id, one.text, one.answer, one.category)
 
 
 def read_key(dataset: Dataset) -> AnswerKey:
     """Return the questions of a dataset. Raises RecallError."""
     questions: dict[str, Question] = {}
-    places: dict[tuple[str, int], str] = {}
     by_row: list[Sequence[Question]] = []
+    samples: list[str] = []
     about: list[tuple[Question, str]] = []
     for sample in dataset.samples():
         by_row.append(sample.questions)
-        for number, question in enumerate(sample.questions):
+        samples.append(sample.conversation.id)
+        for question in sample.questions:
             questions[question.id] = question
-            places[sample.conversation.id, number] = question.id
             about.append((question, str(sample.row)))
-    return AnswerKey(dataset.format, questions, places, by_row, clusters(about, dataset.format))
+    return AnswerKey(dataset.format, questions, by_row, samples, clusters(about, dataset.format))
 
 
 class AnswerFile(NamedTuple):
@@ -134,68 +140,70 @@ def _answer(row: DatasetRow, fields: Mapping[str, Any], field: str) -> tuple[str
     )
 
 
-def digest_of_key(question: Question) -> str:
-    """Return the SHA-256 of question and reference, by which an overlay knows that it means this one."""
-    return hashlib.sha256(f"{question.text}{question.answer or ''}".encode("utf-8", "surrogatepass")).hexdigest()
+def read_overlay(named: str, dataset: str, key: Iterable[KeyQuestion]) -> Overlay:
+    """Return the corrections in the file that is named, or of the shipped list.
 
-
-class OverlayEntry(NamedTuple):
-    """What an overlay says of a reference: another `answer`, or None where the question is dropped; and why."""
-
-    answer: str | None
-    reason: str
-
-
-def read_overlay(path: Path, key: AnswerKey) -> dict[str, OverlayEntry]:
-    """Return the corrections of the answer key by question. Raises RecallError with a sentence for each bad line."""
+    A user's list has to fit the key line by line. Of the shipped one those lines count that do: a file may have some
+    of the conversations, or references that were corrected since. Raises RecallError with a sentence for each bad line,
+    and if no shipped correction fits.
+    """
+    places = {(one.sample, one.number): one for one in key}
+    if named == SHIPPED:
+        return _shipped(dataset, places)
     found: dict[str, OverlayEntry] = {}
     problems: list[str] = []
-    for line, row, fields in _objects(path):
-        sample, number = row.text(fields.get("sample_id"), "sample_id"), fields.get("index")
-        reason = row.text(fields.get("reason"), "reason")
-        id = key.places.get((sample, number)) if type(number) is int else None
-        drop, answer = fields.get("drop"), row.answer(fields.get("answer"), "answer")
-        if id is None:
-            problems.append(f"{path}:{line}: there is no question {number!r} of {sample!r}; indices count from 0")
-        elif fields.get("sha256") != digest_of_key(key.questions[id]):
-            problems.append(f"{path}:{line}: {id}: sha256 is that of another question or reference; correct the line")
-        elif (drop is True) == (answer is not None) or drop not in (None, True):
-            problems.append(f"{path}:{line}: {id}: give either `drop: true` or an `answer`")
-        elif id in found:
-            problems.append(f"{path}:{line}: {id} is corrected twice; keep one line")
-        else:
-            found[id] = OverlayEntry(answer, reason)
+    for row, fields in objects(Path(named), named):
+        one, entry = entry_of(row, fields, places)
+        if isinstance(entry, str):
+            problems.append(f"{named}:{row.number}: {entry}")
+        elif one is not None and one.id in found:
+            problems.append(f"{named}:{row.number}: {one.id} is corrected twice; keep one line")
+        elif one is not None:
+            found[one.id] = entry
     if problems:
         raise RecallError(*problems[:MAX_PROBLEMS])
-    return found
+    return Overlay(found)
 
 
-def read_people(path: Path, files: Sequence[AnswerFile]) -> dict[tuple[str, str], bool]:
+def _shipped(dataset: str, places: Mapping[tuple[str, int], KeyQuestion]) -> Overlay:
+    if dataset != "locomo":
+        raise RecallError(f"--overlay {SHIPPED}: corrects the key of LoCoMo, and this is {dataset}; name a file")
+    path = Path(str(files("pytest_recall").joinpath("datasets", "corrections", "locomo.jsonl")))
+    found: dict[str, OverlayEntry] = {}
+    others = 0
+    for row, fields in objects(path, path.name):
+        one, entry = entry_of(row, fields, places)
+        if one is None or isinstance(entry, str):
+            others += 1
+        else:
+            found[one.id] = entry
+    if not found:
+        raise RecallError(
+            f"--overlay {SHIPPED}: none of its {others} corrections is about a question here; it corrects locomo10.json"
+        )
+    return Overlay(found, others)
+
+
+def read_people(path: Path, answered: Sequence[AnswerFile]) -> dict[tuple[str, str], bool]:
     """Return what people say of answers, by file and question. Raises RecallError with a sentence for each bad line."""
-    known = {Path(one.name).name: one for one in files}
-    if len(known) < len(files):
+    known = {Path(one.name).name: one for one in answered}
+    if len(known) < len(answered):
         raise RecallError("labels name answer files without their folders, and two are called the same; rename one")
     found: dict[tuple[str, str], bool] = {}
     problems: list[str] = []
-    for line, row, fields in _objects(path):
+    for row, fields in objects(path, str(path)):
         name, id = row.text(fields.get("file"), "file"), row.text(fields.get("id"), "id")
         label = fields.get("label")
         if name not in known:
-            problems.append(f"{path}:{line}: file: {name!r} is not judged here{nearest(name, known)}")
+            problems.append(f"{path}:{row.number}: file: {name!r} is not judged here{nearest(name, known)}")
         elif id not in known[name].answers:
-            problems.append(f"{path}:{line}: id: {name} has no answer to {id!r}")
+            problems.append(f"{path}:{row.number}: id: {name} has no answer to {id!r}")
         elif label not in ("pass", "fail"):
-            problems.append(f"{path}:{line}: label: write `pass` or `fail`")
+            problems.append(f"{path}:{row.number}: label: write `pass` or `fail`")
         elif (known[name].name, id) in found:
-            problems.append(f"{path}:{line}: {id} of {name} is labelled twice; keep one line")
+            problems.append(f"{path}:{row.number}: {id} of {name} is labelled twice; keep one line")
         else:
             found[known[name].name, id] = label == "pass"
     if problems:
         raise RecallError(*problems[:MAX_PROBLEMS])
     return found
-
-
-def _objects(path: Path) -> Iterator[tuple[int, DatasetRow, Mapping[str, Any]]]:
-    for number, given in rows(path, str(path), lines=True):
-        row = DatasetRow(str(path), number)
-        yield number, row, row.mapping(given)

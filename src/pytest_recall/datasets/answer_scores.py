@@ -6,9 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from pytest_recall.datasets.answer_files import AnswerFile, AnswerKey, OverlayEntry
+from pytest_recall.datasets.answer_files import AnswerFile, AnswerKey
 from pytest_recall.datasets.dataset import Question
 from pytest_recall.datasets.locomo import CATEGORIES
+from pytest_recall.datasets.overlay import OverlayEntry, by_both
 from pytest_recall.files.wording import grid, plural
 from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.metrics.answers import contains, locomo_f1, token_f1
@@ -29,7 +30,6 @@ _TYPES = {
     "single-hop": "single-session-user",
 }
 _NUMBERS = {name: number for number, name in CATEGORIES.items()}
-_NO_CHANGE = 5e-4
 
 Scores = Mapping[str, Mapping[str, float | None]]
 """The score of each answer, 0..1, by judge and question; None where there is no verdict."""
@@ -165,16 +165,13 @@ def _tables(system: SystemScores, key: AnswerKey, before: SystemScores | None = 
     earlier = {} if before is None else {**categories(before.asked, key.dataset), "all": list(before.asked)}
     rows = []
     for name, ids in groups.items():
-        cells = []
-        for judge in judges:
-            value = mean_of(system, judge, ids, key.clusters).value
-            cell = "–" if value is None else f"{value:.2f}"
-            if before is not None and value is not None:
-                was = mean_of(before, judge, earlier.get(name, ()), key.clusters).value
-                cell += "" if was is None or abs(value - was) < _NO_CHANGE else f" ({value - was:+.3f})"
-            cells.append(cell)
         answered = sum(id in system.file.answers for id in ids)
-        rows.append((name, f"{answered:,}", *cells))
+        means = [mean_of(system, judge, ids, key.clusters).value for judge in judges]
+        was = [
+            None if before is None else mean_of(before, judge, earlier.get(name, ()), key.clusters).value
+            for judge in judges
+        ]
+        rows.append((name, f"{answered:,}", *map(by_both, means, was)))
     yield from grid(("category", "n", *judges), rows)
 
 

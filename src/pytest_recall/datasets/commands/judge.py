@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.common import Commands, add_cassette, dollars, placeless, say
-from pytest_recall.datasets.commands.judging import budget_of, calls_of, judging_models
+from pytest_recall.datasets.commands.judging import add_overlay, budget_of, calls_of, judging_models
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.answer_files import AnswerFile, AnswerKey
@@ -28,7 +28,7 @@ by that of LongMemEval for its type of question. What it replied is kept, and th
   recall memory judge locomo10.json mem0_results.json zep_locomo_responses.json
   recall memory judge locomo10.json mem0_results.json --judge openai:gpt-5.5 --budget 5
   recall memory judge longmemeval_oracle.json mine.jsonl --judge openai:gpt-5.5 --labels people.jsonl
-  recall memory judge locomo10.json mem0_results.json --overlay corrected.jsonl
+  recall memory judge locomo10.json mem0_results.json --overlay shipped
 
 Exits with 2 if answers are left that no call could be made for, as the budget is spent.
 """
@@ -58,7 +58,7 @@ def add_judge(commands: Commands) -> None:
     parser.add_argument("--budget", type=dollars, metavar="USD", help="begin no further call once this much is spent")
     parser.add_argument("--fresh", action="store_true", help="ask again what was asked before")
     parser.add_argument("--labels", type=Path, metavar="FILE", help="what people say of answers: file, id and label")
-    parser.add_argument("--overlay", type=Path, metavar="FILE", help="corrections of the references, shown beside them")
+    add_overlay(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -66,6 +66,7 @@ def run_judge(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.datasets import answer_files, answer_scores
     from pytest_recall.datasets.cases import dataset_of, metrics_of
+    from pytest_recall.datasets.overlay import overlay_line
     from pytest_recall.datasets.questions import SAMPLE, BenchFile
     from pytest_recall.files.wording import plural
 
@@ -75,15 +76,17 @@ def run_judge(args: argparse.Namespace) -> int:
     key = answer_files.read_key(dataset)
     files = [answer_files.read_answers(one, key) for one in args.files]
     people = {} if args.labels is None else answer_files.read_people(args.labels, files)
-    overlay = None if args.overlay is None else answer_files.read_overlay(args.overlay, key)
+    overlay = None if args.overlay is None else answer_files.read_overlay(args.overlay, key.dataset, key.in_places())
     known, missing = metrics_of(key.dataset, False)
     if missing:
         say(missing)
     metrics = [name for name in answer_scores.WORDS if name != "LoCoMo F1" or "locomo_f1" in known]
     asked = answer_scores.scored_questions(key)
-    keys = [asked] if overlay is None else [asked, answer_scores.scored_questions(key, overlay)]
+    keys = [asked] if overlay is None else [asked, answer_scores.scored_questions(key, overlay.entries)]
     if left := len(key.questions) - len(asked):
         say(f"questions that cannot be answered, or have no reference, are left out: {left:,}")
+    if overlay is not None:
+        say(overlay_line(overlay, key.in_places()))
     found, open_ = _scored(args, key, files, keys, metrics)
     if args.json:
         plain = answer_scores.plain_scores(found[0], key, people)

@@ -35,6 +35,15 @@ class JudgingModels(NamedTuple):
     panel: Panel
 
 
+def add_overlay(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names corrections of the answer key."""
+    parser.add_argument(
+        "--overlay",
+        metavar="FILE",
+        help="corrections of wrong references; each category is shown by both keys (`shipped`: ours of LoCoMo)",
+    )
+
+
 def judging_models(args: argparse.Namespace, purpose: str) -> JudgingModels:
     """Return the models that are to judge; what audits draw depends on the `purpose`. Raises RecallError."""
     from pytest_recall.files.errors import RecallError
