@@ -105,14 +105,17 @@ export class Questions {
 
   private table(one: Question): HTMLElement {
     const compared = one.asked.some((asked) => asked.before !== undefined);
+    const pointed = one.asked.some((asked) => asked.points);
     const rows = one.asked.map((asked) => {
       const points = asked.points;
       return [
-        this.data.labels[asked.at]!, points ? sum(points) : "none", points && points[0], points && points[1],
-        points ? this.madeUp(points) : null, asked.kinds.join(", "), ...(compared ? [asked.before] : []),
+        this.data.labels[asked.at]!,
+        ...(pointed ? [points ? sum(points) : "none", points && points[0], points && points[1], points ? this.madeUp(points) : null] : []),
+        asked.kinds.join(", "), ...(compared ? [asked.before] : []),
       ];
     });
-    return table(["checkpoint", `points of ${OF}`, "correct of 3", "complete of 2", "made up", "outcome", ...(compared ? ["in the run before"] : [])], rows, "Points at each checkpoint");
+    const head = ["checkpoint", ...(pointed ? [`points of ${OF}`, "correct of 3", "complete of 2", "made up"] : []), "outcome", ...(compared ? ["in the run before"] : [])];
+    return table(head, rows, `${pointed ? "Points" : "Outcome"} at each checkpoint`);
   }
 
   private madeUp(points: Points): string {

@@ -61,6 +61,11 @@ def shown(opened: Page) -> list[str]:
     return opened.locator("#table tbody tr:visible th a").all_inner_texts()
 
 
+def columns(opened: Page) -> list[str]:
+    """Return the names of the columns of the question that is open."""
+    return opened.locator("dialog table").first.locator("thead th").all_inner_texts()
+
+
 def test_what_matters_stands_there_at_once(report: Path, open_page: Open) -> None:
     opened = open_page(report)
     head = opened.inner_text("header")
@@ -195,8 +200,16 @@ def test_a_run_of_passages_shows_what_was_found(tmp_path: Path, open_page: Open)
     assert "100 %" in opened.inner_text("#table tbody tr >> nth=0")
     opened = open_page(path, "#case=q1")
     assert "passing, all days found" in opened.inner_text("dialog")
+    assert columns(opened) == ["checkpoint", "outcome"]
     opened.locator("figure.heatmap svg").first.wait_for(state="attached")
     everybody_can_use(opened)
+
+
+def test_points_have_columns_where_an_answer_to_the_question_has_some(report: Path, open_page: Open) -> None:
+    scored = ["checkpoint", "points of 6", "correct of 3", "complete of 2", "made up", "outcome"]
+    opened = open_page(report, "#case=q003")
+    assert columns(opened) == scored
+    assert "none" in opened.inner_text("dialog table tr:has-text('20d')")
 
 
 def test_two_runs_side_by_side(tmp_path: Path, open_page: Open) -> None:
