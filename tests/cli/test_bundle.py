@@ -83,11 +83,9 @@ def test_all_that_goes_by_evidence_is_computed_again_without_the_texts(capsys: p
     assert main(["memory", "verify", "b.zip", "--data", "mine.json"]) == 0
     captured = capsys.readouterr()
     assert "runs/1 (sqlite-fts): 22 questions, 11 metrics computed again" in captured.out
-    # Of a memory that hands out all that it holds the journal has the first passages.
+    assert "runs/2 (last-20): 22 questions, 10 metrics computed again" in captured.out
     assert captured.err == (
         "recall: runs/1 (sqlite-fts): floors not computed again, as a bundle has not all that the memory was told\n"
-        "recall: runs/2 (last-20): not computed again, as texts are missing: contains, contains_at_k, token_f1,"
-        " tokens_read\n"
     )
 
 
@@ -154,6 +152,65 @@ def test_verdicts_of_a_model_are_read_again(capsys: pytest.CaptureFixture[str], 
     capsys.readouterr()
     assert main(["memory", "verify", "b.zip"]) == 1
     assert "1 question judged otherwise than its verdict" in capsys.readouterr().err
+
+
+READER = """
+from pytest_recall.models.model import Reply
+
+
+class Said:
+    def ask(self, ask):
+        return Reply(text="right, " + ask.messages[-1].content[:80])
+
+
+said = Said()
+"""
+BY = {
+    "passages": ("--memory", "sqlite-fts"),
+    "answers": ("--memory", "python:client.py:Kept"),
+    "reader": ("--memory", "sqlite-fts", "--reader", "python:reader.py:said"),
+}
+
+
+@pytest.mark.parametrize(
+    ("by", "judged", "more"),
+    [
+        ("passages", False, ()),
+        ("answers", False, ()),
+        ("answers", True, ()),
+        ("reader", False, ()),
+        ("reader", True, ()),
+        ("reader", True, ("--accumulate",)),
+        ("reader", True, ("--repeat", "2")),
+        ("passages", False, ("--k", "60", "--unit", "session", "--accumulate")),
+    ],
+)
+@pytest.mark.parametrize("texts", [False, True])
+def test_each_kind_of_run_holds(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, by: str, *, judged: bool, more: tuple[str, ...], texts: bool
+) -> None:
+    for name, source in (("client.py", MEMORY), ("reader.py", READER), ("judge.py", JUDGE)):
+        (tmp_path / name).write_text(source)
+    judge = ("--judge", "python:judge.py:oracle") if judged else ()
+    with_texts = ("--bundle-texts",) if texts else ()
+    assert main(["memory", "run", "mine.json", *BY[by], *judge, *more, *with_texts, "--bundle", "b.zip"]) == 0
+    for data in ((), ("--data", "mine.json")):
+        capsys.readouterr()
+        assert main(["memory", "verify", "b.zip", *data]) == 0
+        captured = capsys.readouterr()
+        assert captured.out.endswith("holds\n")
+        if by != "answers" and (texts or data):
+            assert "contains_at_k" not in captured.err
+
+
+def test_a_verdict_has_the_passages_of_its_answer(tmp_path: Path) -> None:
+    for name, source in (("reader.py", READER), ("judge.py", JUDGE)):
+        (tmp_path / name).write_text(source)
+    assert main(["memory", "run", "mine.json", *BY["reader"], "--judge", "python:judge.py:oracle", "--out", "o"]) == 0
+    lines = [json.loads(line) for line in (tmp_path / "o" / "trials.jsonl").read_text().splitlines()]
+    judged = [one["answer"] for one in lines if any(verdict.get("panel") for verdict in one.get("verdicts") or ())]
+    assert len(judged) == 18
+    assert all(one["passages"] for one in judged)
 
 
 def test_answers_that_are_not_there_are_not_computed_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

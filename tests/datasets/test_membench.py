@@ -7,7 +7,8 @@ import json
 import pytest
 
 from pytest_recall.datasets.membench import Arguments, arguments_of_lines, differences, fold, kept, plain
-from pytest_recall.datasets.membench_run import LONGEST, PASSAGES, shortened
+from pytest_recall.datasets.membench_run import shortened
+from pytest_recall.datasets.rescoring import LONGEST, PASSAGES
 from pytest_recall.trials.record import setting_lines
 from pytest_recall.trials.trial import ANSWERED, Answer, Outcome, Passage, Trial
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.datasets.comparison import JournalContents
-from pytest_recall.datasets.rescoring import RETRIEVED, altered, at_k, missed
+from pytest_recall.datasets.rescoring import LONGEST, RETRIEVED, altered, at_k, missed
 from pytest_recall.files.errors import RecallError
 from pytest_recall.metrics.retrieval import MAX_K
 from pytest_recall.trials.record import QuestionRecord
@@ -52,9 +52,16 @@ def test_what_was_not_measured_is_not_made_up_and_verdicts_stay() -> None:
     assert found["q2"] == GONE
 
 
-def test_of_all_that_a_memory_holds_the_texts_are_not_measured_again() -> None:
+def test_texts_that_a_journal_has_not_all_of_are_not_measured_again() -> None:
     given = came_back("abc", measures={"contains_at_k": 1.0, "reciprocal_rank": 1.0}, texts=["x"])
     assert at_k(run(given, whole=True), MAX_K, METRICS).trials["q"].measures == {"reciprocal_rank": 1.0}
+    long = came_back("a", measures={"contains_at_k": 1.0}, texts=["x" * LONGEST])
+    assert at_k(run(long), 5, METRICS).trials["q"].measures == {}
+
+
+def test_texts_of_all_that_a_memory_holds_are_measured_where_they_are_all_there() -> None:
+    given = came_back("ab", measures={"contains_at_k": 1.0}, texts=["x", "y"])
+    assert at_k(run(given, whole=True), MAX_K, METRICS).trials["q"].measures == {"contains_at_k": 0.0}
 
 
 def test_altered_values_are_found() -> None:

@@ -15,7 +15,7 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import Strictness
 from pytest_recall.datasets.cases import DatasetCases
 from pytest_recall.datasets.dataset import Question
-from pytest_recall.datasets.membench_run import MembenchResult, unjudged
+from pytest_recall.datasets.membench_run import MembenchResult, newest, unjudged, with_passages_of
 from pytest_recall.datasets.questions import ABSTAINING, PAPER, judges_of
 from pytest_recall.files.errors import CaseError, MissError, RecallError, one_line
 from pytest_recall.judges import paper
@@ -167,6 +167,7 @@ def judge_all(
     if known:
         tell(f"{folder}: {len(known):,} of {len(asked):,} answers are judged")
     trials = {trial.case_id: trial for trial in found.trials}
+    passages = {} if found.record is None else newest(found.record)
     said = {id: _with(trials[id], one, metric) for id, one in known.items()}
     calls = [call for one in known.values() for call in one.calls]
     if len(said) < len(asked):
@@ -181,7 +182,8 @@ def judge_all(
                         break
                     found_out = _said(asked[id], judge)
                     said[id] = _with(trials[id], found_out, metric)
-                    journal.append(said[id])
+                    # What is held of a trial has no passages, and its line in the journal has them.
+                    journal.append(with_passages_of(said[id], passages.get(id)))
                     calls += found_out.calls
                     if len(said) % EVERY == 0:
                         tell(f"{len(said):,} of {len(asked):,} answers judged")

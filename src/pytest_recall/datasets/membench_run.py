@@ -32,7 +32,7 @@ from pytest_recall.datasets.membench import (
 from pytest_recall.datasets.questions import JUDGE
 from pytest_recall.datasets.reading import PassageReader
 from pytest_recall.datasets.repeat_folders import set_aside_all
-from pytest_recall.datasets.rescoring import RETRIEVED
+from pytest_recall.datasets.rescoring import LONGEST, PASSAGES, RETRIEVED
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.judges.built_in import benchmark
@@ -97,9 +97,7 @@ def begun(folder: Path, arguments: Arguments, *, fresh: bool, tell: Callable[[st
 def read_asked(folder: Path, name: str) -> JournalContents:
     """Return what the journal in the folder holds, which messages call `name`. Raises RecallError."""
     record = read_journal(folder)
-    return JournalContents(
-        name, _asked_for(folder, record.header), _newest(record), record.asked, total(of_run(record))
-    )
+    return JournalContents(name, _asked_for(folder, record.header), newest(record), record.asked, total(of_run(record)))
 
 
 def read_figures(folder: Path, name: str) -> JournalContents:
@@ -119,9 +117,11 @@ def _asked_for(folder: Path, header: Header) -> Mapping[str, object]:
         ) from None
 
 
-def _newest(record: Record) -> dict[str, Trial]:
+def newest(record: Record) -> dict[str, Trial]:
     """Return the trial of each question: of one that was asked or judged again the last one holds."""
-    found = {trial.case_id: trial for trial in record.trials}
+    found: dict[str, Trial] = {}
+    for trial in record.trials:
+        found[trial.case_id] = with_passages_of(trial, found.get(trial.case_id))
     # In the order of the dataset: where several are asked at once that in which they end is by chance.
     return {id: found[id] for id in (*record.asked, *found) if id in found}
 
@@ -230,7 +230,7 @@ def go_on(
         tell(missing)
     total = len(bench.entries)
     record = begun(folder, arguments, fresh=fresh, tell=tell)
-    trials = {} if record is None else _newest(record)
+    trials = {} if record is None else {id: _lean(trial) for id, trial in newest(record).items()}
     done = frozenset(id for id, trial in trials.items() if keeps_failed or not is_open(trial))
     if trials:
         tell(f"{folder}: {kept(trials.values(), total, keeps_failed)}")
@@ -298,6 +298,18 @@ def _lean(trial: Trial) -> Trial:
     return trial if trial.answer is None else trial._replace(answer=replace(trial.answer, passages=()))
 
 
+def with_passages_of(trial: Trial, before: Trial | None) -> Trial:
+    """Return a trial that models have judged with the passages of the trial `before`, of which it is the answer.
+
+    Earlier versions wrote the line of a verdict without them.
+    """
+    if before is None or before.answer is None or trial.answer is None or trial.answer.passages:
+        return trial
+    if trial.answer.text != before.answer.text or not any(one.panel for one in trial.verdicts):
+        return trial
+    return trial._replace(answer=replace(trial.answer, passages=before.answer.passages))
+
+
 def unjudged(trial: Trial) -> Trial:
     """Return the trial without what models have said of its answer: who is asked now decides on that."""
     if not JUDGED.keys() & (trial.measures or {}).keys():
@@ -355,12 +367,6 @@ def _floors(bench: DatasetCases, memory: Memory, entry: QuestionEntry, retrieval
 
 def _nothing(awaitable: object) -> object:
     raise AssertionError("the judge of a dataset makes no call")
-
-
-PASSAGES = 50
-"""Passages of an answer that a journal keeps: a memory may hand out all that it was told, for every question."""
-LONGEST = 20_000
-"""Characters of each of them that it keeps."""
 
 
 def shortened(answer: Answer) -> Answer:

@@ -18,6 +18,10 @@ from pytest_recall.trials.trial import Passage, Trial
 
 RETRIEVED = "retrieved"
 """The kind of the step of a trial that has the ids of what came back, by rank."""
+PASSAGES = 50
+"""Passages of an answer that a journal keeps: a memory may hand out all that it was told, for every question."""
+LONGEST = 20_000
+"""Characters of each of them that it keeps."""
 OF_TEXTS = frozenset({"contains", "token_f1", "contains_at_k", "tokens_read"})
 """The metrics that look at the texts of passages."""
 _CLOSE = 1e-9
@@ -28,6 +32,15 @@ def ids_of(trial: Trial) -> tuple[str, ...] | None:
     return next((tuple(map(str, one.data["ids"])) for one in trial.steps if one.kind == RETRIEVED), None)
 
 
+def is_cut(trial: Trial, k: int) -> bool:
+    """Return whether the journal may lack texts of the first `k` passages that came back: it keeps some of them."""
+    kept = () if trial.answer is None else trial.answer.passages
+    ids = ids_of(trial)
+    # Where it is not known how many came back, there may have been more than are kept.
+    came = len(ids) if ids is not None else len(kept) if len(kept) < PASSAGES else k
+    return min(k, came) > len(kept) or any(len(one.text) >= LONGEST for one in kept[:k])
+
+
 def limit_of(run: JournalContents) -> int:
     """Return how many ranks the run's numbers are over."""
     return MAX_K if run.arguments.get("whole") else int(run.arguments["k"])
@@ -36,8 +49,8 @@ def limit_of(run: JournalContents) -> int:
 def at_k(run: JournalContents, k: int, chosen: Collection[str]) -> JournalContents:
     """Return the run with the values over the first `k` of what came back, and with what models have judged.
 
-    Of a memory that hands out all that it holds, values over texts are left out: a journal has the first of them; of
-    fewer passages than a reader was shown, those of its answers.
+    Values over texts are left out where the journal has not all of those that came back for each question; of fewer
+    passages than a reader was shown, those of its answers.
     `chosen` are the metrics that can be computed here. Raises RecallError for a k beyond what the run has asked for,
     and for a journal that has no questions.
     """
@@ -46,6 +59,8 @@ def at_k(run: JournalContents, k: int, chosen: Collection[str]) -> JournalConten
     if k > limit_of(run):
         raise RecallError(f"--k: the run {run.name} asked for {limit_of(run)} passages, and {k} is more; ask again")
     found = {}
+    if any(is_cut(trial, k) for trial in run.trials.values()):
+        chosen = [name for name in chosen if name not in OF_TEXTS]
     for id, trial in run.trials.items():
         values = _values(run, trial, k, chosen)
         # Floors are of as many tokens as were handed out, and fewer passages have fewer.
@@ -60,8 +75,6 @@ def _values(run: JournalContents, trial: Trial, k: int, chosen: Collection[str])
         return None
     had = {name for name in chosen if name in trial.measures}
     judged = {name: value for name, value in trial.measures.items() if name in JUDGED}
-    if run.arguments.get("whole"):
-        had -= OF_TEXTS
     if k < limit_of(run) and trial.answer is not None and trial.answer.by == "model":
         had -= OF_ANSWERS  # What it would have said of fewer passages is not known.
         judged = {}

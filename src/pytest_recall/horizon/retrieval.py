@@ -8,7 +8,7 @@ from itertools import zip_longest
 from math import inf
 from typing import NamedTuple
 
-from pytest_recall.datasets.membench_run import PASSAGES
+from pytest_recall.datasets.rescoring import PASSAGES
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.horizon.day import session_of
 from pytest_recall.horizon.evaluation import JUDGE, CheckpointTrial, HandedOut
