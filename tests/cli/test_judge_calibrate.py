@@ -390,6 +390,13 @@ class TestBudget:
                 ["not judged ?(9?): a1, *, a9; the price of ?`deepseek-r1?` is unknown, so that *"]
             )
 
+    def test_a_price_that_is_not_known_is_told_before_the_first_call(self, pytester: pytest.Pytester) -> None:
+        with endpoint(grading) as upstream:
+            sold = f"openai:deepseek-r1;{upstream.url}/v1"
+            result = calibrating().at(pytester).recall(*COMMAND, "--judge", sold, "--budget", "4")
+            assert (result.ret, len(upstream.asked)) == (2, 0)
+            result.stderr.fnmatch_lines([f"recall: judge `{sold}`: its price is unknown, so that no budget *"])
+
     @pytest.mark.parametrize(
         ("option", "why"),
         [

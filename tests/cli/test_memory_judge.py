@@ -182,6 +182,21 @@ def test_a_spent_budget_leaves_the_rest_to_the_same_command(
     assert upstream.count == 54
 
 
+def test_a_price_that_is_not_known_is_told_before_the_first_call(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\n")
+    answers = written("a.json", lambda *_: "right")
+    sold = "http://127.0.0.1:9/v1#deepseek-r1"
+    said = f"judge `{sold}`: its price is unknown, so that no budget can be kept; add `deepseek-r1` to `prices`"
+    assert main([*RUN, answers, "--judge", sold, "--budget", "1"]) == 2
+    assert said in capsys.readouterr().err
+    run = ("memory", "run", "--dataset", "locomo", "sample", "--reader", "python:judge.py:remote", "--out", "o")
+    assert main([*run, "--judge", sold, "--budget", "1"]) == 2
+    assert said in capsys.readouterr().err
+    assert not (tmp_path / "o").exists()
+
+
 def test_a_recording_is_replayed_without_the_model(
     capsys: pytest.CaptureFixture[str], upstream: Upstream, tmp_path: Path
 ) -> None:

@@ -278,6 +278,40 @@ def test_a_sold_model_behind_a_proxy_of_this_machine_is_not_free() -> None:
     assert price("m", None, None, DAY, url=url) == 0
 
 
+PROXY = "http://127.0.0.1:4000/v1/chat/completions"
+OURS = {"ours": Prices(input=2, output=4)}
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "cost"),
+    [
+        ("gpt-4o-mini-2099-01-01", "gpt-4o-mini", 0.15),
+        ("ours-2026-01-01", "ours", 2.0),
+        ("ours-20260101", "ours", 2.0),
+        ("ours@20260101", "ours", 2.0),
+        ("gpt-4o-mini-2024-07-18", "gpt-4o-mini", 0.15),
+        # Another model: what it costs is not known, and it is not one of this machine either.
+        ("ours-pro", "ours", None),
+        ("a-proxy", "gpt-4o-mini", None),
+        ("m-2026-01-01", "m", 0.0),
+    ],
+)
+def test_an_edition_has_the_price_of_the_model_that_was_asked(model: str, asked: str, cost: float | None) -> None:
+    found = price(model, None, Tokens(MILLION, 0), DAY, OURS, PROXY, asked)
+    assert found == (None if cost is None else pytest.approx(cost))
+    request = Request("POST", PROXY, (("content-type", "application/json"),), f'{{"model": "{asked}"}}'.encode())
+    body = f'{{"model": "{model}", "usage": {{"prompt_tokens": {MILLION}, "completion_tokens": 0}}}}'.encode()
+    response = Response(200, "OK", (("content-type", "application/json"),), (body,))
+    at = datetime(2026, 11, 20, 12, tzinfo=UTC).isoformat()
+    exchange = Exchange(key="", seq=0, kind="judge", request=request, response=response, at=at)
+    assert call_of(exchange, "judge", "live", OURS).cost == (None if cost is None else pytest.approx(cost))
+
+
+def test_a_price_of_ones_own_goes_before_that_of_an_edition_on_the_list() -> None:
+    own = {"gpt-4o-mini": Prices(input=7, output=7)}
+    assert price("gpt-4o-mini-2024-07-18", "openai", Tokens(MILLION, 0), DAY, own, None, "gpt-4o-mini") == 7
+
+
 def test_without_the_list_nobody_knows_what_is_sold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_sellers", tuple)
     assert price("m", None, SOME, DAY, url="http://127.0.0.1:8080/v1") is None

@@ -16,6 +16,8 @@ def test_a_call_may_begin_as_long_as_something_is_left(budget: float, spent: flo
 
 def test_it_says_how_much_there_was() -> None:
     assert reason(2000.5, 3000) == "the budget of $2,000.50 is spent"
+    assert reason(0.001, 1) == "the budget of $0.001 is spent"
+    assert reason(0.00001, 1) == "the budget of $0.00001 is spent"
 
 
 def test_what_cannot_be_counted_ends_it_at_once() -> None:

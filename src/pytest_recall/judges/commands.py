@@ -55,6 +55,7 @@ from pytest_recall.trials.cost import spend_of
 from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.cost_text import dollars as in_dollars
 from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.priced import check_prices
 from pytest_recall.trials.record import Record
 
 CALIBRATE_DETAILS = """\
@@ -141,6 +142,8 @@ def run_calibrate(args: argparse.Namespace) -> int:
         print(f"{plural(len(bench.labels), 'answer')}: {plural(need.calls, 'call')}, or more where replies fail{kept}")
         return 0
     progress = _progress if need.calls else _silent
+    if args.budget is not None:
+        check_prices(panel.roles, rubric, rubric_name, say)
     meter = player.meter = None if args.budget is None else meter_of(place, rubric, args.budget)
     try:
         if by_cassette:

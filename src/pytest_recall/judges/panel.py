@@ -31,6 +31,13 @@ class Panel:
         times = f" ×{self.votes}" if self.votes > 1 else ""
         return " + ".join(f"{judge.name}{times}" for judge in self.judges)
 
+    @property
+    def roles(self) -> dict[str, Model]:
+        """All models that may be asked, by their roles."""
+        several = len(self.judges) > 1
+        found = {f"judge {place}" if several else "judge": one for place, one in enumerate(self.judges, start=1)}
+        return found if self.appellate is None else found | {"appellate judge": self.appellate}
+
     def decide(self, inquiry: Inquiry, case_id: str, judge: str) -> Verdict:
         """Return the verdict on what `inquiry` asks. Raises Undecided where there is none.
 

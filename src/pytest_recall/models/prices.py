@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
@@ -16,7 +17,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.models.model import Model, Reply, parse
 from pytest_recall.replay.call import BATCHED, Call, Tokens
 from pytest_recall.replay.exchange import Exchange
-from pytest_recall.replay.wire_formats import provider_of, usage_of
+from pytest_recall.replay.wire_formats import asked_model, provider_of, usage_of
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, Provider
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from pytest_recall.models.settings import Prices
 
 _NOON = (time(12, tzinfo=UTC),)
+_DATE = re.compile(r"[-@](\d{4}-\d{2}(-\d{2})?|\d{8}|\d{6}|\d{4})")
+"""What the name of one edition of a model has after that of the model."""
 _HOURS = tuple(time(hour, 45, tzinfo=UTC) for hour in range(24))
 
 
@@ -39,17 +42,29 @@ def price(
     on: date | None,
     own: Mapping[str, Prices] = MappingProxyType({}),
     url: str | None = None,
+    asked: str = "",
 ) -> float | None:
     """Return what `tokens` cost in US dollars on the day `on`, today by default; None if that is not known.
 
     The prices of `own` models, by name, go before the list. A model that neither has costs nothing at a `url` on
     this machine, where it runs; one that is on the list may be behind a proxy there, and keeps its price.
+    Where a reply names an edition by its date, such as `gpt-5.4-mini-2026-01-01`, and there is no price for that, it
+    has the price of the model that was `asked`.
     Cache writes are at the price of the shortest lifetime. Without a provider there is a price
     if everybody who sells the model under this name asks the same. A price that depends on
     the hour is known if `on` is a datetime.
     """
-    found = _price(model, provider, tokens, on, own)
-    return 0.0 if found is None and is_loopback(url) and _runs_here(model, own) else found
+    names = [model, asked] if model is not None and is_edition(model, asked) else [model]
+    # A price that the user gave for either name goes before the list.
+    names.sort(key=lambda name: name not in own)
+    found = next((cost for name in names if (cost := _price(name, provider, tokens, on, own)) is not None), None)
+    here = found is None and is_loopback(url) and all(_runs_here(name, own) for name in (model, asked or model))
+    return 0.0 if here else found
+
+
+def is_edition(model: str, asked: str) -> bool:
+    """Return whether a reply's `model` is the one that was `asked`, of some date."""
+    return bool(asked) and model.startswith(asked) and _DATE.fullmatch(model, len(asked)) is not None
 
 
 def _runs_here(model: str | None, own: Mapping[str, Prices]) -> bool:
@@ -80,17 +95,22 @@ def _price(
 
 
 def list_price(
-    selector: str, seller: str | None, tokens: Tokens, own: Mapping[str, Prices] = MappingProxyType({})
+    selector: str,
+    seller: str | None,
+    tokens: Tokens,
+    own: Mapping[str, Prices] = MappingProxyType({}),
+    url: str | None = None,
 ) -> float | None:
     """Return what tokens of the model that `selector` names cost at list price; None if that is not known.
 
     The prices of `own` models, by name, go before the list. The model of an object that the user wrote is not known.
+    It is at the `url` of the selector, or else at the one given.
     """
     try:
         found = parse(selector)
     except RecallError:
         return None
-    return price(found.target or None, seller, tokens, None, own, found.url)
+    return price(found.target or None, seller, tokens, None, own, found.url or url)
 
 
 def _own(prices: Prices, tokens: Tokens) -> float | None:
@@ -116,15 +136,21 @@ def call_of_reply(model: Model, reply: Reply, source: str, prices: Mapping[str, 
 def price_of_reply(model: Model, reply: Reply, own: Mapping[str, Prices] = MappingProxyType({})) -> float | None:
     """Return what a `reply` of `model` cost; the prices of `own` models, by name, go before the list."""
     try:
-        url = parse(model.name).url
+        selector = parse(model.name)
     except RecallError:
-        url = None
-    return price(reply.model, seller_of(model), reply.tokens, None, own, url)
+        return price(reply.model, seller_of(model), reply.tokens, None, own)
+    url = selector.url or url_of(model)
+    return price(reply.model, seller_of(model), reply.tokens, None, own, url, selector.target)
 
 
 def seller_of(model: Model) -> str | None:
     """Return who sells a model, as far as it says so; an object from a user's module does not."""
     return getattr(model, "seller", None)
+
+
+def url_of(model: Model) -> str | None:
+    """Return where a model is, as far as it says so; None where that is the usual place."""
+    return getattr(model, "url", None)
 
 
 def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Prices]) -> Call:
@@ -133,7 +159,8 @@ def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Pri
     model, tokens = usage_of(exchange.request, response) if response else (None, None)
     provider = provider_of(exchange.request.url)
     on = datetime.fromisoformat(exchange.at) if source == "live" else None
-    cost = 0.0 if exchange.is_refused else price(model, provider, tokens, on, prices, exchange.request.url)
+    asked, url = asked_model(exchange.request) or "", exchange.request.url
+    cost = 0.0 if exchange.is_refused else price(model, provider, tokens, on, prices, url, asked)
     batched = exchange.batched and source == "live"
     return Call(
         kind=kind,

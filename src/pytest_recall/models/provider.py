@@ -56,6 +56,8 @@ class Provider:
 
     seller: str | None = None
     """Who sells it, by the name of the price list; None if no vendor does, or it is unknown."""
+    url: str | None = None
+    """Where it is, if that is not where its vendor has it."""
 
     def __init__(self, selector: Selector, environ: Mapping[str, str], settings: ModelSettings, breaks: Breaks) -> None:
         self._selector = selector

@@ -54,7 +54,7 @@ class SdkModel(Provider):
         self._made: Any = None
         self._lock = Lock()
         self._refused: set[str] = set()
-        base = self._base_url()
+        base = self.url = self._base_url()
         self.seller = provider_of(base) if base else selector.kind
 
     def close(self) -> None:

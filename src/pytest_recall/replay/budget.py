@@ -6,6 +6,7 @@ import math
 import struct
 import threading
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -82,7 +83,13 @@ def reason(budget: float, spent: float, unpriced_model: str = "") -> str:
             f"the price of `{unpriced_model}` is unknown, so that no budget can be kept;"
             " add it to `prices` in rubric.yaml, or leave out --budget"
         )
-    return f"the budget of ${budget:,.2f} is spent" if spent >= budget else ""
+    return f"the budget of {budget_text(budget)} is spent" if spent >= budget else ""
+
+
+def budget_text(budget: float) -> str:
+    """Return a budget in cents, or with the further digits that it was given with."""
+    cents = f"{budget:,.2f}"
+    return f"${cents}" if float(cents.replace(",", "")) == budget else f"${Decimal(repr(budget)):,f}"
 
 
 def dollars_of(text: str) -> float:

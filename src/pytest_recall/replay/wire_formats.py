@@ -93,7 +93,7 @@ def usage_of(request: Request, response: Response) -> tuple[str | None, Tokens |
         for plain in _objects(event):
             model = model or _model(plain)
             tokens = _tokens(plain, tokens)
-    return model or _asked(request), None if tokens == Tokens() else tokens
+    return model or asked_model(request), None if tokens == Tokens() else tokens
 
 
 def provider_of(url: str) -> str | None:
@@ -206,7 +206,7 @@ def _model(plain: Plain) -> str | None:
     return names[0] if len(names) == 1 and 0 < len(names[0]) <= _LONGEST_NAME else None
 
 
-def _asked(request: Request) -> str | None:
+def asked_model(request: Request) -> str | None:
     """Return the model that a request asks for."""
     if _is_command(request):
         return None  # What a program is asked is a prompt, whatever it looks like.

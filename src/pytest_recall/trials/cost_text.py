@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.wording import cell, grid, percent, plural
+from pytest_recall.replay.budget import budget_text
 from pytest_recall.replay.call import Tokens
 from pytest_recall.trials.cost import Amount, Bill, Estimate, Spend, together, total
 
@@ -68,7 +69,7 @@ def budget_line(budget: float, spent: float, unknown: int, why: str, left: Mappi
 
     `left` counts the cases that baselines were not asked, by name.
     """
-    told = f"budget ${budget:,.2f}: {dollars(spent)} spent"
+    told = f"budget {budget_text(budget)}: {dollars(spent)} spent"
     if unknown:
         told += f", and {plural(unknown, 'call')} of unknown cost"
     told += f"; {why}" if why else ""

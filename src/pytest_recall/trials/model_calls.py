@@ -13,7 +13,7 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.models.model import Ask, Model, Reply, parse
-from pytest_recall.models.prices import call_of_reply, list_price
+from pytest_recall.models.prices import call_of_reply, list_price, seller_of, url_of
 from pytest_recall.models.resolve import model_of
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call import Call, Kind, Tokens
@@ -22,6 +22,7 @@ from pytest_recall.replay.tape import Mode
 from pytest_recall.replay.watch import Watch
 from pytest_recall.trials.command_cassette import Shelf, open_tape, player_of
 from pytest_recall.trials.drive import SpentError
+from pytest_recall.trials.priced import check_prices
 
 if TYPE_CHECKING:
     from pytest_recall.models.settings import Prices
@@ -107,7 +108,12 @@ class Counted:
     @property
     def seller(self) -> str | None:
         """Who sells it, None if no vendor does, or it is unknown."""
-        return getattr(self._model, "seller", None)
+        return seller_of(self._model)
+
+    @property
+    def url(self) -> str | None:
+        """Where it is, if that is not where its vendor has it."""
+        return url_of(self._model)
 
     def ask(self, ask: Ask) -> Reply:
         """Return the reply. Raises ModelError, and what a sheet raises."""
@@ -118,10 +124,6 @@ class Counted:
         """Let go of connections and threads."""
         if callable(close := getattr(self._model, "close", None)):
             close()
-
-
-_NAMED = ("openai", "anthropic")
-"""Kinds of selectors that say by which model's price their calls are."""
 
 
 class RunModels:
@@ -165,29 +167,12 @@ class RunModels:
 
     def price(self, model: Counted, tokens: Tokens) -> float | None:
         """Return what tokens of a model cost, by the rubric or the list; None if that is not known."""
-        return list_price(model.name, model.seller, tokens, self._rubric.prices)
+        return list_price(model.name, model.seller, tokens, self._rubric.prices, model.url)
 
     def check_prices(self, models: Mapping[str, Counted], say: Callable[[str], None]) -> None:
-        """Raise RecallError for models, by their roles, whose price is not known if there is a budget to keep.
-
-        Where the first reply alone can tell the price, that is said.
-        """
-        problems = []
-        for role, model in () if self._meter is None else models.items():
-            selector = parse(model.name)
-            if self.price(model, Tokens(1, 1)) is not None:
-                continue
-            told = f"{role} `{model.name}`: its price is "
-            if selector.kind not in _NAMED or not selector.target:
-                say(f"{told}not known before its calls; if they do not tell it either, no budget can be kept")
-            else:
-                name = selector.target
-                problems.append(
-                    f"{told}unknown, so that no budget can be kept; add `{name}` to `prices` in"
-                    f" {self._place.name(self._place.rubric)}, or leave out --budget"
-                )
-        if problems:
-            raise RecallError(*problems)
+        """Raise RecallError for models, by their roles, whose price is not known if there is a budget to keep."""
+        if self._meter is not None:
+            check_prices(models, self._rubric, self._place.name(self._place.rubric), say)
 
     @property
     def spent(self) -> tuple[float, float, int, str] | None:

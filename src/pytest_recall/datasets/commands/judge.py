@@ -163,7 +163,7 @@ def _by_models(
         if kept:
             models.place.artifacts.make()
         replies = Replies(models.place.artifacts.calibration("answers") if kept else None, fresh=args.fresh)
-        with budget_of(args) as meter:
+        with budget_of(args, models.panel.roles) as meter:
             models.player.meter = meter
             judge = AnswersJudge(models.panel, replies, say, None if meter is None else meter.closed)
             judge.ready(models.rubric, models.rubric.preflight if kept else "off")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.judges.panel import Panel
     from pytest_recall.memory.client import Client
+    from pytest_recall.models.model import Model
     from pytest_recall.replay.budget import Meter
     from pytest_recall.replay.player import Player
     from pytest_recall.replay.tape import Mode, Tape
@@ -62,20 +63,39 @@ def judging_models(args: argparse.Namespace, purpose: str) -> JudgingModels:
     return JudgingModels(place, rubric, player, panel)
 
 
+def models_of(args: argparse.Namespace) -> dict[str, Model]:
+    """Return the models that `recall memory run` is to ask, by their roles. Raises RecallError."""
+    from pytest_recall.models.resolve import model_of
+    from pytest_recall.trials.command_cassette import player_of
+
+    place, rubric = project()
+    found: dict[str, Model] = {}
+    if args.reader is not None:
+        player = player_of(rubric, _mode(args))
+        found["reader"] = model_of(args.reader, "worker", player=player, root=place.root, say=say, ready=False)
+    return found | (judging_models(args, "membench").panel.roles if args.judge else {})
+
+
 def _mode(args: argparse.Namespace) -> Mode:
     return "record" if args.record is not None else "off" if args.replay is None else "replay"
 
 
 @contextmanager
-def budget_of(args: argparse.Namespace) -> Iterator[Meter | None]:
-    """Hand out what counts the money of a command, None without a budget, and say in the end what was spent."""
+def budget_of(args: argparse.Namespace, models: Mapping[str, Model]) -> Iterator[Meter | None]:
+    """Hand out what counts the money of a command, None without a budget, and say in the end what was spent.
+
+    `models` are those that it asks, by their roles. Raises RecallError for one whose price is not known.
+    """
     from pytest_recall.trials.command_cassette import meter_of
     from pytest_recall.trials.cost_text import budget_line
+    from pytest_recall.trials.priced import check_prices
 
     if args.budget is None:
         yield None
         return
-    meter = meter_of(*project(), args.budget)
+    place, rubric = project()
+    check_prices(models, rubric, place.name(place.rubric), say)
+    meter = meter_of(place, rubric, args.budget)
     try:
         yield meter
     finally:
@@ -108,7 +128,6 @@ def reader_of(
         model = calls.model(args.reader, "worker", place.root, say, ready=True)
     except RecallError as error:
         raise RecallError(*(f"--reader: {message}" for message in error.messages)) from None
-    calls.check_prices({"reader": model}, say)
     with closing(model), calls.listening(f"{BENCHES}-{arguments.dataset}-{mark_of(arguments)}", number):
         yield PassageReader(model=model, prompt=arguments.prompt.partition(" ")[0], calls=calls)
     if calls.problems:

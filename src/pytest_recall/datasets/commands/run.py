@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cli.common import Commands, counted, names, placeless, say
 from pytest_recall.datasets.commands.exit_code import exit_code, floors_of
-from pytest_recall.datasets.commands.judging import add_options, budget_of, check, judge_answers, reader_of
+from pytest_recall.datasets.commands.judging import add_options, budget_of, check, judge_answers, models_of, reader_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -207,7 +207,7 @@ def run_membench(args: argparse.Namespace) -> int:
         raise RecallError("--published is shown beside one memory; name one with --memory")
     if args.dry_run:
         return _dry_run(args, bench, clients)
-    with budget_of(args) as meter:
+    with budget_of(args, {} if args.budget is None else models_of(args)) as meter:
         asking = _Asking(args, bench, floors, meter)
         return _run_one(asking, clients[0]) if len(clients) == 1 else _run_several(asking, clients)
 
