@@ -53,8 +53,8 @@ def _upstream() -> Iterator[Upstream]:
     yield from running()
 
 
-def found(capsys: pytest.CaptureFixture[str], *more: str, run: tuple[str, ...] = RUN) -> dict[str, Any]:
-    assert main([*run, *more, "--json"]) == 0
+def found(capsys: pytest.CaptureFixture[str], *more: str, run: tuple[str, ...] = RUN, code: int = 0) -> dict[str, Any]:
+    assert main([*run, *more, "--json"]) == code
     plain: dict[str, Any] = json.loads(capsys.readouterr().out)
     return plain
 
@@ -129,7 +129,8 @@ def test_what_comes_to_no_verdict_is_no_score_and_judged_again(
     assert "judge paper: python:judge.py:prose: asked once, and the reply has no JSON object" in captured.out
     assert "recall: --fail-under: longmemeval_judge was measured on no question\n" in captured.err
     assert "recall: --fail-under: 8 answers came to no verdict of the judge, and are in no mean\n" in captured.err
-    plain = found(capsys, "--judge", "python:judge.py:prose")
+    assert "recall: no answer was judged: 8 answers came to no verdict of the judge; correct it" in captured.err
+    plain = found(capsys, "--judge", "python:judge.py:prose", code=1)
     assert (plain["all"]["metrics"]["longmemeval_judge"]["n"], len(plain["judge"]["undecided"])) == (0, 8)
     assert plain["judge"]["cost"]["calls"] == 8
     judged = [one for one in read_journal(Path("o")).trials if one.stage == "judge paper"]

@@ -34,6 +34,17 @@ class ByRule:
 
 
 by_rule = ByRule()
+
+
+class Half:
+    """Decides on every other answer."""
+
+    def ask(self, ask):
+        said = next(text for _, name, text in SECTION.findall(ask.messages[-1].content) if name == "ANSWER")
+        return Reply(text=json.dumps({"reasoning": "so", "label": "correct"}) if said == "right" else "Well.")
+
+
+half = Half()
 '''
 
 
@@ -180,6 +191,24 @@ def test_a_spent_budget_leaves_the_rest_to_the_same_command(
     assert f"recall: {54 - some} judgements not made, as the budget is spent" in capsys.readouterr().err
     assert means(judged(capsys, answers, *by))["strict"] == 1.0
     assert upstream.count == 54
+
+
+@pytest.mark.parametrize(("judge", "undecided", "code"), [("prose", 54, 1), ("half", 27, 2)])
+def test_what_comes_to_no_verdict_is_counted(
+    capsys: pytest.CaptureFixture[str], judge: str, undecided: int, code: int
+) -> None:
+    answers = written("a.json", lambda n, _: "right" if n % 2 else "no")
+    for more in ((), ("--json",)):
+        assert main([*RUN, answers, "--judge", f"python:judge.py:{judge}", *more]) == code
+        captured = capsys.readouterr()
+        assert f"recall: {undecided} of 54 judgements came to no verdict, the first as said above" in captured.err
+    assert json.loads(captured.out)["undecided"] == undecided
+
+
+def test_it_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [written(f"{name}.json", lambda *_: "right") for name in "ab"]
+    assert main([*RUN, *names, "--judge", "python:judge.py:by_rule"]) == 0
+    assert "recall: 100 of 108 judgements\n" in capsys.readouterr().err
 
 
 def test_a_price_that_is_not_known_is_told_before_the_first_call(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import NamedTuple
 
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.cases.settings import Settings
@@ -23,19 +24,31 @@ EVERY = 100
 """Judgements between two lines that say how far it is."""
 
 
+class JudgementCounts(NamedTuple):
+    """How many judgements were made, how many of these came to no verdict, and how many the budget has left open."""
+
+    made: int = 0
+    undecided: int = 0
+    left: int = 0
+
+
 class AnswersJudge:
-    """The models of a panel. `open` counts the judgements that were left once `closed` said why no call may begin."""
+    """The models of a panel, which are to make `total` judgements, until `closed` says why no call may begin."""
 
     def __init__(
-        self, panel: Panel, store: Store, tell: Callable[[str], None], closed: Callable[[], str] | None = None
+        self,
+        panel: Panel,
+        store: Store,
+        tell: Callable[[str], None],
+        total: int,
+        closed: Callable[[], str] | None = None,
     ) -> None:
-        self.open = 0
+        self.counts = JudgementCounts()
         self._panel = panel
         self._store = store
         self._tell = tell
+        self._total = total
         self._closed = closed
-        self._made = 0
-        self._failed = False
 
     def ready(self, rubric: Settings, strictness: Strictness) -> None:
         """Put the known answers to the models. Raises RecallError if one of them must not judge."""
@@ -70,17 +83,20 @@ class AnswersJudge:
         except MissError:
             if self._closed is None or not self._closed():
                 raise
-            self.open += 1
+            self.counts = self.counts._replace(left=self.counts.left + 1)
             return None
         except RecallError as error:
-            if not self._failed:
+            if not self.counts.undecided:
                 self._tell(one_line(f"{question.id}, {prompt}: no verdict: {error}", 300))
-                self._failed = True
-            return None
-        self._made += 1
-        if self._made % EVERY == 0:
-            self._tell(f"{self._made:,} judgements")
-        return None if verdict.passed is None else float(verdict.passed)
+            return self._counted(None)
+        return self._counted(verdict.passed)
+
+    def _counted(self, passed: bool | None) -> float | None:
+        made, undecided, left = self.counts
+        self.counts = JudgementCounts(made + 1, undecided + (passed is None), left)
+        if self.counts.made % EVERY == 0:
+            self._tell(f"{self.counts.made:,} of {self._total:,} judgements")
+        return None if passed is None else float(passed)
 
     def _keeping(self) -> Panel:
         """Return the panel, which asks for what is not kept."""

@@ -55,6 +55,9 @@ def exit_code(
         say(f"{name}no answer was measured: the reader gave none, as said above; correct it")
         return 1
     problems = []
+    if result.judged and len(result.undecided) == len(result.judged):
+        told = f"{plural(len(result.judged), 'answer')} came to no verdict of the judge"
+        problems.append(f"{name}no answer was judged: {told}; correct it, and the same command judges them again")
     for metric, floor in floors.items():
         mean = everything.means.get(metric)
         if mean is None or mean.value is None:

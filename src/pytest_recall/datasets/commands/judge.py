@@ -13,7 +13,7 @@ from pytest_recall.datasets.commands.judging import add_overlay, budget_of, call
 
 if TYPE_CHECKING:
     from pytest_recall.datasets.answer_files import AnswerFile, AnswerKey
-    from pytest_recall.datasets.answer_judging import AnswersJudge
+    from pytest_recall.datasets.answer_judging import AnswersJudge, JudgementCounts
     from pytest_recall.datasets.answer_scores import SystemScores
     from pytest_recall.datasets.dataset import Question
 
@@ -30,7 +30,8 @@ by that of LongMemEval for its type of question. What it replied is kept, and th
   recall memory judge longmemeval_oracle.json mine.jsonl --judge openai:gpt-5.5 --labels people.jsonl
   recall memory judge locomo10.json mem0_results.json --overlay shipped
 
-Exits with 2 if answers are left that no call could be made for, as the budget is spent.
+Exits with 1 if no judgement came to a verdict, and with 2 if some did not, or if answers are left that no call could be
+made for, as the budget is spent.
 """
 
 
@@ -87,19 +88,23 @@ def run_judge(args: argparse.Namespace) -> int:
         say(f"questions that cannot be answered, or have no reference, are left out: {left:,}")
     if overlay is not None:
         say(overlay_line(overlay, key.in_places()))
-    found, open_ = _scored(args, key, files, keys, metrics)
+    found, counts = _scored(args, key, files, keys, metrics)
     if args.json:
         plain = answer_scores.plain_scores(found[0], key, people)
         if overlay is not None:
             plain["overlay"] = answer_scores.plain_scores(found[1], key, people)
-        print(
-            json.dumps({"version": 1, "dataset": key.dataset, "unasked": open_, **plain}, indent=2, ensure_ascii=False)
-        )
+        told = {"version": 1, "dataset": key.dataset, "unasked": counts.left, "undecided": counts.undecided}
+        print(json.dumps({**told, **plain}, indent=2, ensure_ascii=False))
     else:
         print("\n".join(answer_scores.lines(found[0], key, found[1] if overlay is not None else (), people)))
-    if open_:
-        say(f"{plural(open_, 'judgement')} not made, as the budget is spent; the same command continues")
-    return 2 if open_ else 0
+    if counts.undecided:
+        of = f"{counts.undecided:,} of {plural(counts.made, 'judgement')} came to no verdict"
+        say(f"{of}, the first as said above; correct the judge, and the same command judges them again")
+    if counts.left:
+        say(f"{plural(counts.left, 'judgement')} not made, as the budget is spent; the same command continues")
+    if counts.made and counts.undecided == counts.made:
+        return 1
+    return 2 if counts.left or counts.undecided else 0
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -125,9 +130,10 @@ def _scored(
     files: Sequence[AnswerFile],
     keys: Sequence[Mapping[str, Question]],
     metrics: Iterable[str],
-) -> tuple[list[list[SystemScores]], int]:
-    """Return the scores of each file by each key, and how many judgements the budget left open."""
-    from pytest_recall.datasets.answer_scores import SystemScores, by_words
+) -> tuple[list[list[SystemScores]], JudgementCounts]:
+    """Return the scores of each file by each key, and what became of the judgements."""
+    from pytest_recall.datasets.answer_judging import JudgementCounts
+    from pytest_recall.datasets.answer_scores import PROMPTS, SystemScores, by_words
 
     metrics = tuple(metrics)
 
@@ -147,12 +153,15 @@ def _scored(
             for asked in keys
         ]
 
-    return (scores(None), 0) if not args.judge else _by_models(args, scores)
+    if not args.judge:
+        return scores(None), JudgementCounts()
+    answers = sum(id in file.answers for asked in keys for file in files for id in asked)
+    return _by_models(args, scores, answers * len(PROMPTS))
 
 
 def _by_models(
-    args: argparse.Namespace, scores: Callable[[AnswersJudge | None], list[list[SystemScores]]]
-) -> tuple[list[list[SystemScores]], int]:
+    args: argparse.Namespace, scores: Callable[[AnswersJudge | None], list[list[SystemScores]]], total: int
+) -> tuple[list[list[SystemScores]], JudgementCounts]:
     from pytest_recall.datasets.answer_judging import AnswersJudge
     from pytest_recall.judges.calibration_file import Replies
 
@@ -165,6 +174,6 @@ def _by_models(
         replies = Replies(models.place.artifacts.calibration("answers") if kept else None, fresh=args.fresh)
         with budget_of(args, models.panel.roles) as meter:
             models.player.meter = meter
-            judge = AnswersJudge(models.panel, replies, say, None if meter is None else meter.closed)
+            judge = AnswersJudge(models.panel, replies, say, total, None if meter is None else meter.closed)
             judge.ready(models.rubric, models.rubric.preflight if kept else "off")
-            return scores(judge), judge.open
+            return scores(judge), judge.counts
