@@ -237,6 +237,38 @@ def test_a_recording_is_replayed_without_the_models(
     assert told in capsys.readouterr().err
 
 
+SAYS = """
+from pytest_recall.models.model import Reply
+
+
+class Says:
+    def ask(self, ask):
+        return Reply(text="Heron")
+
+
+says = Says()
+"""
+
+
+def test_a_reader_that_makes_no_call_is_no_recording(
+    served: Endpoint, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "says.py").write_text(SAYS)
+    own = ("--reader", "python:says.py:says")
+    assert main([*RUN, *own, "--out", "o", "--record", "tapes"]) == 0
+    told = "recall: python:says.py:says: made no call that can be recorded, so that a replay will have nothing"
+    assert told in capsys.readouterr().err
+    assert main([*RUN, *own, "--out", "p", "--replay", "tapes"]) == 2
+    told = "no such recording; make it with --record, or leave out --replay if python:says.py:says makes no call"
+    assert told in capsys.readouterr().err
+    # Beside a judge whose calls are there it is asked as always, and that is told.
+    assert main([*RUN, *own, *judging(served), "--out", "q", "--record", "both"]) == 0
+    served.close()
+    capsys.readouterr()
+    assert main([*RUN, *own, *judging(served), "--out", "r", "--replay", "both"]) == 0
+    assert "python:says.py:says: made no call that can be recorded, and was asked as always" in capsys.readouterr().err
+
+
 def test_answers_that_are_there_are_not_recorded(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
     found(capsys, *reading(served), "--out", "o")
     assert main([*RUN, *reading(served), "--out", "o", "--record"]) == 0

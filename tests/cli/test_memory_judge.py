@@ -256,6 +256,17 @@ def test_files_of_another_shape_are_one_sentence(capsys: pytest.CaptureFixture[s
     assert said in captured.err
 
 
+def test_a_judge_that_makes_no_call_is_no_recording(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = written("a.json", lambda *_: "right")
+    by = ("--judge", "python:judge.py:by_rule")
+    assert main([*RUN, answers, *by, "--record", "tapes"]) == 0
+    told = "recall: python:judge.py:by_rule: made no call that can be recorded, so that a replay will have nothing"
+    assert told in capsys.readouterr().err
+    assert main([*RUN, answers, *by, "--replay", "tapes"]) == 2
+    told = "no such recording; make it with --record, or leave out --replay if python:judge.py:by_rule makes no call"
+    assert told in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("bad", "said"),
     [

@@ -7,7 +7,7 @@ import hashlib
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -147,7 +147,8 @@ def run_calibrate(args: argparse.Namespace) -> int:
     meter = player.meter = None if args.budget is None else meter_of(place, rubric, args.budget)
     try:
         if by_cassette:
-            done = _by_cassette(args, player, place, rubric, lambda: bench.judge(replies, progress, _open))
+            judges = [one.name for one in panel.roles.values()]
+            done = _by_cassette(args, player, place, rubric, judges, lambda: bench.judge(replies, progress, _open))
         else:
             place.artifacts.make()
             with untaped(player, rubric):
@@ -192,12 +193,18 @@ def _check_calibrate(args: argparse.Namespace) -> None:
 
 
 def _by_cassette(
-    args: argparse.Namespace, player: Player, place: Place, rubric: Settings, judged: Callable[[], Calibrated]
+    args: argparse.Namespace,
+    player: Player,
+    place: Place,
+    rubric: Settings,
+    judges: Sequence[str],
+    judged: Callable[[], Calibrated],
 ) -> Calibrated:
     """Return what `judged` comes to with its calls recorded or replayed, and these calls."""
     given = args.record or args.replay
     folder = Path.cwd() / given if given else place.cassettes
-    with taped(player, place, rubric, folder, f"{args.labels.stem}-{args.kind}") as tape:
+    name = f"{args.labels.stem}-{args.kind}"
+    with taped(player, place, rubric, folder, name, judges=judges, tell=say) as tape:
         done = judged()
     return done._replace(
         calls=tuple(call_of(made.exchange(), made.kind, made.source, rubric.prices) for made in tape.made)

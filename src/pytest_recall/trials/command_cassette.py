@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,7 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.files import clock
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.wording import listed
 from pytest_recall.models.prices import call_of
 from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.replay.budget import Ledger, Meter
@@ -103,11 +104,28 @@ class Shelf:
         tape.draft_path.unlink(missing_ok=True)
 
 
+def answered_itself(names: Iterable[str], *, replays: bool) -> str:
+    """Return what a recording or a replay means for models of these names that have called no upstream, in words."""
+    made = f"{listed(list(names))}: made no call that can be recorded"
+    if replays:
+        return f"{made}, and was asked as always, since a replay has nothing to answer from"
+    return f"{made}, so that a replay will have nothing to answer from"
+
+
 @contextmanager
 def taped(
-    player: Player, place: Place, rubric: Settings, folder: Path, name: str, scenario: str = FOLDER, repeat: int = 1
+    player: Player,
+    place: Place,
+    rubric: Settings,
+    folder: Path,
+    name: str,
+    scenario: str = FOLDER,
+    repeat: int = 1,
+    *,
+    judges: Sequence[str],
+    tell: Callable[[str], None],
 ) -> Iterator[Tape]:
-    """Record or replay the calls of judges that are made in this block, in a cassette of a `Shelf`.
+    """Record or replay the calls of these `judges` that are made in this block, in a cassette of a `Shelf`.
 
     `player` is one of `player_of`, which says whether it is a recording or a replay. A recording
     takes its place when the block ends in order; until then there is a draft. Raises RecallError
@@ -116,7 +134,7 @@ def taped(
     shelf = Shelf(player=player, place=place, rubric=rubric, folder=folder, scenario=scenario, repeat=repeat)
     path = shelf.path(name)
     if player.mode == "replay" and not path.exists():
-        raise RecallError(f"{place.name(path)}: no such recording; make it with --record")
+        raise RecallError(f"{place.name(path)}: no such recording; make it with --record{or_without(judges)}")
     tape = shelf.tape(name)
     try:
         with _watched(player, tape):
@@ -126,6 +144,14 @@ def taped(
     if tape.misses or tape.problems:
         raise RecallError(*tape.misses, *tape.problems)
     shelf.finish(tape, name)
+    if player.mode == "record" and not tape.made:
+        tell(answered_itself(judges, replays=False))
+
+
+def or_without(models: Sequence[str]) -> str:
+    """Return what else is to be done about a recording that is not there, for objects that the user wrote."""
+    own = [one for one in models if one.startswith("python:")]
+    return f", or leave out --replay if {listed(own)} makes no call that can be recorded" if own else ""
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from pytest_recall.replay.call import Call, Kind, Tokens
 from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
 from pytest_recall.replay.tape import Mode
 from pytest_recall.replay.watch import Watch
-from pytest_recall.trials.command_cassette import Shelf, open_tape, player_of
+from pytest_recall.trials.command_cassette import Shelf, answered_itself, open_tape, or_without, player_of
 from pytest_recall.trials.drive import SpentError
 from pytest_recall.trials.priced import check_prices
 
@@ -34,6 +34,7 @@ class QuestionCalls:
     """The calls about one question, with what each cost, and where they are recorded.
 
     `closed` says why no call may begin, if that is so; `whole` is for the caller that knows that the question is done.
+    `heard` says of each model that has answered, by name, whether it called an upstream for that.
     """
 
     calls: list[Call] = field(default_factory=list)
@@ -42,6 +43,7 @@ class QuestionCalls:
     lane: CaseContext | None = None
     closed: Callable[[], str] = str
     whole: bool = False
+    heard: dict[str, bool] = field(default_factory=dict)
 
     def ask(self, model: Model, kind: Kind, ask: Ask) -> Reply:
         """Return the reply. Raises ModelError, RecallError for a call that is not recorded, and SpentError."""
@@ -51,6 +53,7 @@ class QuestionCalls:
             reply = model.ask(ask)
         # What calls no upstream, such as an object that the user wrote, is asked also where others are replayed.
         source = "replayed" if len(made) > before and all(one.source == "replayed" for one in made[before:]) else "live"
+        self.heard[model.name] = self.heard.get(model.name, False) or len(made) > before
         self.calls.append(call_of_reply(model, reply, source, self.prices)._replace(kind=kind))
         return reply
 
@@ -152,6 +155,8 @@ class RunModels:
         self._player.meter = self._meter = meter
         self._shelf: Shelf | None = None
         self._upstream = False
+        self._heard: dict[str, bool] = {}
+        self._say: Callable[[str], None] | None = None
         self.problems: list[str] = []
 
     @property
@@ -161,6 +166,7 @@ class RunModels:
 
     def model(self, selector: str, kind: Kind, root: Path, say: Callable[[str], None], *, ready: bool) -> Counted:
         """Return the model for calls of `kind`. Raises RecallError if there is none, or something is missing for it."""
+        self._say = say
         self._upstream |= parse(selector).kind != "python"
         found = model_of(selector, kind, player=self._player, root=root, say=say, ready=ready, timeout=self._timeout)
         return Counted(found, kind)
@@ -204,6 +210,9 @@ class RunModels:
             yield
         finally:
             watch.close()
+            silent = [name for name, heard in self._heard.items() if not heard]
+            if silent and self._say is not None and self.mode != "off":
+                self._say(answered_itself(silent, replays=self.mode == "replay"))
 
     @contextmanager
     def about(self, name: str, *, kept: bool = True) -> Iterator[QuestionCalls]:
@@ -226,11 +235,20 @@ class RunModels:
         finally:
             self._player.leave(lane)
             tape.close()
+            for model, heard in sheet.heard.items():
+                self._heard[model] = self._heard.get(model, False) or heard
             if sheet.whole and not tape.problems:
                 self._shelf.finish(tape, name)
             elif tape.draft_path is not None:
                 tape.draft_path.unlink(missing_ok=True)
             self.problems += tape.problems
+
+    def check_recorded(self, model: Counted, scenario: str) -> None:
+        """Raise RecallError where an object that the user wrote has no recording at all, and would just be asked."""
+        folder = self._folder / scenario
+        if parse(model.name).kind == "python" and not folder.is_dir():
+            told = f"--replay: {self._place.name(folder)}: no such recording; make it with --record"
+            raise RecallError(f"{told}{or_without([model.name])}")
 
     def unrecorded(self, names: Iterable[str]) -> int:
         """Return how many of these questions have no cassette, where calls are recorded.

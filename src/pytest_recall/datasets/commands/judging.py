@@ -128,7 +128,10 @@ def reader_of(
         model = calls.model(args.reader, "worker", place.root, say, ready=True)
     except RecallError as error:
         raise RecallError(*(f"--reader: {message}" for message in error.messages)) from None
-    with closing(model), calls.listening(f"{BENCHES}-{arguments.dataset}-{mark_of(arguments)}", number):
+    scenario = f"{BENCHES}-{arguments.dataset}-{mark_of(arguments)}"
+    if calls.mode == "replay" and not args.judge:
+        calls.check_recorded(model, scenario)
+    with closing(model), calls.listening(scenario, number):
         yield PassageReader(model=model, prompt=arguments.prompt.partition(" ")[0], calls=calls)
     if calls.problems:
         raise RecallError(*calls.problems)
@@ -146,7 +149,7 @@ def calls_of(
     from pytest_recall.files.errors import MissError, RecallError, StoppedError
     from pytest_recall.trials.command_cassette import BENCHES, taped, untaped
 
-    place, rubric, player, _ = models
+    place, rubric, player, panel = models
     given = args.record or args.replay
     try:
         if player.mode == "off":
@@ -154,7 +157,8 @@ def calls_of(
                 yield None
         else:
             folder = Path.cwd() / given if given else place.cassettes
-            with taped(player, place, rubric, folder, name, BENCHES, number) as tape:
+            judges = [one.name for one in panel.roles.values()]
+            with taped(player, place, rubric, folder, name, BENCHES, number, judges=judges, tell=say) as tape:
                 yield tape
     except KeyboardInterrupt:
         raise StoppedError(stopped) from None
