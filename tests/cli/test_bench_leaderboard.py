@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_recall.cli import main
-from tests.helpers.horizon_runs import SMALL, write_run
+from pytest_recall.horizon.evaluation import HandedOut
+from pytest_recall.horizon.leaderboard import as_json, boards, sections
+from pytest_recall.horizon.published import PublishedRun
+from tests.helpers.horizon_runs import SMALL, Asked, run_of, write_run
 from tests.helpers.persona import write_project
 
 RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png")
@@ -43,8 +47,10 @@ def test_the_best_comes_first_and_other_questions_stand_apart(capsys: pytest.Cap
     by_category = [line.split() for line in lines[7:11]]
     assert by_category[0] == ["recall", "%,", "by", "category", "(n)"]
     assert by_category[1] == ["memory", "sqlite-fts", "last-3", "null"]
-    assert by_category[2][:5] == ["factual-recall", "(16)", "100.0", "(61.0–100.0)", "*"]
+    assert by_category[2][:6] == ["factual-recall", "(16)", "†", "100.0", "(61.0–100.0)", "*"]
     assert "* does not discriminate: a floor finds about as much" in lines
+    why = "where these questions cannot tell the evidence itself from a floor of ten texts, whichever memory is asked"
+    assert f"† {why}: factual-recall, temporal-reasoning" in lines
     assert "clerk (arcs-60d.yaml): 4 answers to 4 questions; share of the relevant days found" in lines
     assert any(line.startswith("Runs of other personas, feeds, questions, checkpoints or judges") for line in lines)
     assert main(["bench", "leaderboard", "runs/null", "runs/sqlite-fts", "--markdown"]) == 0
@@ -52,6 +58,39 @@ def test_the_best_comes_first_and_other_questions_stand_apart(capsys: pytest.Cap
     assert shown[0].startswith("## clerk")
     assert shown[4].startswith("| sqlite-fts | runs/sqlite-fts | 100.0")
     assert not any("not ranked together" in line for line in shown)
+
+
+def test_a_second_figure_leaves_out_the_same_categories_for_all(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of one category the newest texts have all that is asked for, and of the other the first ones."""
+
+    def told(found: list[str]) -> PublishedRun:
+        run = run_of({40: [Asked(id=f"q{n}", score=(3, 2, 1)) for n in range(20)]})
+        (stop,) = run.stops
+        every = []
+        for n, one in enumerate(stop.evaluations):
+            recent = n < 10
+            asked = one.question.model_copy(
+                update={
+                    "category": "recency-bias-resistance" if recent else "factual-recall",
+                    "relevant_days": (40 - n % 2 if recent else n - 9,),
+                }
+            )
+            handed = HandedOut(tuple(found), 200)
+            every.append(replace(one, question=asked).with_facts(answered_by="passages", handed_out=handed))
+        units = [[f"day-{day:04}/principal", 100] for day in range(1, 41)]
+        changed = replace(stop, evaluations=tuple(every), written={"newUnits": units}, measured=False)
+        return replace(run, stops=(changed,), about={}, name=found[0] if found else "none")
+
+    (board,) = boards([told(["day-0040", "day-0039"]), told(["day-0001", "day-0040"])])
+    assert board.untelling == ("recency-bias-resistance",)
+    assert [(row.headline.value, row.others and (row.others.value, row.others.n)) for row in board.rows] == [
+        (0.5, (0.0, 10)),
+        (0.3, (0.1, 10)),
+    ]
+    (section,) = sections([board])
+    assert section.tables[0].head[3:9] == ("n", "random %", "last %", "oracle %", "recall % without †", "n")
+    assert section.tables[1].head == ("memory", "factual-recall (10)", "recency-bias-resistance (10) †")
+    assert as_json([board])["boards"][0]["without"] == ["recency-bias-resistance"]
 
 
 def test_answers_are_ranked_by_the_points_of_their_judge(capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,7 @@ from pytest_recall.horizon.picture_data import heatmap, sizes
 from pytest_recall.horizon.pictures import draw_heatmap, draw_sizes
 from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, days_verdict, retrieval
-from pytest_recall.horizon.retrieval_text import category_rows, floor_rows, headline, remarks
+from pytest_recall.horizon.retrieval_text import INDISTINCT, as_json, category_rows, floor_rows, headline, remarks
 from pytest_recall.horizon.runs import read_run
 from pytest_recall.horizon.statistics import histories
 from pytest_recall.metrics.floors import SizedUnit
@@ -101,7 +101,7 @@ def test_all_alike_is_no_certainty_and_one_question_discriminates_nothing() -> N
     assert near.discriminates is False
     alone = found(right[0])
     assert alone.everything.system.recall.low is None
-    assert alone.headline is None
+    assert alone.untelling == ("factual-recall",)
 
 
 def test_floors_hand_out_as_many_tokens_and_the_oracle_the_evidence() -> None:
@@ -136,7 +136,7 @@ def test_the_full_context_is_there_where_it_fits() -> None:
     assert any(row[0] == "full (n 1)" for row in floor_rows(both))
 
 
-def test_a_category_in_which_a_floor_finds_as_much_is_left_out_of_the_headline() -> None:
+def test_a_category_in_which_a_floor_finds_as_much_is_marked_and_not_left_out() -> None:
     recent = [asked(f"r{n}", (40 - n % 2,), [], category="recency-bias-resistance") for n in range(10)]
     right = [asked(f"f{n}", (n + 1,), [f"day-{n + 1:04}"]) for n in range(10)]
     report = found(*recent, *right)
@@ -144,17 +144,56 @@ def test_a_category_in_which_a_floor_finds_as_much_is_left_out_of_the_headline()
         "factual-recall": True,
         "recency-bias-resistance": False,
     }
-    assert report.headline is not None
-    assert (report.headline.system.recall.value, report.everything.system.recall.value) == (1, 0.5)
-    assert "without recency-bias-resistance, where a floor finds about as much" in headline(report)
+    assert report.everything.system.recall.value == 0.5
+    assert headline(report).startswith("retrieval: 50.0 % (")
+    assert " % and last 50.0 %), in 20 answers to 20 questions; MRR " in headline(report)
     assert [row[:2] for row in category_rows(report)] == [
         ("factual-recall", "10"),
         ("recency-bias-resistance: does not discriminate", "10"),
         ("all", "20"),
     ]
-    alone = found(*recent)
-    assert alone.headline is None
-    assert "which is about what a floor finds in each category" in headline(alone)
+    assert "of the relevant days found, about what a floor finds (random " in headline(found(*recent))
+
+
+def test_questions_that_cannot_tell_the_evidence_from_a_floor_are_left_out_alike_for_all_memories() -> None:
+    # The last ten texts have all that is asked of here, so that no memory can find more than they.
+    def recent(*ids: str | None) -> list[CheckpointTrial]:
+        return [asked(f"r{n}", (40 - n % 2,), ids, category="recency-bias-resistance") for n in range(10)]
+
+    def facts(right: int) -> list[CheckpointTrial]:
+        ids = [[f"day-{n + 1:04}"] if n < right else [] for n in range(10)]
+        return [asked(f"f{n}", (n + 1,), ids[n]) for n in range(10)]
+
+    good, bad = found(*recent("day-0040"), *facts(10)), found(*recent(), *facts(1))
+    lost = found(*recent(None), *facts(3))
+    assert [one.untelling for one in (good, bad)] == [("recency-bias-resistance",)] * 2
+    assert [one.categories["factual-recall"].discriminates for one in (good, bad)] == [True, False]
+    others = [one.without(one.untelling) for one in (good, bad)]
+    assert [one and (one.system.recall.value, one.system.recall.n) for one in others] == [(1, 10), (0.1, 10)]
+    (told,) = (one for one in remarks(bad) if one.startswith("without"))
+    assert told.startswith(f"without recency-bias-resistance, {INDISTINCT}: 10.0 % (")
+    assert told.endswith(", in 10 answers to 10 questions")
+    # Of what is not measurable, or was not answered, the questions are the same.
+    assert (lost.untelling, found(*facts(3)).untelling) == ((), ())
+    beside = found(*recent(None)[:9], asked("r9", (39,), [], category="recency-bias-resistance"), *facts(3))
+    assert beside.untelling == good.untelling
+    every = found(*recent())
+    assert f"of each category: {INDISTINCT}" in remarks(every)
+    plain = as_json(bad)
+    assert plain is not None
+    assert plain["headline"] == plain["all"]
+    assert plain["without"]["categories"] == ["recency-bias-resistance"]
+    assert plain["without"]["rows"]["memory"]["recall"]["value"] == 0.1
+
+
+def test_a_memory_that_hands_out_more_meets_higher_floors_and_leaves_out_the_same() -> None:
+    def ran(tokens: int) -> RetrievalReport:
+        return found(*(asked(f"q{day}", (day,), [f"day-{day:04}"], tokens=tokens) for day in range(1, 11)))
+
+    few, many = ran(100), ran(3600)
+    assert few.everything.discriminates
+    assert many.everything.discriminates is False
+    assert few.untelling == many.untelling == ()
 
 
 @pytest.mark.parametrize("ids", [[None], ["day-0001", None], ["memory-17"], ["today-0001"]])
@@ -206,12 +245,12 @@ def test_a_session_that_no_id_names_is_not_measured_and_not_zero(id: str) -> Non
     assert (means.recall.value, means.session.value) == (1, None)
 
 
-def test_without_tokens_or_units_floors_are_unknown_and_nothing_is_left_out() -> None:
+def test_without_tokens_or_units_floors_are_unknown() -> None:
     right = asked("a", (1,), ["day-0001"], tokens=None), asked("b", (1,), ["day-0001"])
     for report in (found(right[0]), found(right[1], units=None)):
         assert list(report.everything.rows) == ["memory"]
         assert report.categories["factual-recall"].discriminates is None
-        assert report.headline is not None
+        assert "random" not in headline(report)
         assert any(line.startswith("floors are not known") for line in remarks(report))
 
 
@@ -263,7 +302,9 @@ def test_what_was_found_is_in_the_run_the_report_the_page_and_the_pictures(
     write_project(tmp_path)
     assert main(["bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png", "--out", "out"]) == 0
     told = capsys.readouterr().out
-    assert "100.0 % (75.8–100.0) of the relevant days found, which is about what a floor finds in each category" in told
+    first = "100.0 % (75.8–100.0) of the relevant days found, about what a floor finds (random 95.0 % and last 90.0 %)"
+    assert f"retrieval: {first}, in 30 answers to 12 questions; MRR " in told
+    assert f"of each category: {INDISTINCT}" in told
     assert "lexical points" not in told
     plain = reported(capsys, "out")["runs"][0]
     found = plain["retrieval"]
@@ -283,7 +324,13 @@ def test_what_was_found_is_in_the_run_the_report_the_page_and_the_pictures(
     assert draw_heatmap(squares)
     assert draw_sizes(sizes(run))
     text = page(run, "out/questions.jsonl")
-    assert "<h1>100.0 % (75.8–100.0) of the relevant days found</h1>" in text
+    assert f"<h1>{first}, in 30 answers</h1>" in text
+    assert (
+        "relevant days found",
+        "100.0 % (75.8–100.0), in 30 answers to 12 questions; random 95.0 %; last 90.0 %",
+    ) in (squares.facts)
+    assert main(["view", "out", "--once"]) == 0
+    assert f"{first}, in 30 answers" in capsys.readouterr().out.splitlines()
     assert "factual-recall: does not discriminate" in text
     assert main(["bench", "merge", "out", "out", "-o", "merged"]) == 0
     assert reported(capsys, "merged")["runs"][0]["retrieval"] == found

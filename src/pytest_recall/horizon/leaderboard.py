@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pytest_recall.files.wording import TableSection, TextTable, cell, plural, section_lines
+from pytest_recall.files.wording import TableSection, TextTable, cell, listed, plural, section_lines
 from pytest_recall.horizon.evaluation import MOST
 from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.question import CATEGORIES
 from pytest_recall.horizon.report_text import STAR, value
 from pytest_recall.horizon.result import JUDGING
+from pytest_recall.horizon.retrieval_text import INDISTINCT
 from pytest_recall.horizon.statistics import RunStatistics, report
 from pytest_recall.metrics.clustered import Clustered
 from pytest_recall.metrics.floors import UNTELLING
@@ -25,12 +26,14 @@ class LeaderRow(NamedTuple):
 
     `headline` is the share of the relevant days that were found, 0..1, or the mean points of 6, and `categories` have
     the same of each. Of these the `starred` ones say little: a floor finds about as much, or points are of too few
-    questions. `floors` are the shares of what does not search, at as many `tokens` a question. `ms` is the time of the
-    memory for a question, `usd` the money of its models; None is not known.
+    questions. `others` is the same share without the categories that all rows leave out. `floors` are the shares of
+    what does not search, at as many `tokens` a question. `ms` is the time of the memory for a question, `usd` the money
+    of its models; None is not known.
     """
 
     run: PublishedRun
     headline: Clustered
+    others: Clustered | None
     categories: Mapping[str, Clustered]
     starred: frozenset[str]
     floors: Mapping[str, float]
@@ -44,7 +47,8 @@ class LeaderRow(NamedTuple):
 class Board(NamedTuple):
     """Runs that can be ranked: of the same personas, asked the same questions at the same checkpoints.
 
-    `judge` is who gave the points by which they are ranked, empty where that is by what was found.
+    `judge` is who gave the points by which they are ranked, empty where that is by what was found. `untelling` are the
+    categories in which the questions cannot tell the evidence itself from a floor; a second figure leaves them out.
     """
 
     personas: str
@@ -52,6 +56,7 @@ class Board(NamedTuple):
     questions: int
     judge: str
     rows: tuple[LeaderRow, ...]
+    untelling: tuple[str, ...] = ()
 
 
 def boards(runs: Iterable[PublishedRun]) -> list[Board]:
@@ -64,9 +69,10 @@ def boards(runs: Iterable[PublishedRun]) -> list[Board]:
         found.setdefault((_personas(run), asked, judge), []).append((run, statistics))
     tables = []
     for (personas, asked, judge), those in found.items():
-        rows = sorted((_row(*one) for one in those), key=lambda row: -(row.headline.value or 0))
+        untelling = () if judge else _untelling(statistics for _, statistics in those)
+        rows = sorted((_row(*one, untelling) for one in those), key=lambda row: -(row.headline.value or 0))
         questions = len({(persona, id) for persona, _, id in asked})
-        tables.append(Board(personas, len(asked), questions, _judge(judge), tuple(rows)))
+        tables.append(Board(personas, len(asked), questions, _judge(judge), tuple(rows), untelling))
     return sorted(tables, key=lambda board: -len(board.rows))
 
 
@@ -106,6 +112,7 @@ def as_json(tables: Sequence[Board]) -> dict[str, Any]:
             "questions": board.questions,
             "by": "points" if board.judge else "recall",
             "judge": board.judge or None,
+            "without": list(board.untelling),
             "runs": [_plain(row) for row in board.rows],
         }
         for board in tables
@@ -135,7 +142,13 @@ def _judge(judge: Sequence[Any]) -> str:
     return ", ".join([str(model or "an unknown judge"), *more])
 
 
-def _row(run: PublishedRun, statistics: RunStatistics) -> LeaderRow:
+def _untelling(found: Iterable[RunStatistics]) -> tuple[str, ...]:
+    """Return the categories that one of the runs leaves out: texts of other sizes may decide that otherwise."""
+    names = {name for one in found if one.retrieval is not None for name in one.retrieval.untelling}
+    return tuple(name for name in CATEGORIES if name in names)
+
+
+def _row(run: PublishedRun, statistics: RunStatistics, untelling: Sequence[str]) -> LeaderRow:
     found = statistics.retrieval
     by_retrieval = _by_retrieval(run, statistics)
     rows = {} if found is None else found.everything.rows
@@ -148,9 +161,11 @@ def _row(run: PublishedRun, statistics: RunStatistics) -> LeaderRow:
     else:
         categories = {name: one.points for name, one in statistics.categories.items() if one.points.n}
         starred = {name for name in categories if statistics.categories[name].few}
+    others = found.without(untelling) if by_retrieval and found is not None else None
     return LeaderRow(
         run=run,
         headline=rows["memory"].recall if by_retrieval else statistics.everything.points,
+        others=None if others is None else others.system.recall,
         categories=categories,
         starred=frozenset(starred),
         floors={name: rows[name].recall.value or 0.0 for name in FLOORS if name in rows},
@@ -166,8 +181,10 @@ def _section(board: Board, markdown: bool) -> TableSection:
     by = f"points by {board.judge}" if board.judge else "share of the relevant days found"
     title = f"{board.personas}: {plural(board.answers, 'answer')} to {plural(board.questions, 'question')}; {by}"
     floors = [name for name in FLOORS if any(name in row.floors for row in board.rows)]
+    second = any(row.others is not None for row in board.rows)
     head = (
         *("memory", "run", _unit(board), "n", *(f"{name} %" for name in floors)),
+        *(("recall % without †", "n") if second else ()),
         *("tokens", "leaks %", "over-refusals %", "question ms", "US dollars", "begun"),
     )
     rows = []
@@ -179,6 +196,7 @@ def _section(board: Board, markdown: bool) -> TableSection:
                 _value(board, row.headline),
                 f"{row.headline.n:,}",
                 *(f"{100 * row.floors[name]:.1f}" if name in row.floors else "–" for name in floors),
+                *(_second(board, row.others) if second else ()),
                 "–" if row.tokens is None else f"{row.tokens:,.0f}",
                 *(_rate(one) for one in (row.leaks, row.over_refusals)),
                 "–" if row.ms is None else f"{row.ms:,.0f}",
@@ -189,7 +207,13 @@ def _section(board: Board, markdown: bool) -> TableSection:
     notes = []
     if any(row.starred for row in board.rows):
         notes.append(STAR if board.judge else f"* {UNTELLING}: a floor finds about as much")
+    if board.untelling:
+        notes.append(f"† {INDISTINCT}, whichever memory is asked: {listed(board.untelling)}")
     return TableSection(title, [TextTable("", head, rows), *_by_category(board)], notes)
+
+
+def _second(board: Board, one: Clustered | None) -> tuple[str, str]:
+    return ("–", "–") if one is None else (_value(board, one), f"{one.n:,}")
 
 
 def _by_category(board: Board) -> Iterator[TextTable]:
@@ -204,7 +228,8 @@ def _by_category(board: Board) -> Iterator[TextTable]:
         return f"{_value(board, one)}{fewer}{' *' if name in row.starred else ''}"
 
     if names:
-        head = ("memory", *(f"{name} ({most[name]:,})" for name in names))
+        marks = dict.fromkeys(board.untelling, " †")
+        head = ("memory", *(f"{name} ({most[name]:,}){marks.get(name, '')}" for name in names))
         rows = [(label, *(shown(row, name) for name in names)) for label, row in _labelled(board)]
         yield TextTable(f"{_unit(board)}, by category (n)", head, rows)
 
@@ -251,6 +276,7 @@ def _plain(row: LeaderRow) -> dict[str, Any]:
         "run": row.run.name,
         "timestamp": row.run.timestamp,
         "headline": share(row.headline),
+        "others": share(row.others),
         "categories": {name: share(one) for name, one in row.categories.items()},
         "sayLittle": sorted(row.starred),
         "floors": dict(row.floors),

@@ -25,7 +25,7 @@ from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES
 from pytest_recall.horizon.report_text import value
 from pytest_recall.horizon.result import facts, judged_alike, unfinished
-from pytest_recall.horizon.retrieval_text import LEXICAL, lead
+from pytest_recall.horizon.retrieval_text import INDISTINCT, LEXICAL, lead
 from pytest_recall.horizon.statistics import (
     NO_POINTS,
     AskedQuestion,
@@ -77,8 +77,10 @@ def heatmap_charts(found: Heatmap, colors: Colors = "safe") -> Iterator[Chart]:
         signs.insert(0, f"a dot: of fewer than {FEW_CELL} answers")
     if "filled" in states:
         signs.insert(0, "striped: not asked here, the value before")
-    if any(line.name.endswith("*") for line in found.categories):
+    if any(" *" in line.name for line in found.categories):
         signs.append(f"* {UNTELLING}: a floor finds about as much")
+    if any("†" in line.name for line in found.categories):
+        signs.append(f"† {INDISTINCT}")
     what = "Mean points" if found.most > 1 else "Share of the relevant days that were found"
     top = MOST if found.most > 1 else "100 %"
     low, high, none, half = _RAMPS[colors]

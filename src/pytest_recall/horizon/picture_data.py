@@ -13,6 +13,7 @@ from pytest_recall.horizon.question import CATEGORIES, GROUP_CATEGORIES
 from pytest_recall.horizon.regrade import Audited
 from pytest_recall.horizon.result import facts
 from pytest_recall.horizon.retrieval import ROWS, SYSTEM, RetrievalReport, WithFloors
+from pytest_recall.horizon.retrieval_text import found_facts
 from pytest_recall.horizon.statistics import PointMeans, retrieval_of, scores, worded
 from pytest_recall.metrics.clustered import Clustered
 
@@ -58,7 +59,8 @@ class Heatmap(NamedTuple):
 
     `left_out` are categories that the run could not ask, since its memory was not told of sessions. A square has
     `most` points; where that is 1, it has the share of the relevant days that the memory found, `beside` are the same
-    of floors and ceiling, and a category in which a floor finds about as much is marked with a star.
+    of floors and ceiling, and a category in which a floor finds about as much is marked with a star, one in which the
+    questions cannot tell the evidence itself from a floor with a dagger.
     """
 
     adapter: str
@@ -140,12 +142,14 @@ def _of_found(usual: Heatmap, known: RetrievalReport) -> Heatmap:
             _found(known.cells.get((label, line.name)), SYSTEM, cell)
             for label, cell in zip(labels, line.cells, strict=True)
         ]
-        return SquareRow(f"{line.name} *" if untelling else line.name, _filled(cells))
+        marks = (" *" if untelling else "") + (" †" if line.name in known.untelling else "")
+        return SquareRow(f"{line.name}{marks}", _filled(cells))
 
     return usual._replace(
         categories=tuple(map(category, usual.categories)),
         overall=row(SYSTEM)._replace(name=usual.overall.name),
         beside=tuple(row(name) for name in ROWS[1:] if any(name in one.rows for one in stops.values())),
+        facts=(*usual.facts, *found_facts(known)),
         most=1,
     )
 

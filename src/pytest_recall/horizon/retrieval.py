@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import zip_longest
 from math import inf
 from typing import NamedTuple
@@ -36,6 +36,8 @@ BY_DAYS = "days-1"
 """The version of verdicts on passages by the days that they are from."""
 IDEAL = 10
 """Ranks that the best order fills, at least: what is handed out may be less, and is no better for that."""
+TEXTS = 10
+"""Texts, of the average size, that floors and ceiling hand out where it is decided what questions can tell."""
 _DAY = re.compile(r"day-(\d+)(?:/.*)?")
 
 
@@ -96,28 +98,41 @@ class WithFloors(NamedTuple):
         low = recall.value if recall.low is None else recall.low
         return discriminates(low, recall.clusters, floors)
 
+    @property
+    def floors(self) -> dict[str, float]:
+        """The recall of the floors that hand out something."""
+        shares = {name: self.rows[name].recall.value for name in (RANDOM, LAST) if name in self.rows}
+        return {name: share for name, share in shares.items() if share is not None}
+
 
 class RetrievalReport(NamedTuple):
     """What a memory found in a run. Days and sessions are known by the ids of the passages.
 
-    `headline` is of the categories that discriminate, None if there are none. Of the answers that are in no mean
-    `unmeasurable` have a passage that does not say where it is from, `closed` are to questions about what must not be
-    told, for which handing out the evidence is no merit, and `unknown` have files that do not say all of it.
+    `everything` comes first in each output. `untelling` are the categories in which these questions cannot tell the
+    evidence itself from a floor, for whichever memory. Of the answers that are in no mean `unmeasurable` have a passage
+    that does not say where it is from, `closed` are to questions about what must not be told, for which handing out the
+    evidence is no merit, and `unknown` have files that do not say all of it.
     """
 
     everything: WithFloors
-    headline: WithFloors | None
+    untelling: tuple[str, ...]
     categories: Mapping[str, WithFloors]
     stops: tuple[tuple[str, int, WithFloors], ...]
     cells: Mapping[tuple[str, str], WithFloors]
     unmeasurable: int
     closed: int
     unknown: int
+    answers: tuple[tuple[str, Mapping[str, Sequence[FoundDays]]], ...] = ()
 
     @property
     def n(self) -> int:
         """The answers that are measured."""
         return self.everything.system.recall.n
+
+    def without(self, categories: Collection[str]) -> WithFloors | None:
+        """Return the means without some categories; None if none of these has an answer, or no other one."""
+        kept = [rows for category, rows in self.answers if category not in categories]
+        return _beside(kept) if 0 < len(kept) < len(self.answers) else None
 
 
 class _Told(NamedTuple):
@@ -141,6 +156,7 @@ def retrieval(stops: Iterable[AskedAfter]) -> RetrievalReport | None:
     found: list[tuple[AskedAfter, str, Mapping[str, Sequence[FoundDays]]]] = []
     unmeasurable = closed = unknown = 0
     asked: list[AskedAfter] = []
+    gaps: dict[str, list[tuple[Hashable, Mapping[str, float]]]] = {}
     for stop in stops:
         asked.append(stop)
         # The parts of a merged run may each have been told the days from the first one.
@@ -150,6 +166,8 @@ def retrieval(stops: Iterable[AskedAfter]) -> RetrievalReport | None:
         told = None if known is None else _Told.of(list(known.values()))
         for one in stop.evaluations:
             handed = handed_of(one)
+            if told is not None and not one.question.forbidden_sessions:
+                gaps.setdefault(one.question.category, []).append(_gaps(one, told, stop.label))
             if handed is None:
                 unknown += one.answered_by in ("passages", "model")
             elif one.question.forbidden_sessions:
@@ -164,14 +182,12 @@ def retrieval(stops: Iterable[AskedAfter]) -> RetrievalReport | None:
     for name in CATEGORIES:
         if those := [rows for _, category, rows in found if category == name]:
             categories[name] = _beside(those)
-    telling = {name for name, one in categories.items() if one.discriminates is not False}
-    kept = [rows for _, category, rows in found if category in telling]
     cells: dict[tuple[str, str], list[Mapping[str, Sequence[FoundDays]]]] = {}
     for stop, category, rows in found:
         cells.setdefault((stop.label, category), []).append(rows)
     return RetrievalReport(
         everything=_beside([rows for _, _, rows in found]),
-        headline=_beside(kept) if kept else None,
+        untelling=tuple(name for name in categories if name in gaps and not _can_tell(gaps[name])),
         categories=categories,
         stops=tuple(
             (one.label, one.days, _beside(those))
@@ -182,6 +198,7 @@ def retrieval(stops: Iterable[AskedAfter]) -> RetrievalReport | None:
         unmeasurable=unmeasurable,
         closed=closed,
         unknown=unknown,
+        answers=tuple((category, rows) for _, category, rows in found),
     )
 
 
@@ -250,6 +267,33 @@ def _rows(one: CheckpointTrial, handed: HandedOut, told: _Told | None, label: st
     for name, draws in handed_out(told.units, gold, handed.tokens, f"{label}/{one.question.id}").items():
         found[name] = [_measured(one, ids, min(handed.tokens, sum(sizes[id] for id in ids))) for ids in draws]
     return found
+
+
+def _gaps(one: CheckpointTrial, told: _Told, label: str) -> tuple[Hashable, dict[str, float]]:
+    """Return by how much the evidence finds more than each floor, at as many tokens as some texts take on average.
+
+    Nothing of it is the memory's: all that are told and asked the same have the same.
+    """
+    budget = TEXTS * sum(told.sizes.values()) / max(len(told.units), 1)
+    relevant = set(one.question.relevant_days)
+
+    def share(draws: Sequence[Sequence[str]]) -> float:
+        return sum(len(relevant & set(_days(ids))) for ids in draws) / len(draws) / len(relevant)
+
+    every = handed_out(told.units, _evidence(told, one.question), budget, f"{label}/{one.question.id}")
+    return (one.persona, one.question.id), {name: share(every[ORACLE]) - share(every[name]) for name in FLOORS}
+
+
+def _can_tell(gaps: Sequence[tuple[Hashable, Mapping[str, float]]]) -> bool:
+    """Whether the evidence finds more than each floor by more than the questions may differ by chance."""
+    for name in FLOORS:
+        found = clustered_mean((key, gap[name]) for key, gap in gaps)
+        if found.low is None:
+            # All alike is no certainty: of one question nothing is known, and of more as if each were a yes or no.
+            found = clustered_share((key, max(gap[name], 0.0)) for key, gap in gaps)
+        if found.clusters < 2 or found.value is None or found.value <= 0 or found.low is None or found.low <= 0:
+            return False
+    return True
 
 
 def _evidence(told: _Told, question: BenchQuestion) -> list[str]:

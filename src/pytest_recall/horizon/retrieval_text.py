@@ -14,27 +14,42 @@ _BESIDE = (RANDOM, LAST, ORACLE)
 CATEGORY_HEAD = ("category", "n", "questions", "recall %", "MRR", "nDCG", *(f"{name} %" for name in _BESIDE))
 STOP_HEAD = ("checkpoint", "days", *CATEGORY_HEAD[1:], "tokens")
 FLOOR_HEAD = ("at as many tokens", "recall %", "MRR", "nDCG", "nDCG (LongMemEval)", "passages", "tokens")
+INDISTINCT = "where these questions cannot tell the evidence itself from a floor of ten texts"
+"""Why a category is left out of the second figure, whichever memory is asked."""
 LEXICAL = "the points of these answers are lexical, and not shown: passages alone contain almost any words"
 
 
 def lead(found: RetrievalReport) -> str:
-    """Return what a memory found in a few words."""
-    if not found.n:
-        return "retrieval not measurable"
-    return f"{_percent((found.headline or found.everything).system.recall)} of the relevant days found"
+    """Return what a memory found in all answers in a few words, with what floors find of the same."""
+    return beside_floors(found.everything) if found.n else "retrieval not measurable"
+
+
+def beside_floors(one: WithFloors) -> str:
+    """Return what a memory found in some answers in a few words, with what floors find of the same."""
+    recall = one.system.recall
+    floors = " and ".join(f"{name} {100 * share:.1f} %" for name, share in one.floors.items())
+    about = ", about what a floor finds" if one.discriminates is False else ""
+    told = f"{about} ({floors})" if about else f", {floors}"
+    return f"{_percent(recall)} of the relevant days found{told if floors else ''}, in {plural(recall.n, 'answer')}"
 
 
 def headline(found: RetrievalReport) -> str:
     """Return what a memory found in one sentence."""
     if not found.n:
         return lead(found)
-    if found.headline is None:
-        return f"retrieval: {lead(found)}, which is about what a floor finds in each category"
-    out = [name for name, one in found.categories.items() if one.discriminates is False]
-    left = f", without {listed(out)}, where a floor finds about as much" if out else ""
-    means = found.headline.system
-    answers = f"{plural(means.recall.n, 'answer')} to {plural(means.recall.clusters, 'question')}"
-    return f"retrieval: {lead(found)}, MRR {_number(means.mrr)}, nDCG {_number(means.ndcg)}, in {answers}{left}"
+    means = found.everything.system
+    questions = plural(means.recall.clusters, "question")
+    return f"retrieval: {lead(found)} to {questions}; MRR {_number(means.mrr)}, nDCG {_number(means.ndcg)}"
+
+
+def found_facts(found: RetrievalReport) -> Iterator[tuple[str, str]]:
+    """Yield what a memory found as pairs of words, for the head of a picture."""
+    for name, one in (("", found.everything), (" without †", found.without(found.untelling))):
+        if one is not None and one.system.recall.n:
+            recall = one.system.recall
+            asked = f"{plural(recall.n, 'answer')} to {plural(recall.clusters, 'question')}"
+            floors = "".join(f"; {floor} {100 * share:.1f} %" for floor, share in one.floors.items())
+            yield f"relevant days found{name}", f"{_percent(recall)}, in {asked}{floors}"
 
 
 def category_rows(found: RetrievalReport) -> list[tuple[str, ...]]:
@@ -72,6 +87,11 @@ def remarks(found: RetrievalReport) -> Iterator[str]:
     """Yield what has to be known beside the tables, one sentence each."""
     if (session := found.everything.system.session).value is not None:
         yield f"of the session that a question names, {_percent(session)} of the relevant days found (n {session.n:,})"
+    if found.untelling and (others := found.without(found.untelling)) is not None:
+        questions = plural(others.system.recall.clusters, "question")
+        yield f"without {listed(found.untelling)}, {INDISTINCT}: {beside_floors(others)} to {questions}"
+    elif found.untelling:
+        yield f"of each category: {INDISTINCT}"
     if not any(name in found.everything.rows for name in FLOORS) and found.n:
         yield "floors are not known: the files of the run do not say what was told, or how many tokens were handed out"
     if found.unmeasurable:
@@ -86,9 +106,11 @@ def as_json(found: RetrievalReport | None) -> dict[str, Any] | None:
     """Return the same as plain JSON types; None where a memory hands out no passages."""
     if found is None:
         return None
+    others = found.without(found.untelling)
     return {
         "measurable": bool(found.n),
-        "headline": None if found.headline is None else _beside(found.headline),
+        "headline": _beside(found.everything) if found.n else None,
+        "without": {"categories": list(found.untelling), **({} if others is None else _beside(others))},
         "all": _beside(found.everything),
         "categories": {name: _beside(one) for name, one in found.categories.items()},
         "checkpoints": [{"label": label, "days": days, **_beside(one)} for label, days, one in found.stops],
