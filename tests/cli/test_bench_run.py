@@ -286,6 +286,46 @@ class Newest:
 """
 
 
+def test_after_a_change_of_the_code_the_run_of_before_is_set_aside(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = tmp_path / "newest.py"
+    harness = {"adapter": "python:newest.py", "factory": "Newest", "config": {"size": 1}}
+    (tmp_path / "clerk.profile.yaml").write_text(profile(harness=harness, run={"ranges": [3], "seed": 1}))
+    write_persona(tmp_path)
+    code.write_text(CONFIGURED)
+    run = [*RUN, "--out", "runs/own"]
+
+    def asked(*more: str) -> tuple[int, str]:
+        return main([*run, *more]), capsys.readouterr().err
+
+    asked()
+    first = Path("runs/own/result.json").read_text()
+    Path("runs/own/notes.md").write_text("what I think of it")
+    assert "3 of 3 questions are answered" in asked()[1]
+    code.write_text(CONFIGURED.replace("self.kept[-self.size:]", "self.kept[:1]"))
+    told = "its code has changed; all questions are asked again, and those of before are in runs/own/earlier-1"
+    found, said = asked()
+    assert (found, said.splitlines()[0]) == (0, f"recall: python:newest.py:Newest: {told}")
+    assert "asked 3 of 3" in said
+    assert Path("runs/own/earlier-1/result.json").read_text() == first != Path("runs/own/result.json").read_text()
+    assert Path("runs/own/earlier-1/notes.md").is_file()
+    assert not Path("runs/own/notes.md").exists()
+    for name in ("earlier-1", ""):
+        assert main(["bench", "rescore", f"runs/own/{name}"]) == 0
+    capsys.readouterr()
+    assert main(["bench", "leaderboard", "runs", "--json"]) == 0
+    assert [len(one["runs"]) for one in json.loads(capsys.readouterr().out)["boards"]] == [1]
+    found, said = asked("--fresh")
+    assert "Newest: --fresh; all questions are asked again, and those of before are in runs/own/earlier-2" in said
+    assert (found, "asked 3 of 3" in said) == (0, True)
+    assert "3 of 3 questions are answered" in asked()[1]
+    for other in ("--resume", "--skip-catchup-ingest"):
+        given = [*RUN, "--resume", "runs/own"] if other == "--resume" else [*run, other]
+        assert main([*given, "--fresh"]) == 2
+        assert f"{other} continues a run, and --fresh asks all of it again; give one" in capsys.readouterr().err
+
+
 def test_a_memory_of_other_code_or_other_settings_is_asked_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -53,7 +53,7 @@ from pytest_recall.trials.execution import (
     make_trial,
     with_result,
 )
-from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal
+from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal, told_aside
 from pytest_recall.trials.model_calls import source_of
 from pytest_recall.trials.record import Header, Record, setting_lines
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Trial, TrialStep
@@ -90,7 +90,7 @@ def begun(folder: Path, arguments: Arguments, *, fresh: bool, tell: Callable[[st
     if not why or not record.trials:
         return record
     there = set_aside_all(folder)
-    tell(f"{arguments.memory}: {why}; all questions are asked again, and those of before are in {there}")
+    tell(told_aside(arguments.memory, why, there))
     return None
 
 

@@ -27,6 +27,8 @@ VERSION = 1
 MEMORY_CODE, MEMORY_SETTINGS = "code of the memory", "settings of the memory"
 """Hashes of what a memory is made of, and made with."""
 _SINGULAR = (MEMORY_CODE, "story")
+CODE_CHANGED = f"the {MEMORY_CODE} has changed"
+"""The difference after which a run is asked again, and not refused."""
 
 
 @dataclass(frozen=True, kw_only=True)

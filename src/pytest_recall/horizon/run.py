@@ -15,6 +15,8 @@ from pytest_recall.files import clock
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.horizon.ask import Asker, name_of, now, planned
+from pytest_recall.horizon.audit import FOLDER as AUDIT
+from pytest_recall.horizon.audit import NOTES
 from pytest_recall.horizon.evaluation import HANDED_OUT, CheckpointTrial, summarize
 from pytest_recall.horizon.judge import PanelJudge
 from pytest_recall.horizon.memory import StuckError, Subject
@@ -38,6 +40,8 @@ Done = dict[tuple[str, str], CheckpointTrial]
 """The newest trial of a question at a checkpoint, by the label and the question's id."""
 
 
+ABOUT_ANSWERS = (AUDIT, NOTES, "heatmap.png", "heatmap.svg")
+"""What may stand beside the files of a run, and is about its answers."""
 READ_BACK = 20
 """Units that are asked back by their own words once all questions are answered."""
 
@@ -75,7 +79,8 @@ class BenchOutcome(NamedTuple):
 class BenchRun:
     """A run in a folder, begun or resumed. `allowed` says that a memory may be reset that is not empty.
 
-    With `keeps` the memory is not emptied where it holds what this run has told it, and is told the days after that.
+    With `keeps` the memory is not emptied where it holds what this run has told it, and is told the days after that;
+    with `fresh` all is asked again, and what was asked before is set aside.
     Its journal is `trials.jsonl`; the published files beside it are written from that. Raises RecallError for two
     questions with one id.
     """
@@ -89,12 +94,14 @@ class BenchRun:
         preflight: bool,
         tell: Callable[[str], None],
         keeps: bool = False,
+        fresh: bool = False,
     ):
         self._parts = parts
         self._folder = folder
         self._allowed = allowed
         self._preflight = preflight
         self._keeps = keeps
+        self._fresh = fresh
         self._held = 0
         self._holds = ToldDays(folder / FILLED)
         self._tell = tell
@@ -120,7 +127,9 @@ class BenchRun:
     def _run(self) -> BenchOutcome:
         parts = self._parts
         header = self._header(now())
-        record = begun(self._folder, parts.configuration)
+        record = begun(
+            self._folder, parts.configuration, fresh=self._fresh, beside=ABOUT_ANSWERS, tell=self._begins_again
+        )
         before = [] if record is None else self._trials_of(record)
         self._done = {(one.checkpoint or "", one.question.id): _lean(one) for one in before}
         for told in () if record is None else record.told:
@@ -144,6 +153,10 @@ class BenchRun:
         write_result(self._folder / RESULT, outcome.result)
         units = tuple(tuple(self._new_units(one.checkpoint)) for one in outcome.reached)
         return outcome._replace(persona=parts.configuration.persona, units=units)
+
+    def _begins_again(self, told: str) -> None:
+        self._keeps = False  # What the memory holds is by the code of before.
+        self._tell(told)
 
     def _asked(
         self, header: Header, before: Sequence[CheckpointTrial], open_: dict[int, list[BenchQuestion]], left: int

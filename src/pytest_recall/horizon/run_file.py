@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -16,8 +16,8 @@ from pytest_recall.files.json_lines import Appended, objects
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.published import evaluation_of, failure_line, question_line
-from pytest_recall.horizon.result import Configuration, differences, header_of_settings
-from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_journal
+from pytest_recall.horizon.result import CODE_CHANGED, Configuration, differences, header_of_settings
+from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_journal, set_aside, told_aside
 from pytest_recall.trials.record import Header, Record
 
 QUESTIONS = "questions.jsonl"
@@ -42,10 +42,18 @@ PERSONA = "persona"
 """What the header of a journal says that its questions are about."""
 
 
-def begun(folder: Path, configuration: Configuration) -> Record | None:
+def begun(
+    folder: Path,
+    configuration: Configuration,
+    *,
+    fresh: bool = False,
+    beside: Iterable[str] = (),
+    tell: Callable[[str], None] = lambda sentence: None,
+) -> Record | None:
     """Return the journal of a run of this configuration in `folder`, None if there is none. Raises RecallError.
 
-    One that has asked nothing yet is none.
+    One that has asked nothing yet is none. Where only the memory's code has changed, or with `fresh`, the run is set
+    aside with the files `beside` it, which `tell` is told.
     """
     if not is_begun(folder):
         if (folder / QUESTIONS).is_file():
@@ -57,9 +65,14 @@ def begun(folder: Path, configuration: Configuration) -> Record | None:
     if not record.trials:
         (folder / NAME).unlink()
         return None
-    if changed := differences(header_of_settings(record.header.settings), header_of_settings(configuration.settings)):
+    changed = differences(header_of_settings(record.header.settings), header_of_settings(configuration.settings))
+    if any(one != CODE_CHANGED for one in changed):
         raise RecallError(f"{folder}: holds another run: {'; '.join(changed)}; name another --out, or ask the same")
-    return record
+    if not changed and not fresh:
+        return record
+    there = set_aside(folder, (*FILES, FAILURES, *beside))
+    tell(told_aside(configuration.memory, "--fresh" if fresh else "its code has changed", there))
+    return None
 
 
 def write_result(path: Path, result: Mapping[str, Any]) -> None:

@@ -158,20 +158,25 @@ def journal_of(folder: Path, header: Header) -> Iterator[Journal]:
         yield journal
 
 
-def set_aside(folder: Path) -> Path:
-    """Move the journal in `folder` into a folder of its own in it, and return that; nothing is lost.
+def set_aside(folder: Path, beside: Iterable[str] = ()) -> Path:
+    """Move the journal in `folder`, and what is `beside` it, into a folder of its own in it, and return that.
 
-    Raises RecallError if another process is writing it, or OSError.
+    Nothing is lost. Raises RecallError if another process is writing it, or OSError.
     """
     Journal.continued(folder).close()
     number = 1 + sum(1 for _ in folder.glob("earlier-*"))
     while (there := folder / f"earlier-{number}").exists():
         number += 1
     there.mkdir()
-    for name in (TEXTS, NAME):  # What a journal names is there before it.
+    for name in (*beside, TEXTS, NAME):  # What a journal names is there before it.
         if (folder / name).exists():
             (folder / name).rename(there / name)
     return there
+
+
+def told_aside(memory: str, why: str, there: Path) -> str:
+    """Return what to say of a journal that was set aside in `there`."""
+    return f"{memory}: {why}; all questions are asked again, and those of before are in {there}"
 
 
 def read_header(folder: Path) -> Header:

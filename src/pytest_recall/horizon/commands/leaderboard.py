@@ -12,7 +12,8 @@ from pytest_recall.cli.common import Commands, placeless
 LEADERBOARD_DETAILS = """\
 Each table is of runs that were asked the same questions about the same persona at the same checkpoints, the best one
 first: by the share of the relevant days that the memory found, or, where it answers or a model judges, by the points
-of the same judge. Others stand in tables of their own. A folder that is no run stands for the runs in it.
+of the same judge. Others stand in tables of their own. A folder that is no run stands for the runs in it, without
+those that `recall bench run` has set aside.
 
   recall bench leaderboard runs
   recall bench leaderboard runs/mine results/ea-180d-mempalace --markdown > leaderboard.md
@@ -70,7 +71,9 @@ def _runs(path: Path) -> Iterator[Path]:
     if is_run(path) or not path.is_dir():
         yield path
         return
-    found = sorted({one.parent for name in FILES for one in path.rglob(name)})
+    found = sorted(
+        {one.parent for name in FILES for one in path.rglob(name) if not one.parent.name.startswith("earlier-")}
+    )
     if not found:
         raise RecallError(f"{path}: holds no run, and neither does a folder in it; name the folder of a run")
     yield from found

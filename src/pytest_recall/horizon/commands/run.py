@@ -40,8 +40,9 @@ shown for answers alone: of passages the result is how much of the relevant days
 Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
 files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.png, or
 without matplotlib heatmap.svg, shows it. The same command
-resumes a run that was stopped: what has points is not asked again, what broke is. A folder with a run of
-another configuration is refused. `recall cassettes cost`, `compare` and `audit` read the journal as they do any other.
+resumes a run that was stopped: what has points is not asked again, what broke is. Where the code of the memory
+has changed, or with --fresh, all is asked again, and the run of before is kept in DIR/earlier-1. A folder with a run
+of another configuration is refused. `recall cassettes cost`, `compare` and `audit` read the journal as any other.
 
   recall bench run --profile mara.profile.yaml --dry-run
   recall bench run --profile mara.profile.yaml --memory python:mine.py:Memory --out runs/mine
@@ -115,6 +116,9 @@ def add_bench(commands: Commands) -> None:
         type=Path,
         metavar="DIR",
         help="resume the run in this folder, or in that of a trials.jsonl",
+    )
+    parser.add_argument(
+        "--fresh", action="store_true", help="ask all questions again; those of an earlier run are set aside"
     )
     parser.add_argument(
         "--memory-reset", action="store_true", help="allow to reset a memory that is not empty, or does not say so"
@@ -201,6 +205,7 @@ def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
         preflight=not args.skip_preflight,
         tell=say,
         keeps=args.skip_catchup_ingest,
+        fresh=args.fresh,
     )
     try:
         outcome = asked.run()
@@ -256,7 +261,11 @@ def _check(args: argparse.Namespace) -> None:
         other = "--budget" if args.record is None else "--record"
         raise RecallError(f"{other} is about calls that are made, and --replay makes none; give one of them")
     folder = args.out is not None or args.resume is not None
-    if args.dry_run and (args.memory_reset or args.skip_preflight or folder or spends or args.replay is not None):
+    if args.fresh and (args.resume is not None or args.skip_catchup_ingest):
+        other = "--resume" if args.resume is not None else "--skip-catchup-ingest"
+        raise RecallError(f"{other} continues a run, and --fresh asks all of it again; give one of them")
+    without = args.memory_reset or args.skip_preflight or args.fresh
+    if args.dry_run and (without or folder or spends or args.replay is not None):
         raise RecallError("--dry-run asks and writes nothing; give it without options for a run that does")
 
 
