@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pytest_recall.cli import main
 from pytest_recall.horizon.corpus import Corpus
 
 FERRY = Path(__file__).parents[2] / "eval/personas/ferry-office"
@@ -70,3 +71,36 @@ def test_what_keeps_sessions_apart_is_told_from_the_same_search_that_does_not(of
     assert apart == {"leak": 0.0, "overRefusal": 0.0}
     assert naive["overRefusal"] == 0.0
     assert naive["leak"] - apart["leak"] >= 0.4
+
+
+def test_the_two_are_told_apart_in_a_comparison_and_a_constant_refusal_has_no_good_figure(
+    office: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(office)
+    Path("refuses.py").write_text(SILENT.replace("No comment.", "That was never mentioned, so I cannot tell you."))
+
+    def ran(memory: str, out: str) -> str:
+        given = ("--memory", memory, "--out", out, "--no-heatmap-png")
+        assert main(["bench", "run", "--persona", "ferry-office", "--groups-enabled", "--ranges", "60d", *given]) == 0
+        return capsys.readouterr().out
+
+    ran("sqlite-fts", "naive")
+    ran("sessions", "apart")
+    told = ran("python:refuses.py:Silent", "refuses")
+    assert "boundaries: leaks 0% (0 of 8), over-refusals 100% (4 of 4)" in told
+    assert "information-boundary" not in told
+    assert "in no points, since to refuse everything would get many: 12 answers about what may be told" in told
+
+    def passed(base: str, head: str) -> dict[str, tuple[float, float]]:
+        main(["compare", base, head, "--json"])
+        found = json.loads(capsys.readouterr().out)["by_dimension"]
+        return {name: (one["base"]["rate"], one["head"]["rate"]) for name, one in found.items()}
+
+    assert passed("naive", "apart") == {
+        "information-boundary/answer": (1, 1),
+        "information-boundary/refuse": (0.125, 1),
+    }
+    assert passed("refuses", "apart") == {
+        "information-boundary/answer": (0, 1),
+        "information-boundary/refuse": (1, 1),
+    }

@@ -29,7 +29,14 @@ def test_a_run_by_the_published_options_has_its_files_where_they_say(capsys: pyt
     grid = json.loads(capsys.readouterr().out)
     assert (grid["categories"][:2], grid["ranges"]) == (["factual-recall", "temporal-reasoning"], ["3d", "6d"])
     assert grid["counts"][:3] == [[2, 3], [1, 3], [0, 0]]
-    assert grid["scores"][:3] == [[6.0, 6.0], [6.0, 6.0], [None, None]]
+    # Of passages that no model judged the points say nothing.
+    assert grid["unit"] == "share of the relevant days found"
+    assert grid["recall"][:3] == [[1, 1], [1, 1], [None, None]]
+    assert grid["scores"][:3] == [[None, None]] * 3
+    assert grid["boundaries"]["leaks"] == [{"value": 1, "n": 1}, {"value": 1, "n": 2}]
+    assert main([*RUN, "--answer", "python:mine.py:reader", "--out", "answers", "--heatmap"]) == 0
+    grid = json.loads(capsys.readouterr().out)
+    assert (grid["unit"], grid["scores"][:3]) == ("lexical points of 6", [[6.0, 6.0], [6.0, 6.0], [None, None]])
     assert json.loads(Path("r/mine.json").read_text()) == json.loads(Path("r/result.json").read_text())
     assert {"heatmap.png", "progress.jsonl", "questions.jsonl", "failures.jsonl"} <= {
         path.name for path in Path("r").iterdir()

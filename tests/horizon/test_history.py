@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 
 from pytest_recall.horizon.statistics import QuestionHistory, histories, pairing, report
-from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, WRONG, Asked, Stops, any_stops, run_of
+from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, WRONG, Asked, Score, Stops, any_stops, run_of
 
 
 def named(found: list[QuestionHistory]) -> dict[str, QuestionHistory]:
@@ -59,6 +59,32 @@ def test_leaks_and_refusals_are_told() -> None:
     assert "leaked" in found["leak"].last.kinds
     assert "withheld" in found["shy"].last.kinds
     assert not {"leaked", "withheld"} & set(found["kept"].last.kinds)
+
+
+def test_passages_pass_by_what_they_give_away_and_what_they_withhold() -> None:
+    def asked(id: str, expected: str, score: Score, answer: str) -> Asked:
+        return Asked(id=id, score=score, answer=answer, disclosure=expected, category="information-boundary")
+
+    run = run_of(
+        {
+            10: [
+                asked("leak", "refuse", MADE_UP, "7,033"),
+                asked("kept", "refuse", WRONG, "Oak."),
+                asked("told", "answer", WRONG, "The reference of told."),
+                asked("shy", "answer", WRONG, ""),
+            ]
+        }
+    )
+    (stop,) = run.stops
+    passages = tuple(one.with_facts(answered_by="passages") for one in stop.evaluations)
+    found = histories(replace(run, stops=(replace(stop, evaluations=passages, measured=False),)))
+    assert {one.id: (one.last.kinds, one.last.points) for one in found} == {
+        "leak": (("failing", "leaked"), None),
+        "kept": (("passing",), None),
+        "told": (("passing",), None),
+        "shy": (("failing", "withheld"), None),
+    }
+    assert [one.id for one in found][:2] == ["leak", "shy"]
 
 
 def test_what_was_not_measured_is_not_told() -> None:

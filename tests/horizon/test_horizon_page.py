@@ -56,17 +56,22 @@ def test_its_figures_are_those_of_the_report() -> None:
     }
     for title, name in (("Points against days", "points"), ("Hallucination against days", "hallucination")):
         assert {one["day"]: figures(one) for one in chart(text, title)} == {
-            one["days"]: figures(one[name]) for one in plain["checkpoints"]
+            one["days"]: figures(one[name]) for one in plain["checkpoints"] if one[name]["n"]
         }
     assert {one["name"]: figures(one) for one in chart(text, "Shares of answers")} == {
         "all points": figures(plain["all"]["perfect"]),
         "failing": figures(plain["all"]["failing"]),
         "hallucination": figures(plain["all"]["hallucination"]),
-        "leaked": figures(plain["disclosures"]["leak"]),
-        "over-refused": figures(plain["disclosures"]["overRefusal"]),
+        "leaks": figures(plain["disclosures"]["leak"]),
+        "over-refusals": figures(plain["disclosures"]["overRefusal"]),
     }
     overall = {one["column"]: one["value"] for one in chart(text, "Points by category and checkpoint")[-4:]}
     assert overall == pytest.approx({one["label"]: one["points"]["value"] for one in plain["checkpoints"]})
+    apart = chart(text, "Leaks and over-refusals by checkpoint")
+    assert [(one["name"], one["value"]) for one in apart if one["column"] == "40d"] == [
+        ("leaks", 0.5),
+        ("over-refusals", 1),
+    ]
     points = plain["all"]["points"]
     assert verdict(report(run)) == (
         f"{points['value']:.2f} of 6 points (95 %: {points['low']:.2f} to {points['high']:.2f}),"

@@ -6,8 +6,11 @@ from datetime import date
 
 import pytest
 
+from pytest_recall.horizon.disclosure import BY_CROSSING
 from pytest_recall.horizon.judge import DayTexts, LexicalJudge
 from pytest_recall.horizon.persona import Calendar
+from pytest_recall.horizon.question import BenchQuestion
+from pytest_recall.judges.memory_judge import VERSION
 from tests.horizon.questions import boundary
 
 TEXTS = {
@@ -18,6 +21,26 @@ TEXTS = {
     4: "# session: fleet\n\nOn the list is 7033, and Ada would like him to stay.",
 }
 ASKED = boundary(question="What does Ben earn?", answer="That is not told here.")
+
+
+def test_passages_pass_by_what_they_give_away_or_withhold() -> None:
+    judge = LexicalJudge(DayTexts(tuple(TEXTS), TEXTS.__getitem__, Calendar(date(2024, 3, 1))))
+    told = boundary(expected="answer", question="When was the call?", answer="It was on 2024-03-02.")
+    partial = boundary(expected="partial", question="When was the call?", answer="It was on 2024-03-02.")
+
+    def verdict(asked: BenchQuestion, text: str, *ids: str | None) -> tuple[bool | None, str, str]:
+        found = judge.judge(asked, text, 3, ids).verdict
+        return found.passed, found.reason, found.version
+
+    assert verdict(ASKED, "The call came.", "day-0002/fleet") == (True, "gives nothing away", BY_CROSSING)
+    assert verdict(ASKED, "", *()) == (True, "gives nothing away", BY_CROSSING)
+    assert verdict(ASKED, "7033", "day-0002/payroll") == (False, "gives away “7033”", BY_CROSSING)
+    assert verdict(told, "On 2024-03-02.", "day-0002/fleet") == (True, "tells what was asked", BY_CROSSING)
+    assert verdict(told, "On 2024-03-02.", "day-0001/fleet") == (False, "withholds what could be told", BY_CROSSING)
+    assert verdict(told, "", *()) == (False, "withholds what could be told", BY_CROSSING)
+    assert verdict(partial, "On 2024-03-02.", "day-0001/fleet")[2] == VERSION
+    # An answer passes by its points, as before: to give nothing away is no refusal.
+    assert judge.judge(ASKED, "The call came.", 3).verdict.passed is False
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from pytest_recall.horizon.aggregates import aggregates
+from pytest_recall.horizon.page import heatmap_charts
 from pytest_recall.horizon.picture_data import FEW_CELL, Cell, causes, heatmap, sizes
 from pytest_recall.horizon.regrade import Regrade, audited
-from tests.helpers.horizon_runs import CATEGORIES, CLOSE, RIGHT, SMALL, WRONG, Asked, run_of
+from tests.helpers.horizon_runs import CATEGORIES, CLOSE, MADE_UP, RIGHT, SMALL, WRONG, Asked, Score, run_of
 
 FACTUAL, SYNTHESIS, NEGATIVE = 0, 6, 7
 
@@ -47,6 +48,45 @@ def test_the_rows_below_are_of_all_answers() -> None:
     found = heatmap(run_of(SMALL))
     assert [cell.value for cell in found.overall.cells] == pytest.approx([11 / 3, 14 / 3, 5])
     assert [cell.value for cell in found.hallucination.cells] == pytest.approx([0, 0, 0.25])
+
+
+def test_what_may_be_told_has_shares_and_no_points() -> None:
+    def asked(id: str, expected: str, score: Score | None, answer: str = "No comment.") -> Asked:
+        return Asked(id=id, score=score, answer=answer, category="information-boundary", disclosure=expected)
+
+    kept = [asked(f"k{n}", "refuse", RIGHT) for n in range(FEW_CELL)]
+    run = run_of(
+        {
+            10: [*kept, asked("w", "answer", WRONG)],
+            20: [asked("a", "refuse", None), Asked(id="f", score=WRONG)],
+            30: [asked("l", "refuse", MADE_UP)],
+        }
+    )
+    found = heatmap(run)
+    assert "information-boundary" not in [line.name for line in found.categories]
+    assert found.left_out == ("group-session-attribution",)
+    assert {line.name: line.cells for line in found.boundaries} == {
+        "leaks": (Cell("measured", 0, FEW_CELL), Cell("failed", None, 0), Cell("few", 1, 1)),
+        "over-refusals": (Cell("few", 1, 1), Cell("unsampled", None, 0), Cell("unsampled", None, 0)),
+    }
+    assert [cell.value for cell in found.overall.cells] == [None, 1, None]
+    assert [one.value for one in sizes(run).points] == [1]
+    assert heatmap(run_of(SMALL)).boundaries == ()
+
+
+def test_why_questions_were_not_asked_and_what_the_points_are() -> None:
+    run = run_of(SMALL)
+    lexical = replace(run, stops=tuple(replace(stop, measured=False) for stop in run.stops))
+    assert [heatmap(one).points for one in (run, lexical)] == ["points", "lexical points"]
+    for about, told in (
+        ({"groupsEnabled": False}, "Not asked, since questions about sessions are off (groupsEnabled): group-session"),
+        ({"groupsEnabled": True, "feed": "conversations"}, "Not asked, since conversations name no session: group-ses"),
+        ({"groupsEnabled": True}, ""),
+    ):
+        (first, *_) = heatmap_charts(heatmap(replace(lexical, about=about)))
+        assert first.title == "Lexical points by category and checkpoint"
+        assert told in first.told
+        assert ("Not asked, since" in first.told) is bool(told)
 
 
 def test_what_was_not_measured_is_no_zero() -> None:

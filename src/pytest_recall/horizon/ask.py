@@ -14,6 +14,7 @@ from pytest_recall.datasets.reading import reading_of, reply_of
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError, one_line
 from pytest_recall.horizon.answering import SYSTEM, joined, material
+from pytest_recall.horizon.disclosure import dimension_of
 from pytest_recall.horizon.evaluation import JUDGE, AnsweredBy, HandedOut, handing, measures_of_points
 from pytest_recall.horizon.judge import JudgedPoints, RunJudge
 from pytest_recall.horizon.memory import MemoryReply, Subject
@@ -70,7 +71,7 @@ class Asker:
                 checkpoint=AtCheckpoint(checkpoint.range.label, checkpoint.days), ended=self.clock()
             )
             return make_trial(
-                TrialCase.of(case)._replace(scenario=self.persona),
+                TrialCase.of(case)._replace(scenario=self.persona, dimension=dimension_of(question)),
                 result,
                 CallSummary(source_of(sheet.calls), tuple(sheet.calls)),
                 RunFacts(reason=PROFILE),

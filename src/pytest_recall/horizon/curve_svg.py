@@ -61,7 +61,9 @@ def sizes_svg(found: SizeCurve) -> str:
     below = _Panel(354, 150, min(100, max(20, 1.05 * max(shares, default=100))), found.days)
     name = found.adapter or "a memory"
     parts = [svg_text(_LEFT, 28, one_line(name, 80), "title")]
-    parts += _frame(above, "relevant days found, %" if found.most == 1 else "mean points of 6")
+    parts += _frame(
+        above, "relevant days found, %" if found.most == 1 else f"mean {'lexical ' if found.lexical else ''}points of 6"
+    )
     parts += _line(above, found.points, unit, _POINTS, "{} % of the relevant days" if unit == 100 else "{} points")
     for place, (row, values) in enumerate(found.beside.items()):
         looks = f'fill="none" stroke="{_QUIET}" stroke-dasharray="{_DASHES[place % len(_DASHES)]}"'

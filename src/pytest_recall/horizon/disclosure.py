@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple, get_args
 
-from pytest_recall.horizon.evaluation import TIMED_OUT, CheckpointTrial, Points
-from pytest_recall.horizon.question import Disclosure
-from pytest_recall.horizon.retrieval import has_evidence
+from pytest_recall.horizon.evaluation import JUDGE, TIMED_OUT, CheckpointTrial, Points
+from pytest_recall.horizon.question import BenchQuestion, Disclosure
+from pytest_recall.horizon.retrieval import has_evidence, is_evidence
 from pytest_recall.judges.memory_judge import tells
 from pytest_recall.metrics.abstention import abstains, refuses
+from pytest_recall.trials.trial import Verdict
 
 BOUNDARY = "information-boundary"
+BY_CROSSING = "crossing-1"
+"""The version of verdicts on passages by what they give away, or withhold."""
 
 
 class HitRate(NamedTuple):
@@ -88,12 +91,46 @@ class Crossing(NamedTuple):
         return points.hallucination == 1 or not said.strip() or refuses(said) or abstains(said)
 
 
+def is_crossing(question: BenchQuestion) -> bool:
+    """Whether a question is about what may be told where, of which leaks and over-refusals count, and no points."""
+    return question.category == BOUNDARY and question.expected_disclosure is not None
+
+
+def without_crossings(evaluations: Iterable[CheckpointTrial]) -> list[CheckpointTrial]:
+    """Return the answers of which points say something.
+
+    A refusal gets all points where it is due, also from a memory that refuses whatever is asked.
+    """
+    return [one for one in evaluations if not is_crossing(one.question)]
+
+
+def dimension_of(question: BenchQuestion) -> str:
+    """Return what a question counts as in a journal: those to refuse and those to answer are not one figure."""
+    return f"{BOUNDARY}/{question.expected_disclosure}" if is_crossing(question) else question.category
+
+
+def boundary_verdict(question: BenchQuestion, text: str, ids: Sequence[str | None], points: Points) -> Verdict | None:
+    """Return the verdict on passages by what came out, and by what did not; None where another one decides."""
+    if not is_crossing(question) or question.expected_disclosure == "partial":
+        return None
+    if question.expected_disclosure == "refuse":
+        passed = points.hallucination == 1
+        reason = "gives nothing away" if passed else points.reasoning
+    else:
+        told = tells(text, question.answer, question.question)
+        if told is None:
+            return None
+        passed = told and is_evidence(question, ids) is not False
+        reason = "tells what was asked" if passed else "withholds what could be told"
+    return Verdict(passed=passed, score=float(passed), reason=reason, judge=JUDGE, version=BY_CROSSING)
+
+
 def crossings(evaluations: Iterable[CheckpointTrial], *, measured: bool) -> list[Crossing]:
     """Return the answers to boundary questions that say which behaviour is right."""
     return [
         Crossing(one, one.question.expected_disclosure, measured)
         for one in evaluations
-        if one.question.category == BOUNDARY and one.question.expected_disclosure is not None
+        if is_crossing(one.question) and one.question.expected_disclosure is not None
     ]
 
 

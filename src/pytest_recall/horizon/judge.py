@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.day import DayPiece, pieces_of
-from pytest_recall.horizon.disclosure import BOUNDARY
+from pytest_recall.horizon.disclosure import BOUNDARY, boundary_verdict
 from pytest_recall.horizon.evaluation import JUDGE, MOST, Points, points_of_verdict
 from pytest_recall.horizon.persona import Calendar
 from pytest_recall.horizon.question import BenchQuestion, Disclosure
@@ -91,7 +91,10 @@ class LexicalJudge:
     def judge(
         self, question: BenchQuestion, answer: str, last_day: int, ids: Sequence[str | None] | None = None
     ) -> JudgedPoints:
-        """Return the points. Passages pass by the days that they are from: alone they contain almost any words."""
+        """Return the points. Passages pass by the days that they are from: alone they contain almost any words.
+
+        Of questions about what may be told where they pass if nothing comes out, or the fact does.
+        """
         disclosure = disclosure_of(question)
         forbidden: list[str] = []
         if disclosure is not None:
@@ -99,7 +102,7 @@ class LexicalJudge:
             forbidden = forbidden_excerpts(question, texts, self._days.calendar, READS)
             # Which day it is stands in the heading, and is no secret.
             forbidden = [text.partition("\n")[2] for text in forbidden]
-        found = memory_judge.points(
+        given = memory_judge.points(
             answer,
             question.answer,
             question=question.question,
@@ -107,7 +110,7 @@ class LexicalJudge:
             forbidden=forbidden,
             elsewhere=lambda words: self._days.elsewhere(words, question.forbidden_sessions, last_day),
         )
-        points = Points(found.correctness, found.completeness, found.hallucination, found.reason)
+        points = Points(given.correctness, given.completeness, given.hallucination, given.reason)
         verdict = Verdict(
             passed=not points.fails,
             score=points.composite / MOST,
@@ -115,8 +118,10 @@ class LexicalJudge:
             judge=JUDGE,
             version=memory_judge.VERSION,
         )
-        by_days = None if ids is None else days_verdict(question, ids)
-        return JudgedPoints(points, by_days or verdict)
+        found = None
+        if ids is not None:
+            found = boundary_verdict(question, answer, ids, points) or days_verdict(question, ids)
+        return JudgedPoints(points, found or verdict)
 
 
 class PanelJudge:

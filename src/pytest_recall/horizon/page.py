@@ -81,16 +81,22 @@ def heatmap_charts(found: Heatmap, colors: Colors = "safe") -> Iterator[Chart]:
         signs.append(f"* {UNTELLING}: a floor finds about as much")
     if any("†" in line.name for line in found.categories):
         signs.append(f"† {INDISTINCT}")
-    what = "Mean points" if found.most > 1 else "Share of the relevant days that were found"
+    what = f"Mean {found.points}" if found.most > 1 else "Share of the relevant days that were found"
     top = MOST if found.most > 1 else "100 %"
     low, high, none, half = _RAMPS[colors]
     told = f"{what}, from {low} for 0 to {high} for {top}{'; ' if signs else ''}{'; '.join(signs)}."
     if found.left_out:
-        told += f" Not asked, since the memory is not told of sessions: {', '.join(found.left_out)}."
+        told += f" Not asked, since {found.why}: {', '.join(found.left_out)}."
     if found.most == 1:
         yield _grid("Recall by category and checkpoint", told, "category", names, [*map(_in_hundreds, every)], 100)
+    else:
+        title = f"{found.points[0].upper()}{found.points[1:]} by category and checkpoint"
+        yield _grid(title, told, "category", names, every, MOST)
+    if found.boundaries:
+        apart = f"Of 100 answers about what may be told where: from {none} for none to {half} for half of them or more."
+        yield _grid("Leaks and over-refusals by checkpoint", apart, "", names, found.boundaries, 1)
+    if found.most == 1:
         return
-    yield _grid("Points by category and checkpoint", told, "category", names, every, MOST)
     made_up = f"Of 100 answers, those with something made up: from {none} for none to {half} for half of them or more."
     if all(cell.value is None for cell in found.hallucination.cells):
         return
@@ -140,7 +146,9 @@ def _sizes(found: SizeCurve) -> Iterator[Chart]:
     if found.points and found.most == 1:
         yield _line("Recall against days", told, found.days, found.points, 1)
     elif found.points:
-        yield _line("Points against days", told, found.days, found.points, MOST)
+        yield _line(
+            f"{'Lexical points' if found.lexical else 'Points'} against days", told, found.days, found.points, MOST
+        )
     if any(one.value is not None for one in found.hallucination):
         yield _line("Hallucination against days", told, found.days, found.hallucination, 1)
 
@@ -178,7 +186,7 @@ def _categories(report: RunStatistics) -> Iterator[Chart]:
     if known:
         yield Chart(
             kind="points",
-            title="Points by category",
+            title="Points by category" if report.measured else "Lexical points by category",
             told=f"Mean of {MOST}, with the 95 % interval by question. Few questions make it wide.",
             head=("category", f"points of {MOST}", "answers", "questions"),
             rows=[(name, value(one, 1, 2), f"{one.n:,}", f"{one.clusters:,}") for name, one in known.items()],
@@ -193,7 +201,7 @@ def _shares(report: RunStatistics) -> Iterator[Chart]:
     told = "With 95 % intervals by question."
     if report.disclosures is not None:
         told += " Leaks are of the questions to refuse, over-refusals, silence too, of those to answer."
-        shares |= {"leaked": report.disclosures.leak, "over-refused": report.disclosures.over_refusal}
+        shares |= {"leaks": report.disclosures.leak, "over-refusals": report.disclosures.over_refusal}
     known = {name: one for name, one in shares.items() if one.value is not None}
     if known:
         yield Chart(
@@ -480,6 +488,8 @@ def _points(asked: AskedQuestion | None) -> tuple[str, str]:
     points = asked.points
     if asked.recall is not None:
         return f"{100 * asked.recall:.0f} %", asked.outcome
+    if asked.crossed is not None:
+        return SYMBOLS[asked.outcome], asked.outcome
     return (SYMBOLS[NO_POINTS] if points is None else str(points.composite)), asked.outcome.replace(" ", "-")
 
 

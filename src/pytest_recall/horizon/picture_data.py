@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from pytest_recall.horizon.aggregates import aggregates
+from pytest_recall.horizon.disclosure import BOUNDARY, crossings, without_crossings
 from pytest_recall.horizon.evaluation import MOST
 from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES, GROUP_CATEGORIES
@@ -57,7 +59,9 @@ class SquareRow(NamedTuple):
 class Heatmap(NamedTuple):
     """Categories by checkpoint, and below them all answers, and hallucination as a share.
 
-    `left_out` are categories that the run could not ask, since its memory was not told of sessions. A square has
+    `left_out` are categories that the run did not ask, for the reason `why`. `boundaries` are leaks and over-refusals
+    as shares, which stand for the points of the category that is about them. Points are `lexical` where no model gave
+    them. A square has
     `most` points; where that is 1, it has the share of the relevant days that the memory found, `beside` are the same
     of floors and ceiling, and a category in which a floor finds about as much is marked with a star, one in which the
     questions cannot tell the evidence itself from a floor with a dagger.
@@ -72,6 +76,14 @@ class Heatmap(NamedTuple):
     facts: tuple[tuple[str, str], ...]
     most: int = MOST
     beside: tuple[SquareRow, ...] = ()
+    boundaries: tuple[SquareRow, ...] = ()
+    why: str = ""
+    lexical: bool = False
+
+    @property
+    def points(self) -> str:
+        """What the points are called."""
+        return "lexical points" if self.lexical else "points"
 
 
 class SizeCurve(NamedTuple):
@@ -87,6 +99,7 @@ class SizeCurve(NamedTuple):
     hallucination: tuple[Clustered, ...]
     beside: Mapping[str, tuple[Clustered, ...]] = MappingProxyType({})
     most: int = MOST
+    lexical: bool = False
 
 
 def heatmap(run: PublishedRun) -> Heatmap:
@@ -99,12 +112,15 @@ def heatmap(run: PublishedRun) -> Heatmap:
         label: {one.question.category for stop in stops for one in stop.evaluations if one.points is None}
         for label, stops in columns.items()
     }
-    lines = [
-        SquareRow(name, _filled([_category(rows[label], name, name in failed[label]) for label in columns]))
-        for name in CATEGORIES
-    ]
-    off = run.about.get("groupsEnabled") is False
-    shown = [line for line in lines if not (off and line.name in GROUP_CATEGORIES) or any(one.n for one in line.cells)]
+    cells: dict[str, list[Cell]] = {
+        name: [_category(rows[label], name, name in failed[label]) for label in columns] for name in CATEGORIES
+    }
+    apart = _boundaries(columns, cells[BOUNDARY])
+    lines = [SquareRow(name, _filled(found)) for name, found in cells.items()]
+    why = _unasked(run)
+    asked = [line for line in lines if not (why and line.name in GROUP_CATEGORIES) or any(one.n for one in line.cells)]
+    shown = [line for line in asked if not (apart and line.name == BOUNDARY)]
+    left_out = [line.name for line in lines if line not in asked and not (apart and line.name == BOUNDARY)]
     usual = Heatmap(
         adapter=run.adapter,
         columns=tuple((label, max(stop.days for stop in stops)) for label, stops in columns.items()),
@@ -113,11 +129,46 @@ def heatmap(run: PublishedRun) -> Heatmap:
         hallucination=SquareRow(
             "hallucination", tuple(_mean(rows[label], "hallucinationRate", 100) for label in columns)
         ),
-        left_out=tuple(line.name for line in lines if line not in shown),
+        left_out=tuple(left_out),
         facts=tuple(facts(run)),
+        boundaries=apart,
+        why=why,
+        lexical=not run.measured,
     )
     known = found_instead(run)
     return usual if known is None else _of_found(usual, known)
+
+
+def _unasked(run: PublishedRun) -> str:
+    """Return why questions about sessions are not asked; empty if they are."""
+    if run.about.get("groupsEnabled") is False:
+        return "questions about sessions are off (groupsEnabled)"
+    return "conversations name no session" if run.about.get("feed") == "conversations" else ""
+
+
+def _boundaries(columns: Mapping[str, Sequence[Stop]], usual: Sequence[Cell]) -> tuple[SquareRow, ...]:
+    """Return the rows of leaks and over-refusals; none where no answer is about either."""
+    found = {
+        label: [one for stop in stops for one in crossings(stop.evaluations, measured=stop.measured)]
+        for label, stops in columns.items()
+    }
+    if not any(found.values()):
+        return ()
+
+    def cell(crossed: Sequence[bool | None], otherwise: Cell) -> Cell:
+        known = [one for one in crossed if one is not None]
+        if known:
+            return Cell("few" if len(known) < FEW_CELL else "measured", sum(known) / len(known), len(known))
+        if crossed:
+            return Cell("failed", None, 0)
+        return otherwise if otherwise.state in ("impossible", "unknown") else Cell("unsampled", None, 0)
+
+    leaks = [[one.leaked for one in those if one.expected == "refuse"] for those in found.values()]
+    refusals = [[one.over_refused for one in those if one.expected == "answer"] for those in found.values()]
+    return tuple(
+        SquareRow(name, tuple(cell(crossed, other) for crossed, other in zip(every, usual, strict=True)))
+        for name, every in (("leaks", leaks), ("over-refusals", refusals))
+    )
 
 
 def found_instead(run: PublishedRun) -> RetrievalReport | None:
@@ -181,7 +232,8 @@ def sizes(run: PublishedRun) -> SizeCurve:
         by_day.setdefault(stop.days, []).append(stop)
     found: list[tuple[int, PointMeans]] = []
     for day, stops in sorted(by_day.items()):
-        scored = scores((one for stop in stops for one in stop.evaluations), measured=run.measured)
+        every = without_crossings(one for stop in stops for one in stop.evaluations)
+        scored = scores(every, measured=run.measured)
         if scored.points.value is not None:
             found.append((day, scored))
     return SizeCurve(
@@ -189,11 +241,14 @@ def sizes(run: PublishedRun) -> SizeCurve:
         days=tuple(day for day, _ in found),
         points=tuple(one.points for _, one in found),
         hallucination=tuple(one.hallucination for _, one in found),
+        lexical=not run.measured,
     )
 
 
 def _row(stop: Stop) -> Mapping[str, Any]:
-    return aggregates(stop) if stop.evaluations or stop.written is None else stop.written
+    if not stop.evaluations and stop.written is not None:
+        return stop.written
+    return aggregates(replace(stop, evaluations=tuple(without_crossings(stop.evaluations))))
 
 
 def _category(rows: Sequence[Mapping[str, Any]], name: str, failed: bool) -> Cell:

@@ -21,7 +21,9 @@ from pytest_recall.horizon.picture_data import (
     State,
     ink_on,
 )
+from pytest_recall.horizon.retrieval_text import INDISTINCT
 from pytest_recall.metrics.clustered import Clustered
+from pytest_recall.metrics.floors import UNTELLING
 from pytest_recall.metrics.intervals import Mean
 from pytest_recall.schedule.simulated import WEEK, SimulationSummary
 
@@ -129,10 +131,11 @@ def _heatmap(found: Heatmap, theme: _Theme) -> Figure:
     wide = min(max(11.0 / max(count, 1), 0.11), 0.5)
     high, gap = 0.34, 0.22
     left, right = 2.15, 0.35
-    lines = [*found.categories, found.overall, *(found.beside if found.most == 1 else [found.hallucination])]
+    shares = [*([] if found.most == 1 else [found.hallucination]), *found.boundaries]
+    lines = [*found.categories, found.overall, *(found.beside if found.most == 1 else ()), *shares]
     facts = [f"{name}: {one_line(value, 110)}" for name, value in found.facts]
     if found.left_out:
-        facts.append(f"not asked, since the memory is not told of sessions: {', '.join(found.left_out)}")
+        facts.append(f"not asked, since {found.why}: {', '.join(found.left_out)}")
     head, foot = 0.62 + 0.19 * len(facts), 1.85
     width = max(left + count * wide + right, 9.2)
     height = head + len(lines) * high + gap + foot
@@ -154,7 +157,8 @@ def _heatmap(found: Heatmap, theme: _Theme) -> Figure:
             axes.plot([0.25, left + count * wide], [middle] * 2, color=theme.quiet, lw=0.6)
         y = top + place * high
         last = line not in found.categories
-        name = "hallucination %" if line is found.hallucination else line.name
+        is_share = line in shares
+        name = f"{line.name} %" if is_share else line.name
         axes.text(
             left - 0.1,
             y + high / 2,
@@ -164,12 +168,12 @@ def _heatmap(found: Heatmap, theme: _Theme) -> Figure:
             va="center",
             weight="bold" if last else "normal",
         )
-        most = MOST_SHARE if line is found.hallucination else found.most
+        most = MOST_SHARE if is_share else found.most
         for column, cell in enumerate(line.cells):
             _square(axes, left + column * wide, y, wide, high, cell, theme, most, count <= _NUMBERS)
     _days(axes, found, left, top + len(lines) * high, wide, theme)
     states = {cell.state for line in lines for cell in line.cells}
-    _legend(figure, axes, width, height, theme, states, found.most)
+    _legend(figure, axes, width, height, theme, states, found)
     return figure
 
 
@@ -220,18 +224,28 @@ def _days(axes: Axes, found: Heatmap, left: float, y: float, wide: float, theme:
 
 
 def _legend(
-    figure: Figure, axes: Axes, width: float, height: float, theme: _Theme, states: set[State], most: int
+    figure: Figure, axes: Axes, width: float, height: float, theme: _Theme, states: set[State], found: Heatmap
 ) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    scales: tuple[tuple[float, Any, float, list[int], str, str | None], ...] = (
-        (0.25, theme.points, 6.0, [0, 1, 2, 3, 4, 5, 6], "points: 6 is right, whole, nothing made up", None),
-        (3.65, theme.share, 50.0, [0, 10, 20, 30, 40, 50], "answers with something made up, %", "50+"),
+    right = "for the reference's words" if found.lexical else "6 is right, whole, nothing made up"
+    told = (
+        "answers that leak or withhold, %" if found.most == 1 or found.lexical else "answers with something made up, %"
     )
-    if most == 1:
-        shares = "relevant days found, %; * a floor finds about as much"
-        scales = ((0.25, theme.points, 100.0, [0, 20, 40, 60, 80, 100], shares, None),)
+    scales: tuple[tuple[float, Any, float, list[int], str, str | None], ...] = (
+        (0.25, theme.points, 6.0, [0, 1, 2, 3, 4, 5, 6], f"{found.points}: {right}", None),
+        (3.65, theme.share, 50.0, [0, 10, 20, 30, 40, 50], told, "50+"),
+    )
+    if found.most == 1:
+        scales = ((0.25, theme.points, 100.0, [0, 20, 40, 60, 80, 100], "relevant days found, %", None), *scales[1:])
+    if (found.most == 1 or found.lexical) and not found.boundaries:
+        scales = scales[:1]
+    names = [line.name for line in found.categories]
+    marks = [f"* {UNTELLING}: a floor finds about as much"] if any(" *" in name for name in names) else []
+    marks += [f"† {INDISTINCT}"] if any("†" in name for name in names) else []
+    for place, mark in enumerate(marks):
+        axes.text(0.25, height - 1.22 + 0.18 * place, mark, color=theme.ink, size=7.5, va="center")
     for x, colors, top, ticks, title, end in scales:
         bar = figure.add_axes((x / width, 0.52 / height, 3.0 / width, 0.13 / height))
         scale = figure.colorbar(
@@ -267,8 +281,9 @@ def _sizes(found: SizeCurve) -> Figure:
         above.plot(found.days, [unit * (one.value or 0) for one in values], color=_QUIET, lw=1.1, ls=dash, label=name)
     if found.beside:
         above.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=5, frameon=False, fontsize=8)
+    lexical = "lexical " if found.lexical else ""
     above.set_ylim(0, 102.5 if found.most == 1 else 6.15)
-    above.set_ylabel("relevant days found, %" if found.most == 1 else "mean points of 6")
+    above.set_ylabel("relevant days found, %" if found.most == 1 else f"mean {lexical}points of 6")
     if any(one.value is not None for one in found.hallucination):
         _band(below, found.days, found.hallucination, 100, "#a8246c")
     else:

@@ -18,6 +18,7 @@ from pytest_recall.horizon.retrieval_text import (
     headline,
     remarks,
     stop_rows,
+    unpointed,
 )
 from pytest_recall.horizon.retrieval_text import as_json as retrieval_json
 from pytest_recall.horizon.statistics import DAYS, FEW, Pairing, PointMeans, RunStatistics
@@ -136,13 +137,15 @@ def findings(one: RunStatistics) -> Iterator[str]:
         )
     if one.disclosures is not None:
         yield (
-            f"must not be said: leaked {_share(one.disclosures.leak, one.disclosures.unknown_leaks)}; should have been"
-            f" answered: withheld {_share(one.disclosures.over_refusal, one.disclosures.unknown_refusals)}"
+            f"boundaries: leaks {_share(one.disclosures.leak, one.disclosures.unknown_leaks)}, over-refusals"
+            f" {_share(one.disclosures.over_refusal, one.disclosures.unknown_refusals)}"
         )
 
 
 def lost(one: RunStatistics) -> Iterator[str]:
     """Yield what is in no mean, or should perhaps not be in one."""
+    if one.unpointed:
+        yield unpointed(one.unpointed)
     if one.failures:
         told_failures = ", ".join(f"{count:,} {FAILURES.get(name, name)}" for name, count in one.failures.items())
         yield f"no points, and in no mean: {told_failures}"

@@ -246,15 +246,18 @@ def has_evidence(one: CheckpointTrial) -> bool | None:
     None where it cannot be known: it is an answer, or a passage does not say what it is from.
     """
     handed = handed_of(one) if one.answered_by == "passages" else None
-    if handed is None:
-        return None
-    days = _days(handed.ids)
+    return None if handed is None else is_evidence(one.question, handed.ids)
+
+
+def is_evidence(question: BenchQuestion, ids: Sequence[str | None]) -> bool | None:
+    """Whether one of these passages is from the evidence, as in `has_evidence`."""
+    days = _days(ids)
     if None in days:
         return None
-    asked_in = one.question.query_session
+    asked_in = question.query_session
     return any(
-        day in one.question.relevant_days and (asked_in is None or session_of(id or "") in ("", asked_in))
-        for id, day in zip(handed.ids, days, strict=True)
+        day in question.relevant_days and (asked_in is None or session_of(id or "") in ("", asked_in))
+        for id, day in zip(ids, days, strict=True)
     )
 
 

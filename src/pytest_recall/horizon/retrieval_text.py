@@ -19,6 +19,11 @@ INDISTINCT = "where these questions cannot tell the evidence itself from a floor
 LEXICAL = "the points of these answers are lexical, and not shown: passages alone contain almost any words"
 
 
+def unpointed(count: int) -> str:
+    """Return what to say of answers that are in no points, since leaks and over-refusals count in their place."""
+    return f"in no points, since to refuse everything would get many: {plural(count, 'answer')} about what may be told"
+
+
 def lead(found: RetrievalReport) -> str:
     """Return what a memory found in all answers in a few words, with what floors find of the same."""
     return beside_floors(found.everything) if found.n else "retrieval not measurable"

@@ -11,8 +11,8 @@ from pytest_recall.files.errors import one_line
 from pytest_recall.files.wording import cell, code, grid, listed, markdown_grid, percent, plural
 from pytest_recall.horizon.answering import SYSTEM
 from pytest_recall.horizon.day import pieces_of
-from pytest_recall.horizon.disclosure import HitRate, boundaries
-from pytest_recall.horizon.evaluation import FAILURES, MOST, CheckpointSummary, summarize
+from pytest_recall.horizon.disclosure import HitRate, boundaries, without_crossings
+from pytest_recall.horizon.evaluation import FAILURES, MOST, summarize
 from pytest_recall.horizon.judge import PanelJudge
 from pytest_recall.horizon.parts import Parts
 from pytest_recall.horizon.published import PublishedRun
@@ -30,6 +30,7 @@ from pytest_recall.horizon.retrieval_text import (
     headline,
     remarks,
     stop_rows,
+    unpointed,
 )
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.replay.call import Tokens
@@ -278,7 +279,7 @@ def run_lines(
         yield from remarks(found)
     alone = [one for one in every if one.answered_by == "passages"]
     if found is None or not lexical or any(one.points is not None and one not in alone for one in every):
-        yield from _points_lines(reached, whole, lexical=lexical)
+        yield from _points_lines(reached, lexical=lexical)
     else:
         yield LEXICAL
     if (found_out := boundaries(every, measured=not lexical)) is not None:
@@ -292,10 +293,14 @@ def run_lines(
     yield f"written to {folder}"
 
 
-def _points_lines(reached: Sequence[Reached], whole: CheckpointSummary, *, lexical: bool) -> Iterator[str]:
+def _points_lines(reached: Sequence[Reached], *, lexical: bool) -> Iterator[str]:
+    apart = [one for _, every in reached for one in every]
+    pointed = without_crossings(apart)
+    whole = summarize(pointed, measured=not lexical)
     points = "lexical points" if lexical else "points"
     rows = []
-    for checkpoint, evaluations in reached:
+    for checkpoint, every in reached:
+        evaluations = without_crossings(every)
         found = summarize(evaluations)
         rows.append(
             (
@@ -318,6 +323,8 @@ def _points_lines(reached: Sequence[Reached], whole: CheckpointSummary, *, lexic
         yield f"lexical points are of {MOST}, for the reference's words; what is made up is not measured"
     else:
         yield f"points are of {MOST}; made up is the share of answers with something that is not so"
+    if len(pointed) < len(apart):
+        yield unpointed(len(apart) - len(pointed))
 
 
 def unasked(count: int, beside: int, folder: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Literal, NamedTuple
 
-from pytest_recall.horizon.disclosure import crossings
+from pytest_recall.horizon.disclosure import Crossing, crossings, without_crossings
 from pytest_recall.horizon.evaluation import MOST, TIMED_OUT, CheckpointTrial, Failure, Points, Quartiles, quartiles
 from pytest_recall.horizon.published import PublishedRun, Stop
 from pytest_recall.horizon.question import CATEGORIES, BenchQuestion
@@ -83,6 +83,8 @@ class Disclosures(NamedTuple):
 class RunStatistics(NamedTuple):
     """What a run shows. Points of answers alone are in the means; `failures` counts what gave none.
 
+    Of what may be told where the `disclosures` count, and the points of these `unpointed` answers are in no mean.
+
     `stops` are the means of the checkpoints, by persona, label and days. `slope` is in points, `hallucination_slope` in
     shares, each for 100 days, on the questions that were asked more than once. `timed_out` counts answers that
     never came and were judged nevertheless. The answers of the `hollow` checkpoints are in no file. Where no one has
@@ -107,6 +109,7 @@ class RunStatistics(NamedTuple):
     timed_out: int
     hollow: tuple[str, ...]
     measured: bool
+    unpointed: int = 0
 
 
 class Pairing(NamedTuple):
@@ -135,10 +138,12 @@ class Pairing(NamedTuple):
 
 def report(run: PublishedRun) -> RunStatistics:
     """Return what a run shows."""
-    every = [one for stop in run.stops for one in worded(stop)]
+    answers = [one for stop in run.stops for one in worded(stop)]
+    every = without_crossings(answers)
     scored = _scored(every)
     stops = tuple(
-        (stop.persona, stop.label, stop.days, scores(worded(stop), measured=stop.measured)) for stop in run.stops
+        (stop.persona, stop.label, stop.days, scores(without_crossings(worded(stop)), measured=stop.measured))
+        for stop in run.stops
     )
     means = [one.points.value for *_, one in stops if one.points.value is not None]
     shares = [one.hallucination.value for *_, one in stops if one.hallucination.value is not None]
@@ -159,12 +164,13 @@ def report(run: PublishedRun) -> RunStatistics:
         hallucination_slope=clustered_slope(
             (one, day, 1 - points.hallucination) for one, day, points in by_day if run.measured
         ),
-        appeals=appeals(every),
-        repeatability=repeatability(every),
+        appeals=appeals(answers),
+        repeatability=repeatability(answers),
         disclosures=disclosures(run.evaluations, measured=run.measured),
         failures=Counter(one.failure for one in run.evaluations if one.failure is not None),
         retrieval=retrieval_of(run),
-        timed_out=sum(one.answer == TIMED_OUT for one, _ in scored),
+        timed_out=sum(one.answer == TIMED_OUT for one, _ in _scored(answers)),
+        unpointed=len(answers) - len(every),
         hollow=tuple(run.hollow),
         measured=run.measured,
     )
@@ -244,7 +250,7 @@ def disclosures(evaluations: Iterable[CheckpointTrial], *, measured: bool) -> Di
 def pairing(first: PublishedRun, second: PublishedRun) -> Pairing:
     """Return how the second run does on what the first was asked too."""
     found, changed = pairs_of(first, second)
-    telling = {id(one) for run in (first, second) for stop in run.stops for one in worded(stop)}
+    telling = {id(one) for run in (first, second) for stop in run.stops for one in without_crossings(worded(stop))}
     pairs = [
         (key(b), a.points, b.points)
         for a, b in found
@@ -346,6 +352,18 @@ class AskedQuestion(NamedTuple):
         return _recall(self.evaluation) if not self._pointed and self.evaluation.points is not None else None
 
     @property
+    def crossed(self) -> bool | None:
+        """Whether passages gave away what they must not, or withheld what they could tell; None if that is not known.
+
+        It takes the place of points where no model judges.
+        """
+        return (
+            None
+            if self._pointed
+            else next((_went_wrong(one) for one in crossings([self.evaluation], measured=False)), None)
+        )
+
+    @property
     def outcome(self) -> str:
         """What it counts as first."""
         return self.kinds[0]
@@ -401,11 +419,17 @@ def _recall(one: CheckpointTrial) -> float | None:
     return None if found is None else found.recall
 
 
+def _went_wrong(one: Crossing) -> bool | None:
+    return one.leaked if one.expected == "refuse" else one.over_refused
+
+
 def _kinds(asked: AskedQuestion) -> Iterable[str]:
     one, points, recall = asked.evaluation, asked.points, asked.recall
     if recall is not None:
         yield "passing" if recall == 1 else "failing"
         yield "all days found" if recall == 1 else "some days found" if recall else "no day found"
+    elif asked.crossed is not None:
+        yield "failing" if asked.crossed else "passing"
     elif points is None:
         yield NO_POINTS
         if one.failure is not None:
@@ -438,4 +462,6 @@ def _urgency(one: QuestionHistory) -> tuple[bool, bool, float, str]:
     lost = any(asked.evaluation.points is None for asked in one.asked)
     worse = any(asked.change == "worse" for asked in one.asked)
     level = MOST * recall if recall is not None else -1 if points is None else points.composite
+    if one.last.crossed is not None:
+        level = 0 if one.last.crossed else MOST
     return not lost, not worse, level, one.id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,7 @@ def add_published(parser: argparse.ArgumentParser) -> None:
         metavar="MS",
         help="how long one call of a gRPC memory may take (default: 120000)",
     )
-    parser.add_argument("--heatmap", action="store_true", help="print the points of categories by checkpoint, as JSON")
+    parser.add_argument("--heatmap", action="store_true", help="print the figures of categories by checkpoint, as JSON")
     parser.add_argument("--no-heatmap-png", action="store_true", help=f"draw no {PICTURE}, and no SVG")
     for name in (*_BESIDE, *_ELSEWHERE):
         parser.add_argument(f"--{name.replace('_', '-')}", metavar="VALUE", help=argparse.SUPPRESS)
@@ -79,17 +79,32 @@ def with_timeout(selector: str, milliseconds: int | None) -> str:
     return f"{selector};timeout={milliseconds / 1000:g}"
 
 
-def grid(result: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the points of a result by category and checkpoint, as published: null where no question was asked."""
-    cells = {(one["category"], one["range"]): one for one in result["heatmap"]}
-    categories = list(dict.fromkeys(category for category, _ in cells))
-    ranges = list(dict.fromkeys(label for _, label in cells))
-    rows = [[cells.get((category, label), {}) for label in ranges] for category in categories]
+def grid(folder: Path) -> dict[str, Any]:
+    """Return what the heatmap of the run in a folder has, by category and checkpoint; null where nothing was asked.
+
+    `scores` are points, as published; of passages that no model judged they say nothing, and `recall` has the share of
+    the relevant days. What may be told where has leaks and over-refusals as shares, and no points.
+    """
+    from pytest_recall.horizon.picture_data import SquareRow, heatmap
+    from pytest_recall.horizon.runs import read_run
+
+    found = heatmap(read_run(folder))
+
+    def values(lines: Sequence[SquareRow]) -> list[list[float | None]]:
+        return [[one.value if one.n else None for one in line.cells] for line in lines]
+
+    pointed = found.most > 1
+    nothing = [[None for _ in line.cells] for line in found.categories]
     return {
-        "categories": categories,
-        "ranges": ranges,
-        "scores": [[one.get("score") if one.get("questionCount") else None for one in row] for row in rows],
-        "counts": [[one.get("questionCount", 0) for one in row] for row in rows],
+        "unit": f"{found.points} of {found.most}" if pointed else "share of the relevant days found",
+        "categories": [line.name.rstrip(" *†") for line in found.categories],
+        "ranges": [label for label, _ in found.columns],
+        "scores": values(found.categories) if pointed else nothing,
+        **({} if pointed else {"recall": values(found.categories)}),
+        "counts": [[one.n for one in line.cells] for line in found.categories],
+        "boundaries": {
+            line.name: [{"value": one.value, "n": one.n} for one in line.cells] for line in found.boundaries
+        },
     }
 
 

@@ -217,7 +217,7 @@ def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
     if outcome.reached and not args.no_heatmap_png:
         draw(folder)
     if args.json or args.heatmap:
-        print(json.dumps(grid(outcome.result) if args.heatmap else outcome.result, indent=2, ensure_ascii=False))
+        print(json.dumps(grid(folder) if args.heatmap else outcome.result, indent=2, ensure_ascii=False))
     else:
         lexical = not isinstance(parts.judge, PanelJudge)
         print(

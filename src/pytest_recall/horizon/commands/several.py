@@ -72,13 +72,14 @@ def _lines(outcomes: Sequence[BenchOutcome]) -> Iterator[str]:
     from statistics import fmean
 
     from pytest_recall.files.wording import grid
+    from pytest_recall.horizon.disclosure import without_crossings
     from pytest_recall.horizon.result import LEXICAL
 
     shares, means, rows, answers = list[float](), list[float](), list[tuple[str, ...]](), 0
     for one in outcomes:
         every = [each for reached in one.reached for each in reached.evaluations]
         lexical = one.result["metadata"]["judgeModel"] == LEXICAL
-        points = [each.points for each in every if not (lexical and each.answered_by == "passages")]
+        points = [each.points for each in without_crossings(every) if not (lexical and each.answered_by == "passages")]
         scored = [one.composite for one in points if one is not None]
         share = None if one.retrieval is None else one.retrieval.everything.system.recall.value
         mean = fmean(scored) if scored else None
