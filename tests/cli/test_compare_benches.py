@@ -62,7 +62,7 @@ def test_a_drop_is_shown_and_decides_on_the_exit_code(capsys: pytest.CaptureFixt
 
 
 def test_the_file_and_the_folder_name_the_same_journal(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["compare", "fts/trials.jsonl", "none", "--json", "--dimensions", "temporal"]) == 0
+    assert main(["compare", "fts/trials.jsonl", "none", "--json", "--dimensions", "2 temporal"]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert (plain["pairs"], plain["base"]["memory"]) == (5, "sqlite-fts")
     assert plain["metrics"]["contains_at_k"]["p_holm"] is None

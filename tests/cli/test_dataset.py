@@ -20,12 +20,12 @@ locomo.json: locomo, an array whose rows have `conversation` and `qa`
 no published file that is known by its digest
 2 conversations, 8 sessions, 49 turns, 22 questions, 4 unanswerable
 
-category     questions
-adversarial          4
-multi-hop            4
-open-domain          2
-single-hop           7
-temporal             5
+category       questions
+1 multi-hop            4
+2 temporal             5
+3 open-domain          2
+4 single-hop           7
+5 adversarial          4
 
 """
 

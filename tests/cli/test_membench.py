@@ -43,8 +43,8 @@ def test_the_table_has_each_category_and_its_intervals(capsys: pytest.CaptureFix
     out = capsys.readouterr().out
     assert out.startswith("sqlite-fts on locomo (sample): 22 questions, 10 passages each, stored by the turn\n")
     lines = {line.split("  ")[0]: " ".join(line.split()) for line in out.splitlines()}
-    assert lines["adversarial"] == "adversarial 4 0 4 – – – –"
-    assert lines["single-hop"].startswith("single-hop 7 0 0 1.00 1.00 (0.34–1.00)")
+    assert lines["5 adversarial"] == "5 adversarial 4 0 4 – – – –"
+    assert lines["4 single-hop"].startswith("4 single-hop 7 0 0 1.00 1.00 (0.34–1.00)")
     assert "not judged: 4 unanswerable questions" in out
     assert "ingest: 49 units in 2 conversations" in out
 
@@ -52,11 +52,12 @@ def test_the_table_has_each_category_and_its_intervals(capsys: pytest.CaptureFix
 def test_what_searches_for_nothing_is_beside_the_memory(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(RUN) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    place = lines.index("evidence multi-hop (4) open-domain (2) single-hop (7) temporal (5) all (18) tokens")
+    place = lines.index("evidence 1 multi-hop (4) 2 temporal (5) 3 open-domain (2) 4 single-hop (7) all (18) tokens")
     assert [line.split()[0] for line in lines[place + 1 : place + 5]] == ["memory", "random", "last", "oracle"]
     assert lines[place + 4] == "oracle 1.00 1.00 1.00 1.00 1.00 34"
     assert (
-        "does not discriminate, as a floor finds about as much: multi-hop, open-domain, single-hop, temporal" in lines
+        "does not discriminate, as a floor finds about as much: 1 multi-hop, 2 temporal, 3 open-domain, 4 single-hop"
+        in lines
     )
     plain = found(capsys, "--memory", "sqlite-fts,null,full")
     first, null, full = (one["all"] for one in plain["memories"])
@@ -149,6 +150,10 @@ def test_a_sample_is_drawn_by_category(capsys: pytest.CaptureFixture[str]) -> No
         "temporal": 2,
     }
     assert found(capsys, "--categories", "temporal")["questions"] == 5
+    by_title = found(capsys, "--categories", "2 temporal")
+    assert (by_title["questions"], by_title["categories"].keys()) == (5, {"temporal"})
+    assert main([*RUN, "--categories", "4 multi-hop"]) == 2
+    assert "categories: '4 multi-hop' is not in the dataset; did you mean `multi-hop`?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -293,7 +298,7 @@ def test_a_corrected_key_is_shown_by_category(capsys: pytest.CaptureFixture[str]
     assert "recall: corrected key: 1 other reference, 1 question left out (" in captured.err
     assert main(["memory", "rescore", "o", "--overlay", "key.jsonl"]) == 0
     below = capsys.readouterr().out.partition("by the corrected key (difference):\n")[2]
-    assert re.search(r"^single-hop +\d.*\(-0\.\d+\)", below, re.M)
+    assert re.search(r"^4 single-hop +\d.*\(-0\.\d+\)", below, re.M)
     assert re.search(r"^all +21 ", below, re.M)
     assert main(["memory", "rescore", "o", "--overlay", "key.jsonl", "--k", "1,5"]) == 2
     assert "recall: --overlay shows one table; give one --k with it\n" in capsys.readouterr().err
@@ -306,10 +311,10 @@ def test_what_a_run_has_missed_is_shown(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["memory", "misses", "o", "--limit", "1"]) == 0
     out = capsys.readouterr().out
     assert "8 of 18 questions without all of their evidence among the first 2\n" in out
-    assert "conv-1:q1 (single-hop): What is Tobias's boat called?\n  reference: Heron\n  absent  [D1:4]" in out
+    assert "conv-1:q1 (4 single-hop): What is Tobias's boat called?\n  reference: Heron\n  absent  [D1:4]" in out
     assert "\n       1  [D2:2] 2." in out
     assert "… and 7 more" in out
-    assert main(["memory", "misses", "o", "--categories", "temporal,multi-hop", "--json"]) == 0
+    assert main(["memory", "misses", "o", "--categories", "temporal,1 multi-hop", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert {one["category"] for one in plain["missed"]} == {"multi-hop"}
     for more, said in (
@@ -452,7 +457,7 @@ def test_what_others_report_is_marked_as_theirs(capsys: pytest.CaptureFixture[st
     assert main([*RUN, "--published"]) == 0
     lines = capsys.readouterr().out.splitlines()
     begin = lines.index("NOT MEASURED HERE: figures from papers, by other models, prompts and judges than ours")
-    assert " ".join(lines[begin + 2].split()) == "MemGPT [1] gpt-4o-mini multi-hop F1 of its own 0.2665 –"
+    assert " ".join(lines[begin + 2].split()) == "MemGPT [1] gpt-4o-mini 1 multi-hop F1 of its own 0.2665 –"
     assert "ours are of another file, or of a part of it" in lines[-2]
     assert lines[-1] == "[1] the table of the A-MEM paper, which has it for a system of others"
     assert main(RUN) == 0

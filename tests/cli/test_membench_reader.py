@@ -158,7 +158,7 @@ def test_the_table_has_what_an_answer_took_and_the_judges_column(
     lines = [" ".join(line.split()) for line in captured.out.splitlines()]
     assert lines[0].endswith(f"stored by the turn, read by {served.url}/v1#reader (prompt {prompt_version('locomo')})")
     assert lines[2].endswith("LoCoMo judge read written cost")
-    assert lines[3].startswith("adversarial 4 0 0 ")
+    assert lines[3].startswith("1 multi-hop 4 0 0 ")
     assert lines[3].endswith("10 5 $0.01")
     assert f"answered by {served.url}/v1#reader: 22 questions" in lines
     assert f"judged by {served.url}/v1#judge: 18 answers" in lines

@@ -61,8 +61,8 @@ def test_what_a_list_corrects_is_counted() -> None:
     ]
     entries = {"0": OverlayEntry("Rome", "so"), "1": OverlayEntry(None, "so"), "2": OverlayEntry("Bern", "so")}
     assert overlay_line(Overlay(entries, 4), key) == (
-        "corrected key: 2 other references, 1 question left out (single-hop 1, temporal 2); 4 more are about questions"
-        " that are not here"
+        "corrected key: 2 other references, 1 question left out (2 temporal 2, 4 single-hop 1); 4 more are about"
+        " questions that are not here"
     )
     assert overlay_line(Overlay({}), key) == "corrected key: 0 other references"
 

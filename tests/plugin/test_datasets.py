@@ -193,9 +193,9 @@ def test_the_scorecard_has_the_table_of_a_membench(whole: Whole) -> None:
     whole.result.stdout.fnmatch_lines(
         [
             f"{FILE}: 22 questions",
-            "category      n  error  not judged *evidence *all of it *1 / rank *contains",
-            "adversarial   4      0           4 *– *– *– *–",
-            "all          22      0           4  0.89 (0.18–1.00)  0.78 (0.13–0.99) *",
+            "category        n  error  not judged *evidence *all of it *1 / rank *contains",
+            "5 adversarial   4      0           4 *– *– *– *–",
+            "all            22      0           4  0.89 (0.18–1.00)  0.78 (0.13–0.99) *",
             "mean (95 % interval over 2 groups of questions that share a conversation)",
         ]
     )

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 from pytest_recall.datasets.answer_files import AnswerFile, AnswerKey
+from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.dataset import Question
 from pytest_recall.datasets.locomo import CATEGORIES
 from pytest_recall.datasets.overlay import OverlayEntry, by_both
@@ -150,19 +151,18 @@ def disputes(orders: Mapping[str, Sequence[tuple[str, float]]]) -> list[str]:
     return found
 
 
-def categories(asked: Mapping[str, Question], dataset: str) -> dict[str, list[str]]:
-    """Return the questions by category, under its name with the number that LoCoMo's file has for it."""
+def categories(asked: Mapping[str, Question]) -> dict[str, list[str]]:
+    """Return the questions by category, as tables call these."""
     found: dict[str, list[str]] = {}
     for id, question in asked.items():
-        name = question.category
-        found.setdefault(f"{_NUMBERS[name]} {name}" if dataset == "locomo" else name, []).append(id)
+        found.setdefault(category_title(question.category), []).append(id)
     return dict(sorted(found.items()))
 
 
 def _tables(system: SystemScores, key: AnswerKey, before: SystemScores | None = None) -> Iterator[str]:
     judges = tuple(system.scores)
-    groups = {**categories(system.asked, key.dataset), "all": list(system.asked)}
-    earlier = {} if before is None else {**categories(before.asked, key.dataset), "all": list(before.asked)}
+    groups = {**categories(system.asked), "all": list(system.asked)}
+    earlier = {} if before is None else {**categories(before.asked), "all": list(before.asked)}
     rows = []
     for name, ids in groups.items():
         answered = sum(id in system.file.answers for id in ids)
@@ -250,7 +250,7 @@ def plain_scores(
                 "strange_rows": one.file.strange,
                 "categories": {
                     name: {judge: mean_of(one, judge, ids, key.clusters)._asdict() for judge in one.scores}
-                    for name, ids in {**categories(one.asked, key.dataset), "all": list(one.asked)}.items()
+                    for name, ids in {**categories(one.asked), "all": list(one.asked)}.items()
                 },
                 "undecided": {judge: sum(v is None for v in scores.values()) for judge, scores in one.scores.items()},
                 "corrected": {

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, Paired
 from pytest_recall.datasets.floors_text import floor_lines, floors_json
 from pytest_recall.datasets.membench import (
@@ -115,7 +116,7 @@ def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "fa
     head = ("category", "n", failed, "not judged", *(SHOWN[name] for name in names), *reading)
     rows = [
         (
-            category,
+            category_title(category),
             f"{group.n:,}",
             f"{group.failures:,}",
             f"{group.unjudged:,}",
@@ -405,7 +406,7 @@ def reported_lines(reported: Sequence[Reported], summary: MembenchSummary, *, sa
         (
             f"{one.system} [{_number(one, reported)}]",
             one.model,
-            one.category or "all",
+            category_title(one.category or "all"),
             one.about,
             f"{one.value:g}",
             _ours(one, summary),

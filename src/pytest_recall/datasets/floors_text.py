@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.membench import RECALL, CategoryResult, MembenchSummary
 from pytest_recall.files.wording import grid, listed
 from pytest_recall.metrics.floors import LAST, ORACLE, RANDOM, UNTELLING
@@ -24,7 +25,8 @@ def floor_lines(summary: MembenchSummary) -> Iterator[str]:
     groups = {name: group for name, group in groups.items() if RECALL in group.means}
     if not summary.everything.floors:
         return
-    head = ("evidence", *(f"{name} ({group.means[RECALL].n:,})" for name, group in groups.items()), "tokens")
+    columns = (f"{category_title(name)} ({group.means[RECALL].n:,})" for name, group in groups.items())
+    head = ("evidence", *columns, "tokens")
     mean = summary.everything.means.get("tokens_read")
     own = ("memory", *(_cell(group.means[RECALL]) for group in groups.values()), _tokens(mean and mean.value))
     rows = [
@@ -37,7 +39,7 @@ def floor_lines(summary: MembenchSummary) -> Iterator[str]:
     ]
     yield from grid(head, [own, *rows])
     yield MEANING
-    if untelling := [name for name, group in summary.categories.items() if group.discriminates is False]:
+    if untelling := summary.untelling:
         left = "" if summary.telling is None else f"; without these the evidence found is {_cell(summary.telling)}"
         yield f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}{left}"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, Protocol
 
+from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.dataset import Inventory, Kind
 from pytest_recall.files.wording import grid, plural
 
@@ -49,7 +50,8 @@ def dataset_lines(checked: Checked) -> Iterator[str]:
         f" {plural(found.turns, 'turn')}, {plural(found.questions, 'question')}, {found.unanswerable:,} unanswerable"
     )
     yield ""
-    yield from grid(("category", "questions"), [(name, f"{n:,}") for name, n in sorted(found.categories.items())])
+    counts = sorted((category_title(name), f"{n:,}") for name, n in found.categories.items())
+    yield from grid(("category", "questions"), counts)
     yield ""
     if not found.oddities:
         yield "nothing odd"

@@ -10,6 +10,7 @@ from math import fsum
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from pytest_recall.datasets.categories import category_title
 from pytest_recall.memory.session import Readback, readback_of
 from pytest_recall.metrics.floors import FLOORS, FULL, LAST, ORACLE, RANDOM, discriminates
 from pytest_recall.metrics.intervals import Mean, percentiles
@@ -124,6 +125,11 @@ class MembenchSummary(NamedTuple):
     repeats: int = 1
 
     @property
+    def untelling(self) -> list[str]:
+        """The categories in which a floor finds about as much, as tables call them."""
+        return [category_title(name) for name, group in self.categories.items() if group.discriminates is False]
+
+    @property
     def complete(self) -> bool:
         """Whether all questions were asked."""
         return self.everything.n >= self.total
@@ -230,7 +236,7 @@ class MembenchFold:
 
     def summary(self) -> MembenchSummary:
         """Return what it comes to so far."""
-        categories = {name: group.found() for name, group in sorted(self._categories.items())}
+        categories = {name: self._categories[name].found() for name in sorted(self._categories, key=category_title)}
         return MembenchSummary(
             total=self._total,
             everything=self._all.found(),

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.rows import DatasetRow
 from pytest_recall.files.wording import listed, plural
 
@@ -68,7 +69,7 @@ def entry_of(
 
 def overlay_line(overlay: Overlay, key: Iterable[KeyQuestion]) -> str:
     """Return how many references of each category are corrected, and how many questions left out."""
-    names = {one.id: one.category for one in key}
+    names = {one.id: category_title(one.category) for one in key}
     counts = Counter(names[id] for id in overlay.entries)
     dropped = sum(entry.answer is None for entry in overlay.entries.values())
     told = f"corrected key: {plural(len(overlay.entries) - dropped, 'other reference')}"

@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
 
 from pytest_recall.cases.case import JudgeCall, Text, WrittenJudge
 from pytest_recall.cases.memory_part import MAX_LIMIT
+from pytest_recall.datasets.categories import category_name
 from pytest_recall.datasets.dataset import Question
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.metrics.abstention import abstains
@@ -53,11 +54,16 @@ class BenchFile(BaseModel):
         default=None, description="Ask these questions only, by id."
     )
     categories: Annotated[tuple[Text, ...], Field(min_length=1)] | None = Field(
-        default=None, description="Ask the questions of these categories only."
+        default=None, description="Ask the questions of these categories only, such as `multi-hop` or `1 multi-hop`."
     )
     judges: Annotated[tuple[WrittenJudge, ...], Field(min_length=1)] | None = Field(
         default=None, description="Who decides on questions that have an answer, in place of `benchmark`."
     )
+
+    @field_validator("categories")
+    @classmethod
+    def _names(cls, written: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        return written and tuple(map(category_name, written))
 
 
 Asked = tuple[str, str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.datasets_text import SHOWN, groups, legend, mean_cell
 from pytest_recall.datasets.membench import CategoryResult, MembenchSummary
 from pytest_recall.datasets.overlay import by_both
@@ -36,7 +37,13 @@ def overlaid_lines(before: MembenchSummary, after: MembenchSummary) -> Iterator[
     rows = []
     for category, group in {**after.categories, "all": after.everything}.items():
         was = before.everything if category == "all" else before.categories[category]
-        rows.append((category, f"{group.n:,}", *(by_both(_value(group, one), _value(was, one)) for one in names)))
+        rows.append(
+            (
+                category_title(category),
+                f"{group.n:,}",
+                *(by_both(_value(group, one), _value(was, one)) for one in names),
+            )
+        )
     yield ""
     yield "by the corrected key (difference):"
     yield from grid(("category", "n", *(SHOWN[name] for name in names)), rows)
@@ -58,7 +65,7 @@ def missed_lines(found: Sequence[MissedEvidence], shown: int, k: int, measured: 
     for one in found[:shown]:
         asked = one.asked
         yield ""
-        yield one_line(f"{asked.id} ({asked.category}): {asked.question}", 300)
+        yield one_line(f"{asked.id} ({category_title(asked.category)}): {asked.question}", 300)
         if asked.reference is not None:
             yield f"  reference: {one_line(asked.reference, 200)}"
         for id, text in one.absent.items():

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pytest_recall.datasets import floors_text
+from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, compare_benches
 from pytest_recall.datasets.datasets_text import (
     SHOWN,
@@ -129,7 +130,7 @@ def _notes(
         yield MEANING
     yield f"{_COST}: all calls of reader and judges at list price; what the models of a memory itself cost is unknown"
     for one in runs:
-        if untelling := [name for name, group in one.summary.categories.items() if group.discriminates is False]:
+        if untelling := one.summary.untelling:
             told = f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}"
             yield f"{one.contents.name}: {told}"
         if unread := one.summary.everything.unread:
@@ -164,7 +165,7 @@ def _row(one: MemoryRun, names: Sequence[str], floors: Sequence[str], reading: i
 
 
 def _by_category(runs: Sequence[MemoryRun], name: str) -> TextTable:
-    categories = sorted({category for one in runs for category in one.summary.categories})
+    categories = sorted({category for one in runs for category in one.summary.categories}, key=category_title)
     counts = {category: max(_n(one, category) for one in runs) for category in categories}
     rows = [
         (
@@ -176,7 +177,7 @@ def _by_category(runs: Sequence[MemoryRun], name: str) -> TextTable:
         )
         for one in runs
     ]
-    head = ("memory", *(f"{category} ({counts[category]:,})" for category in categories))
+    head = ("memory", *(f"{category_title(category)} ({counts[category]:,})" for category in categories))
     return TextTable(f"{SHOWN[name]}, by category (n)", head, rows)
 
 

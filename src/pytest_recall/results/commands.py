@@ -243,6 +243,7 @@ def _benches(args: argparse.Namespace) -> int | None:
     if folders == [None, None]:
         return None
     from pytest_recall.datasets import datasets_text as render
+    from pytest_recall.datasets.categories import category_name
     from pytest_recall.datasets.comparison import compare_benches
     from pytest_recall.metrics.change import ChangeSummary
 
@@ -257,7 +258,8 @@ def _benches(args: argparse.Namespace) -> int | None:
         asked.append(read_repeats(folder, name))
     if asked[0] == asked[1]._replace(name=args.base):
         raise RecallError(f"{args.base} and {args.head} are the same journal; name two")
-    found = compare_benches(asked[0], asked[1], alpha=args.alpha, categories=names(args.dimensions))
+    categories = list(map(category_name, names(args.dimensions)))
+    found = compare_benches(asked[0], asked[1], alpha=args.alpha, categories=categories)
     judged = [one for name, one in found.metrics.items() if name in JUDGED]
     if args.fail_on == "any-flip" and not judged:
         raise RecallError("--fail-on any-flip goes by verdicts of a judge, and these share none; give drop or DIFF")

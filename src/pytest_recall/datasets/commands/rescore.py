@@ -113,6 +113,7 @@ def add_misses(commands: Commands) -> None:
 def run_misses(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.datasets import rescoring_text as render
+    from pytest_recall.datasets.categories import category_name
     from pytest_recall.datasets.rescoring import at_k, ids_of, limit_of, missed
     from pytest_recall.files.errors import RecallError, nearest
 
@@ -120,11 +121,12 @@ def run_misses(args: argparse.Namespace) -> int:
     if args.k is not None and len(args.k) > 1:
         raise RecallError("--k: names several, and misses are those of one; give one")
     known = {one.category for one in run.asked.values()}
-    if unknown := [name for name in args.categories or () if name not in known]:
+    categories = frozenset(map(category_name, args.categories or ()))
+    if unknown := sorted(categories - known):
         raise RecallError(*(f"--categories: {name!r} is not in this run{nearest(name, known)}" for name in unknown))
     (k,) = args.k or (limit_of(run),)
     at_k(run, k, ())
-    asked = {id: one for id, one in run.asked.items() if not args.categories or one.category in args.categories}
+    asked = {id: one for id, one in run.asked.items() if not categories or one.category in categories}
     measured = sum(ids_of(run.trials[id]) is not None for id in asked if id in run.trials)
     if not measured:
         raise RecallError(

@@ -214,6 +214,7 @@ def run_membench(args: argparse.Namespace) -> int:
 
 def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Client]) -> int:
     """Print what would be asked, and ask nothing."""
+    from pytest_recall.datasets.categories import category_title
     from pytest_recall.datasets.datasets_text import stored_by
     from pytest_recall.datasets.reading import PROMPTS, prompt_version
     from pytest_recall.datasets.reading_text import prompt_lines
@@ -252,7 +253,8 @@ def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cl
     stored = stored_by(bench.asked.unit, bench.accumulate) + often
     asked = f"{plural(counts.total(), 'question')}, {bench.asked.limit} passages each, {stored}"
     print(f"{listed(memories)} on {bench.dataset.format} ({args.path}): {asked}\n")
-    print("\n".join(grid(("category", "n"), [(one, f"{n:,}") for one, n in sorted(counts.items())])))
+    rows = sorted((category_title(one), f"{n:,}") for one, n in counts.items())
+    print("\n".join(grid(("category", "n"), rows)))
     if args.reader:
         print("", *prompt_lines(args.reader, version, PROMPTS[name]), sep="\n")
     return 0
