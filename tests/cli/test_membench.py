@@ -42,11 +42,25 @@ def test_the_table_has_each_category_and_its_intervals(capsys: pytest.CaptureFix
     assert main(RUN) == 0
     out = capsys.readouterr().out
     assert out.startswith("sqlite-fts on locomo (sample): 22 questions, 10 passages each, stored by the turn\n")
-    lines = {line.split("  ")[0]: " ".join(line.split()) for line in out.splitlines()}
+    first = out.partition("\nby rank")[0]
+    lines = {line.split("  ")[0]: " ".join(line.split()) for line in first.splitlines()}
     assert lines["5 adversarial"] == "5 adversarial 4 0 4 – – – –"
     assert lines["4 single-hop"].startswith("4 single-hop 7 0 0 1.00 1.00 (0.34–1.00)")
     assert "not judged: 4 unanswerable questions" in out
     assert "ingest: 49 units in 2 conversations" in out
+
+
+def test_a_second_table_has_the_figures_by_rank(capsys: pytest.CaptureFixture[str]) -> None:
+    whole = found(capsys, "--out", "o")["all"]["metrics"]["ndcg_at_k"]
+    assert main([*RUN, "--out", "o"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    place = lines.index("by rank n nDCG")
+    assert [line[0] for line in lines[place + 1 : place + 5]] == ["1", "2", "3", "4"]  # Adversarial ones have none.
+    assert lines[place + 5] == f"all 18 {whole['value']:.2f} ({whole['low']:.2f}–{whole['high']:.2f})"
+    assert main(["memory", "run", "--dataset", "longmemeval", "sample", "--memory", "sqlite-fts,null"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    place = lines.index("memory nDCG nDCG (LongMemEval)")
+    assert lines[place + 2] == "null 0.00 0.00"
 
 
 def test_what_searches_for_nothing_is_beside_the_memory(capsys: pytest.CaptureFixture[str]) -> None:
@@ -409,7 +423,7 @@ def test_a_service_that_dies_leaves_the_table_of_what_it_has_answered(
         command = (*RUN, "--memory", f"http://127.0.0.1:{port}", "--memory-reset", "--out", "o")
         assert main(command) == 2
     captured = capsys.readouterr()
-    (everything,) = (line.split() for line in captured.out.splitlines() if line.startswith("all "))
+    everything, _ = (line.split() for line in captured.out.splitlines() if line.startswith("all "))
     assert everything[:3] == ["all", "13", "5"]
     assert "failed, and in no mean: 5 questions" in captured.out
     assert f"recall: http://127.0.0.1:{port}: could not be emptied: memory reset: POST /reset: " in captured.err

@@ -15,6 +15,7 @@ from pytest_recall.datasets.membench import (
     MembenchSummary,
     plain,
 )
+from pytest_recall.datasets.ranking_text import ranking_lines
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
 from pytest_recall.datasets.reported import Reported
@@ -41,7 +42,7 @@ SHOWN = {
     "locomo_judge": "LoCoMo judge",
     "dmr_judge": "DMR judge",
 }
-"""The metrics of the table, and its headings. JSON has all."""
+"""The metrics of the first table, and its headings. JSON has all."""
 SHOWN_LOST = 5
 """Answers without a verdict that are told one by one."""
 
@@ -63,6 +64,8 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
     yield ""
     yield from table(summary)
     yield ""
+    if ranking := list(ranking_lines(summary, arguments.dataset)):
+        yield from (*ranking, "")
     if summary.everything.floors:
         yield from floor_lines(summary)
         yield ""

@@ -7,9 +7,9 @@ from typing import Any
 
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.membench import RECALL, CategoryResult, MembenchSummary
+from pytest_recall.datasets.ranking_text import interval_cell
 from pytest_recall.files.wording import grid, listed
 from pytest_recall.metrics.floors import LAST, ORACLE, RANDOM, UNTELLING
-from pytest_recall.metrics.intervals import Mean
 
 COLUMNS = (RANDOM, LAST, ORACLE)
 """The columns of a table of several memories, and the lines below that of one."""
@@ -28,7 +28,7 @@ def floor_lines(summary: MembenchSummary) -> Iterator[str]:
     columns = (f"{category_title(name)} ({group.means[RECALL].n:,})" for name, group in groups.items())
     head = ("evidence", *columns, "tokens")
     mean = summary.everything.means.get("tokens_read")
-    own = ("memory", *(_cell(group.means[RECALL]) for group in groups.values()), _tokens(mean and mean.value))
+    own = ("memory", *(interval_cell(group.means[RECALL]) for group in groups.values()), _tokens(mean and mean.value))
     rows = [
         (
             name,
@@ -40,7 +40,8 @@ def floor_lines(summary: MembenchSummary) -> Iterator[str]:
     yield from grid(head, [own, *rows])
     yield MEANING
     if untelling := summary.untelling:
-        left = "" if summary.telling is None else f"; without these the evidence found is {_cell(summary.telling)}"
+        without = f"; without these the evidence found is {interval_cell(summary.telling)}"
+        left = "" if summary.telling is None else without
         yield f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}{left}"
 
 
@@ -54,11 +55,6 @@ def floors_json(group: CategoryResult) -> dict[str, Any]:
     if not group.floors:
         return {}
     return {"floors": {name: dict(found) for name, found in group.floors.items()}, "discriminates": group.discriminates}
-
-
-def _cell(mean: Mean) -> str:
-    interval = "" if mean.low is None or mean.high is None else f" ({mean.low:.2f}–{mean.high:.2f})"
-    return "–" if mean.value is None else f"{mean.value:.2f}{interval}"
 
 
 def _tokens(count: float | None) -> str:

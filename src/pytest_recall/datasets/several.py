@@ -23,6 +23,7 @@ from pytest_recall.datasets.datasets_text import (
 )
 from pytest_recall.datasets.floors_text import COLUMNS, floor_cell
 from pytest_recall.datasets.membench import Arguments, MembenchSummary, asked_of, fold
+from pytest_recall.datasets.ranking_text import ranking_table
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import MEANING, read_by, reading_cells
 from pytest_recall.files.errors import RecallError, one_line
@@ -99,6 +100,9 @@ def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchCompariso
     shown = (*(SHOWN[name] for name in names), "tokens", *floors, *reading)
     head = ("memory", "n", "failed", *shown, "recall p50", "ingest", _COST)
     tables = [TextTable("", head, [_row(one, names, floors, len(reading)) for one in runs])]
+    summaries = [(one.contents.name, one.summary) for one in runs]
+    if (ranking := ranking_table(summaries, first.arguments.dataset)) is not None:
+        tables.append(ranking)
     if names:
         tables.append(_by_category(runs, names[0]))
     return TableSection(told, tables, list(_notes(runs, compared, bool(floors), bool(reading))))
