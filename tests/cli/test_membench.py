@@ -331,6 +331,7 @@ def test_what_a_run_has_missed_is_shown(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["memory", "misses", "o", "--categories", "temporal,1 multi-hop", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
     assert {one["category"] for one in plain["missed"]} == {"multi-hop"}
+    assert plain["missed"][0]["absent_texts"].keys() == set(plain["missed"][0]["absent"])
     for more, said in (
         (("--k", "3"), "the run o asked for 2 passages, and 3 is more"),
         (("--categories", "temporl"), "'temporl' is not in this run; did you mean `temporal`?"),
@@ -340,6 +341,27 @@ def test_what_a_run_has_missed_is_shown(capsys: pytest.CaptureFixture[str]) -> N
         assert said in capsys.readouterr().err
     assert main(["memory", "misses", "nowhere"]) == 2
     assert "'nowhere' is not a run over a dataset" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("unit", ["turn", "session"])
+def test_texts_that_no_question_has_brought_up_are_shown(
+    unit: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    found(capsys, "--out", "o", "--memory", "null", "--unit", unit)
+    assert main(["memory", "misses", "o", "--limit", "1"]) == 0
+    (absent,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("  absent"))
+    assert absent.startswith("  absent  [D1:4] Tobias: Heron." if unit == "turn" else "  absent  [session_1] Ines: ")
+    kept = (tmp_path / "o" / "texts.jsonl").read_text()
+    assert unit == "session" or kept.count("Tobias: Heron. ") == 1
+    # The journal of an earlier version has no such step.
+    path = tmp_path / "o" / "trials.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if "steps" in line:
+            line["steps"] = [step for step in line["steps"] if step["kind"] != "evidence"]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert main(["memory", "misses", "o", "--limit", "1"]) == 0
+    assert f"  absent  [{'D1:4' if unit == 'turn' else 'session_1'}]\n" in capsys.readouterr().out
 
 
 def test_several_memories_make_one_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

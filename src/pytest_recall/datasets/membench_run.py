@@ -13,6 +13,7 @@ from pytest_recall.cases.case import Case
 from pytest_recall.datasets.asking import AtOnce, OpenStore, handed_out
 from pytest_recall.datasets.cases import DatasetCases, QuestionEntry, metrics_of
 from pytest_recall.datasets.comparison import JournalContents
+from pytest_recall.datasets.evidence_texts import evidence_step
 from pytest_recall.datasets.file import digest
 from pytest_recall.datasets.floors import floors_of
 from pytest_recall.datasets.membench import (
@@ -350,7 +351,10 @@ def _measured(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: C
             result = Result.judged(kept, judge_answer(case, answer, {JUDGE: benchmark}, thresholds={}, wait=_nothing))
         except CaseError as error:
             result = Result.no_verdict(error, kept)
-    steps = () if retrieval is None else (*ranks(retrieval), *_floors(bench, memory, entry, retrieval))
+    steps: tuple[TrialStep, ...] = ()
+    if retrieval is not None and (found := ranks(retrieval)):
+        evidence = evidence_step(bench.units_of(entry), retrieval.evidence or ())
+        steps = (*found, evidence, *_floors(bench, memory, entry, retrieval))
     return result._replace(measures=measures, seconds=answer.usage["memory_recall_seconds"], steps=steps)
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from pytest_recall.datasets.comparison import JournalContents
+from pytest_recall.datasets.evidence_texts import evidence_texts
 from pytest_recall.datasets.membench import BESIDE, has_failed
 from pytest_recall.datasets.overlay import KeyQuestion, OverlayEntry
 from pytest_recall.datasets.questions import retrieval_of
@@ -133,8 +134,8 @@ def _equal(first: float | None, second: float | None) -> bool:
 class MissedEvidence(NamedTuple):
     """A question whose evidence is not all among the first k.
 
-    `absent` is what is not there, each id with its text as far as another question has brought that up; `instead` is
-    what came, by rank.
+    `absent` is what is not there, each id with its text; in the journal of an earlier version that is empty where no
+    other question has brought it up. `instead` is what came, by rank.
     """
 
     asked: QuestionRecord
@@ -152,7 +153,8 @@ def missed(run: JournalContents, k: int) -> Iterator[MissedEvidence]:
             continue
         absent = [one for one in asked.evidence if one not in ids[:k]]
         if absent:
-            told = {one: texts.get((asked.cluster, one), "") for one in absent}
+            kept = evidence_texts(trial)
+            told = {one: kept.get(one) or texts.get((asked.cluster, one), "") for one in absent}
             yield MissedEvidence(asked, told, tuple(zip(ids[:k], trial.answer.passages, strict=False)))
 
 

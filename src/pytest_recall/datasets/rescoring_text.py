@@ -93,6 +93,7 @@ def missed_json(found: Sequence[MissedEvidence], k: int, measured: int) -> dict[
                 "reference": one.asked.reference,
                 "evidence": list(one.asked.evidence),
                 "absent": list(one.absent),
+                "absent_texts": dict(one.absent),
                 "instead": [
                     {"id": id, "source": passage.source, "score": passage.score, "text": passage.text}
                     for id, passage in one.instead

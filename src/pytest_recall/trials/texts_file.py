@@ -1,13 +1,13 @@
-"""Write `texts.jsonl` beside a journal: each text of passages and answers once, by its digest.
+"""Write `texts.jsonl` beside a journal: each text of passages, evidence and answers once, by its digest.
 
-A memory hands out the same texts for many questions. In the journal a passage has `at`, a digest, in place of `text`,
-a long answer `parts`, the digests of its paragraphs, and a long step `at` in place of `data`.
+A memory hands out the same texts for many questions. In the journal a passage or a text of evidence has `at`, a digest,
+in place of `text`, a long answer `parts`, the digests of its paragraphs, and a long step `at` in place of `data`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
@@ -18,6 +18,8 @@ from pytest_recall.files.errors import RecallError
 NAME = "texts.jsonl"
 SHORT = 40
 """Characters up to which a text stays in the line itself."""
+EVIDENCE = "evidence"
+"""The kind of the step of a trial that has the texts of its question's evidence."""
 _BETWEEN = "\n\n"
 _DIGITS = 24
 _LONG_STEP = 1000
@@ -85,6 +87,8 @@ class TextsFile:
         return found
 
     def _step(self, plain: dict[str, Any]) -> dict[str, Any]:
+        if plain["kind"] == EVIDENCE and "texts" in plain["data"]:
+            plain = {**plain, "data": {**plain["data"], "texts": [*map(self._passage, plain["data"]["texts"])]}}
         # A memory that hands out all that it was told has the same long list for each question.
         data = json.dumps(plain["data"])
         return plain if len(data) <= _LONG_STEP else {"kind": plain["kind"], "at": self._at(data)}
@@ -111,14 +115,26 @@ def restored(trial: dict[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
     plain = dict(answer)
     if "parts" in plain:
         plain["text"] = _BETWEEN.join(_text(digest, texts) for digest in plain.pop("parts"))
-    plain["passages"] = [
-        {**one, "text": _text(one["at"], texts)} if "at" in one else one for one in answer.get("passages", ())
-    ]
-    steps = [
-        {"kind": one["kind"], "data": json.loads(_text(one["at"], texts))} if "at" in one else one
-        for one in trial.get("steps", ())
-    ]
-    return {**trial, "answer": plain, "steps": steps}
+    plain["passages"] = _with_texts(answer.get("passages", ()), texts)
+    return {**trial, "answer": plain, "steps": [_restored_step(one, texts) for one in trial.get("steps", ())]}
+
+
+def _restored_step(step: dict[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+    if "at" in step:
+        step = {"kind": step["kind"], "data": json.loads(_text(step["at"], texts))}
+    if step["kind"] == EVIDENCE and "texts" in step["data"]:
+        step = {**step, "data": {**step["data"], "texts": _with_texts(step["data"]["texts"], texts)}}
+    return step
+
+
+def _with_texts(plain: Iterable[dict[str, Any]], texts: Mapping[str, str]) -> list[dict[str, Any]]:
+    return [_with_text(one, texts) if "at" in one else one for one in plain]
+
+
+def _with_text(plain: dict[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+    found = {**plain, "text": _text(plain["at"], texts)}
+    del found["at"]
+    return found
 
 
 def _text(digest: Any, texts: Mapping[str, str]) -> str:

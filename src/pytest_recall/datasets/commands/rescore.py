@@ -27,8 +27,8 @@ RUN is the folder of a run, or its name in eval/_artifacts/membench. What models
 """
 MISSES = """\
 Shows the questions whose evidence is not all among the first k passages: what is absent, and what came instead,
-by rank, with the memory's own scores; `+` marks evidence. The text of what is absent is shown where another
-question has brought it up.
+by rank, with the memory's own scores; `+` marks evidence. In a run of an earlier version the text of what is absent
+is shown only where another question has brought it up.
 
   recall memory misses RUN
   recall memory misses RUN --k 5 --categories multi-hop --limit 20
