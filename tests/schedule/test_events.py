@@ -9,10 +9,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.settings_fields import Quarantine
+from pytest_recall.replay.call import Call
+from pytest_recall.schedule.account import Account
 from pytest_recall.schedule.boxes import DATASET, fold, reset
-from pytest_recall.schedule.events import Apart, Event, Events, events_of, fold_events
+from pytest_recall.schedule.events import (
+    Apart,
+    Event,
+    Events,
+    events_of,
+    fold_account,
+    fold_events,
+    fold_unanswered,
+    in_order,
+    with_account,
+)
+from pytest_recall.schedule.selection import Unanswered
 from pytest_recall.schedule.suspects import Touches, with_touches
-from pytest_recall.trials.trial import Row, Trial
+from pytest_recall.trials.trial import Outcome, Row, Trial
 from tests.helpers.samples import (
     ERROR,
     FAILED,
@@ -132,6 +145,62 @@ def test_events_leave_the_rows_that_the_trials_do(known: dict[str, Row], trials:
 def test_only_the_first_events_of_a_run_reset() -> None:
     assert events_of(header(reset=True), [], 0).reset
     assert not events_of(header(reset=True), [], 0, first=False).reset
+
+
+outcomes_of_a_part = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from([PASSED, FAILED, ERROR, SKIPPED]))
+
+
+@costly
+@given(
+    st.dictionaries(st.sampled_from("abcdef"), rows()),
+    st.lists(outcomes_of_a_part, min_size=1, max_size=5),
+    st.booleans(),
+    st.randoms(use_true_random=False),
+)
+def test_the_parts_of_a_resumed_run_fold_as_the_whole_run(
+    known: dict[str, Row], parts: list[dict[str, Outcome]], swap: bool, random: Random
+) -> None:
+    """Each part asks what has no verdict yet, and has a file of its own, whose name says nothing of their order."""
+    record = header(
+        pr="7",
+        model="m2",
+        lapses=2,
+        owner="ana",
+        reset=swap,
+        budgeted=("$1",),
+        deferred=(("x", ""), ("y", "")),
+        waiting=(("a", "7"), ("c", "3")),
+        affected=("b", "d"),
+    )
+    calls = (Call("agent", "live", cost=0.5),)
+    trials: list[Trial] = []
+    files: dict[str, Events] = {}
+    digests = random.sample(range(100), len(parts))
+    for digest, part in zip(digests, parts, strict=True):
+        done = {one.case_id for one in trials if one.outcome.is_verdict}
+        asked = [
+            trial(each, outcome, reason="affected", calls=calls, row=known.get(each)) for each, outcome in part.items()
+        ]
+        trials += (one for one in asked if one.case_id not in done)
+        found = [one for one in trials if one.case_id in part.keys() - done]
+        told = events_of(record, found, len(trials), first=not files)
+        told = with_account(told, record, trials, first=not files)
+        files[f"run-{digest:02}"] = told._replace(quarantine=Quarantine(2, "ana"))
+    whole = with_account(events_of(record, trials, len(trials)), record, trials)
+    once = {"run": whole._replace(quarantine=Quarantine(2, "ana"))}
+    asked_before = {"a": Unanswered(TODAY - days(3), 2)}
+    spent_before = Account(deferred={"c": ("3",)})
+    assert fold_events(known, files) == fold_events(known, once)
+    assert fold_unanswered(asked_before, files) == fold_unanswered(asked_before, once)
+    assert fold_account(spent_before, files) == fold_account(spent_before, once)
+
+
+def test_runs_that_began_in_one_second_are_folded_one_after_the_other() -> None:
+    """Their parts have numbers of their own, and one does not fall between those of the other."""
+    one = [Events("r", TODAY, "pr1", trials) for trials in (1, 5)]
+    other = [Events("r", TODAY, "pr2", trials) for trials in (3, 9)]
+    files = dict(zip("dbca", [one[0], other[0], one[1], other[1]], strict=True))
+    assert [files[name] for name in in_order(files)] == [*one, *other]
 
 
 def test_a_case_is_set_apart_and_taken_back_in_the_order_of_days() -> None:

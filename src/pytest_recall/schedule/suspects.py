@@ -37,13 +37,16 @@ def change_of(header: Header) -> str:
 
 
 def touches_of(header: Header, grading: Mapping[str, Trial], *, first: bool = True) -> Touches:
-    """Return what a run adds, from the trials that grade its cases; only the `first` fold of a run adds its change.
+    """Return what a run adds, from the trials that grade its cases; the `first` fold of a run adds its change.
 
+    A later one adds it only to a case that had no row when the run began: the first fold found none to write it into.
     A pass in a pull request clears nothing: it was not given on what other pull requests have merged meanwhile. One on
     a replayed answer clears nothing either.
     """
     change = change_of(header)
-    affected = header.affected if first and change else ()
+    affected = header.affected if change else ()
+    if not first:
+        affected = tuple(one for one in affected if one in grading and grading[one].row is None)
     if header.pr is not None:
         return Touches(change, affected)
     passed = {case_id: trial for case_id, trial in grading.items() if _passed(trial)}
