@@ -51,6 +51,8 @@ def test_the_slice_and_why_the_rest_is_not_run(picks: list[tuple[str, str]], mor
         ({"mode": "nightly"}, "nightly, 2026-03-10, seed 7"),
         ({"mode": "all"}, "all cases, 2026-03-10, seed 7"),
         ({"mode": "explicit"}, "explicit choice, 2026-03-10, seed 7"),
+        ({"mode": "all", "source_kind": "dataset", "seed": ""}, "questions of a dataset, 2026-03-10"),
+        ({"mode": "all", "source_kind": "persona"}, "questions of a persona, 2026-03-10, seed 7"),
     ],
 )
 def test_title(more: dict[str, Any], title: str) -> None:
@@ -83,6 +85,33 @@ def test_the_limit_where_a_replay_has_proven_the_rest() -> None:
     # A case that is neither proven nor tested may hide what the change breaks.
     assert sentences.limit(header(proven=36), one).startswith("With 4 of 40 cases tested, a change that breaks up to ")
     assert sentences.limit(header(proven=40), card(0, 40)) == "The judged replay proves 40 of 40 cases; none was asked."
+
+
+def test_the_limit_of_questions_says_nothing_of_a_schedule() -> None:
+    told = "25 of 40 questions came to a verdict."
+    assert sentences.limit(header(source_kind="dataset"), card(25, 40)) == told
+
+
+@pytest.mark.parametrize(
+    ("reason", "writes", "counts", "told"),
+    [
+        ("due", True, False, "1 of 1 verdict on replayed answers, which move no box."),
+        (
+            "due",
+            True,
+            True,
+            "1 of 1 verdict on replayed answers, which moved boxes, since --recall-trust-replays is given.",
+        ),
+        ("explicit", False, True, "1 of 1 verdict on replayed answers."),
+        ("dataset", False, True, "1 of 1 verdict on replayed answers."),
+        ("profile", False, True, "1 of 1 verdict on replayed answers."),
+    ],
+)
+def test_replays_move_boxes_only_of_cases_in_runs_that_move_some(
+    reason: str, writes: bool, counts: bool, told: str
+) -> None:
+    one = trial("a", reason=reason, source="replayed", counts_for_schedule=counts)
+    assert sentences.replays(header(writes=writes), summarize([one], [], 1, TODAY)) == told
 
 
 def test_the_limit_of_one_case() -> None:

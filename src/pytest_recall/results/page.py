@@ -50,7 +50,8 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     others = [result for results in kinds.values() for result in results]
     if others:
         rows = [_failed_row(header, result, links) for result in others[:MAX_MARKDOWN]]
-        head = ["| case | standing | boxes | why | where |", "| --- | --- | --- | --- | --- |"]
+        names = ("case", "standing", *(("boxes",) if header.of_cases else ()), "why", "where")
+        head = [f"| {' | '.join(names)} |", "|" + " --- |" * len(names)]
         lines += _folded(
             ", ".join(counted(kind, len(results)) for kind, results in kinds.items()),
             [*head, *rows, *_more(others)],
@@ -60,7 +61,8 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         rows = [
             f"| {code(r.trial.case_id)} | {r.trial.outcome} | {cell(r.trial.error)} |" for r in third[:MAX_MARKDOWN]
         ]
-        told = "A crash, an upstream error or a skip is not a failed case; it moves no box."
+        told = "A crash, an upstream error or a skip is not a failed case"
+        told += "." if sentences.on_no_schedule(third) else "; it moves no box."
         head = [told, "", "| case | outcome | why |", "| --- | --- | --- |"]
         lines += _folded(f"No verdict ({len(third)})", [*head, *rows, *_more(third)])
     if card.not_run:
@@ -132,7 +134,7 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         sentences.flaky(card),
         sentences.quarantine(header),
         sentences.unproven(card),
-        sentences.replays(card),
+        sentences.replays(header, card),
         sentences.orphans(header),
         sentences.moved(header),
         sentences.swap(header),
@@ -166,7 +168,9 @@ def partial(record: Record) -> str:
 
 
 def moved(header: Header, result: CaseResult) -> str:
-    """Return the case's way between boxes, or that it went none."""
+    """Return the case's way between boxes, or that it went none; empty for a question that is on no schedule."""
+    if not header.of_cases:
+        return ""
     if header.writes:
         return sentences.move(result)
     return "new" if result.before is None else f"box {result.before}, not moved"
@@ -183,7 +187,8 @@ def _table(name: str, table: Mapping[str, Mapping[str, int]]) -> list[str]:
 def _failed_row(header: Header, result: CaseResult, links: str) -> str:
     trial = result.trial
     where = regressions_text.place(trial.where, links).removeprefix(", ")
-    cells = (code(trial.case_id), sentences.standing(result), moved(header, result), cell(trial.note), where)
+    way = (moved(header, result),) if header.of_cases else ()
+    cells = (code(trial.case_id), sentences.standing(result), *way, cell(trial.note), where)
     return f"| {' | '.join(cells)} |"
 
 

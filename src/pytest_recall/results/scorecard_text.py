@@ -68,7 +68,7 @@ def undecided(card: Scorecard, verbosity: int, shown: Mapping[str, str]) -> Iter
     results = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
     if not results:
         return
-    yield f"no verdict ({len(results)}), no box moved:"
+    yield f"no verdict ({len(results)})" + (":" if sentences.on_no_schedule(results) else ", no box moved:")
     most = 0 if verbosity < -1 else len(results) if verbosity > 0 else MAX_WHOLE
     alike: dict[object, list[Trial]] = {}
     for result in results:
@@ -117,7 +117,7 @@ def _cause(trial: Trial, text: str) -> str:
 
 def _whole(header: Header, card: Scorecard, result: CaseResult, shown: Mapping[str, str]) -> Iterator[str]:
     trial = result.trial
-    yield f"  {trial.case_id} ({moved(header, result)})"
+    yield f"  {_moved(header, result)}"
     text = shown.get(trial.case_id) or _placed(trial, one_line(trial.note, 300))
     yield from indent(text, "      ").splitlines()
     if result.regression:
@@ -130,7 +130,12 @@ def _placed(trial: Trial, text: str) -> str:
 
 def _line(header: Header, result: CaseResult) -> str:
     trial = result.trial
-    return "  " + one_line(f"{trial.case_id} ({moved(header, result)}): {trial.note}", 150)
+    return "  " + one_line(f"{_moved(header, result)}: {trial.note}", 150)
+
+
+def _moved(header: Header, result: CaseResult) -> str:
+    way = moved(header, result)
+    return f"{result.trial.case_id} ({way})" if way else result.trial.case_id
 
 
 __all__ = ["MAX_MARKDOWN", "as_json", "markdown", "terminal"]

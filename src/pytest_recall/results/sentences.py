@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from pytest_recall.files.wording import listed, percent, plural
@@ -38,12 +38,16 @@ def slice_line(header: Header) -> str:
     reasons = Counter(reason for _, reason in whole)
     chosen = f"{len(whole)} of {plural(header.total, 'case')}"
     parts = [f"{count} {reason}" for reason, count in reasons.items() if reason != "all"]
-    told = f"{header.mode} {header.date}, seed {header.seed}: {chosen}"
+    told = f"{header.mode} {header.date}{_seed(header)}: {chosen}"
     if parts:
         told += f" ({', '.join(parts)})"
     rest = not_run(header)
     told = f"{told}; not run: {rest}" if rest else told
     return f"{told}; {shard(header)}" if header.shard else told
+
+
+def _seed(header: Header) -> str:
+    return f", seed {header.seed}" if header.seed else ""
 
 
 def shard(header: Header) -> str:
@@ -212,12 +216,15 @@ def title(header: Header) -> str:
     pr = f" for #{header.pr}" if header.pr else ""
     model = f", model {header.model}" if header.model else ""
     part = f", shard {header.shard}" if header.shard else ""
-    return f"{_MODES.get(header.mode, header.mode)}{pr}, {header.date}, seed {header.seed}{model}{part}"
+    kind = _MODES.get(header.mode, header.mode) if header.of_cases else f"questions of a {header.source_kind}"
+    return f"{kind}{pr}, {header.date}{_seed(header)}{model}{part}"
 
 
 def limit(header: Header, card: Scorecard) -> str:
     """Return what the run could not have seen: of what a replay has proven, only what is not the change's doing."""
     verdicts = [result.trial for result in card.results if result.trial.outcome.is_verdict]
+    if not header.of_cases:
+        return f"{len(verdicts):,} of {plural(header.total, 'question')} came to a verdict."
     if card.unseen == 0:
         return f"{plural(header.total, 'case')}, and every one came to a verdict."
     found = sum(trial.reason in (AFFECTED, REJUDGED, OTHER) for trial in verdicts)
@@ -348,17 +355,30 @@ def tries(card: Scorecard) -> str:
     return "; ".join(told)
 
 
-def replays(card: Scorecard) -> str:
-    """Return how many verdicts are on answers that no model gave today; empty if none is."""
+def replays(header: Header, card: Scorecard) -> str:
+    """Return how many verdicts are on answers that no model gave today; empty if none is.
+
+    What that means for boxes is said of cases that have some, and of a run that moves them.
+    """
     replayed, mixed = card.sources.get("replayed", 0), card.sources.get("mixed", 0)
     if not replayed and not mixed:
         return ""
     total = sum(card.sources.values())
-    moved = "which move no box" if card.unmoved else "which moved boxes, since --recall-trust-replays is given"
-    told = [f"{replayed} of {plural(total, 'verdict')} on replayed answers, {moved}"] if replayed else []
+    moved = ""
+    if not on_no_schedule(result for result in card.results if result.trial.source == "replayed"):
+        if card.unmoved:
+            moved = ", which move no box"
+        elif header.writes:
+            moved = ", which moved boxes, since --recall-trust-replays is given"
+    told = [f"{replayed} of {plural(total, 'verdict')} on replayed answers{moved}"] if replayed else []
     if mixed:
         told.append(f"{mixed} on answers that are partly replayed")
     return "; ".join(told) + "."
+
+
+def on_no_schedule(results: Iterable[CaseResult]) -> bool:
+    """Whether all are questions of datasets and personas, which have no box."""
+    return all(result.trial.reason in UNSCHEDULED for result in results)
 
 
 _OTHERS = (Outcome.PASSED.value, Outcome.SKIPPED.value, NOT_RUN)

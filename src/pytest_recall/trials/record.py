@@ -107,6 +107,11 @@ class Header(NamedTuple):
     deferred: tuple[tuple[str, str], ...] = ()
     waiting: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def of_cases(self) -> bool:
+        """Whether it asked the cases of an eval set; the questions of a dataset or a persona are on no schedule."""
+        return self.source_kind == "cases"
+
 
 class Told(NamedTuple):
     """What a memory was told just before the questions of a checkpoint: so many `units`, in `seconds`, `at` a time."""

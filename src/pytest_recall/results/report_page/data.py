@@ -199,7 +199,8 @@ class Chart:
 
 def charts(report: Report) -> list[Chart]:
     """Return the charts of a run that have something to show."""
-    return [chart for make in (_changes, _rates, _boxes, _due, _spend) for chart in make(report)]
+    scheduled = (_boxes, _due) if report.record.header.of_cases else ()
+    return [chart for make in (_changes, _rates, *scheduled, _spend) for chart in make(report)]
 
 
 def _rates(report: Report) -> Iterator[Chart]:
