@@ -106,6 +106,27 @@ def test_a_killed_first_run_makes_the_state(ran: Path, inside: Recall) -> None:
     assert {case_id: row.box for case_id, row in state_of(ran).rows.items()} == {"right": 1, "worse": 1}
 
 
+@pytest.mark.parametrize("kind", ["dataset", "persona"])
+def test_questions_that_are_on_no_schedule_are_refused(kind: str, ran: Path, inside: Recall) -> None:
+    journal = run_of(ran) / "trials.jsonl"
+    head, *rest = journal.read_text(encoding="utf-8").splitlines(keepends=True)
+    plain = json.loads(head)
+    plain |= {"source_kind": kind, "writes": False, "scheduled": False}
+    journal.write_text(json.dumps(plain) + "\n" + "".join(rest), encoding="utf-8")
+    told = f"recall: {run_of(ran).name}: "
+    for more in ((), ("--explicit",)):
+        assert inside(ran, "state", "apply", "latest", *more) == (
+            2,
+            "",
+            f"{told}questions of a {kind} are on no schedule; there is nothing to apply\n",
+        )
+    assert inside(ran, "accept", "latest") == (
+        2,
+        "",
+        f"{told}asked questions of a {kind}, whose expected answers are in no case file; there is nothing to accept\n",
+    )
+
+
 def test_chosen_by_hand_is_refused(project: Path, inside: Recall) -> None:
     run_evals(project, "eval/cases.yaml::worse")
     run = run_of(project)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -90,6 +91,32 @@ def test_no_run_yet(tmp_path: Path) -> None:
     message = problem(lambda: Artifacts(tmp_path).find("latest"))
     assert message == f"{tmp_path / '_artifacts'}: no run yet; run `pytest -p recall` first"
     assert problem(lambda: Artifacts(tmp_path).find("2026")) == "no run '2026'; there are none"
+
+
+def beside(artifacts: Artifacts, kind: str, name: str, age: int) -> Path:
+    """Make a run over a dataset or a persona whose journal is so many seconds old."""
+    run = artifacts.folder / kind / name
+    run.mkdir(parents=True)
+    (run / "trials.jsonl").touch()
+    then = NOW.timestamp() - age
+    os.utime(run / "trials.jsonl", (then, then))
+    return run
+
+
+def test_runs_of_other_kinds_are_found_by_name_and_named_where_there_is_none_of_pytest(tmp_path: Path) -> None:
+    artifacts = Artifacts(tmp_path)
+    older = beside(artifacts, "bench", "ana-12", 60)
+    newer = beside(artifacts, "membench", "locomo-34", 5)
+    assert [artifacts.find(one.name) for one in (older, newer)] == [older, newer]
+    told = "name one of `recall memory run`, the newest is locomo-34"
+    where = tmp_path / "_artifacts"
+    assert problem(lambda: artifacts.find("latest")) == f"{where}: no run of pytest yet; {told}"
+    assert problem(lambda: artifacts.find("ana-13")) == "no run 'ana-13'; did you mean `ana-12`?"
+    run = finished(artifacts, NOW)
+    assert artifacts.find("latest") == run
+    assert problem(lambda: artifacts.find("previous")) == f"{where}: no run of pytest before the latest; {told}"
+    beside(artifacts, "bench", "ana-13", 1)
+    assert problem(lambda: artifacts.find("previous")).endswith("one of `recall bench run`, the newest is ana-13")
 
 
 def test_unknown_run_names_the_nearest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

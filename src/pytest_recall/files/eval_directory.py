@@ -85,6 +85,8 @@ def find_files(root: Path, fits: Callable[[Path], bool], skipped: Iterable[str] 
 FOLDER = "_artifacts"
 BENCHES = "membench"
 """The folder in it for runs of `recall memory run`."""
+PERSONAS = "bench"
+"""The folder in it for runs of `recall bench run`."""
 JOURNAL = "trials.jsonl"
 _WHY = "# What runs leave behind; nothing here belongs in git.\n"
 
@@ -123,21 +125,36 @@ class Artifacts:
     def find(self, run: str) -> Path:
         """Return the folder of `run`: "latest", "previous", a run's name, or a path to its folder or journal.
 
-        Raises RecallError, naming the nearest runs.
+        "latest" and "previous" are runs of pytest; those over datasets and personas, which are not named after the
+        time, are found by their names. Raises RecallError, naming the nearest runs.
         """
         runs = self.runs()
         if run == "latest":
             if not runs:
-                raise RecallError(f"{self.folder}: no run yet; run `pytest -p recall` first")
+                raise RecallError(self._none("no run", "yet", "run `pytest -p recall` first"))
             return runs[-1]
         if run == "previous":
             if len(runs) < 2:
-                raise RecallError(f"{self.folder}: no run before the latest; run `pytest -p recall` again first")
+                raise RecallError(self._none("no run", "before the latest", "run `pytest -p recall` again first"))
             return runs[-2]
-        for path in (self.folder / run, self.folder / BENCHES / run, named_journal(run)):
+        for path in (self.folder / run, *(folder / run for folder in self._beside), named_journal(run)):
             if path is not None and (path / JOURNAL).is_file():
                 return path
-        raise RecallError(f"no run {run!r}{nearest(run, [path.name for path in runs])}")
+        raise RecallError(f"no run {run!r}{nearest(run, [path.name for path in (*runs, *runs_in(self._beside))])}")
+
+    @property
+    def _beside(self) -> tuple[Path, Path]:
+        """The folders of the runs over datasets and personas."""
+        return self.folder / BENCHES, self.folder / PERSONAS
+
+    def _none(self, what: str, when: str, first: str) -> str:
+        """Return that there is no such run of pytest, and where the newest one of another kind is, or what to do."""
+        others = runs_in(self._beside)
+        if not others:
+            return f"{self.folder}: {what} {when}; {first}"
+        newest = max(others, key=lambda path: (path / JOURNAL).stat().st_mtime_ns)
+        kind = "memory" if newest.parent.name == BENCHES else "bench"
+        return f"{self.folder}: {what} of pytest {when}; name one of `recall {kind} run`, the newest is {newest.name}"
 
     def write(self, name: str, text: str) -> None:
         """Replace the file `name` of the newest run, such as today.yaml. Raises OSError."""

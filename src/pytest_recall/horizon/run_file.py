@@ -28,11 +28,14 @@ FILES = (RESULT, PROGRESS, QUESTIONS)
 """What the folder of a run holds beside its journal."""
 
 
-def run_folder(named: str) -> Path | None:
-    """Return the folder of the long-horizon run that is `named` by its folder or by a file in it; None if none is."""
+def run_folder(named: str, *beside: Path) -> Path | None:
+    """Return the folder of the long-horizon run that is `named` by its folder, a file in it or its name in `beside`.
+
+    None if none is.
+    """
     path = Path(named)
-    folder = path.parent if path.name in FILES else path
-    return folder if any((folder / name).is_file() for name in FILES) else None
+    folders = (path.parent if path.name in FILES else path, *(folder / named for folder in beside))
+    return next((one for one in folders if any((one / name).is_file() for name in FILES)), None)
 
 
 FILLED = ".memory-filled"

@@ -157,10 +157,9 @@ def view_of(args: argparse.Namespace) -> View:
 def bench_folders(args: argparse.Namespace) -> list[Path]:
     """Return the folders of runs over a dataset, if such are named alone, or are in the one folder that is named."""
     from pytest_recall.datasets.membench_run import folder_of
-    from pytest_recall.files.eval_directory import BENCHES, find_place
+    from pytest_recall.files.eval_directory import BENCHES
 
-    root = Path.cwd()
-    beside = find_place(root, root, [root], args.dir and root / args.dir).artifacts.folder / BENCHES
+    beside = _artifacts(args) / BENCHES
     found = [folder_of(name, beside) for name in args.runs]
     if len(found) == 1 and found[0] is None:
         within = (folder_of(str(path.parent)) for path in Path(args.runs[0]).glob(f"*/{JOURNAL}"))
@@ -182,20 +181,34 @@ def _without_effect(args: argparse.Namespace, where: str) -> None:
             raise RecallError(f"{option} has no effect {where}; remove it")
 
 
-def horizon_files(names: Sequence[str]) -> list[Path]:
-    """Return the files behind the page of the long-horizon runs among `names`, as far as they are there."""
-    from pytest_recall.horizon.run_file import FILES, run_folder
+def horizon_files(args: argparse.Namespace) -> list[Path]:
+    """Return the files behind the page of the long-horizon runs that are named, as far as they are there."""
+    from pytest_recall.horizon.run_file import FILES
 
-    folders = [found for name in names if (found := run_folder(name)) is not None]
-    return [folder / name for folder in folders for name in FILES if (folder / name).is_file()]
+    return [folder / name for folder in _horizon_folders(args) for name in FILES if (folder / name).is_file()]
+
+
+def _horizon_folders(args: argparse.Namespace) -> list[Path]:
+    from pytest_recall.files.eval_directory import PERSONAS
+    from pytest_recall.horizon.run_file import run_folder
+
+    beside = _artifacts(args) / PERSONAS
+    return [found for name in args.runs if (found := run_folder(name, beside)) is not None]
+
+
+def _artifacts(args: argparse.Namespace) -> Path:
+    from pytest_recall.files.eval_directory import find_place
+
+    root = Path.cwd()
+    return find_place(root, root, [root], args.dir and root / args.dir).artifacts.folder
 
 
 def _horizon_view(args: argparse.Namespace) -> View | None:
     """Return what is shown of the long-horizon runs that are named; None if none of them is one. Raises RecallError."""
-    from pytest_recall.horizon.run_file import QUESTIONS, run_folder
+    from pytest_recall.horizon.run_file import QUESTIONS
 
     names: Sequence[str] = args.runs
-    folders = [found for name in names if (found := run_folder(name)) is not None]
+    folders = _horizon_folders(args)
     if not folders:
         return None
     from pytest_recall.files.eval_directory import relative

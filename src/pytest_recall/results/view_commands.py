@@ -92,7 +92,7 @@ class Server(ThreadingHTTPServer):
 
     def stamp(self) -> str:
         """Return what changes with the journals behind the page. Raises RecallError or OSError."""
-        journals = horizon_files(self.args.runs) or [one / JOURNAL for one in bench_folders(self.args)]
+        journals = horizon_files(self.args) or [one / JOURNAL for one in bench_folders(self.args)]
         if not journals:
             find = place_of(self.args).artifacts.find
             journals = [find(name) / JOURNAL for name in self.args.runs or ["latest"]]

@@ -15,6 +15,7 @@ from pytest_recall.files.disk import read_bytes
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.one_value import in_json, in_yaml
+from pytest_recall.files.wording import plural
 from pytest_recall.judges.by_answer import NotByAnswer, by_answer, differs
 from pytest_recall.replay.cassette_file import read_header
 from pytest_recall.replay.cassette_library import Library
@@ -79,6 +80,11 @@ def accepted(place: Place, record: Record, files: Sequence[CaseFile], layout: La
     header = record.header
     if header.shard:
         raise RecallError(f"{header.run}: is shard {header.shard} of a run; join all of them with `recall ci merge`")
+    if not header.of_cases:
+        raise RecallError(
+            f"{header.run}: asked questions of a {header.source_kind}, whose expected answers are in no case file;"
+            " there is nothing to accept"
+        )
     check_layout(place, layout)
     failed = _wanted(record, asked)
     found, left = _sorted_out(failed, series(record.trials), files)
@@ -138,10 +144,17 @@ def _sorted_out(
     by_id = {case.id: (file, case) for file in files for case in file.cases(ids & file.lines.keys())}
     found: list[_Case] = []
     left: list[str] = []
+    if questions := [trial for trial in failed if trial.reason in UNSCHEDULED]:
+        left.append(
+            f"{plural(len(questions), 'failed question')} of datasets or personas, such as `{questions[0].case_id}`:"
+            " what they expect is in no case file, so that there is nothing to accept"
+        )
     for trial in failed:
+        if trial.reason in UNSCHEDULED:
+            continue
         case_id = trial.case_id
         file, case = by_id.get(case_id, (None, None))
-        if file is None or case is None or trial.reason in UNSCHEDULED:
+        if file is None or case is None:
             place = f"{trial.where}: " if trial.where else ""
             left.append(f"{place}`{case_id}` cannot be accepted by its answer: it is in no case file; edit it by hand")
             continue

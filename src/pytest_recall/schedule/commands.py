@@ -215,6 +215,10 @@ def check_writes(record: Record, folder: Path, *, explicit: bool) -> None:
         raise RecallError(
             f"{folder.name}: is shard {record.header.shard} of a run; join all of them with `recall ci merge --apply`"
         )
+    if not record.header.of_cases:
+        raise RecallError(
+            f"{folder.name}: questions of a {record.header.source_kind} are on no schedule; there is nothing to apply"
+        )
     if not record.header.writes and not explicit:
         raise RecallError(
             f"{folder.name}: its cases were chosen by hand, so that it moves no box; add --explicit to apply it"

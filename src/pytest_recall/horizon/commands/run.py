@@ -345,7 +345,7 @@ def _given(args: argparse.Namespace) -> Any:
 def _folder(args: argparse.Namespace, parts: Parts) -> Path:
     """Return the folder of the run: the one that is named, or that of runs of this configuration."""
     from pytest_recall.files.errors import RecallError
-    from pytest_recall.files.eval_directory import find_place
+    from pytest_recall.files.eval_directory import PERSONAS, find_place
     from pytest_recall.horizon.run_file import PROGRESS
     from pytest_recall.trials.journal import NAME, is_begun
 
@@ -362,7 +362,7 @@ def _folder(args: argparse.Namespace, parts: Parts) -> Path:
     artifacts.make()
     header = json.dumps(parts.configuration.header(""), sort_keys=True)
     mark = hashlib.sha256(header.encode()).hexdigest()[:12]
-    return artifacts.folder / "bench" / f"{parts.configuration.persona}-{mark}"
+    return artifacts.folder / PERSONAS / f"{parts.configuration.persona}-{mark}"
 
 
 def _name(parts: Parts) -> str:
