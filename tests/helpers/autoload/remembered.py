@@ -13,8 +13,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import copy
+import dataclasses
 import functools
 import importlib
+import itertools
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -102,19 +104,62 @@ def _statements(original: Callable[..., Any]) -> Callable[..., Any]:
     return getstatementrange_ast
 
 
-def _restored(original: Callable[..., None]) -> Callable[..., None]:
-    """Put back only the modules that came, went or were replaced: there are thousands."""
+@dataclasses.dataclass
+class _Modules:
+    """The copy of `sys.modules` that snapshots share as long as nothing comes or goes: there are thousands."""
+
+    copy: dict[str, ModuleType] = dataclasses.field(default_factory=dict)
+    restored: bool = False
+    """Whether each module was compared with the copy after the newest snapshot."""
+
+    def unchanged(self) -> bool:
+        """Return whether nothing came or went; a module that was put in the place of another is not seen."""
+        if len(sys.modules) != len(self.copy):
+            return False
+        name = next(reversed(sys.modules))
+        return name == next(reversed(self.copy)) and sys.modules[name] is self.copy[name]
+
+
+_modules = _Modules()
+
+
+def _taken(_: Callable[..., None]) -> Callable[..., None]:
+    def taken(self: Any, preserve: Callable[[str], bool] | None = None) -> None:
+        if not _modules.unchanged():
+            _modules.copy = dict(sys.modules)
+        _modules.restored = False
+        for name, value in (("saved", _modules.copy), ("preserve", preserve)):
+            setattr(self, f"_{type(self).__name__}__{name}", value)
+
+    return taken
+
+
+def _restored(_: Callable[..., None]) -> Callable[..., None]:
+    """Put back only the modules that came, went or were replaced."""
 
     def restore(self: Any) -> None:
         saved, preserve = (vars(self)[f"_{type(self).__name__}__{name}"] for name in ("saved", "preserve"))
-        for name in sys.modules.keys() - saved.keys():
-            if preserve is None or not preserve(name):
-                del sys.modules[name]
-        for name in [name for name, module in saved.items() if sys.modules.get(name) is not module]:
-            if name not in sys.modules or preserve is None or not preserve(name):
-                sys.modules[name] = saved[name]
+        if saved is _modules.copy and _modules.restored and _modules.unchanged():
+            return
+        with contextlib.suppress(RuntimeError):  # A thread imports something.
+            # What came is at the end, unless something went and came back.
+            for name in list(itertools.takewhile(lambda name: name not in saved, reversed(sys.modules))):
+                if preserve is None or not preserve(name):
+                    del sys.modules[name]
+        if sys.modules != saved:
+            _put_back(saved, preserve)
+        _modules.restored = saved is _modules.copy
 
     return restore
+
+
+def _put_back(saved: dict[str, ModuleType], preserve: Callable[[str], bool] | None) -> None:
+    for name in sys.modules.keys() - saved.keys():
+        if preserve is None or not preserve(name):
+            del sys.modules[name]
+    for name in [name for name, module in saved.items() if sys.modules.get(name) is not module]:
+        if name not in sys.modules or preserve is None or not preserve(name):
+            sys.modules[name] = saved[name]
 
 
 @contextlib.contextmanager
@@ -130,6 +175,7 @@ def in_this_process() -> Iterator[None]:
         (manager.PluginManager, "load_setuptools_entrypoints", _entry_points),
         (manager, "_static_hook_attr", functools.partial(_of_modules, at=0)),
         (code, "getstatementrange_ast", _statements),
+        (pytester.SysModulesSnapshot, "__init__", _taken),
         (pytester.SysModulesSnapshot, "restore", _restored),
     )
     with contextlib.ExitStack() as stack:
