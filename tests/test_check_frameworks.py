@@ -10,6 +10,7 @@ from types import ModuleType
 
 import pytest
 
+from tests.helpers import programs
 from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -43,6 +44,15 @@ def ask_sync(question):
         messages.append({"role": "tool", "tool_call_id": call["id"], "content": result})
     return said(messages)["content"]
 '''
+WAY_OUT = """\
+import pathlib
+import sys
+
+text = pathlib.Path({path!r})
+if sys.modules["sitecustomize"].__file__ != str(text):
+    exec(text.read_text(), globals())
+"""
+"""What a conftest file begins with: a process that has its imports already has not started with the script's."""
 TOLD = """\
     import urllib.request
 
@@ -65,6 +75,8 @@ def agents(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (folder / "given.py").write_text((ROOT / "scripts" / "frameworks" / "given.py").read_text())
     start.mkdir()
     (start / "sitecustomize.py").write_text(script.WAY_OUT)
+    begin = WAY_OUT.format(path=str(start / "sitecustomize.py"))
+    monkeypatch.setattr(script, "CONFTEST", begin + script.CONFTEST)
     monkeypatch.setenv("PYTHONPATH", str(start))
     monkeypatch.setattr(script, "AGENTS", folder)
     monkeypatch.setattr(script, "PAUSE", 0)
@@ -90,7 +102,7 @@ def test_an_agent_of_a_client_that_is_recorded_passes_each_step_and_what_it_tell
     changes = '# dependencies = []\n# [tool.check-frameworks]\n# changes = ["result"]\n'
     text = AGENT.replace("# dependencies = []\n", changes)
     (agents / "ours.py").write_text(text.replace("    return said(messages)[", f"{TOLD}    return said(messages)["))
-    monkeypatch.setattr(script, "install", lambda framework, folder: Path(sys.executable))
+    monkeypatch.setattr(script, "install", lambda framework, folder: programs.folder() / "python")
     code = script.main(["--only", "ours"])
     printed = capsys.readouterr().out
     found = cells(printed)
@@ -119,7 +131,7 @@ def test_an_agent_that_hides_its_prompt_and_asks_at_random_is_seen(
     )
     framework = script.frameworks()["ours"]
     with script.servers(tmp_path) as (model, sink):
-        project = script.Project(framework, Path(sys.executable), tmp_path / "project", model, sink)
+        project = script.Project(framework, programs.folder() / "python", tmp_path / "project", model, sink)
         recorded = project.run("ask_sync", "cassettes", "--record")
         same = project.run("ask_sync", "cassettes", "--replay", changed=script.CHANGES["prompt"])
         others = project.run("ask_sync", "cassettes", "--replay", changed={"SHUFFLED": "yes"})
