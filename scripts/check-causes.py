@@ -224,11 +224,12 @@ class Project:
     def run(self, day: int, *options: str, pr: str = "") -> dict[str, Any]:
         """Run in a fresh process, and return the scorecard. Raises BrokenError."""
         told = {"GITHUB_REF": f"refs/pull/{pr}/merge"} if pr else {}
-        command = [sys.executable, "-B", "-m", "pytest", "eval", "-p", "recall", "-q", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", "eval", "-p", "recall", "-q", "-p", "no:cacheprovider"]
         dated = f"--recall-date={DAY + timedelta(days=day)}"
         done = subprocess.run(
             [*command, "--tb=no", dated, *options],
-            cwd=self.folder, capture_output=True, text=True, check=False, env=environment(UPSTREAM=self._url, **told),
+            cwd=self.folder, capture_output=True, text=True, check=False,
+            env=environment(UPSTREAM=self._url, PYTHONDONTWRITEBYTECODE="1", **told),
         )  # fmt: skip
         if done.returncode not in (0, 1):
             said = f"{done.stdout}\n{done.stderr}"[-3000:]

@@ -411,10 +411,11 @@ class Project:
     def run(self, *options: str) -> dict[str, Came]:
         """Run the cases in a fresh process, and return what each came to. Raises BrokenError."""
         shutil.rmtree(self.evals / "_artifacts", ignore_errors=True)
-        command = [sys.executable, "-B", "-m", "pytest", "eval", "-p", "recall", "-q", "-p", "no:cacheprovider"]
+        command = [sys.executable, "-m", "pytest", "eval", "-p", "recall", "-q", "-p", "no:cacheprovider"]
         done = subprocess.run(
             [*command, "--tb=no", *options],
-            cwd=self.folder, capture_output=True, text=True, check=False, env=environment(UPSTREAM=self._url),
+            cwd=self.folder, capture_output=True, text=True, check=False,
+            env=environment(UPSTREAM=self._url, PYTHONDONTWRITEBYTECODE="1"),
         )  # fmt: skip
         if done.returncode not in (0, 1):
             said = f"{done.stdout}\n{done.stderr}"[-3000:]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+from tests.helpers import programs
 from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,8 +23,9 @@ def script(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 def test_a_prompt_that_a_merged_pull_request_has_changed_is_named(
-    script: ModuleType, capsys: pytest.CaptureFixture[str]
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.setattr(sys, "executable", str(programs.folder() / "python"))
     assert script.main(["1"]) == 0
     assert "1 of 1 causes are right (100%)" in capsys.readouterr().out
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.schedule.changes import ReplayFinding, ReplayState
+from tests.helpers import programs
 from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -34,6 +36,7 @@ def test_a_few_revisions_have_no_hole(
     # To load all plugins that the tests have is half of each run.
     all_of = script.environment
     monkeypatch.setattr(script, "environment", lambda **told: all_of(**told, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1"))
+    monkeypatch.setattr(sys, "executable", str(programs.folder() / "python"))
     assert script.main([str(len(script.EDITS)), "--seed", "3"]) == 0
     out = capsys.readouterr().out
     assert f"0 holes in {len(script.EDITS)} revisions of seed 3" in out
