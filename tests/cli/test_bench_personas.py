@@ -81,8 +81,8 @@ def test_the_budget_is_that_of_all_together(
         assert main([*command, "--budget", "0.04"]) == 2
         captured = capsys.readouterr()
         assert len(served.bodies) == 4
-        assert "recall: budget $0.04: $0.03 spent\n" in captured.err
-        assert "recall: budget $0.04: $0.04 spent; the budget of $0.04 is spent\n" in captured.err
+        assert "recall: spent $0.03 of the budget of $0.04\n" in captured.err
+        assert "recall: spent $0.04 of the budget of $0.04\n" in captured.err
         assert main([*command, "--budget", "1"]) == 0
         assert len(served.bodies) == 6
     assert capsys.readouterr().out.splitlines()[-1].split() == ["mean", "6", "100.0", "6.00"]

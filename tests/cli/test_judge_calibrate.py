@@ -355,7 +355,7 @@ class TestBudget:
             )
             first.stderr.fnmatch_lines(
                 [
-                    "recall: budget $4.00: $4.00 spent; the budget of $4.00 is spent",
+                    "recall: spent $4.00 of the budget of $4.00",
                     "recall: eval/calibration.yaml is as it was; the replies are kept, *continues it",
                 ]
             )
@@ -363,7 +363,7 @@ class TestBudget:
             second = checkout.recall(*command, "100")
             assert (second.ret, len(upstream.asked)) == (0, 10)
             second.stdout.fnmatch_lines(["  10 answers, agreement 100.0 %*"])
-            second.stderr.fnmatch_lines(["recall: budget $100.00: $6.00 spent"])
+            second.stderr.fnmatch_lines(["recall: spent $6.00 of the budget of $100.00"])
             assert (checkout.path / "eval/calibration.yaml").exists()
             assert list(checkout.artifacts.folder.glob(".spent*")) == []
 

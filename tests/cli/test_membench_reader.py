@@ -163,7 +163,7 @@ def test_the_table_has_what_an_answer_took_and_the_judges_column(
     assert f"answered by {served.url}/v1#reader: 22 questions" in lines
     assert f"judged by {served.url}/v1#judge: 18 answers" in lines
     assert [line for line in lines if line.startswith("spent")] == ["spent $0.22", "spent $0.18"]
-    assert "recall: budget $1.00: $0.40 spent\n" in captured.err
+    assert "recall: spent $0.40 of the budget of $1.00\n" in captured.err
     # What the judge's line in the journal says of its calls is not what the reader's were.
     assert found(capsys, *reading(served), *judging(served))["all"]["reading"]["usd"] == CENT
     assert len(served.asked) == 40
@@ -285,7 +285,7 @@ def test_a_budget_ends_reading_and_judging_and_the_same_command_goes_on(
     error = capsys.readouterr().err
     assert "recall: 17 questions not asked, since the budget of $0.05 is spent; the same command asks them\n" in error
     assert "recall: 5 answers not judged, since the budget of $0.05 is spent; the same command judges them\n" in error
-    assert "recall: budget $0.05: $0.05 spent; the budget of $0.05 is spent\n" in error
+    assert "recall: spent $0.05 of the budget of $0.05\n" in error
     assert main([*RUN, *models, "--budget", "0.2"]) == 2
     error = capsys.readouterr().err
     assert len(served.asked) == 25

@@ -68,7 +68,7 @@ class TestBudget:
         assert len(lines()) == made
         captured = capsys.readouterr()
         spent = f"${made * CENT:.2f}"
-        assert f"recall: budget $0.15: {spent} spent; the budget of $0.15 is spent\n" in captured.err
+        assert f"recall: spent {spent} of the budget of $0.15\n" in captured.err
         assert f"{40 - made} questions were not asked; the same command with --resume out and a new" in captured.err
         assert f"{made - 12} answers of the next checkpoint, which is not whole, will count" in captured.err
         assert "2 checkpoints, 12 questions asked" in captured.out

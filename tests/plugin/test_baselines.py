@@ -324,7 +324,7 @@ def test_the_budget_is_theirs_as_well(pytester: pytest.Pytester, upstream: Upstr
     cut = [name for name, arm in arms.items() if arm["counts"] == {"not run": 1}]
     assert len(cut) == 4 - upstream.count > 0  # One call is in flight at most in each place where cases run.
     told = ", ".join(f"{name} (1 case)" for name in cut)
-    assert f"the budget of $1.00 is spent; baselines not asked: {told}" in result.stdout.str()
+    assert f" of the budget of $1.00; baselines not asked: {told}" in result.stdout.str()
 
 
 def test_a_budget_that_is_spent_before_any_baseline_is_asked_is_no_success(

@@ -232,7 +232,7 @@ def test_calls_in_a_batch_are_in_flight_for_the_budget(pytester: pytest.Pytester
     assert first == 6
     assert went_on <= 3
     result.assert_outcomes(errors=6 - went_on, passed=went_on)
-    result.stdout.fnmatch_lines([f"budget $2.00: ${3 + went_on / 2:.2f} spent; the budget of $2.00 is spent"])
+    result.stdout.fnmatch_lines([f"spent ${3 + went_on / 2:.2f} of the budget of $2.00"])
 
 
 def test_a_case_that_has_to_be_alone_asks_directly(pytester: pytest.Pytester, service: Service) -> None:

@@ -43,7 +43,7 @@ class TestSpent:
         assert len(card["not_run"]) == 3
         assert card["counts"] == {"passed": 3, "not run": 3}
         assert len(checkout.boxes()) == 3
-        result.stdout.fnmatch_lines(["budget $3.00: $3.00 spent; the budget of $3.00 is spent"])
+        result.stdout.fnmatch_lines(["spent $3.00 of the budget of $3.00"])
         left_alone(checkout)
 
     @pytest.mark.parametrize("options", [("-n", "2"), ("--recall-concurrency=4",)], ids=["n2", "at once"])
@@ -88,7 +88,7 @@ class TestEnough:
         result = checkout.run("eval", "--recall-mode=all", "--budget=$6.5")
         result.assert_outcomes(passed=6)
         assert result.ret == pytest.ExitCode.OK
-        result.stdout.fnmatch_lines(["budget $6.50: $6.00 spent"])
+        result.stdout.fnmatch_lines(["spent $6.00 of the budget of $6.50"])
         left_alone(checkout)
 
     def test_replayed_calls_cost_nothing(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
@@ -97,7 +97,7 @@ class TestEnough:
         upstream.close()
         result = checkout.run("eval", "--replay", "--recall-mode=all", "--budget=1")
         result.assert_outcomes(passed=6)
-        result.stdout.fnmatch_lines(["budget $1.00: $0.00 spent"])
+        result.stdout.fnmatch_lines(["spent $0.00 of the budget of $1.00"])
 
     def test_spent_to_the_last_cent_with_nothing_left_to_run_is_a_success(
         self, pytester: pytest.Pytester, upstream: Upstream

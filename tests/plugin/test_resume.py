@@ -147,7 +147,7 @@ return answered
         result.assert_outcomes(passed=12)
         assert Counter(upstream.prompts) == dict.fromkeys(NAMES, 1)
         assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 12.0
-        result.stdout.fnmatch_lines(["budget $20.00: $12.00 spent"])
+        result.stdout.fnmatch_lines(["spent $12.00 of the budget of $20.00"])
         assert list(checkout.artifacts.folder.glob(".early*")) == []
 
     def test_time_and_again(
@@ -233,7 +233,7 @@ class TestBudget:
         result = checkout.run("eval", "--recall-resume", *again)
         # The answer to c5 was paid for and is lost with the process: its price is in the ledger all the same.
         assert lasting.count == 3
-        result.stdout.fnmatch_lines(["budget $9.00: $9.00 spent; the budget of $9.00 is spent"])
+        result.stdout.fnmatch_lines(["spent $9.00 of the budget of $9.00"])
         assert result.ret == pytest.ExitCode.INTERRUPTED
         card = checkout.scorecard()
         assert card["counts"] == {"passed": 8, "not run": 4}
@@ -247,7 +247,7 @@ class TestBudget:
         assert checkout.run("eval", "--recall-mode=all", "--budget=4").ret == pytest.ExitCode.INTERRUPTED
         result = checkout.run("eval", "--recall-resume", "--budget=20")
         assert result.ret == 0
-        result.stdout.fnmatch_lines(["budget $20.00: $12.00 spent"])
+        result.stdout.fnmatch_lines(["spent $12.00 of the budget of $20.00"])
         assert Counter(upstream.prompts) == dict.fromkeys(NAMES, 1)
         assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 12.0
 

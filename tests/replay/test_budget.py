@@ -18,6 +18,7 @@ def test_it_says_how_much_there_was() -> None:
     assert reason(2000.5, 3000) == "the budget of $2,000.50 is spent"
     assert reason(0.001, 1) == "the budget of $0.001 is spent"
     assert reason(0.00001, 1) == "the budget of $0.00001 is spent"
+    assert reason(0.005, 0.005) == "the budget of $0.005 is spent"
 
 
 def test_what_cannot_be_counted_ends_it_at_once() -> None:

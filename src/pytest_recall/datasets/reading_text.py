@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_recall.datasets.membench import CategoryResult, ReadingCost
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import dollars, plural
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.trial import Trial
@@ -29,7 +29,7 @@ def reading_cells(one: ReadingCost) -> tuple[str, str, str]:
     if not one.answers:
         return ("–", "–", "–")
     read, written = (cost_text.UNKNOWN if count is None else f"{count:,.0f}" for count in (one.read, one.written))
-    return read, written, cost_text.UNKNOWN if one.usd is None else cost_text.dollars(one.usd)
+    return read, written, cost_text.UNKNOWN if one.usd is None else dollars(one.usd)
 
 
 def reading_lines(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from math import floor, log10
 from typing import NamedTuple
 
 from pytest_recall.files.errors import one_line
@@ -19,6 +20,20 @@ def listed(names: Iterable[str], limit: int = 10) -> str:
 def percent(share: float) -> str:
     """Return a share in 0..1 as a percentage with one decimal."""
     return f"{100 * share:.1f} %"
+
+
+_SMALLEST = 1e-8
+
+
+def dollars(amount: float) -> str:
+    """Return an amount with the digits that it needs: cents from a dollar on, two figures of a small one."""
+    if amount <= -_SMALLEST:
+        return "-" + dollars(-amount)
+    if amount < _SMALLEST:
+        return "$0.00" if amount <= 0 else "under $0.00000001"
+    places = 2 if amount >= 1 else 4 if amount >= 0.01 else 1 - floor(log10(amount))
+    whole, _, cents = f"{amount:,.{places}f}".partition(".")
+    return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"
 
 
 def p_value(p: float) -> str:

@@ -34,6 +34,7 @@ from pytest_recall.files.disk import locked, write_text
 from pytest_recall.files.errors import RecallError, StoppedError, one_line
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.json_lines import as_lines
+from pytest_recall.files.wording import dollars as in_dollars
 from pytest_recall.files.wording import plural
 from pytest_recall.judges.audit import GRADES, Grading, Only, grading, picks
 from pytest_recall.judges.audit_file import append_grades, export, labels, read_grades, read_import
@@ -53,7 +54,6 @@ from pytest_recall.runs import finish
 from pytest_recall.trials.command_cassette import meter_of, player_of, taped, untaped
 from pytest_recall.trials.cost import spend_of
 from pytest_recall.trials.cost_text import budget_line
-from pytest_recall.trials.cost_text import dollars as in_dollars
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.priced import check_prices
 from pytest_recall.trials.record import Record
@@ -98,7 +98,7 @@ def add_calibrate(commands: Commands) -> None:
     parser.add_argument(
         "--appellate-judge",
         metavar="SELECTOR",
-        help="the model that is appealed to (default: `appellate_judge` in the rubric)",
+        help="the model that decides on appeal (default: `appellate_judge` in the rubric)",
     )
     parser.add_argument(
         "--kind", choices=get_args(JudgeKind), default="rubric", help="which judge it is (default: rubric)"

@@ -6,17 +6,12 @@ import math
 import struct
 import threading
 from collections.abc import Callable
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_recall.files.disk import check_link, make_ignored, open_file, remove
+from pytest_recall.files.wording import dollars
 from pytest_recall.replay.call import Call
 from pytest_recall.replay.exchange import Exchange
-
-if TYPE_CHECKING:
-    from pytest_recall.replay.call import Call
-
 
 _AMOUNT = struct.Struct("<d")
 
@@ -50,6 +45,7 @@ class Ledger:
                     news = file.read()
             except FileNotFoundError:
                 news = b""
+            # Of an amount that another process is just writing a part may be there: it is read the next time.
             whole = len(news) - len(news) % _AMOUNT.size
             for (amount,) in _AMOUNT.iter_unpack(news[:whole]):
                 if math.isnan(amount):
@@ -83,13 +79,7 @@ def reason(budget: float, spent: float, unpriced_model: str = "") -> str:
             f"the price of `{unpriced_model}` is unknown, so that no budget can be kept;"
             " add it to `prices` in rubric.yaml, or leave out --budget"
         )
-    return f"the budget of {budget_text(budget)} is spent" if spent >= budget else ""
-
-
-def budget_text(budget: float) -> str:
-    """Return a budget in cents, or with the further digits that it was given with."""
-    cents = f"{budget:,.2f}"
-    return f"${cents}" if float(cents.replace(",", "")) == budget else f"${Decimal(repr(budget)):,f}"
+    return f"the budget of {dollars(budget)} is spent" if spent >= budget else ""
 
 
 def dollars_of(text: str) -> float:
@@ -123,6 +113,8 @@ class Meter:
 
     def closed(self) -> str:
         """Return why no further call may begin; empty if one may."""
+        # The file is read before each call, since other processes add to it. Nothing is reserved for a call that
+        # begins, as its cost is known at its end: each process can pass the budget by what it has in flight.
         spent, _ = self._ledger.sums()
         return reason(self.budget, spent, self._unpriced)
 

@@ -1,4 +1,4 @@
-"""Decide which of the cases that a change affects are asked for what is in the bank, and say what is left out."""
+"""Choose the affected cases that the bank can pay for by their estimated cost, and word what is deferred."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from math import fsum
 from typing import NamedTuple
 
 from pytest_recall.cases.settings import Settings
-from pytest_recall.files.wording import listed, plural
+from pytest_recall.files.wording import dollars, listed, plural
 from pytest_recall.schedule.account import Account
 from pytest_recall.schedule.bank import AffectedCase, Bank, balance, bank_from, hidden_line, spread
 from pytest_recall.schedule.changes import Changes
-from pytest_recall.trials.cost_text import dollars
 from pytest_recall.trials.trial import Row
 
 FOR_MONEY = "budget"

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.files.wording import grid, percent, plural
+from pytest_recall.files.wording import dollars, grid, percent, plural
 from pytest_recall.metrics.intervals import Mean, wilson
 from pytest_recall.schedule.bank import LOCAL
 from pytest_recall.schedule.change_backtest import BATCH_PRICE, PolicySummary
 from pytest_recall.schedule.change_history import LEVEL, ChangeHistory, HistoryFacts
-from pytest_recall.trials.cost_text import dollars
 
 NOT_KNOWN = "not known"
 

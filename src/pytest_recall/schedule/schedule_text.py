@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.files.wording import grid, listed, percent, plural
+from pytest_recall.files.wording import dollars, grid, listed, percent, plural
 from pytest_recall.metrics.intervals import Mean
 from pytest_recall.schedule.boxes import INTERVALS
 from pytest_recall.schedule.forecast import Forecast, without_verdict
 from pytest_recall.schedule.history import Backtest, Setting
 from pytest_recall.schedule.simulated import Figures, SimulationSummary
 from pytest_recall.schedule.suspects import named
-from pytest_recall.trials.cost_text import ABSENT, UNKNOWN, dollars
+from pytest_recall.trials.cost_text import ABSENT, UNKNOWN
 
 NAMES: Mapping[str, tuple[str, str]] = {
     "pulls": ("pull requests a day", "--pulls"),

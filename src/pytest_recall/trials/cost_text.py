@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import floor, log10
 from typing import Any
 
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import cell, grid, percent, plural
-from pytest_recall.replay.budget import budget_text
+from pytest_recall.files.wording import cell, dollars, grid, percent, plural
+from pytest_recall.replay.budget import reason
 from pytest_recall.replay.call import Tokens
 from pytest_recall.trials.cost import Amount, Bill, Estimate, Spend, together, total
 
@@ -18,7 +17,6 @@ UNKNOWN = "unknown"
 COST_MEANING = (
     "record: every call live, at list price; replay: what is on the cassettes costs nothing, the rest is live."
 )
-_SMALLEST = 1e-8
 
 
 def cost_lines(spends: Mapping[str, Spend]) -> list[str]:
@@ -69,23 +67,13 @@ def budget_line(budget: float, spent: float, unknown: int, why: str, left: Mappi
 
     `left` counts the cases that baselines were not asked, by name.
     """
-    told = f"budget {budget_text(budget)}: {dollars(spent)} spent"
+    told = f"spent {dollars(spent)} of the budget of {dollars(budget)}"
     if unknown:
-        told += f", and {plural(unknown, 'call')} of unknown cost"
-    told += f"; {why}" if why else ""
+        told += f", without {plural(unknown, 'call')} of unknown cost"
+    if why and not (spent >= budget and why == reason(budget, spent)):
+        told += f"; {why}"
     names = ", ".join(f"{one_line(name, 60)} ({plural(count, 'case')})" for name, count in (left or {}).items())
     return f"{told}; baselines not asked: {names}" if names else told
-
-
-def dollars(amount: float) -> str:
-    """Return an amount with the digits that it needs: cents from a dollar on, two figures of a small one."""
-    if amount <= -_SMALLEST:
-        return "-" + dollars(-amount)
-    if amount < _SMALLEST:
-        return "$0.00" if amount <= 0 else "under $0.00000001"
-    places = 2 if amount >= 1 else 4 if amount >= 0.01 else 1 - floor(log10(amount))
-    whole, _, cents = f"{amount:,.{places}f}".partition(".")
-    return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"
 
 
 def price(bill: Bill) -> str:

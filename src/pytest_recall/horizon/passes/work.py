@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, Protocol, TypeVar
 
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import dollars, plural
 from pytest_recall.horizon.day import Brief
 from pytest_recall.horizon.passes import prompts
 from pytest_recall.horizon.persona import Persona
@@ -22,7 +22,6 @@ from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import Ask, Message, Model, ModelError, Reply
 from pytest_recall.models.prices import list_price, price_of_reply, seller_of
 from pytest_recall.replay.call import Call, Tokens
-from pytest_recall.trials.cost_text import dollars
 
 Job = TypeVar("Job")
 Done = TypeVar("Done")

@@ -1,0 +1,52 @@
+"""Amounts of money, as messages name them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.files.wording import dollars
+from tests.helpers.samples import unhurried
+
+
+@pytest.mark.parametrize(
+    ("amount", "told"),
+    [
+        (0.0, "$0.00"),
+        (-0.0, "$0.00"),
+        (-1e-12, "$0.00"),
+        (0.0004, "$0.0004"),
+        (0.00042, "$0.00042"),
+        (0.000425, "$0.00042"),
+        (0.0000000312, "$0.000000031"),
+        (0.00000001, "$0.00000001"),
+        (1e-9, "under $0.00000001"),
+        (5e-324, "under $0.00000001"),
+        (0.0099999, "$0.01"),
+        (0.01, "$0.01"),
+        (0.0123, "$0.0123"),
+        (0.01239, "$0.0124"),
+        (0.2, "$0.20"),
+        (0.21, "$0.21"),
+        (0.2134, "$0.2134"),
+        (0.99999, "$1.00"),
+        (1.0, "$1.00"),
+        (12.345, "$12.35"),
+        (1234567.0, "$1,234,567.00"),
+        (-0.5, "-$0.50"),
+    ],
+)
+def test_dollars(amount: float, told: str) -> None:
+    assert dollars(amount) == told
+
+
+@given(st.floats(0, 1e9))
+@unhurried
+def test_dollars_say_what_they_mean(amount: float) -> None:
+    told = dollars(amount)
+    if told.startswith("under"):
+        assert 0 < amount < 1e-8
+    else:
+        assert float(told.removeprefix("$").replace(",", "")) == pytest.approx(amount, rel=0.06, abs=1e-9)
+        assert told != "$0.00" or amount == 0
