@@ -35,7 +35,7 @@ def test_help_leads_through_the_commands(tmp_path: Path, inside: Recall) -> None
     assert [name for name in COMMANDS if name not in told] == []
     assert len(COMMANDS) <= 16
     assert "pytest -p recall eval" in done.out
-    assert "exit codes: 0 done" in done.out
+    assert "exit codes: 0 success" in done.out
 
 
 def test_no_command_shows_the_help_and_is_a_mistake(tmp_path: Path, inside: Recall) -> None:
@@ -140,7 +140,7 @@ def test_ctrl_c_is_one_sentence(project: Path, inside: Recall, monkeypatch: pyte
         raise KeyboardInterrupt
 
     monkeypatch.setattr("pytest_recall.schedule.commands.run_status", stop)
-    said = "recall: stopped; what is written is whole, and the same command begins again\n"
+    said = "recall: stopped; files that were written are complete; run the same command again\n"
     assert inside(project, "status") == (130, "", said)
 
 

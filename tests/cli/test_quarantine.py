@@ -62,7 +62,10 @@ def test_one_that_is_there_already_keeps_its_day(checkout: Checkout) -> None:
     ("options", "said"),
     [
         (("aa",), "eval/recall.yaml: no row of `aa`; did you mean `a`?"),
-        (("b", "--release"), "eval/recall.yaml: `b` is not in quarantine; `recall state quarantine` lists who is"),
+        (
+            ("b", "--release"),
+            "eval/recall.yaml: `b` is not in quarantine; `recall state quarantine` lists",
+        ),
         (("--release",), "name the case: `recall state quarantine CASE-ID`"),
         (("a", "--release", "--owner", "x"), "--release and --owner exclude each other: a case that is taken"),
         (("a", "--release", "--days", "3"), "--release and --days exclude each other: a case that is taken"),

@@ -107,7 +107,7 @@ def test_waits_have_an_end(host: GitHub, client: ForgeClient, answer: Answer, wh
         (
             failed(401, f"Bad credentials {TOKEN}"),
             RefusedError,
-            r"status 401 'Bad credentials \*\*\*'; the token is not",
+            r"status 401 'Bad credentials \*\*\*'; the token was",
         ),
         (failed(403, "Must have admin rights"), RefusedError, "give the token the permission to write"),
         (failed(403, "Resource not accessible by integration"), ReadOnlyError, "give the job the permission to write"),

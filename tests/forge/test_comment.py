@@ -17,7 +17,7 @@ REST = "_The rest is elsewhere._"
 
 @pytest.mark.parametrize("name", ["", "a b", "a-->", "-a", "x" * 61, "ä", "a\n"])
 def test_a_name_that_could_end_the_marker_is_refused(name: str) -> None:
-    with pytest.raises(RecallError, match=r"^name: "):
+    with pytest.raises(RecallError, match=r"^--name: "):
         marker(name)
 
 

@@ -1,4 +1,4 @@
-"""Runs that end early: what had finished is kept and folded, and nothing else is."""
+"""Runs that end early: what had finished is kept and applied, and nothing else is."""
 
 from __future__ import annotations
 

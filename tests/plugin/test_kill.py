@@ -44,12 +44,12 @@ def finished(checkout: Checkout) -> set[str]:
 
 
 class TestWholeRun:
-    """SIGKILL of the run itself; `recall state apply` folds what had finished, exactly once."""
+    """SIGKILL of the run itself; `recall state apply` applies what had finished, exactly once."""
 
     def test_the_journal_holds_what_had_finished_and_apply_folds_it_exactly_once(
         self, pytester: pytest.Pytester
     ) -> None:
-        # Two passes take a new case to box 2, so that folding twice would show.
+        # Two passes take a new case to box 2, so that applying twice would show.
         checkout = dying(DYING["sigkill"]).with_state(die=row(4, 4), c0=row(2)).at(pytester)
         before = checkout.state_text()
         assert checkout.run_apart("eval", "--recall-pr=17", "--recall-mode=all").ret == -signal.SIGKILL

@@ -190,7 +190,7 @@ class TestMerged:
     def test_a_shard_by_itself_is_not_applied(self, pytester: pytest.Pytester) -> None:
         checkout = project().at(pytester)
         (result,) = shards(checkout, 1, "eval")
-        result.stdout.fnmatch_lines(["eval/recall.yaml: left alone by shard 1/1; `recall ci merge --apply` folds all*"])
+        result.stdout.fnmatch_lines(["eval/recall.yaml: left alone by shard 1/1; `recall ci merge --apply` applies*"])
         result = checkout.recall("state", "apply", "latest")
         assert result.ret == 2
         result.stderr.fnmatch_lines(["*: is shard 1/1 of a run; join all of them with `recall ci merge --apply`"])

@@ -73,7 +73,7 @@ def test_outside_of_a_job() -> None:
 
 @pytest.mark.parametrize("repo", ["desk", "a/b/c", "a/b?x"])
 def test_a_repository_that_is_none(repo: str) -> None:
-    with pytest.raises(RecallError, match=r"^repository: .* write it like owner/name$"):
+    with pytest.raises(RecallError, match=r"^repository: .* is not of the form owner/name; correct it$"):
         job_of(GITHUB, repo)
 
 

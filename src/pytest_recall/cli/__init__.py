@@ -23,19 +23,19 @@ class Group(NamedTuple):
 
 
 BENCH_DETAILS = """\
-the way through:
+typical steps:
   recall bench create-persona       write a persona and its story
   recall bench generate             write its days
   recall bench check                whether persona, story and days fit together
   recall bench generate-qa          write the questions about them
-  recall bench lint                 what is wrong with the questions, by their words
-  recall bench verify               whether the days support the references, by a model
+  recall bench lint                 find mistakes in the questions, without a model
+  recall bench verify               whether the days support the references, with a model
   recall bench run                  tell the days to a memory system, and ask it
-  recall bench rescore              whether the numbers of its files are what the answers come to
-  recall bench heatmap              what it came to, as pictures
-  recall bench report               the same, with what chance may have done
+  recall bench rescore              compute its numbers again from the answers, and compare
+  recall bench heatmap              its scores, as pictures
+  recall bench report               its scores, with confidence intervals
   recall bench leaderboard          which of several runs did best, where they can be ranked
-  recall bench audit                look at answers again, and find where it went wrong
+  recall bench audit                judge answers again, and find the causes of failures
 
 Each command takes --help.
 """
@@ -61,7 +61,7 @@ COMMANDS: Mapping[str, str | Group] = {
     "report": "results.report_commands:add_report",
     "view": "results.view_commands:add_view",
     "state": Group(
-        "the state of the schedule: show it, change it, fold runs into it, merge it, set cases apart",
+        "the state of the schedule: show it, change it, apply runs to it, merge it, quarantine cases",
         (
             "schedule.commands:add_state",
             "schedule.commands:add_apply",
@@ -134,7 +134,7 @@ COMMANDS: Mapping[str, str | Group] = {
 }
 """The commands, in the order of `recall --help`: what adds each, as `module:function`, or what a group of them is."""
 EXAMPLES = """\
-the way through:
+typical steps:
   recall init                       write a first eval set, which runs offline
   recall import promptfoo FILE      or make one of a set of promptfoo, deepeval or inspect_ai
   pytest -p recall eval             run today's slice of it and keep the schedule
@@ -146,12 +146,12 @@ the way through:
   recall compare previous latest    what changed between two runs, and if it could be chance
   recall report                     the newest run as a page to look at
   recall view --open                the same, while the run goes on
-  recall state apply latest         fold in a run that was killed before its end
-  recall ci merge shards --apply    join the shards of a run, and fold it in
+  recall state apply latest         update the state with a run that was killed
+  recall ci merge shards --apply    join the shards of a run, and update the state
 
 `recall COMMAND` alone prints what it takes.
-exit codes: 0 done, 1 found what it looks for, such as a fail or a drop, 2 nothing was done or something was left
-out, and a sentence says why, 130 stopped with Ctrl-C
+exit codes: 0 success; 1 a check failed, such as a failed case or a drop; 2 an error, or something is left out: the
+message says why; 130 stopped with Ctrl-C
 """
 
 
@@ -170,7 +170,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code: int = args.run(args)
         sys.stdout.flush()
     except KeyboardInterrupt:
-        print("recall: stopped; what is written is whole, and the same command begins again", file=sys.stderr)
+        print("recall: stopped; files that were written are complete; run the same command again", file=sys.stderr)
         return STOPPED
     except RecallError as error:
         for message in error.messages:
@@ -216,7 +216,8 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
 
     parser = Parser(
         prog="recall",
-        description="Eval cases on a spaced-repetition schedule. `pytest -p recall` runs them; this looks after them.",
+        description="Eval cases on a spaced-repetition schedule. `pytest -p recall` runs them;"
+        " `recall` manages their files, results and schedule.",
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

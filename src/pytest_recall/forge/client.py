@@ -202,7 +202,7 @@ def _message(got: httpx.Response) -> str:
 def _refused(place: str, status: int, said: str) -> RefusedError:
     shown = f"{place}: status {status}" + (f" {said!r}" if said else "")
     if status == 401:
-        return RefusedError(f"{shown}; the token is not accepted, make a new one", status)
+        return RefusedError(f"{shown}; the token was rejected; create a new one", status)
     if status == 403 and "not accessible by integration" in said:
         return ReadOnlyError(f"{shown}; give the job the permission to write", status)
     if status == 403:

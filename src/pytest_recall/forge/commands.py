@@ -25,7 +25,7 @@ from pytest_recall.results.scorecard import troubles
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import CiJob, job_of
 from pytest_recall.runs.join import merge
-from pytest_recall.schedule.commands import check_writes, fold
+from pytest_recall.schedule.commands import apply_run, check_writes
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.trial import Outcome
 
@@ -59,9 +59,9 @@ An issue that someone closed as not planned stays closed.
 def add_post(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(
-        commands, "post", "put a run's scorecard on a pull request, an issue or a commit", run_post, POST_DETAILS
+        commands, "post", "put a run's scorecard on a pull request, an issue or a commit", None, POST_DETAILS
     )
-    kinds = parser.add_subparsers(dest="kind", metavar="KIND", title="what")
+    kinds = parser.add_subparsers(dest="kind", metavar="KIND", title="what", required=True)
     one = command(kinds, "comment", "write or update one comment on the pull request", comment, COMMENT)
     one.add_argument("--file", type=Path, metavar="FILE", help="another page (default: the newest scorecard.md)")
     one.add_argument("--pr", type=_number, metavar="N", help="the pull or merge request (default: the job's)")
@@ -101,11 +101,6 @@ def _seconds(text: str) -> float:
     if not text.isdecimal() or int(text) > 3600:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to 3600")
     return float(text)
-
-
-def run_post(args: argparse.Namespace) -> int:
-    """Say that it needs a kind."""
-    raise RecallError("post: what is not said; write `recall ci post comment`, `issue` or `status`")
 
 
 def comment(args: argparse.Namespace) -> int:
@@ -172,7 +167,7 @@ def status(args: argparse.Namespace) -> int:
     if job.host != "github":
         raise RecallError("post: statuses are written at GitHub only; GitLab runs a pipeline for each push")
     if not 40 <= len(args.commit) <= 64 or not all(digit in "0123456789abcdef" for digit in args.commit):
-        raise RecallError(f"--commit: {args.commit!r} is none; write all of its digits")
+        raise RecallError(f"--commit: {args.commit!r} is not a full commit hash; give all 40 digits")
     words = post.status_words(args.state)
     with closing(_github(args, job)) as host:
         if host.status(args.commit, args.context) == (args.state, words):
@@ -219,8 +214,8 @@ def _instead(job: CiJob, sheet: post.Posting, error: RecallError) -> int:
 
 
 PUSH_DETAILS = """\
-Folds the run into the state at the newest commit of the branch and pushes that, in a commit of eval-bot. The files at
-hand are neither read for it nor changed. If another job pushes first, it is folded into what that one pushed: both keep
+Applies the run to the state at the newest commit of the branch and pushes that, in a commit of eval-bot. The files at
+hand are neither read for it nor changed. If another job pushes first, it is applied to what that one pushed: both keep
 their rows. A run is pushed once; if a push is refused for good, the exit code is 2, and it can be pushed later.
 
 The branch is the job's: of a pull request its own. A pull request from a fork has none that can be written to, which is
@@ -232,13 +227,13 @@ without one, git goes by its own settings. In a step of GitHub the commit become
 def add_push(commands: Commands) -> None:
     """Add the command."""
     parser = command(
-        commands, "push", "fold a run into the state of a branch, commit it and push it", run_push, PUSH_DETAILS
+        commands, "push", "apply a run to the state of a branch, commit it and push it", run_push, PUSH_DETAILS
     )
     parser.add_argument("run_name", nargs="?", default="latest", metavar="RUN", help="a run's name (default: latest)")
     parser.add_argument("--branch", help="the branch (default: the job's, else the current one)")
     parser.add_argument("--remote", default="origin", help="where it is (default: origin)")
     parser.add_argument("--once", action="store_true", help="not if the newest commit there is eval-bot's already")
-    parser.add_argument("--dry-run", action="store_true", help="fold and commit, and push nothing")
+    parser.add_argument("--dry-run", action="store_true", help="apply and commit, and push nothing")
 
 
 def run_push(args: argparse.Namespace) -> int:
@@ -283,7 +278,7 @@ def add_merge(commands: Commands) -> None:
     parser.add_argument(
         "-o", "--out", type=Path, metavar="DIR", help="the folder of the run (default: one in eval/_artifacts)"
     )
-    parser.add_argument("--apply", action="store_true", help="fold it into eval/recall.yaml as well")
+    parser.add_argument("--apply", action="store_true", help="apply it to eval/recall.yaml as well")
     parser.add_argument("--explicit", action="store_true", help="with --apply, also cases that someone chose by hand")
 
 
@@ -297,5 +292,5 @@ def run_merge(args: argparse.Namespace) -> int:
     print(f"details: {place.name(done.folder)}/scorecard.md")
     if args.apply:
         check_writes(done.record, done.folder, explicit=args.explicit)
-        fold(place, done.folder, done.record)
+        apply_run(place, done.folder, done.record)
     return 2 if done.record.header.lost else 0

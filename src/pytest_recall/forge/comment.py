@@ -33,7 +33,7 @@ _LOUD = (
 def marker(name: str) -> str:
     """Return the first line of the pages called `name`, which no reader sees. Raises RecallError for a bad name."""
     if not _NAME.fullmatch(name):
-        raise RecallError(f"name: {name!r} is none; write letters, digits, dots, `-` and `_`, 60 at most")
+        raise RecallError(f"--name: {name!r} is not a valid name; use letters, digits, dots, `-` and `_`, 60 at most")
     return f"<!-- recall:{name} -->"
 
 

@@ -192,5 +192,5 @@ def _more(count: int) -> list[str]:
 def status_words(state: str) -> str:
     """Return what a commit's status says."""
     if state not in ("success", "failure"):
-        raise RecallError(f"state: {state!r} is none; write success or failure")
+        raise RecallError(f"--state: {state!r} is neither success nor failure; give one of them")
     return "no regression" if state == "success" else "a case failed, or the run was not finished"

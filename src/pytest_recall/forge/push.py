@@ -1,4 +1,4 @@
-"""Fold a run into the newest state of a branch, commit it and push it, until no other push came first."""
+"""Apply a run to the newest state of a branch, commit it and push it, until no other push came first."""
 
 from __future__ import annotations
 
@@ -194,8 +194,8 @@ def push(
 ) -> Pushed:
     """Fold the run in the folder `run` into the state at the tip of the branch, and push that as eval-bot.
 
-    The checkout at hand stays as it is. If someone else pushes first, the run is folded into what they pushed, so
-    that nothing of either is lost. The commit says which trials are in it, and no trial is folded into a branch again.
+    The checkout at hand stays as it is. If someone else pushes first, the run is applied to what they pushed, so
+    that nothing of either is lost. The commit says which trials are in it, and no trial is applied to a branch again.
     With `once`, nothing is done on top of a commit of eval-bot. Raises RecallError if the branch takes no push; the run
     is then as it was, and can be pushed later.
     """
@@ -208,11 +208,11 @@ def push(
         tip = remote.tip()
         if once and remote.author(tip) == EMAIL:
             return Pushed(None, f"the newest commit of {remote.branch} is eval-bot's own; nothing was pushed")
-        folded = max((int(number) for number in remote.lines(tip, line) if number.isdecimal()), default=0)
-        if folded and folded >= len(record.trials):
+        applied = max((int(number) for number in remote.lines(tip, line) if number.isdecimal()), default=0)
+        if applied and applied >= len(record.trials):
             return Pushed(None, f"{run.name}: already in the state of {remote.branch}")
         with remote.worktree(tip) as tree:
-            rows = _fold(Place(tree, tree / inside), run, record, folded)
+            rows = _apply(Place(tree, tree / inside), run, record, applied)
             message = f"Update the eval schedule\n\n{_counts(record, rows)}\n\n{line}{len(record.trials)}"
             commit = remote.commit(tree, inside.as_posix(), FOLDER, message)
             if commit is None:
@@ -237,14 +237,14 @@ def _digest(run: Path) -> str:
         return sha256(file.readline()).hexdigest()[:12]
 
 
-def _fold(place: Place, run: Path, record: Record, folded: int) -> int:
-    """Fold a run into the state at `place`, which has the first `folded` trials, and return how many rows changed."""
+def _apply(place: Place, run: Path, record: Record, applied: int) -> int:
+    """Apply a run to the state at `place`, which has the first `applied` trials, and return how many rows changed."""
     # Whether it is in the state of the checkout at hand says nothing of this one.
     copy = place.artifacts.folder / run.name
     shutil.copytree(run, copy, dirs_exist_ok=True)
     (copy / finish.APPLIED).unlink(missing_ok=True)
-    if folded:
-        write_text(copy / finish.APPLIED, json.dumps({"trials": folded}) + "\n")
+    if applied:
+        write_text(copy / finish.APPLIED, json.dumps({"trials": applied}) + "\n")
     rows = len(finish.apply(place, copy, record) or ())
     if record.header.mode == "nightly" and read_settings(place.rubric, place.name(place.rubric)).state == "events":
         # The night is the one writer that moves older event files into the state file.

@@ -397,7 +397,7 @@ class Hooks:
 
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> Generator[None, object, object]:
-        """Fold the trials into the state and write the scorecard, on the controller, after all that others do here."""
+        """Apply the trials to the state and write the scorecard, on the controller, after all that others do here."""
         from pytest_recall.files.errors import MissError
 
         try:

@@ -47,7 +47,7 @@ class Ending:
         self._finished = self._shown = False
 
     def finish(self, session: pytest.Session) -> None:
-        """Fold the trials into the state and write the scorecard. A worker reports what it found."""
+        """Apply the trials to the state and write the scorecard. A worker reports what it found."""
         self._finish(session)
         self._finished = True
         # One that is not pytest's own may ask for the summary before this, as pytest-tldr does, or never.
@@ -259,7 +259,7 @@ class Ending:
         name = finish.target(self._run.plan.place, self._run.plan.rubric.state)
         shard = self._run.plan.header("", "").shard
         if shard:
-            self._state_line = f"{name}: left alone by shard {shard}; `recall ci merge --apply` folds all of them"
+            self._state_line = f"{name}: left alone by shard {shard}; `recall ci merge --apply` applies all of them"
             return
         if not self._run.plan.writes:
             self._state_line = f"{name}: left alone, since you chose the cases; --recall-update writes it"

@@ -473,7 +473,7 @@ class Run:
     # The end
 
     def finish(self, session: pytest.Session) -> None:
-        """Fold the trials into the state and write the scorecard. A worker reports what it found."""
+        """Apply the trials to the state and write the scorecard. A worker reports what it found."""
         self.loop.close()
         if self._ticker is not None:
             self._ticker.stop()

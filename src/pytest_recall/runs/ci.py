@@ -55,7 +55,7 @@ def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
     pull = pull if isinstance(pull, dict) else {}
     repo = repo or env.get("GITHUB_REPOSITORY") or ""
     if repo and not _REPO.fullmatch(repo):
-        raise RecallError(f"repository: {repo!r} is none; write it like owner/name")
+        raise RecallError(f"repository: {repo!r} is not of the form owner/name; correct it")
     server = env.get("GITHUB_SERVER_URL") or "https://github.com"
     run = env.get("GITHUB_RUN_ID") or ""
     ref = re.fullmatch(r"refs/pull/(\d+)/(?:merge|head)", env.get("GITHUB_REF") or "")

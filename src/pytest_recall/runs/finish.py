@@ -1,4 +1,4 @@
-"""Fold a run's journal into the state, exactly once, and write its scorecard."""
+"""Apply a run's journal to the state, exactly once, and write its scorecard."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard, *,
 
 
 def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Row] | None:
-    """Fold the run in the folder `run` into the state; None if all of it was in there before.
+    """Apply the run in the folder `run` to the state; None if all of it was in there before.
 
     Returns the rows that changed, by case id. The state is read again under the lock, so
     that two runs on one checkout keep each other's rows. A crash at any point leaves the
-    run either folded or not, and known as such: the intent is on disk before the state.
-    The mark counts the folded trials, so that a run which is applied while it goes on
+    run either applied or not, and known as such: the intent is on disk before the state.
+    The mark counts the applied trials, so that a run which is applied while it goes on
     loses none of the later ones. Raises RecallError or OSError, and then has changed nothing.
     """
     with locked(place.lock):
@@ -122,36 +122,36 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
         record = record or read_journal(run)
         rubric = read_settings(place.rubric, place.name(place.rubric))
         layout = rubric.state
-        folded = _folded(run)
-        if layout == "events" and (written := _written(place, record)) > (folded or 0):
-            folded = written  # It died before it could mark the run.
-            _mark(run, folded)
-        if folded is not None and len(record.trials) <= folded:
+        applied = _applied(run)
+        if layout == "events" and (written := _written(place, record)) > (applied or 0):
+            applied = written  # It died before it could mark the run.
+            _mark(run, applied)
+        if applied is not None and len(record.trials) <= applied:
             return None
         header = record.header
         today = date.fromisoformat(header.date)
         state = current(place)
         check_layout(place, layout)
         rows = {**state.rows}
-        if header.reset and folded is None:
+        if header.reset and applied is None:
             rows.update(reset(rows, header.model, today))
-        # All trials of these cases: a series may have begun before the run was last folded.
-        news = {trial.case_id for trial in record.trials[folded or 0 :] if not trial.arm}
+        # All trials of these cases: a series may have begun before the run was last applied.
+        news = {trial.case_id for trial in record.trials[applied or 0 :] if not trial.arm}
         if layout == "rows":  # Event files are sorted by day and run, whenever they are written.
             news -= _later_verdicts(run, header)
         trials = [trial for trial in record.trials if trial.case_id in news]
         rows.update(fold(rows, trials, today, quarantine_of(header)))
         grading = graded(trials)
-        touches = touches_of(header, grading, first=folded is None)
+        touches = touches_of(header, grading, first=applied is None)
         rows.update(with_touches(rows, touches))
         changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
         waiting = with_changes(state.unanswered, unanswered_after(state.unanswered, grading, today))
-        account = account_after(state.account, header, record.trials, grading, first=folded is None)
+        account = account_after(state.account, header, record.trials, grading, first=applied is None)
         if (bank := bank_from(rubric.budget)) is not None:
             account = account.pruned(bank, today)
         if layout == "events":
-            events = events_of(header, trials, len(record.trials), first=folded is None)
-            events = with_account(events, header, record.trials, first=folded is None)
+            events = events_of(header, trials, len(record.trials), first=applied is None)
+            events = with_account(events, header, record.trials, first=applied is None)
             if events.says_anything:
                 write_events(place.events, events)
         elif (text := state.updated(changed, unanswered=waiting, account=account)) != state.text:
@@ -195,7 +195,7 @@ def _written(place: Place, record: Record) -> int:
 
 def is_applied(run: Path) -> bool:
     """Whether trials of the run in the folder `run` are in the state. Raises RecallError."""
-    return _folded(run) is not None
+    return _applied(run) is not None
 
 
 def recover(place: Place) -> None:
@@ -215,8 +215,8 @@ def recover(place: Place) -> None:
     path.unlink(missing_ok=True)
 
 
-def _folded(run: Path) -> int | None:
-    """Return how many of the run's trials are in the state; None if it was never folded."""
+def _applied(run: Path) -> int | None:
+    """Return how many of the run's trials are in the state; None if it was never applied."""
     try:
         return int(json.loads((run / APPLIED).read_text(encoding="utf-8"))["trials"])
     except FileNotFoundError:

@@ -183,7 +183,7 @@ def _change_state(place: Place, args: argparse.Namespace) -> int:
 
 
 APPLY_DETAILS = """\
-A run folds itself in at its end, also after -x and Ctrl-C. This is for one that was
+A run updates the state at its end, also after -x and Ctrl-C. This is for one that was
 killed: what it had finished is in its journal. Applying a run twice changes nothing.
 """
 
@@ -191,7 +191,7 @@ killed: what it had finished is in its journal. Applying a run twice changes not
 def add_apply(commands: Commands) -> None:
     """Add the command."""
     parser = command(
-        commands, "apply", "fold the finished trials of a run into eval/recall.yaml", run_apply, APPLY_DETAILS
+        commands, "apply", "apply the finished trials of a run to eval/recall.yaml", run_apply, APPLY_DETAILS
     )
     parser.add_argument("run_name", metavar="RUN", help="a run's name or folder, `latest` or `previous`")
     parser.add_argument("--explicit", action="store_true", help="also a run of cases that someone chose by hand")
@@ -205,7 +205,7 @@ def run_apply(args: argparse.Namespace) -> int:
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
     check_writes(record, folder, explicit=args.explicit)
-    fold(place, folder, record)
+    apply_run(place, folder, record)
     return 0
 
 
@@ -225,8 +225,8 @@ def check_writes(record: Record, folder: Path, *, explicit: bool) -> None:
         )
 
 
-def fold(place: Place, folder: Path, record: Record) -> None:
-    """Fold the run into the state, write its scorecard, and say what came of it. Raises RecallError or OSError."""
+def apply_run(place: Place, folder: Path, record: Record) -> None:
+    """Apply the run to the state, write its scorecard, and say what came of it. Raises RecallError or OSError."""
     from pytest_recall.runs import finish
 
     changed = finish.apply(place, folder, record)
@@ -243,15 +243,15 @@ def fold(place: Place, folder: Path, record: Record) -> None:
 
 
 QUARANTINE_DETAILS = """\
-A case in quarantine is asked as before, and its boxes move; but its fail turns no run red.
-Every scorecard lists it. Runs set a case apart at its `quarantine_lapses`-th fall from a
-higher box, and take it back when it has passed three times in a row, or after
-`quarantine_days`: from then on its fails count again.
+A case in quarantine is run as before and its box moves, but its failures do not fail the run.
+Every scorecard lists it. A run puts a case into quarantine at its `quarantine_lapses`-th lapse, and
+releases it when it has passed three times in a row, or after `quarantine_days`: from then on its
+failures count again.
 
   recall state quarantine                       list them
-  recall state quarantine late-fee --owner ana  set one apart
+  recall state quarantine late-fee --owner ana  put one in
   recall state quarantine late-fee --days 90    for longer, from today on
-  recall state quarantine late-fee --release    take it back, its lapses forgotten
+  recall state quarantine late-fee --release    release it, and forget its lapses
 """
 
 
@@ -314,7 +314,9 @@ def _change_quarantine(place: Place, args: argparse.Namespace) -> int:
         raise RecallError(f"{name}: no row of `{args.case_id}`{nearest(args.case_id, state.rows)}")
     if args.release:
         if row.quarantined is None:
-            raise RecallError(f"{name}: `{args.case_id}` is not in quarantine; `recall state quarantine` lists who is")
+            raise RecallError(
+                f"{name}: `{args.case_id}` is not in quarantine; `recall state quarantine` lists the cases that are"
+            )
         row = row._replace(quarantined=None, until=None, owner=None, lapses=0)
         told = f"{args.case_id}: taken back, its lapses forgotten"
     else:

@@ -12,7 +12,7 @@ from pytest_recall.trials.trial import Trial
 
 
 class Header(NamedTuple):
-    """What a run was asked to do: all that is needed to score it or to fold it later.
+    """What a run was asked to do: all that is needed to score it or to apply it later.
 
     `date` is ISO 8601; `state` the SHA-256 of the state that the slice was chosen from;
     `picks` the chosen cases as (id, reason); `scheduled` whether the schedule chose them;
@@ -36,9 +36,9 @@ class Header(NamedTuple):
     the calendar has asked before; `unanswered` are those that came to no verdict when they were last asked, each with
     that day, and on how many days. `moved` are rows whose case has another id now, as (old, new). `commit`
     and `branch` are git's; empty where there is no repository, or none of a name. `source_kind` says what was asked:
-    the `cases` of an eval set, or the questions of a `dataset`. `affected` are the cases whose requests, judging or
-    replayed answer the change has altered, `replayed` what the replay of all cases found, a line each, and `proven` how
-    many it found to be as they are recorded.
+    the `cases` of an eval set, or the questions of a `dataset` or about a `persona`. `affected` are the cases whose
+    requests, judging or replayed answer the change has altered, `replayed` what the replay of all cases found, a line
+    each, and `proven` how many it found to be as they are recorded.
 
     Of a run that is held to a budget which rolls over, `budgeted` says what is in the bank and how far it goes, a line
     each, and `per_case` what an affected case is estimated to cost in US dollars, None where that is not known.
