@@ -98,10 +98,10 @@ def test_verdicts_of_a_judge_are_compared(capsys: pytest.CaptureFixture[str], tm
     ("more", "said"),
     [
         (("fts", "fts"), "fts and fts are the same journal; name two"),
-        (("fts", "gone"), "'gone' is not a journal of a membench, and the other one is; name two of a kind"),
+        (("fts", "gone"), "'gone' is not a run of `recall memory run`, and the other one is; name two runs of"),
         (
             ("fts", "none", "--scenarios", "x"),
-            "--scenarios is about cases, and has no effect on journals of a membench",
+            "--scenarios is about cases, and has no effect on runs of `recall memory run`",
         ),
         (("fts", "none", "--include-changed"), "--include-changed is about cases, and has no effect"),
         (("fts", "none", "--fail-on", "any-flip"), "--fail-on any-flip goes by verdicts of a judge, and these share"),

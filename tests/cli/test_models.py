@@ -99,7 +99,7 @@ def test_a_program_without_end(tmp_path: Path, inside: Recall) -> None:
     (tmp_path / "slow.py").write_text("import time; time.sleep(60)\n", encoding="utf-8")
     done = inside(tmp_path, "judges", "check", f"command:{sys.executable} slow.py", "--timeout", "0.3")
     assert done.code == 1
-    assert "it came to no end in 0.3 s, having printed nothing; allow more time" in done.err
+    assert "it did not finish within 0.3 s, having printed nothing; allow more time" in done.err
 
 
 @pytest.mark.parametrize("selector", ["opnai", "openai:", "command:'x", "python:module"])

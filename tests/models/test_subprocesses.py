@@ -270,7 +270,7 @@ def test_a_program_without_end_is_ended_with_all_that_it_started(
     one = command(CHILD.format(ignore=ignore) + f"{ignore}; time.sleep(60)", tmp_path, attempts=1, timeout=1.5)
     with pytest.raises(ModelError) as caught:
         one.ask(asks())
-    assert "it came to no end in 1.5 s, having printed 'partial'; allow more time" in str(caught.value)
+    assert "it did not finish within 1.5 s, having printed 'partial'; allow more time" in str(caught.value)
     assert caught.value.temporary
     assert gone(pid_in(tmp_path / "pid"))
 

@@ -120,7 +120,7 @@ def inquiry(
         name = UNANSWERABLE
     elif name not in rules or name == UNANSWERABLE:
         known = [one for one in rules if one != UNANSWERABLE]
-        raise ArgumentError(f"category: {name!r} is none of {dataset}{nearest(str(name), known)}")
+        raise ArgumentError(f"category: {name!r} is not a category of {dataset}{nearest(str(name), known)}")
     reference = case.expected if expected is None else expected
     if reference is None and not unanswerable:
         raise ArgumentError("needs `expected`; give it in the case or as an argument")

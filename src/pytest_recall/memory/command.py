@@ -102,7 +102,7 @@ class Command(Client):
         timeout = patience(self._timeout)
         done = process.run(argv, b"", folder=self._root, env=self._environ, timeout=timeout, check=lambda: None)
         if done.exceeded == "time":
-            raise ModelError(f"it came to no end in {timeout:g} s; add `;timeout=` with more seconds")
+            raise ModelError(f"it did not finish within {timeout:g} s; raise the limit with `;timeout=SECONDS`")
         if done.exceeded:
             raise ModelError(f"it printed more than {process.LIMIT // 2**20} MB; check the program")
         headers = (("content-type", "application/json"),)

@@ -255,7 +255,7 @@ class SubprocessModel(Provider):
     def _call(self, prompt: bytes, timeout: float) -> Response:
         done = self._run((self._program(), *self._argv[1:]), prompt, timeout)
         if done.exceeded == "time":
-            message = f"it came to no end in {timeout:g} s, {self._printed(done.stdout)}; allow more time"
+            message = f"it did not finish within {timeout:g} s, {self._printed(done.stdout)}; allow more time"
             raise ModelError(message, temporary=True)
         if done.exceeded:
             message = (

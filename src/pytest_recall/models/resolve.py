@@ -72,7 +72,9 @@ def through(player: Player) -> Callable[[Request, Callable[[], Response]], Respo
             if step.served.response is not None:
                 return step.served.response
             failure = step.served.failure
-            raise ModelError(failure.message if failure else "it came to no end when it was recorded")
+            raise ModelError(
+                failure.message if failure else "the call had not finished when it was recorded; record it again"
+            )
         step.begin()
         token = AS_ONE.set(True)
         try:

@@ -54,7 +54,7 @@ def add_score(commands: Commands) -> None:
     shape.add_argument("--json", action="store_true", help="print JSON")
     shape.add_argument("--markdown", action="store_true", help="print Markdown, as for a pull request")
     parser.add_argument(
-        "-v", "--verbose", action="count", default=0, help="list the failures that are otherwise folded to a line"
+        "-v", "--verbose", action="count", default=0, help="list the failures that are otherwise summed up in a line"
     )
     parser.add_argument(
         "--fail-on",
@@ -250,11 +250,13 @@ def _benches(args: argparse.Namespace) -> int | None:
     given = [name for name in ("scenarios", "include_changed") if getattr(args, name)]
     if given:
         option = given[0].replace("_", "-")
-        raise RecallError(f"--{option} is about cases, and has no effect on journals of a membench; remove it")
+        raise RecallError(f"--{option} is about cases, and has no effect on runs of `recall memory run`; remove it")
     asked = []
     for name, folder in zip((args.base, args.head), folders, strict=True):
         if folder is None:
-            raise RecallError(f"{name!r} is not a journal of a membench, and the other one is; name two of a kind")
+            raise RecallError(
+                f"{name!r} is not a run of `recall memory run`, and the other one is; name two runs of the same command"
+            )
         asked.append(read_repeats(folder, name))
     if asked[0] == asked[1]._replace(name=args.base):
         raise RecallError(f"{args.base} and {args.head} are the same journal; name two")

@@ -13,8 +13,8 @@ from pytest_recall.results.report_commands import add_runs, bench_folders, check
 from pytest_recall.trials.journal import NAME as JOURNAL
 
 VIEW_DETAILS = """\
-Serves the page of `recall report` on 127.0.0.1, to no one but this machine, until Ctrl+C. While the run goes on the
-page shows what has come; `latest` is whatever run is the newest then.
+Serves the page of `recall report` on 127.0.0.1, reachable from this machine only, until Ctrl+C. While the run goes on
+the page shows what has come; `latest` is whatever run is the newest then.
 
   recall view --open
   recall view --once                what stands first on the page, for a log or a script

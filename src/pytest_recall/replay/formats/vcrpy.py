@@ -154,7 +154,7 @@ def export_vcr(exchanges: Iterable[Exchange], path: Path, name: str | None = Non
         if response is None or exchange.failure is not None or not response.complete:
             how = f"ended with {exchange.failure.kind}" if exchange.failure else "was closed before its end"
             raise RecallError(
-                f"{name}: call {exchange.seq + 1} {how}, which a cassette of vcrpy cannot say; leave it out"
+                f"{name}: call {exchange.seq + 1} {how}, which vcrpy's format cannot represent; it cannot be exported"
             )
         headers: dict[str, str] = {}
         for field, value in request.headers:
