@@ -1,4 +1,4 @@
-"""Verdicts of a run for a second look, and the file to which a person's grades are appended."""
+"""Make the items of an audit, and read and append a person's grades."""
 
 from __future__ import annotations
 

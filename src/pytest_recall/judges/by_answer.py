@@ -1,4 +1,4 @@
-"""Decide whether a failed case can be accepted by its answer, and what it expects from then on."""
+"""Decide whether the answer of a failed case may become its `expected`, and with which value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fence texts of others in a prompt, between lines that such a text cannot contain."""
+"""Put untrusted texts into a prompt between delimiters that they cannot contain."""
 
 from __future__ import annotations
 

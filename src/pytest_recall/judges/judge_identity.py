@@ -1,4 +1,4 @@
-"""Tell by which judging models, held to what, a run's verdicts were given, whichever of them had the last word."""
+"""Describe which judging models, under which settings, gave a run's verdicts, so that two runs can be compared."""
 
 from __future__ import annotations
 

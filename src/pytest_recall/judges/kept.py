@@ -1,4 +1,4 @@
-"""Ask a judging model once for what several panels want to know, and keep its replies."""
+"""Cache the replies of judging models, so that several panels pay for a call once."""
 
 from __future__ import annotations
 

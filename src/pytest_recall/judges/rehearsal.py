@@ -1,4 +1,4 @@
-"""Find what would keep judges from a verdict, before anything is asked."""
+"""Check the arguments of a case's judges before any model is called."""
 
 from __future__ import annotations
 

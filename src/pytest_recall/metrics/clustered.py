@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from pytest_recall.metrics.intervals import Interval, Mean, critical, critical_t, wilson
 
+# A variance below it is what rounding leaves of equal values: 1e-12, squared.
 _NOTHING = 1e-24
 
 
@@ -46,6 +47,7 @@ def clustered_mean(
     mean, variance = _mean_variance(groups, n)
     if variance is None or variance <= _NOTHING:
         return Clustered(mean, None, None, n, len(groups))
+    # The variance is estimated from one sum for each group: the groups, not the values, are its degrees of freedom.
     half = critical_t(len(groups) - 1, confidence) * sqrt(variance)
     return Clustered(mean, max(mean - half, within[0]), min(mean + half, within[1]), n, len(groups))
 
@@ -75,6 +77,7 @@ def share_interval(share: float, variance: float, degrees: int, most: int, confi
     It is Wilson's for as many independent values as would show the same spread (Korn and Graubard 1998, Survey
     Methodology 24:193), at most `most`, and not below one, of which it would say nothing.
     """
+    # Wilson's interval takes the variance as known. A size smaller by the square of z / t makes it as wide as t does.
     wider = critical(confidence) / critical_t(degrees, confidence)
     size = max(min(share * (1 - share) / max(variance, _NOTHING) * wider * wider, most), 1.0)
     found = wilson(share * size, size, confidence)
@@ -136,6 +139,7 @@ def clustered_slope(values: Iterable[tuple[Hashable, float, float]], *, confiden
     slope = fsum(x * y for points in centred for x, y in points) / spread
     clusters = len(centred)
     scores = [fsum(x * (y - slope * x) for x, y in points) for points in centred]
+    # The same correction as in `_mean_variance`.
     variance = clusters / (clusters - 1) * fsum(one * one for one in scores) / spread**2 if clusters > 1 else 0.0
     if variance <= _NOTHING:
         return Clustered(slope, None, None, n, clusters)
@@ -188,6 +192,7 @@ def _mean_variance(groups: Mapping[Hashable, list[float]], n: int) -> tuple[floa
     if count < 2:
         return mean, None
     scores = (fsum(value - mean for value in values) for values in groups.values())
+    # The mean is fitted to the same values, which makes their sums about it too small: G / (G - 1) (CR1) corrects that.
     return mean, count / (count - 1) * fsum(score * score for score in scores) / n**2
 
 

@@ -1,4 +1,4 @@
-"""What hands out units without searching, within a budget of tokens: the floors and the ceiling of a retrieval."""
+"""Build what a retrieval is compared with at its number of tokens: floors (random or newest units) and a ceiling."""
 
 from __future__ import annotations
 

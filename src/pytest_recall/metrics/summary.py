@@ -1,4 +1,4 @@
-"""Summaries of many retrievals: means by metric and by category, and the summary in its published form.
+"""Summarize many lines of retrieval results: means by metric and category, and the published summary.
 
 “Exact match” is `contains` and “recall@k” is `contains_at_k`; the names are kept for tables that
 are put beside published ones. A failure is in these means as a zero, as it is there; `Mean`

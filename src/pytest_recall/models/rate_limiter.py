@@ -67,6 +67,7 @@ class RateTurn:
                 self._limiter.sleep(seconds)
                 self._check()
         except BaseException:
+            # Also for Ctrl-C: a place that is not taken would keep all behind it waiting.
             self._leave()
             raise
 
@@ -88,6 +89,7 @@ class RateTurn:
     def _seconds(self) -> float:
         if self._place is None:
             self._place = self._limiter.within(lambda line, now: line.join(self._expected, now))
+        # Looking and beginning are one step under the lock: else two threads could both begin where one call may.
         rest: float = self._limiter.within(lambda line, now: line.rest(self._place, now))
         self.begun = rest <= 0
         return min(rest, SLICE)

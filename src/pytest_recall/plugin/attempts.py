@@ -1,4 +1,4 @@
-"""Keep the trials of a case in step with plugins that call it again without a report, or rewrite its report."""
+"""Count trials correctly under plugins that call an item again without a report, or rewrite its report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replay every case with its judges, and find out which the change affects; nothing is sent or written to the state."""
+"""Implement `--recall-dry-run`: replay every case with its judges and list those that the change affects."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep Python's garbage collector from walking again and again over objects that stay to the end.
+"""Keep long-lived objects out of garbage collection with `gc.freeze`.
 
 Reading cases and collecting items makes many objects and leaves hardly any behind. As a
 session ends pytest has the collector walk over all of them twice, and the interpreter twice

@@ -1,4 +1,4 @@
-"""Run a part of a run: one shard of its slice, or what a run that was cut off has left."""
+"""Select part of a run: one shard of its slice, or the cases that an interrupted run has not finished."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read `--record`, `--replay` and what goes with them, and send nothing in a replay from the conftest files on."""
+"""Read `--record`, `--replay` and their options; in a replay, refuse calls from the conftest files on."""
 
 from __future__ import annotations
 

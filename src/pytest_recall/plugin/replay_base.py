@@ -1,4 +1,4 @@
-"""Replay the code before the change, to tell what differs in requests by itself, such as a date, from the change."""
+"""Replay the base commit, to tell parts of requests that vary by themselves, such as dates, from the change."""
 
 from __future__ import annotations
 

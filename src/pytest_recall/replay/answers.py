@@ -1,4 +1,4 @@
-"""Make the answers that a replay gives to calls which no recording answers and no case is to end by."""
+"""Make the stand-in responses of a replay for unrecorded calls that must not end a case, such as telemetry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Put code before a function of a library, beneath all that replaces it.
+"""Hook a library function by replacing its code object, so that mocks of the attribute stay in front.
 
 A mock replaces the attribute of a class, and keeps what it found there for the requests that it passes through. So the
 code of the function is changed here, and not the attribute: all that holds the function calls the hook, and a mock

@@ -68,6 +68,7 @@ def keep_interrupting(thread: int, is_over: Callable[[float], bool], error: type
                 _interrupt(thread, error)
             seconds = GRACE if importing else AGAIN
 
+    # A daemon, here and below: a case that never ends must not keep the process from ending.
     threading.Thread(target=interrupt, name="recall-miss", daemon=True).start()
 
 
@@ -77,6 +78,8 @@ def end_if_still(wait: Waits, error: Callable[[], BaseException]) -> None:
     def look() -> None:
         before, seconds = None, 0
         while not wait.is_over(1.0):
+            # The same instruction of the same frame is waiting, in a lock or in C. The frame itself is not kept between
+            # two looks, since that would keep its local variables alive.
             frame = sys._current_frames().get(wait.thread_id or 0)
             now = None if frame is None else (id(frame), frame.f_lasti)
             seconds = seconds + 1 if now is not None and now == before else 0
@@ -90,6 +93,8 @@ def end_if_still(wait: Waits, error: Callable[[], BaseException]) -> None:
 
 def _interrupt(thread: int, error: type[BaseException]) -> None:
     """Interrupt what the thread does: the main thread even while it waits for a lock, others at their next step."""
+    # An exception that is set from outside is seen between two instructions, and not by a thread that waits in a
+    # lock. A signal ends that wait, and its handler, which `watch` sets, raises. Only the main thread runs handlers.
     if thread == threading.main_thread().ident and hasattr(signal, "pthread_kill"):
         signal.pthread_kill(thread, signal.SIGURG)
         return

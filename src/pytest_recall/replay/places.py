@@ -1,4 +1,4 @@
-"""Read where a URL leads: its host and its port, what it names there, and whether that is this machine."""
+"""Parse the host and port of a URL, and tell whether the host is this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Note what asks past the player, programs that are started and native clients, and refuse it in a replay.
+"""Detect calls that cannot be recorded, by child processes and native clients, and refuse them in a replay.
 
 What such a program or client asks is neither recorded nor replayed, so that a replay would send it again.
 """

@@ -1,4 +1,4 @@
-"""Compute what a slice would have run, missed and saved, in a run of all cases that recorded the slice."""
+"""For `--recall-mode observe`: compute what the slice would have run, missed and saved."""
 
 from __future__ import annotations
 

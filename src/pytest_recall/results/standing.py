@@ -1,4 +1,4 @@
-"""Decide how the gates of a rubric stand after a run, and what a fail of each case does."""
+"""Decide after a run which gates are missed and which failures block."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hold a run to a budget that rolls over: what it asks of the cases that its change affects, and what it leaves."""
+"""Apply the rolling budget to a plan: which affected cases run now, and which are deferred."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep what runs have spent of a budget that rolls over, and which cases they have left unasked for the sake of it."""
+"""Keep what runs have spent of a rolling budget, and the affected cases that they have deferred."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Decide what a budget that rolls over allows on a day, and which of the affected cases are asked when it is short.
+"""Compute what the bank of a rolling budget holds on a day, and draw the affected cases that it can pay for.
 
 A change that affects few cases leaves most of a day's budget, and it stays in the bank for the one that affects many.
 """

@@ -1,4 +1,4 @@
-"""Learn what differs in a case's requests by itself, such as a date, from a replay of the code before a change."""
+"""Learn which parts of a case's requests vary without a code change, such as dates, from a replay of the base."""
 
 from __future__ import annotations
 

@@ -280,6 +280,8 @@ def compact(place: Place, today: date, keep_days: int, *, write: bool) -> Folded
     state = read_state(place.state, place.name(place.state))
     events = unfolded(place, state)
     until = today - timedelta(days=keep_days)
+    # What is younger stays a file: a pull request that merges late brings an event of an earlier day, which is sorted
+    # before the others as long as these are files, and would be passed over as older than a row.
     old = {name: events[name] for name in in_order(events) if events[name].date <= until}
     changed = fold_events(state.rows, old)
     files = event_files(place.events)

@@ -1,4 +1,4 @@
-"""Weigh the trials of a case: how much more likely they are if it passes less often than it used to.
+"""Compute the evidence of a case: the likelihood ratio of its trials, of a lower pass rate against its usual one.
 
 The evidence of a case is a running likelihood ratio, of passing 40 % as often against passing at the case's own rate,
 and never under 1 (the cumulative sum of Page 1954, Biometrika 41:100, in other units). A case with no fail on record

@@ -1,4 +1,4 @@
-"""Define what the schedule is told of the trials that a verdict by evidence rests on."""
+"""Define WeighedTrials: the passes and fails behind a verdict under `confirm: evidence`."""
 
 from __future__ import annotations
 
