@@ -12,7 +12,7 @@ from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin.replay_first import Tree, replayed, say
 from pytest_recall.schedule.changes import Changes, ReplayState, Wanted
-from pytest_recall.schedule.passing_text import learned
+from pytest_recall.schedule.varying_text import learned
 
 if TYPE_CHECKING:
     import pytest
@@ -23,7 +23,7 @@ ROUNDS = 3
 """How often the base is replayed at most: of a long text one difference is known at a time."""
 
 
-def without_passing(
+def without_varying(
     config: pytest.Config,
     place: Place,
     tree: Tree,
@@ -52,16 +52,16 @@ def without_passing(
         except RecallError as error:
             say(config, f"the base is not compared with: {error}")
             return found
-    passing: dict[str, tuple[str, ...]] = {}
+    varying: dict[str, tuple[str, ...]] = {}
     lines: dict[str, tuple[str, ...]] = {}
     for key, ids in suspects.items():
         if all(case_id in before.patterns for case_id in ids):
             alike = found.with_key(key)
             known = (pattern for case_id in ids for pattern in before.patterns[case_id])
-            passing |= dict.fromkeys(alike, tuple(dict.fromkeys(known)))
+            varying |= dict.fromkeys(alike, tuple(dict.fromkeys(known)))
             lines |= dict.fromkeys(alike, before.first.found[ids[0]].lines)
-    if passing:
-        found = found.after(replayed(config, tree, 1, Wanted(passing)), lines)
+    if varying:
+        found = found.after(replayed(config, tree, 1, Wanted(varying)), lines)
     return found.against(before.end)
 
 

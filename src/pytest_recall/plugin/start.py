@@ -85,7 +85,7 @@ def _changes(
         from pytest_recall.plugin import replay_base
 
         tree = replay_first.Tree(config.invocation_params.dir, replay_first.cassettes_of(place, asked))
-        found = replay_base.without_passing(config, place, tree, refs, found, suspects)
+        found = replay_base.without_varying(config, place, tree, refs, found, suspects)
     # A recording of the judges' calls alone would take the place of one that is whole.
     return found.asking_all() if found is not None and asked.mode in ("record", "missing") else found
 

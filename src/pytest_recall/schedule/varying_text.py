@@ -45,7 +45,7 @@ def learned(lines: Iterable[str]) -> tuple[str, ...]:
 
 
 def _of_texts(before: list[str], after: list[str]) -> list[str] | None:
-    """Return the patterns of the words that differ; None if one of them is of no kind that passes."""
+    """Return the patterns of the words that differ; None if one of them is of no kind that varies."""
     found, same = [], 0
     for tag, i, j, k, end in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if tag == "equal":

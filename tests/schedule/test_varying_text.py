@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.replay.matching import Rules
-from pytest_recall.schedule.passing_text import learned
+from pytest_recall.schedule.varying_text import learned
 
 
 def line(before: str, after: str) -> str:
