@@ -17,7 +17,7 @@ from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.models.prices import call_of
 from pytest_recall.plugin.replay_first import ELSEWHERE
 from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
-from pytest_recall.runs.held import allotted
+from pytest_recall.runs.budgeted import allotted
 from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, of_series, to_text
 from pytest_recall.trials.conditions import taped_of, words_of
 from pytest_recall.trials.execution import Result, ask, judge_answer

@@ -18,7 +18,7 @@ import pytest
 from pytest_recall.files.disk import write_text
 from pytest_recall.plugin.cassettes import CassetteManager
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, OUTCOMES, UNASKED, UNPAID
-from pytest_recall.runs.held import stopped
+from pytest_recall.runs.budgeted import stopped
 from pytest_recall.runs.outage import Streak, outage_of
 from pytest_recall.schedule.allotment import FOR_REGRESSION
 from pytest_recall.schedule.bank import may_stop

@@ -139,7 +139,7 @@ def wake(
             plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
         if changes is not None:
-            from pytest_recall.runs.held import held_to_budget
+            from pytest_recall.runs.budgeted import held_to_budget
 
             plan = held_to_budget(plan)
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
