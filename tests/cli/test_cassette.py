@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.replay.cassette_lines import sealed
-from pytest_recall.replay.commands.shelf import size
+from pytest_recall.replay.commands.listing import size
 from tests.cli.conftest import Recall
 from tests.cli.samples import DATE, files, recall
 from tests.cli.shelves import cassette, library

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.commands.shelf import standing
+from pytest_recall.replay.commands.listing import standing
 from tests.cli.conftest import Recall
 from tests.cli.samples import files, recall
 from tests.cli.shelves import cassette, library

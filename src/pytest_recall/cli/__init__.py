@@ -74,7 +74,7 @@ COMMANDS: Mapping[str, str | Group] = {
     "cassettes": Group(
         "recorded calls: list, show, verify, scan, prune, import and export them, and what they cost",
         (
-            "replay.commands.shelf:add_list",
+            "replay.commands.listing:add_list",
             "replay.commands.show:add_show",
             "replay.commands.scan:add_scan",
             "replay.commands.files:add_prune",

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
-from pytest_recall.replay.commands.shelf import add_folder, library_of
+from pytest_recall.replay.commands.listing import add_folder, library_of
 from pytest_recall.runs.context import CommandLine
 from pytest_recall.trials.journal import NAME as JOURNAL
 

@@ -21,7 +21,7 @@ from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
 from pytest_recall.replay.cassette_file import Cassette, read_draft
 from pytest_recall.replay.cassette_library import Library
-from pytest_recall.replay.commands.shelf import add_folder, find, library_of, scenarios_of, size, standing, titled
+from pytest_recall.replay.commands.listing import add_folder, find, library_of, scenarios_of, size, standing, titled
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.formats.lore import ANTHROPIC, import_lore
 from pytest_recall.replay.formats.vcrpy import export_vcr, import_vcr

@@ -14,7 +14,7 @@ from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import plural
 from pytest_recall.replay.cassette_file import read_lines
-from pytest_recall.replay.commands.shelf import add_folder, library_of
+from pytest_recall.replay.commands.listing import add_folder, library_of
 from pytest_recall.replay.encodings import decoded, in_url, pairs, spelled
 from pytest_recall.replay.redaction import Redactor, is_form
 from pytest_recall.replay.secrets import secret_names, suspicious

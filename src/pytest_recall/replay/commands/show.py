@@ -15,7 +15,7 @@ from pytest_recall.files.wording import plural
 from pytest_recall.replay.call import Tokens
 from pytest_recall.replay.cassette_file import Cassette, read_draft
 from pytest_recall.replay.cassette_library import DRAFTS
-from pytest_recall.replay.commands.shelf import add_folder, find, library_of, model_of, since, size, titled
+from pytest_recall.replay.commands.listing import add_folder, find, library_of, model_of, since, size, titled
 from pytest_recall.replay.encodings import decoded, json_of
 from pytest_recall.replay.exchange import Exchange, Headers, Response
 from pytest_recall.replay.wire_formats import answered, asked, usage_of

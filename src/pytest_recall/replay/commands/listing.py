@@ -1,4 +1,4 @@
-"""The commands `recall cassettes list` and `verify`, and how a command finds cassettes and says what they are."""
+"""The commands `recall cassettes list` and `verify`, and the lookup of cassettes that other commands share."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _CASE_ID = re.compile(ID_PATTERN)
 _SCENARIO = re.compile(NAME_PATTERN)
 
 
-class ShelfEntry(NamedTuple):
+class ListedCassette(NamedTuple):
     """One cassette or draft as `recall cassettes list` shows it. `since` is the day of its oldest call."""
 
     name: str
@@ -134,7 +134,7 @@ def model_of(exchange: Exchange) -> str | None:
 
 def entries(
     library: Library, place: Place, rules: Rules, scenarios: Mapping[str, str], rows: Collection[str]
-) -> list[ShelfEntry]:
+) -> list[ListedCassette]:
     """Return all cassettes and drafts, those of one name together; damaged ones as far as they can be read."""
     found = []
     for path in [*library.files(), *library.drafts()]:
@@ -153,7 +153,7 @@ def entries(
             problem = str(error)
         models = {model for exchange in exchanges if (model := model_of(exchange))}
         found.append(
-            ShelfEntry(
+            ListedCassette(
                 name=name,
                 what=place.name(path) if problem else titled(header),
                 standing="damaged" if problem else standing(header, scenarios, rows),
@@ -187,7 +187,7 @@ def size(count: int) -> str:
     return f"{count / 1024:.1f} KB" if count < 1024**2 else f"{count / 1024**2:.1f} MB"
 
 
-def table(found: Iterable[ShelfEntry], scenarios: Mapping[str, str], today: date) -> list[str]:
+def table(found: Iterable[ListedCassette], scenarios: Mapping[str, str], today: date) -> list[str]:
     """Return a line for each entry, and the totals."""
     every = list(found)
     rows = [
@@ -210,7 +210,7 @@ def table(found: Iterable[ShelfEntry], scenarios: Mapping[str, str], today: date
     return [*lines, total(every)]
 
 
-def total(found: Iterable[ShelfEntry]) -> str:
+def total(found: Iterable[ListedCassette]) -> str:
     """Return how much there is, and how much of it is in the way."""
     every = list(found)
     whole = [entry for entry in every if not entry.is_draft]
@@ -227,13 +227,13 @@ def total(found: Iterable[ShelfEntry]) -> str:
     return "; ".join(parts)
 
 
-def _recorded(entry: ShelfEntry, today: date) -> str:
+def _recorded(entry: ListedCassette, today: date) -> str:
     if entry.since is None:
         return ""
     return f"{entry.since}, {plural((today - entry.since).days, 'day')} old"
 
 
-def _note(entry: ShelfEntry, scenarios: Mapping[str, str]) -> str:
+def _note(entry: ListedCassette, scenarios: Mapping[str, str]) -> str:
     notes = ["unfinished draft"] if entry.is_draft else []
     if entry.standing == "damaged":
         notes.append("damaged; `recall cassettes verify` says where")
@@ -287,7 +287,7 @@ def run_list(args: argparse.Namespace) -> int:
     return 0
 
 
-def _plain(entry: ShelfEntry) -> dict[str, Any]:
+def _plain(entry: ListedCassette) -> dict[str, Any]:
     header = {name: entry.header[name] for name in ("case", "scenario", "fixture", "scope") if name in entry.header}
     return {
         "path": entry.name,
