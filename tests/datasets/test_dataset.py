@@ -18,7 +18,6 @@ from pytest_recall.datasets.dataset import (
     Session,
     Utterance,
     case_of,
-    units,
 )
 from pytest_recall.files.errors import RecallError
 
@@ -41,38 +40,6 @@ CONVERSATION = Conversation(
     ),
 )
 QUESTION = Question(id="conv-1:q1", text="Who?", answer="Bob", category="single-hop", evidence=("D3:1",))
-
-
-def test_turns_are_told_with_speaker_and_image_and_blank_ones_are_not() -> None:
-    assert [(unit.id, unit.text) for unit in units(CONVERSATION)] == [
-        ("D1:1", "Ann: Hello!"),
-        ("D1:3", "Bob: Look. [image: a cat]"),
-        ("D1:4", "Ann: [image: a dog]"),
-        ("D3:1", "Bob: Bye."),
-    ]
-
-
-def test_metadata_has_what_is_known() -> None:
-    first, *_, last = units(CONVERSATION)
-    assert first.metadata == {
-        "conversation": "conv-1",
-        "session": "session_1",
-        "date": "2024-03-04T09:12",
-        "speaker": "Ann",
-    }
-    assert last.metadata == {
-        "conversation": "conv-1",
-        "session": "session_3",
-        "date_written": "14 days",
-        "speaker": "Bob",
-    }
-
-
-def test_sessions_are_told_as_a_whole() -> None:
-    first, last = units(CONVERSATION, "session")
-    assert (first.id, first.text) == ("session_1", "Ann: Hello!\nBob: Look. [image: a cat]\nAnn: [image: a dog]")
-    assert "speaker" not in first.metadata
-    assert (last.id, last.metadata["session"]) == ("session_3", "session_3")
 
 
 def test_a_question_is_a_case() -> None:

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cases.case import JudgeCall
-from pytest_recall.datasets.dataset import DatasetUnit, Sample, case_of, units
+from pytest_recall.datasets.dataset import Sample, case_of
 from pytest_recall.datasets.file import PUBLISHED, Format, digest, open_dataset
+from pytest_recall.datasets.telling import DatasetUnit, units
 from pytest_recall.files.errors import RecallError
 from tests.datasets.files import FORMATS, load, odd, plain, text_of, write
 

@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.datasets.dataset import Inventory, Kind, Sample, units
+from pytest_recall.datasets.dataset import Inventory, Kind, Sample
 from pytest_recall.datasets.file import Format, open_dataset
+from pytest_recall.datasets.telling import units
 from pytest_recall.files.errors import RecallError
 from tests.datasets.files import FORMATS, plain, text_of
 

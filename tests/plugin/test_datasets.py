@@ -254,6 +254,27 @@ def test_an_agent_is_measured_by_what_it_answers(pytester: pytest.Pytester) -> N
     assert "contains_at_k" not in found["metrics"]
 
 
+@pytest.mark.parametrize("asks", [False, True])
+def test_no_id_says_what_is_evidence(pytester: pytest.Pytester, *, asks: bool) -> None:
+    """Neither a memory nor an agent that asks it reads what the dataset calls its evidence; the journal has that."""
+    agent = (
+        "@pytest.fixture\ndef agent(memory):\n    def ask(question):\n"
+        "        found = memory.recall(question, 3)\n"
+        "        assert not [one for one in found if 'answer' in one.source]\n"
+        "        return {'text': 'A border terrier', 'passages': found}\n    return ask\n"
+    )
+    file = "dataset: longmemeval\npath: sample\nquestions: [lib00001]\njudges: [recall_at_k]\n"
+    project = BARE.with_files({FILE: file, "client.py": LOGGED.replace('note("store")', "note(str(metadata))")})
+    checkout = (project.with_agent(agent) if asks else project).at(pytester)
+    result = checkout.run(FILE, *([] if asks else ["--memory", "python:client.py:Kept"]))
+    result.assert_outcomes(passed=1)
+    answer = checkout.journal().trials[0].answer
+    assert answer is not None
+    assert "answer_dog_1" in {one.source for one in answer.passages}
+    if not asks:
+        assert "answer" not in (checkout.path / "calls.txt").read_text()
+
+
 def test_two_datasets_have_a_table_each(pytester: pytest.Pytester) -> None:
     other = "eval/dmr.dataset.yaml"
     files = {FILE: file("sample: 6\n"), other: "dataset: dmr\npath: sample\n"}

@@ -58,11 +58,25 @@ class MemoryClient(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unit:
-    """A text that is stored in one piece. `metadata` has at least its `id`."""
+    """A text that is stored in one piece. `metadata`, which is told with it, has at least its `id`.
+
+    Where that says too much, evidence knows the text by another `id`, and its session by `session`.
+    """
 
     id: str
     content: str
     metadata: Mapping[str, str] = field(default_factory=dict)
+    session: str = ""
+
+    @property
+    def told(self) -> str:
+        """The id by which a memory knows it."""
+        return self.metadata.get("id", self.id)
+
+    @property
+    def home(self) -> str:
+        """The session that it is of, as evidence knows it; empty if it is of none."""
+        return self.session or self.metadata.get("session", "")
 
 
 class MemoryFault(RecallError):  # noqa: N818 - MemoryError means something else
@@ -200,6 +214,17 @@ class MemoryPart(BaseModel):
         """What is stored up to each point at which the memory is told that all is there; most parts have one."""
         return (Stage(self.key, lambda: self.units),)
 
+    @property
+    def renames(self) -> bool:
+        """Whether a memory knows units by other ids than evidence does."""
+        return False
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What evidence calls units and sessions, by the ids that a memory knows them by."""
+        sessions = {unit.metadata.get("session", ""): unit.home for unit in self.units}
+        return {**sessions, **{unit.told: unit.id for unit in self.units}}
+
     @cached_property
     def key(self) -> str:
         """Thirty-two hex digits over what is stored: equal parts leave a memory with the same in it."""
@@ -219,18 +244,19 @@ class Haystack(MemoryPart):
     _key: str = PrivateAttr(default="")
     _read: Callable[[], tuple[Unit, ...]] = PrivateAttr(default=tuple)
     _stages: tuple[Stage, ...] = PrivateAttr(default=())
+    _renames: bool = PrivateAttr(default=False)
 
     @classmethod
-    def of(cls, key: str, read: Callable[[], tuple[Unit, ...]]) -> Haystack:
+    def of(cls, key: str, read: Callable[[], tuple[Unit, ...]], *, renames: bool = False) -> Haystack:
         """Return the part with this key, whose units `read` returns."""
         part = cls.model_construct()
-        part._key, part._read = key, read
+        part._key, part._read, part._renames = key, read, renames
         return part
 
     @classmethod
-    def staged(cls, stages: tuple[Stage, ...]) -> Haystack:
+    def staged(cls, stages: tuple[Stage, ...], *, renames: bool = False) -> Haystack:
         """Return the part of these stages, the last of which has its key."""
-        part = cls.of(stages[-1].key, lambda: tuple(unit for stage in stages for unit in stage.read()))
+        part = cls.of(stages[-1].key, lambda: tuple(unit for stage in stages for unit in stage.read()), renames=renames)
         part._stages = stages
         return part
 
@@ -243,6 +269,11 @@ class Haystack(MemoryPart):
     def units(self) -> tuple[Unit, ...]:
         """What is stored, in this order. Raises RecallError if the file cannot be read any more."""
         return self._read()
+
+    @property
+    def renames(self) -> bool:
+        """Whether a memory knows units by other ids than evidence does."""
+        return self._renames
 
     @property
     def key(self) -> str:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from hashlib import sha256
 from itertools import accumulate
 
-from pytest_recall.datasets.dataset import DatasetUnit, Question
+from pytest_recall.datasets.dataset import Question
+from pytest_recall.datasets.telling import DatasetUnit
 
 
 def named(conversation: str, id: str) -> str:
@@ -15,11 +16,14 @@ def named(conversation: str, id: str) -> str:
     return f"{conversation}#{id}"
 
 
-def unit_apart(unit: DatasetUnit) -> DatasetUnit:
-    """Return a unit with the ids that it has among those of all conversations."""
-    conversation = unit.metadata["conversation"]
-    session = named(conversation, unit.metadata["session"])
-    return unit._replace(id=named(conversation, unit.id), metadata={**unit.metadata, "session": session})
+def unit_apart(unit: DatasetUnit, conversation: str) -> DatasetUnit:
+    """Return a unit of a conversation with the ids that it has among those of all conversations."""
+    told = {name: named(unit.metadata["conversation"], unit.metadata[name]) for name in ("id", "session")}
+    return unit._replace(
+        id=named(conversation, unit.id),
+        session=named(conversation, unit.session),
+        metadata={**unit.metadata, **told},
+    )
 
 
 def question_apart(question: Question, conversation: str) -> Question:

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import AskedAt, Haystack, Stage, Unit, key_of
 from pytest_recall.datasets.accumulating import keys_so_far, question_apart, unit_apart
-from pytest_recall.datasets.dataset import Question, Sample, case_of, units
+from pytest_recall.datasets.dataset import Question, Sample, case_of
 from pytest_recall.datasets.file import Dataset, Format, Reader, open_dataset, sample_path
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, chosen, clusters, evidence_of, judges_of, retrieval_of
+from pytest_recall.datasets.telling import units
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.validation import read_mapping
 from pytest_recall.metrics.answers import stem
@@ -62,6 +63,7 @@ class DatasetCases:
         self._held: dict[int, tuple[Unit, ...]] = {}
         self._lock = RLock()
         self._ids: dict[int, str] = {}
+        self._renames = False
         found = [entry for sample in dataset.samples() for entry in self._entries(sample)]
         kept = chosen([(one.question.id, one.question.category) for one in found], asked, name)
         self.clusters = clusters(((one.question, str(one.row)) for one in found), dataset.format)
@@ -77,15 +79,17 @@ class DatasetCases:
 
     def _entries(self, sample: Sample) -> list[QuestionEntry]:
         scenario = self.dataset.scenario(sample)
-        key = key_of(self._stored(sample))
+        stored = self._stored(sample)
+        key = key_of(stored)
+        self._renames |= any(one.told != one.id for one in stored)
         self._ids[sample.row] = sample.conversation.id
         return [QuestionEntry(sample.row, scenario, question, key) for question in sample.questions]
 
     def _stored(self, sample: Sample) -> tuple[Unit, ...]:
         told = units(sample.conversation, self.asked.unit)
         if self.accumulate:
-            told = map(unit_apart, told)
-        return tuple(Unit(id=one.id, content=one.text, metadata={**one.metadata, "id": one.id}) for one in told)
+            told = (unit_apart(one, sample.conversation.id) for one in told)
+        return tuple(Unit(id=one.id, session=one.session, content=one.text, metadata=one.metadata) for one in told)
 
     def cases(self, ids: Iterable[str] | None = None) -> list[Case]:
         """Return the cases with these ids, or all, in the order of the dataset."""
@@ -112,9 +116,10 @@ class DatasetCases:
 
     def _haystack(self, entry: QuestionEntry) -> Haystack:
         if not self.accumulate:
-            return Haystack.of(entry.key, lambda: self._units(entry.row))
+            return Haystack.of(entry.key, lambda: self._units(entry.row), renames=self._renames)
         rows = {row: key for row, key in self._stages.items() if row <= entry.row}
-        return Haystack.staged(tuple(Stage(key, partial(self._units, row)) for row, key in rows.items()))
+        stages = tuple(Stage(key, partial(self._units, row)) for row, key in rows.items())
+        return Haystack.staged(stages, renames=self._renames)
 
     def retrieval(self, entry: QuestionEntry, answer: Answer) -> Retrieval | None:
         """Return what came back for the question; None where it cannot be judged."""

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.files.errors import RecallError
 
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case, JudgeCall
-
-
-Granularity = Literal["turn", "session"]
-"""What a memory is told at a time."""
 
 
 class Utterance(NamedTuple):
@@ -38,10 +34,15 @@ class Session(NamedTuple):
 
 
 class Conversation(NamedTuple):
-    """Sessions from the oldest to the newest; ids of sessions and of turns are unique in it."""
+    """Sessions from the oldest to the newest; ids of sessions and of turns are unique in it.
+
+    `place` is the number by which a memory knows it, where its own ids give something away, such as what is evidence;
+    else 0.
+    """
 
     id: str
     sessions: tuple[Session, ...]
+    place: int = 0
 
     def turns(self) -> Iterator[Utterance]:
         """Yield the turns of all sessions, in their order."""
@@ -103,38 +104,6 @@ class Sample(NamedTuple):
     conversation: Conversation
     questions: tuple[Question, ...]
     oddities: tuple[Oddity, ...] = ()
-
-
-class DatasetUnit(NamedTuple):
-    """What a memory is told at once. `id` is that of the turn or session, which evidence names.
-
-    `metadata` has `conversation`, `session`, `speaker` (of a turn), and `date` in ISO 8601 where it is known.
-    """
-
-    id: str
-    text: str
-    metadata: Mapping[str, str]
-
-
-def units(conversation: Conversation, granularity: Granularity = "turn") -> Iterator[DatasetUnit]:
-    """Yield what a memory is told, from the oldest to the newest, without turns that say nothing."""
-    for session in conversation.sessions:
-        about = {"conversation": conversation.id, "session": session.id}
-        if session.date is not None:
-            about["date"] = session.date.isoformat(timespec="minutes")
-        elif session.written:
-            about["date_written"] = session.written
-        told = [(turn, said(turn)) for turn in session.turns if not is_blank(turn)]
-        if granularity == "turn":
-            yield from (DatasetUnit(turn.id, text, {**about, "speaker": turn.speaker}) for turn, text in told)
-        elif told:
-            yield DatasetUnit(session.id, "\n".join(text for _, text in told), about)
-
-
-def said(turn: Utterance) -> str:
-    """Return a turn as text: who said what, and in brackets what an image showed."""
-    text, caption = turn.text.strip(), turn.caption.strip()
-    return " ".join(part for part in (f"{turn.speaker}:", text, caption and f"[image: {caption}]") if part)
 
 
 def is_blank(turn: Utterance) -> bool:

@@ -110,7 +110,8 @@ def _conversation(
     # Some of the files have them in no order; where a date is missing, theirs is all there is.
     if all(session.date is not None for session in sessions):
         sessions.sort(key=lambda session: session.date or datetime.min)
-    return Conversation(row.id, tuple(sessions)), tuple(marked)
+    # Ids of sessions that are evidence begin with `answer`, and that of a question may say that it has no answer.
+    return Conversation(row.id, tuple(sessions), row.number), tuple(marked)
 
 
 def _turn(row: DatasetRow, field: str, given: Any, id: str) -> tuple[Utterance, bool]:

@@ -295,7 +295,7 @@ def recall_at_k(
 
 
 def _is_found(wanted: str, passages: Sequence[Passage], units: Sequence[Unit]) -> bool:
-    known = {unit.id: unit.content for unit in units if wanted in (unit.id, unit.metadata.get("session"))}
+    known = {unit.id: unit.content for unit in units if wanted in (unit.id, unit.home)}
     if known:
         wholes = [folded(content) for content in known.values()]
         return any(

@@ -17,7 +17,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError
 from pytest_recall.memory.client import Client, deadline, passages_of
-from pytest_recall.trials.execution import Ends, Wait, called
+from pytest_recall.trials.execution import Ends, Wait, called, renamed
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 
 _STRIDE = 7919
@@ -98,7 +98,7 @@ def seen(readback: Readback, unit: Unit, passages: Iterable[Passage]) -> Readbac
 def _is_of(unit: Unit, passage: Passage) -> bool:
     """Whether a passage is what a memory made of a unit: by its id, as a whole in a larger text, or nearly."""
     if passage.source is not None:
-        return passage.source == unit.id
+        return passage.source == unit.told
     if unit.content in passage.text:
         return True
     return bool(passage.text.strip()) and SequenceMatcher(None, unit.content, passage.text).ratio() >= NEAR
@@ -375,13 +375,14 @@ def readback_of(usage: Mapping[str, float]) -> Readback:
 
 
 def _named(part: MemoryPart, passages: list[Passage]) -> tuple[Passage, ...]:
-    """Return the passages; one without a source that is a stored text, word by word, has that unit's id as its own."""
-    if all(one.source is not None for one in passages):
-        return tuple(passages)
+    """Return the passages with the ids that evidence has for their sources.
+
+    One without a source that is a stored text, word by word, has that unit's id as its own.
+    """
+    known = renamed(passages, part.names) if part.renames else tuple(passages)
+    if all(one.source is not None for one in known):
+        return known
     ids: dict[str, str] = {}
     for unit in part.units:
         ids.setdefault(unit.content, unit.id)
-    return tuple(
-        Passage(text=one.text, source=ids[one.text], score=one.score) if one.source is None and one.text in ids else one
-        for one in passages
-    )
+    return tuple(replace(one, source=ids[one.text]) if one.source is None and one.text in ids else one for one in known)

@@ -16,7 +16,7 @@ def names_of(units: Sequence[Unit], evidence: Sequence[str]) -> dict[str, str]:
     names = {unit.id: unit.id for unit in units}
     if set(evidence) <= names.keys():
         return names
-    sessions = {unit.id: unit.metadata.get("session", unit.id) for unit in units}
+    sessions = {unit.id: unit.home or unit.id for unit in units}
     return {**sessions, **{session: session for session in sessions.values()}}
 
 

@@ -6,7 +6,7 @@ A worker makes it without the facts of the run, which the controller adds.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -197,6 +197,8 @@ def run_case(
     start = clock()
     with asking("agent"):
         answer = ask(case, agent, wait, ends)
+    if case.memory is not None and case.memory.renames:
+        answer = replace(answer, passages=renamed(answer.passages, case.memory.names))
     seconds = clock() - start
     with asking("judge"):
         verdicts = judge_answer(case, answer, judges, thresholds=thresholds, wait=wait, ends=ends)
@@ -260,6 +262,12 @@ def as_answer(given: Any) -> Answer:
     passages = tuple(_passage(passage) for passage in get("passages") or ())
     by = given.by if isinstance(given, Answer) else ""
     return Answer(text=well_formed(text), passages=passages, usage=_usage(get("usage")), by=by)
+
+
+def renamed(passages: Sequence[Passage], names: Mapping[str, str]) -> tuple[Passage, ...]:
+    """Return passages, those from what is among `names` with the name that it has there."""
+    found = [(one, names.get(one.source or "")) for one in passages]
+    return tuple(one if name is None else replace(one, source=name) for one, name in found)
 
 
 def _passage(given: Any) -> Passage:

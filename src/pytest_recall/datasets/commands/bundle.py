@@ -50,8 +50,8 @@ def run_verify(args: argparse.Namespace) -> int:
 
 def _with_data(bundle: Path, data: Path) -> Verified:
     from pytest_recall.datasets.bundle_file import texts_by_digest, verify
-    from pytest_recall.datasets.dataset import units
     from pytest_recall.datasets.file import digest, open_dataset
+    from pytest_recall.datasets.telling import units
 
     dataset = open_dataset(data)
     found: dict[str, str] = {}
