@@ -16,6 +16,7 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.datasets.file import sample_text
+from tests.memory.services import Service, serving
 from tests.plugin.test_memory import CLIENT
 
 ROOT = Path(__file__).parents[2]
@@ -383,6 +384,56 @@ def test_several_memories_make_one_table(capsys: pytest.CaptureFixture[str], tmp
     plain = json.loads(captured.out)
     assert plain["memories"][0]["all"] == alone["all"]
     assert [one["alpha"] for one in plain["against_first"]] == [0.025, 0.025]
+
+
+def test_several_memories_are_there_before_the_first_question(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "gone.py").write_text("import no_such_module\n")
+    dead = "http://127.0.0.1:9"
+    assert main([*RUN, "--memory", f"sqlite-fts,{dead},null", "--out", "o"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"recall: {dead}: memory healthcheck: GET /health: ")
+    assert not (tmp_path / "o").exists()
+    assert main([*RUN, "--memory", f"sqlite-fts,python:gone.py:A,{dead}", "--out", "o"]) == 2
+    assert "no_such_module" in capsys.readouterr().err
+    assert main([*RUN, "--memory", "sqlite-fts,nope", "--out", "o"]) == 2
+    assert capsys.readouterr().err.startswith("recall: 'nope': no memory is selected like this")
+    assert not (tmp_path / "o").exists()
+
+
+def test_one_of_several_that_breaks_later_leaves_the_table_of_the_others(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "client.py").write_text(CLIENT)
+    named = "python:client.py:Full"
+    command = [*RUN, "--memory", f"sqlite-fts,{named},null", "--out", "o", "--bundle", "b.zip"]
+    assert main(command) == 2
+    captured = capsys.readouterr()
+    lines = [" ".join(line.split()) for line in captured.out.splitlines()]
+    assert lines[0].startswith("2 memory systems on locomo (sample): 22 questions")
+    assert [line.split()[0] for line in lines[3:5]] == ["sqlite-fts", "null"]
+    said = f"recall: {named}: not in the table, since it broke: memory reset: {named} holds 1 units"
+    assert captured.err.splitlines()[-1].startswith(said)
+    assert main([*command, "--json"]) == 2
+    plain = json.loads(capsys.readouterr().out)
+    assert [one["memory"] for one in plain["memories"]] == ["sqlite-fts", "null"]
+    assert list(plain["broken"]) == [named]
+    assert main([*RUN, "--memory", f"{named},python:client.py:Full2"]) == 2
+    assert capsys.readouterr().out == ""
+
+
+def test_what_was_asked_is_told_again_without_its_service(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    service = Service()
+    with serving(service):
+        command = [*RUN, "--memory", f"sqlite-fts,{service.url}", "--out", "o"]
+        assert main(command) == 0
+    first = capsys.readouterr().out
+    assert main(command) == 0
+    assert capsys.readouterr().out == first
+    assert main([*command, "--fresh"]) == 2
+    assert "GET /health" in capsys.readouterr().err
 
 
 def test_several_memories_have_each_their_floor(capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,6 +64,12 @@ def test_selectors_are_taken_apart(text: str, kind: str, target: str, window: in
         ("http://h;timeout=", "`timeout` has no value"),
         ("http://h;timeout=1;timeout=2", "`timeout` is set twice"),
         ("sqlite-fts;tokenizer=ascii", "is not a tokenizer"),
+        ("sqlite-fts,nope", "^'nope': no memory is selected like this"),
+        ("last-20,sqlite-ftz", r"^'sqlite-ftz': no memory is selected like this; did you mean `sqlite-fts`\?"),
+        ("python:mine.py:A,nope", "^'nope': no memory is selected like this"),
+        ("http://h,nope;timeout=3", "^'nope': no memory is selected like this"),
+        ("sqlite-fts,last-20", "^'sqlite-fts,last-20': names several memories, and one is taken here; name one$"),
+        ("http://h:1,null", "names several memories"),
         ("mcp:server;stroe=x", r"unknown option `stroe`; did you mean `store`\?"),
     ],
 )
@@ -74,6 +80,9 @@ def test_what_selects_nothing_is_one_sentence(text: str, message: str) -> None:
 
 
 def test_a_password_is_not_repeated() -> None:
+    with pytest.raises(RecallError) as caught:
+        parse("http://me:se,cret@h")
+    assert "cret" not in str(caught.value)
     with pytest.raises(RecallError) as caught:
         parse("http://me:secret@h")
     assert "secret" not in str(caught.value)

@@ -61,6 +61,21 @@ def at_once_of(places: int, client: Client, *, reads: bool, accumulate: bool) ->
     )
 
 
+def check_ready(names: Iterable[str]) -> None:
+    """Raise RecallError with a sentence for each memory that cannot be made or says that it cannot be used."""
+    problems = []
+    for name in names:
+        # One of its own: what is made here must not be bound to a thread or a loop that the run has not.
+        with closing(Loop()) as loop, closing(Memory(resolve(name), wait=loop.wait)) as memory:
+            try:
+                memory.ready()
+                memory.healthcheck()
+            except CaseError as error:
+                problems.append(f"{name}: {error}")
+    if problems:
+        raise RecallError(*problems)
+
+
 class OpenStore(NamedTuple):
     """A memory that is ready, and what asks it, from any thread where questions are asked at once."""
 

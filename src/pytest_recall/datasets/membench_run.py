@@ -166,6 +166,16 @@ class MembenchResult(NamedTuple):
         return spend_of((call for trial in trials for call in trial.calls if call.kind == "worker"), stays=())
 
 
+def is_finished(bench: DatasetCases, folder: Path, arguments: Arguments, *, keeps_failed: bool) -> bool:
+    """Whether the journal in the folder has all questions of this run, so that the memory has nothing to do."""
+    if not is_begun(folder):
+        return False
+    run = read_figures(folder, str(folder))
+    if differences(run.arguments, arguments) or remade(run.arguments, arguments):
+        return False
+    return all(id in run.trials and (keeps_failed or not is_open(run.trials[id])) for id in bench.entries)
+
+
 def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
     """Return what decides the outcome of a run. Raises RecallError if the dataset cannot be read."""
     asked, made_of = bench.asked, fingerprint(client.code())

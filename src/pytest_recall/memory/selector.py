@@ -89,6 +89,7 @@ def parse(text: str) -> MemorySelector:
     """Return the selector that `text` is. Raises RecallError with one sentence."""
     text = text.strip()
     rest, options = _options(text)
+    _check_alone(text, rest)
     kind, colon, target = rest.partition(":")
     target = target.strip()
     if kind.lower() in ("http", "https"):
@@ -102,8 +103,7 @@ def parse(text: str) -> MemorySelector:
         _check_options(text, "last", options)
         return MemorySelector(text=text, kind="last", window=int(rest[5:]))
     elif kind not in _KINDS:
-        known = [*_PLAIN, "last-20", "command", "python", "http", "mcp", "grpc"]
-        raise RecallError(f"{text!r}: no memory is selected like this{nearest(kind.lower(), known)}")
+        raise _unknown(text, kind)
     elif colon and not target:
         raise RecallError(f"{text!r}: there is nothing after the colon; write {_form(kind)}")
     elif kind in _WITH_TARGET and kind not in _ALSO_ALONE and not target:
@@ -128,6 +128,24 @@ def selected(given: Iterable[str]) -> list[str]:
     if twice := next((one for one in found if found.count(one) > 1), None):
         raise RecallError(f"--memory: {twice!r} is named twice; name each memory once")
     return found
+
+
+def _check_alone(text: str, rest: str) -> None:
+    """Raise RecallError where commas separate several selectors, or one from what is none."""
+    first = rest.partition(",")[0].partition(":")[0]
+    if first in ("command", "mcp") or "@" in rest or (first in _WITH_TARGET and first != "python" and ":" in rest):
+        return  # What stands after the colon may have commas, and a password is not repeated.
+    named = rest.rpartition(":")[2] if first == "python" else rest
+    others = [one.strip() for one in named.split(",")[1:]]
+    if unknown := next((one for one in others if not _BEGINS.match(f",{one}")), None):
+        raise _unknown(unknown, unknown)
+    if others:
+        raise RecallError(f"{text!r}: names several memories, and one is taken here; name one")
+
+
+def _unknown(text: str, kind: str) -> RecallError:
+    known = [*_PLAIN, "last-20", "command", "python", "http", "mcp", "grpc"]
+    return RecallError(f"{text!r}: no memory is selected like this{nearest(kind.lower(), known)}")
 
 
 def title(selector: str) -> str:

@@ -301,20 +301,39 @@ def _run_one(asking: _Asking, client: Client) -> int:
 
 
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
-    """Run memories one after the other, print one table, and return the worst of their exit codes."""
+    """Run memories one after the other, print one table, and return the worst of their exit codes.
+
+    What cannot be used is told before anything is asked. One that breaks later is told, and left out of the table.
+    """
     from pytest_recall.datasets import several as render
-    from pytest_recall.datasets.membench_run import read_figures
+    from pytest_recall.datasets.asking import check_ready
+    from pytest_recall.datasets.membench_run import is_finished, read_figures
     from pytest_recall.datasets.repeats import RepeatedResult
+    from pytest_recall.files.errors import RecallError, StoppedError, one_line
     from pytest_recall.files.wording import section_lines
     from pytest_recall.memory.selector import title
 
     args, bench = asking.args, asking.bench
     runs, codes, folders = [], [], []
+    broken: dict[str, str] = {}
+    wanted: list[tuple[Client, Arguments, Path]] = []
     for client in clients:
         arguments = asking.arguments(client)
-        folder = _folder(arguments) if args.out is None else args.out / _slug(client.name)
+        wanted.append((client, arguments, _folder(arguments) if args.out is None else args.out / _slug(client.name)))
+    check_ready(
+        client.name
+        for client, arguments, folder in wanted
+        if args.fresh or not is_finished(bench, folder, arguments, keeps_failed=args.keep_failed)
+    )
+    for client, arguments, folder in wanted:
         say(f"{client.name}: {folder}")
-        one = _asked(asking, client, arguments, folder, 1)
+        try:
+            one = _asked(asking, client, arguments, folder, 1)
+        except StoppedError:
+            raise
+        except RecallError as error:
+            broken[client.name] = one_line(str(error), 300)
+            continue
         found = one.found
         trials = {trial.case_id: trial for trial in found.trials}
         contents = read_figures(folder, title(client.name))._replace(trials=trials)
@@ -325,11 +344,15 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         codes.append(code)
     compared = render.against_first(runs)
     if args.json:
-        print(json.dumps(render.several_json(runs, compared), indent=2, ensure_ascii=False))
-    else:
+        left = {"broken": broken} if broken else {}
+        print(json.dumps({**render.several_json(runs, compared), **left}, indent=2, ensure_ascii=False))
+    elif runs:
         print("\n".join(section_lines(render.several_section(runs, compared))))
-    _bundle(args, bench, folders)
-    return max(codes)
+    if runs:
+        _bundle(args, bench, folders)
+    for name, why in broken.items():
+        say(f"{name}: not in the table, since it broke: {why}; the same command asks it again")
+    return 2 if broken else max(codes)
 
 
 def _bundle(args: argparse.Namespace, bench: DatasetCases, folders: Sequence[Path]) -> None:
