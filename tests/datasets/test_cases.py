@@ -86,6 +86,18 @@ def test_sessions_are_stored_whole() -> None:
     assert [unit.id for unit in case.memory.units] == ["session_1", "session_2", "session_3", "session_4"]
 
 
+def test_pairs_are_stored_and_named() -> None:
+    found = bench(dataset="locomo", unit="pair", captions=False, dates=False)
+    case = found.cases(["conv-1:q1"])[0]
+    assert case.memory is not None
+    assert case.evidence == ("D1:3+D1:4",)
+    assert found.question(found.entries["conv-1:q1"]).evidence == case.evidence
+    unit = next(one for one in case.memory.units if one.id in case.evidence)
+    assert unit.metadata == {"id": "D1:3+D1:4", "conversation": "conv-1", "session": "session_1"}
+    assert "[image" not in unit.content
+    assert case.fingerprint != bench(dataset="locomo").cases(["conv-1:q1"])[0].fingerprint
+
+
 def test_rows_are_read_in_any_order(tmp_path: Path) -> None:
     reader = Reader(open_dataset(written(tmp_path, *map(history, range(1, 5)))))
     assert [reader.at(row).conversation.id for row in (1, 3, 3, 2, 4)] == ["q1", "q3", "q3", "q2", "q4"]

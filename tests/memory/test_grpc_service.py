@@ -212,6 +212,7 @@ def test_the_published_service_is_sent_what_it_knows(bench: Bench, client: Clien
 def test_the_healthcheck_is_optional(bench: Bench, client: Client) -> None:
     bench.missing = "Healthcheck"
     client.healthcheck()
+    assert client.is_ready() is None
     bench.missing = "Query"
     with pytest.raises(MemoryFault, match="Query: UNIMPLEMENTED"):
         client.answer("x", 5, NOW)
@@ -230,7 +231,9 @@ def test_errors_are_one_sentence(bench: Bench, client: Client) -> None:
     bench.fails = "Query"
     with pytest.raises(MemoryFault, match=r"^Query: INTERNAL: out of memory; look into the service$"):
         client.answer("x", 5, NOW)
+    assert client.is_ready() is True
     bench.health["ready"] = False
+    assert client.is_ready() is False
     with pytest.raises(MemoryFault, match="says that it is not ready"):
         client.healthcheck()
 

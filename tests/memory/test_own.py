@@ -47,6 +47,9 @@ class Whole(Kept):
     def healthcheck(self):
         raise RuntimeError("no database")
 
+    def is_ready(self):
+        return len(self.kept) > 1
+
     def close(self):
         self.kept = None
 
@@ -93,7 +96,7 @@ def test_it_is_made_once_and_what_it_has_is_used(root: Path) -> None:
 
 def test_what_it_has_not_is_not_called(root: Path) -> None:
     client = filled(made("python:own_memory.py:Kept", root))
-    assert (client.count(), client.answer("x", 5, NOW), client.healthcheck()) == (None, None, None)
+    assert (client.count(), client.answer("x", 5, NOW), client.healthcheck(), client.is_ready()) == (None,) * 4
     assert not client.private
     client.close()
 

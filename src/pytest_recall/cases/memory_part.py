@@ -39,8 +39,8 @@ class MemoryClient(Protocol):
 
     It may also have `store_many(texts)`, which keeps up to 100 texts, each with its metadata;
     `answer(query, limit, context)`, which returns text or None; `finalize()`, called when all is stored;
-    `count()`, how many units it holds; `healthcheck()`, which raises if it cannot be used; and `close()`. A
-    method that is absent is not called.
+    `count()`, how many units it holds; `healthcheck()`, which raises if it cannot be used; `is_ready()`, whether what
+    was stored can be found by now; and `close()`. A method that is absent is not called.
     """
 
     def reset(self) -> Any:

@@ -85,12 +85,18 @@ class OpenStore(NamedTuple):
 
 @contextmanager
 def open_store(
-    made: Callable[[], Client], *, allowed: bool, tell: Callable[[str], None], in_all: int, threads: bool
+    made: Callable[[], Client],
+    *,
+    allowed: bool,
+    tell: Callable[[str], None],
+    in_all: int,
+    threads: bool,
+    settle: int,
 ) -> Iterator[OpenStore]:
     """Hand out the memory, ready and empty; what is not private is empty again afterwards, or it is told why not.
 
     At most `in_all` units are asked back. One that several threads must not ask has a thread of its own, from the
-    beginning to the end, if `threads` do.
+    beginning to the end, if `threads` do. It has `settle` seconds to become ready after a conversation was told.
     """
     with ExitStack() as stack:
         loop = stack.enter_context(closing(Loop()))
@@ -103,7 +109,8 @@ def open_store(
 
         def opened() -> Memory:
             client = made()
-            memory = Memory(client, wait=loop.wait, probed=0 if client.baseline else PROBED, in_all=in_all)
+            probed = 0 if client.baseline else PROBED
+            memory = Memory(client, wait=loop.wait, probed=probed, in_all=in_all, settle=settle)
             stack.callback(lambda: on(memory.close))
             memory.ready()
             memory.healthcheck()
@@ -141,10 +148,12 @@ def handed_out(
     tell: Callable[[str], None],
     ask: Callable[[QuestionEntry, OpenStore], Trial],
     closed: Callable[[], str],
+    settle: int,
 ) -> Iterator[OpenQuestions]:
     """Hand out the open questions. `ask` asks one; no further one is begun at once when `closed` gives a reason.
 
     Where conversations have each their own store, that is emptied whatever it holds; another is if that is `allowed`.
+    A store has `settle` seconds to become ready.
     """
     with ExitStack() as stack:
         own = None if at_once is None else at_once.client
@@ -154,8 +163,9 @@ def handed_out(
             stack.callback(Memory(client, wait=loop.wait).close)
         shared: OpenStore | None = None
         if own is None:
+            threads = at_once is not None
             one_store = open_store(
-                lambda: client, allowed=allowed, tell=tell, in_all=ASKED_BACK, threads=at_once is not None
+                lambda: client, allowed=allowed, tell=tell, in_all=ASKED_BACK, threads=threads, settle=settle
             )
             shared = stack.enter_context(one_store)
         if at_once is None:
@@ -177,7 +187,7 @@ def handed_out(
                     assert own is not None
                     named = partial(own, f"{at_once.run}-{row}")
                     store = inner.enter_context(
-                        open_store(named, allowed=True, tell=tell, in_all=asked_back[row], threads=True)
+                        open_store(named, allowed=True, tell=tell, in_all=asked_back[row], threads=True, settle=settle)
                     )
 
                 def asked(entry: QuestionEntry) -> tuple[Trial, bool]:

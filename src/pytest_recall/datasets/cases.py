@@ -15,7 +15,7 @@ from pytest_recall.datasets.accumulating import keys_so_far, question_apart, uni
 from pytest_recall.datasets.dataset import Question, Sample, case_of
 from pytest_recall.datasets.file import Dataset, Format, Reader, open_dataset, sample_path
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, chosen, clusters, evidence_of, judges_of, retrieval_of
-from pytest_recall.datasets.telling import units
+from pytest_recall.datasets.telling import DatasetUnit, in_units, units
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.validation import read_mapping
 from pytest_recall.metrics.answers import stem
@@ -79,14 +79,15 @@ class DatasetCases:
 
     def _entries(self, sample: Sample) -> list[QuestionEntry]:
         scenario = self.dataset.scenario(sample)
-        stored = self._stored(sample)
+        told = list(units(sample.conversation, self.asked.telling))
+        stored = self._stored(sample, told)
         key = key_of(stored)
         self._renames |= any(one.told != one.id for one in stored)
         self._ids[sample.row] = sample.conversation.id
-        return [QuestionEntry(sample.row, scenario, question, key) for question in sample.questions]
+        questions = [in_units(one, told) if self.asked.unit == "pair" else one for one in sample.questions]
+        return [QuestionEntry(sample.row, scenario, question, key) for question in questions]
 
-    def _stored(self, sample: Sample) -> tuple[Unit, ...]:
-        told = units(sample.conversation, self.asked.unit)
+    def _stored(self, sample: Sample, told: Iterable[DatasetUnit]) -> tuple[Unit, ...]:
         if self.accumulate:
             told = (unit_apart(one, sample.conversation.id) for one in told)
         return tuple(Unit(id=one.id, session=one.session, content=one.text, metadata=one.metadata) for one in told)
@@ -166,7 +167,8 @@ class DatasetCases:
             if row not in self._held:
                 while len(self._held) >= self.holds:
                     del self._held[next(iter(self._held))]
-                self._held[row] = self._stored(self._reader.at(row))
+                sample = self._reader.at(row)
+                self._held[row] = self._stored(sample, units(sample.conversation, self.asked.telling))
             self._held[row] = self._held.pop(row)  # The one that was not wanted for longest goes first.
             return self._held[row]
 

@@ -102,7 +102,7 @@ class BenchComparison:
         """The settings beside the memory in which the runs differ; one that hands out all it holds has no k."""
         base, head = self.base.arguments, self.head.arguments
         names = [] if base.get("whole") or head.get("whole") else ["k"]
-        names += ["unit", "accumulate", "reader", "prompt"]
+        names += ["unit", "captions", "dates", "settle", "accumulate", "reader", "prompt"]
         return [name for name in names if base.get(name) != head.get(name)]
 
     def shown(self, what: ChangeSummary) -> list[str]:

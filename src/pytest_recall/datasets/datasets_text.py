@@ -47,9 +47,13 @@ SHOWN_LOST = 5
 """Answers without a verdict that are told one by one."""
 
 
-def stored_by(unit: object, accumulate: object) -> str:
-    """Return in words what is stored at a time, and whether one store holds all conversations told so far."""
-    return f"stored by the {unit}{', accumulate: one store for all conversations' if accumulate else ''}"
+def stored_by(arguments: Mapping[str, Any]) -> str:
+    """Return in words what is stored at a time and what of it is left out, and of which conversations one store is."""
+    told = [f"stored by the {arguments['unit']}"]
+    told += [f"without {name}" for name in ("captions", "dates") if not arguments[name]]
+    told += [f"asked when it is ready or after {arguments['settle']} s"] if arguments["settle"] else []
+    told += ["accumulate: one store for all conversations"] if arguments["accumulate"] else []
+    return ", ".join(told)
 
 
 def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Sequence[Trial] = ()) -> Iterator[str]:
@@ -59,7 +63,7 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
     on = f"{title(arguments.memory)} on {arguments.dataset} ({arguments.file})"
     read = read_by(arguments.reader, arguments.prompt)
     often = f", {summary.repeats} ingests" if summary.repeats > 1 else ""
-    stored = stored_by(arguments.unit, arguments.accumulate) + often
+    stored = stored_by(plain(arguments)) + often
     yield f"{on}: {summary.everything.n:,}{left} questions, {asked} each, {stored}{read}"
     yield ""
     yield from table(summary)
@@ -287,7 +291,7 @@ def _asked(arguments: Mapping[str, Any]) -> str:
     asked = "all that it holds" if arguments.get("whole") else f"{arguments.get('k')} passages"
     on = f"{arguments.get('memory')} on {arguments.get('dataset')} ({arguments.get('file')})"
     read = read_by(arguments.get("reader", ""), arguments.get("prompt", ""))
-    return f"{on}, {asked}, {stored_by(arguments.get('unit'), arguments.get('accumulate'))}{read}"
+    return f"{on}, {asked}, {stored_by(arguments)}{read}"
 
 
 def comparison_table(found: BenchComparison) -> TextTable:

@@ -26,7 +26,8 @@ class Arguments(NamedTuple):
     `sha256` is that of the dataset's file; `whole` says that the memory returns all that it would show a model. `code`
     is a digest of the memory's own code, empty where that is not here, and `packages` are the versions of what it
     imports. `reader` is the model that answers from passages, and `prompt` the name and version of what it is told;
-    both are empty without one. `accumulate` says that one store holds all conversations told so far.
+    both are empty without one. `accumulate` says that one store holds all conversations told so far, `settle` how many
+    seconds the memory had after each to become ready.
     """
 
     dataset: str
@@ -44,6 +45,9 @@ class Arguments(NamedTuple):
     reader: str = ""
     prompt: str = ""
     accumulate: bool = False
+    captions: bool = True
+    dates: bool = True
+    settle: int = 0
 
 
 RECALL = "evidence_recall_at_k"
@@ -351,8 +355,8 @@ def remade(before: Mapping[str, Any], after: Arguments) -> str:
 
 def mark_of(arguments: Arguments) -> str:
     """Return twelve hex digits over what is asked; what is asked by an option alone counts only where it is given."""
-    optional = ("reader", "prompt", "accumulate")
-    asked = {name: value for name, value in asked_of(arguments).items() if value or name not in optional}
+    usual = Arguments._field_defaults
+    asked = {name: value for name, value in asked_of(arguments).items() if name not in usual or value != usual[name]}
     return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:12]
 
 

@@ -193,6 +193,8 @@ def arguments_of(bench: DatasetCases, client: Client) -> Arguments:
         code=made_of.code,
         packages=made_of.packages,
         accumulate=bench.accumulate,
+        captions=asked.captions,
+        dates=asked.dates,
     )
 
 
@@ -270,6 +272,7 @@ def go_on(
                 tell=tell,
                 ask=partial(ask_question, bench, reader),
                 closed=closed,
+                settle=arguments.settle,
             ) as handed,
             journal_of(folder, header) as journal,
             # What is asked at once stops by itself, and what has begun by then is paid for, and taken.

@@ -6,12 +6,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool, field_validator
 
 from pytest_recall.cases.case import JudgeCall, Text, WrittenJudge
 from pytest_recall.cases.memory_part import MAX_LIMIT
 from pytest_recall.datasets.categories import category_name
 from pytest_recall.datasets.dataset import Question
+from pytest_recall.datasets.telling import Granularity, Telling
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.metrics.abstention import abstains
 from pytest_recall.metrics.retrieval import MAX_ANSWER, Retrieval
@@ -45,7 +46,12 @@ class BenchFile(BaseModel):
     limit: Annotated[int, Field(strict=True, ge=1, le=MAX_LIMIT)] = Field(
         default=LIMIT, description="How many passages the memory is asked for: the k of the metrics."
     )
-    unit: Literal["turn", "session"] = Field(default="turn", description="What the memory is told at a time.")
+    unit: Granularity = Field(
+        default="turn",
+        description="What the memory is told at a time: a `turn`, a `pair` (with the reply), a `session`.",
+    )
+    captions: StrictBool = Field(default=True, description="Whether the captions of images are told.")
+    dates: StrictBool = Field(default=True, description="Whether the dates of sessions are told.")
     sample: Annotated[int, Field(strict=True, ge=1)] | None = Field(
         default=None, description="Ask so many questions, drawn from each category by its share; all without it."
     )
@@ -64,6 +70,11 @@ class BenchFile(BaseModel):
     @classmethod
     def _names(cls, written: tuple[str, ...] | None) -> tuple[str, ...] | None:
         return written and tuple(map(category_name, written))
+
+    @property
+    def telling(self) -> Telling:
+        """How a conversation becomes what the memory is told."""
+        return Telling(self.unit, self.captions, self.dates)
 
 
 Asked = tuple[str, str]
@@ -167,8 +178,8 @@ def judges_of(question: Question, dataset: str, evidence: Sequence[str], named: 
 
 
 def evidence_of(question: Question, unit: str) -> tuple[str, ...]:
-    """Return the ids that have to come back: turns where turns are stored and named, else sessions."""
-    return (question.evidence if unit == "turn" else ()) or question.evidence_sessions
+    """Return the ids that have to come back: turns or pairs where these are stored and named, else sessions."""
+    return (question.evidence if unit != "session" else ()) or question.evidence_sessions
 
 
 def retrieval_of(asked: QuestionRecord, answer: Answer, ids: Sequence[str] | None, dataset: str) -> Retrieval | None:

@@ -91,7 +91,7 @@ def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchCompariso
     told = (
         f"{plural(len(runs), 'memory system')} on {first.arguments.dataset} ({first.arguments.file}):"
         f" {first.summary.total:,} questions, {first.arguments.k} passages each,"
-        f" {stored_by(first.arguments.unit, first.arguments.accumulate)}"
+        f" {stored_by(first.arguments._asdict())}"
         f"{read_by(first.arguments.reader, first.arguments.prompt)}"
     )
     names = metrics_shown(runs)

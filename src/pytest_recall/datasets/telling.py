@@ -2,42 +2,104 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
 
-from pytest_recall.datasets.dataset import Conversation, Utterance, is_blank
+from pytest_recall.datasets.dataset import Conversation, Question, Utterance
+
+Granularity = Literal["turn", "pair", "session"]
+"""What a memory is told at a time. A pair is a turn with the reply to it, by another speaker."""
+_REPLIES = "assistant"
+"""The speaker who begins no pair: an assistant answers a user."""
+
+
+class Telling(NamedTuple):
+    """How a conversation is told: by the `unit`, with or without `captions` of images and `dates` of sessions."""
+
+    unit: Granularity = "turn"
+    captions: bool = True
+    dates: bool = True
+
+
+AS_IT_IS = Telling()
 
 
 class DatasetUnit(NamedTuple):
     """What a memory is told at once. `id` is that of the turn or session, which evidence names, and so is `session`.
 
-    `metadata` is told with it: `id`, `conversation`, `session`, `speaker` (of a turn), and `date` in ISO 8601 where it
-    is known. These ids are others where those of the dataset give something away.
+    A pair has the ids of its `turns`, joined by `+`. `metadata` is told with the text: `id`, `conversation`, `session`,
+    `speaker` (of a single turn), and `date` in ISO 8601 where it is known. These ids are others where those of the
+    dataset give something away.
     """
 
     id: str
     session: str
+    turns: tuple[str, ...]
     text: str
     metadata: Mapping[str, str]
 
 
-def units(conversation: Conversation, unit: str = "turn") -> Iterator[DatasetUnit]:
+class _ToldTurn(NamedTuple):
+    """A turn that says something: its id as it is told, and its text."""
+
+    turn: Utterance
+    id: str
+    text: str
+
+
+def units(conversation: Conversation, telling: Telling = AS_IT_IS) -> Iterator[DatasetUnit]:
     """Yield what a memory is told, from the oldest to the newest, without turns that say nothing."""
     begin = _neutral(conversation)
     for number, session in enumerate(conversation.sessions, start=1):
         name = f"{begin}{number}" if begin else session.id
         about = {"conversation": f"C{conversation.place}" if begin else conversation.id, "session": name}
-        if session.date is not None:
+        if not telling.dates:
+            pass
+        elif session.date is not None:
             about["date"] = session.date.isoformat(timespec="minutes")
         elif session.written:
             about["date_written"] = session.written
         turns = [(f"{name}:{n}" if begin else one.id, one) for n, one in enumerate(session.turns, 1)]
-        told = [(id, one) for id, one in turns if not is_blank(one)]
+        told = [_ToldTurn(one, id, text) for id, one in turns if (text := said(one, captions=telling.captions))]
+        whole = telling.unit == "session"
+        for group in _groups(told, telling.unit):
+            speaker = {"speaker": group[0].turn.speaker} if len(group) == 1 and not whole else {}
+            ids = tuple(one.turn.id for one in group)
+            yield DatasetUnit(
+                id=session.id if whole else "+".join(ids),
+                session=session.id,
+                turns=ids,
+                text="\n".join(one.text for one in group),
+                metadata={**about, **speaker, "id": name if whole else "+".join(one.id for one in group)},
+            )
+
+
+def _groups(told: Sequence[_ToldTurn], unit: Granularity) -> Iterator[Sequence[_ToldTurn]]:
+    """Yield the turns of a session that are told at once."""
+    if unit == "session":
+        yield from [told] if told else []
+        return
+    open_: list[_ToldTurn] = []
+    for one in told:
+        if open_ and open_[0].turn.speaker not in (one.turn.speaker, _REPLIES):
+            yield [*open_, one]
+            open_ = []
+            continue
+        if open_:
+            yield open_
+        open_ = [one]
         if unit == "turn":
-            for id, one in told:
-                yield DatasetUnit(one.id, session.id, said(one), {**about, "speaker": one.speaker, "id": id})
-        elif told:
-            yield DatasetUnit(session.id, session.id, "\n".join(said(one) for _, one in told), {**about, "id": name})
+            yield open_
+            open_ = []
+    if open_:
+        yield open_
+
+
+def in_units(question: Question, told: Iterable[DatasetUnit]) -> Question:
+    """Return a question whose evidence is what has the turns in it; a turn that was not told is still evidence."""
+    names = {turn: one.id for one in told for turn in one.turns}
+    return replace(question, evidence=tuple(dict.fromkeys(names.get(id, id) for id in question.evidence)))
 
 
 def _neutral(conversation: Conversation) -> str:
@@ -52,7 +114,8 @@ def _neutral(conversation: Conversation) -> str:
     return begin
 
 
-def said(turn: Utterance) -> str:
-    """Return a turn as text: who said what, and in brackets what an image showed."""
-    text, caption = turn.text.strip(), turn.caption.strip()
-    return " ".join(part for part in (f"{turn.speaker}:", text, caption and f"[image: {caption}]") if part)
+def said(turn: Utterance, *, captions: bool = True) -> str:
+    """Return a turn as text: who said what, and in brackets what an image showed; empty where that is nothing."""
+    text, caption = turn.text.strip(), turn.caption.strip() if captions else ""
+    words = [part for part in (text, caption and f"[image: {caption}]") if part]
+    return " ".join([f"{turn.speaker}:", *words]) if words else ""

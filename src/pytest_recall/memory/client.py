@@ -85,6 +85,10 @@ class Client:
     def healthcheck(self) -> Any:
         """Raise MemoryFault if it cannot be used."""
 
+    def is_ready(self) -> Any:
+        """Return whether all that was stored can be found by now, None if it does not say."""
+        return True if self.private else None
+
     def close(self) -> Any:
         """Let go of processes, connections and files."""
 

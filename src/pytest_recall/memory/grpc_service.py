@@ -126,6 +126,11 @@ class GrpcService(Client):
         self.namespaces = health is not None and health.namespaces
         self._most = 1 if health is None else max(1, health.batches)
 
+    def is_ready(self) -> bool | None:
+        """Return what its health says of that; it need not have this call."""
+        health = self._call("Healthcheck")
+        return None if health is None else bool(health.ready)
+
     def learn(self) -> None:
         """Ask for its health, which says what it takes that the published service does not."""
         self.healthcheck()

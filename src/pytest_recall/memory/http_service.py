@@ -133,6 +133,11 @@ class HttpService(Client):
         if self._health().get("ready") is False:
             raise MemoryFault("GET /health says that it is not ready; wait until it is")
 
+    def is_ready(self) -> bool | None:
+        """Return what its health says of that."""
+        said = self._health().get("ready")
+        return said if isinstance(said, bool) else None
+
     def close(self) -> None:
         """Close its connections."""
         with self._lock:

@@ -94,6 +94,10 @@ class Own(Client):
         """Return how many units it holds, None if it has no such method."""
         return self._optional("count")
 
+    def is_ready(self) -> Any:
+        """Return what it says of that, None if it has no such method."""
+        return self._optional("is_ready")
+
     def healthcheck(self) -> Any:
         """Let it say whether it can be used."""
         return self._optional("healthcheck")

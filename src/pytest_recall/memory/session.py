@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
 from itertools import islice, pairwise
+from time import sleep
 from typing import Any
 
 from pytest_recall.cases.case import Case
@@ -21,6 +22,8 @@ from pytest_recall.trials.execution import Ends, Wait, called, renamed
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 
 _STRIDE = 7919
+_POLLED = 0.25
+"""Seconds between two questions whether it is ready."""
 NEAR = 0.6
 """The ratio of difflib from which a passage counts as a unit in other words."""
 
@@ -115,7 +118,8 @@ class Memory:
 
     `wait` runs what async clients return; `ends` are the exceptions by which someone ends the run; `probed`
     units are asked back of what a case stores, and at most `in_all` in all. With `reuses`, a case that stores what
-    the one before it has stored asks at once; where each case has its own recording, none does.
+    the one before it has stored asks at once; where each case has its own recording, none does. After all of a case is
+    stored there are `settle` seconds in which it may become ready for questions.
     """
 
     def __init__(
@@ -127,6 +131,7 @@ class Memory:
         probed: int = PROBED,
         in_all: int | None = None,
         reuses: bool = True,
+        settle: float = 0,
         clock: Callable[[], float] = clock.perf_counter,
     ) -> None:
         self._client = client
@@ -135,6 +140,7 @@ class Memory:
         self._probed = probed
         self._in_all = in_all
         self._reuses = reuses
+        self._settle = settle
         self._clock = clock
         self._holds: str | None = None
         self._stored = 0
@@ -270,7 +276,23 @@ class Memory:
             self._told += len(units)
             self.finalize()
             self._holds = stage.key
+        if self._settle and there < len(stages):
+            held, self._holds = self._holds, None
+            self._wait_until_ready(self._settle)
+            self._holds = held
         return len(stages) - there
+
+    def _wait_until_ready(self, seconds: float) -> None:
+        """Wait until it says that it is ready, for so many seconds; all of them where it does not say."""
+        end = clock.monotonic() + seconds
+        while (said := self._call("settle", self._client.is_ready)) is not True:
+            if (left := end - clock.monotonic()) <= 0:
+                break
+            sleep(min(_POLLED, left) if said is False else left)
+        if said is False:
+            raise CaseError(
+                "memory settle", f"still not ready {seconds:g} s after all was told; give it more with --settle"
+            )
 
     def ask(self, case: Case, seconds: float | None = None) -> Answer:
         """Store what the case gives, ask its question, and return the answer with the passages.

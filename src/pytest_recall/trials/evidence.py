@@ -11,12 +11,14 @@ from pytest_recall.trials.trial import Passage
 def names_of(units: Sequence[Unit], evidence: Sequence[str]) -> dict[str, str]:
     """Return for each unit, by its id, what evidence would name it: itself, or its session if evidence is of sessions.
 
-    Where it is of sessions each of these is there too, under its own name.
+    Where it is of sessions each of these is there too, under its own name. Evidence may be what was not told.
     """
     names = {unit.id: unit.id for unit in units}
     if set(evidence) <= names.keys():
         return names
     sessions = {unit.id: unit.home or unit.id for unit in units}
+    if set(evidence).isdisjoint(sessions.values()):
+        return names
     return {**sessions, **{session: session for session in sessions.values()}}
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from pytest_recall.cli.common import Commands, placeless, say
 
@@ -51,13 +52,14 @@ def run_verify(args: argparse.Namespace) -> int:
 def _with_data(bundle: Path, data: Path) -> Verified:
     from pytest_recall.datasets.bundle_file import texts_by_digest, verify
     from pytest_recall.datasets.file import digest, open_dataset
-    from pytest_recall.datasets.telling import units
+    from pytest_recall.datasets.telling import Granularity, Telling, units
 
     dataset = open_dataset(data)
     found: dict[str, str] = {}
     for sample in dataset.samples():
-        for unit in ("turn", "session"):
-            found |= texts_by_digest(one.text for one in units(sample.conversation, unit))
+        for unit, captions in product(get_args(Granularity), (True, False)):
+            told = units(sample.conversation, Telling(unit, captions))
+            found |= texts_by_digest(one.text for one in told)
         for question in sample.questions:
             found |= texts_by_digest([question.text, *([] if question.answer is None else [question.answer])])
     return verify(bundle, found, digest(dataset).sha256)

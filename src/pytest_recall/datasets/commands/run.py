@@ -111,7 +111,22 @@ def add_membench(commands: Commands) -> None:
         " (default: 1)",
     )
     parser.add_argument("--k", type=count, metavar="K", help="how many passages it is asked for (default: 10)")
-    parser.add_argument("--unit", choices=("turn", "session"), default="turn", help="what is stored at a time")
+    parser.add_argument(
+        "--unit",
+        choices=("turn", "pair", "session"),
+        default="turn",
+        help="what is stored at a time; a pair is a turn with the reply to it (default: turn)",
+    )
+    parser.add_argument("--no-captions", action="store_true", help="leave out what captions say of images")
+    parser.add_argument("--no-dates", action="store_true", help="leave out the dates of sessions")
+    parser.add_argument(
+        "--settle",
+        type=counted(1, 86_400),
+        default=0,
+        metavar="SECONDS",
+        help="after a conversation is told, wait until the memory says that it is ready, for so long at most; one that"
+        " cannot say that is waited for all of it",
+    )
     parser.add_argument("--sample", type=count, metavar="N", help="ask N questions, from each category by its share")
     parser.add_argument("--seed", default="0", metavar="SEED", help="what decides the draw of --sample (default: 0)")
     parser.add_argument("--categories", type=names, metavar="A,B", help="ask questions of these categories only")
@@ -169,7 +184,7 @@ class _Asking(NamedTuple):
 
         reader = self.args.reader or ""
         prompt = prompt_version(self.args.reader_prompt or self.bench.dataset.format) if reader else ""
-        return arguments_of(self.bench, client)._replace(reader=reader, prompt=prompt)
+        return arguments_of(self.bench, client)._replace(reader=reader, prompt=prompt, settle=self.args.settle)
 
 
 def run_membench(args: argparse.Namespace) -> int:
@@ -191,6 +206,8 @@ def run_membench(args: argparse.Namespace) -> int:
         path=path,
         limit=args.k or LIMIT,
         unit=args.unit,
+        captions=not args.no_captions,
+        dates=not args.no_dates,
         sample=args.sample,
         seed=args.seed,
         categories=args.categories,
@@ -232,14 +249,14 @@ def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cl
     version = prompt_version(name) if args.reader else ""
     counts = Counter(one.question.category for one in bench.entries.values())
     memories = [client.name for client in clients]
+    told = {**bench.asked.telling._asdict(), "settle": args.settle, "accumulate": bench.accumulate}
     if args.json:
         plain = {
             "version": 1,
             "memories": memories,
             "dataset": bench.dataset.format,
             "k": bench.asked.limit,
-            "unit": bench.asked.unit,
-            "accumulate": bench.accumulate,
+            **told,
             "repeat": args.repeat,
             "questions": dict(sorted(counts.items())),
             "reader": args.reader,
@@ -250,7 +267,7 @@ def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cl
         print(json.dumps(plain, indent=2, ensure_ascii=False))
         return 0
     often = f", {args.repeat} times" if args.repeat > 1 else ""
-    stored = stored_by(bench.asked.unit, bench.accumulate) + often
+    stored = stored_by(told) + often
     asked = f"{plural(counts.total(), 'question')}, {bench.asked.limit} passages each, {stored}"
     print(f"{listed(memories)} on {bench.dataset.format} ({args.path}): {asked}\n")
     rows = sorted((category_title(one), f"{n:,}") for one, n in counts.items())
