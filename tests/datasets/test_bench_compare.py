@@ -76,6 +76,8 @@ def test_where_nothing_could_have_been_shown_it_is_not_said_to_be_chance(convers
     )
     found = compare_benches(asked("b", *base), asked("h", *head), alpha=alpha)
     assert verdict(found) == "No difference could have been shown."
+    same = compare_benches(asked("b", *base), asked("h", *base), alpha=alpha)
+    assert verdict(same) == "No question differs, and no difference could have been shown."
     (told,) = few_conversations(found)
     assert told.startswith(f"the questions are about {conversations} conversations: of so few no difference can")
     shown = compare_benches(asked("b", *base), asked("h", *head), alpha=4 * 2 / 2**conversations)

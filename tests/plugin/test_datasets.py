@@ -64,6 +64,27 @@ def test_each_question_is_an_item(whole: Whole) -> None:
     assert checkout.scorecard()["by_reason"] == {"dataset": {"passed": 14, "failed": 4, "skipped": 4}}
 
 
+NO_IDS = """
+class Memory:
+    private = True
+
+    def reset(self):
+        self.told = []
+
+    def store(self, content, metadata):
+        self.told.append(content.upper())
+
+    def recall(self, query, limit, context):
+        return self.told[:limit]
+"""
+
+
+def test_a_question_whose_evidence_cannot_be_told_is_skipped(pytester: pytest.Pytester) -> None:
+    checkout = PROJECT.with_files({"mine.py": NO_IDS}).at(pytester)
+    checkout.run(FILE, "--memory", "python:mine.py:Memory").assert_outcomes(skipped=22)
+    assert "no passage names the text that it is from" in checkout.journal().trials[0].error
+
+
 def test_workers_share_the_questions(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.with_files({FILE: "dataset: dmr\npath: sample\n"}).at(pytester)
     checkout.run(FILE, "-n2")

@@ -10,6 +10,7 @@ from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, Paired
 from pytest_recall.datasets.floors_text import floor_lines, floors_json
 from pytest_recall.datasets.membench import (
+    RECALL,
     Arguments,
     CategoryResult,
     MembenchSummary,
@@ -79,6 +80,7 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
             f"not judged: {plural(unjudged, 'unanswerable question')}, where passages alone do not say whether"
             " it would have abstained"
         )
+    yield from unmeasurable_lines(summary)
     if failures := summary.everything.failures:
         yield f"failed, and in no mean: {plural(failures, 'question')}"
         yield from (f"  {one.case_id}: {one.error}" for one in problems)
@@ -118,7 +120,7 @@ def verdicts_json(judges: str, count: int, undecided: Mapping[str, str], spends:
 def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "failed") -> list[str]:
     """Return the lines of the table; `failed` is what questions that broke are called at its head."""
     groups = {**summary.categories, "all": summary.everything}
-    names = [name for name in SHOWN if name in summary.everything.means]
+    names = shown_metrics([summary])
     reading = READING if summary.everything.reading.answers else ()
     head = ("category", "n", failed, "not judged", *(SHOWN[name] for name in names), *reading)
     rows = [
@@ -133,6 +135,18 @@ def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "fa
         for category, group in groups.items()
     ]
     return markdown_grid(head, rows) if markdown else list(grid(head, rows))
+
+
+def shown_metrics(summaries: Sequence[MembenchSummary]) -> list[str]:
+    """Return the metrics that stand in a table, in its order: what was measured, and evidence that could not be."""
+    every = [one.everything for one in summaries]
+    return [name for name in SHOWN if any(name in one.means or (name == RECALL and one.unmeasurable) for one in every)]
+
+
+def unmeasurable_lines(summary: MembenchSummary) -> Iterator[str]:
+    """Yield why evidence could not be looked for, if that is so."""
+    if count := summary.everything.unmeasurable:
+        yield f"evidence not measurable, since no passage names the text that it is from: {plural(count, 'question')}"
 
 
 def sections(datasets: Mapping[str, MembenchSummary]) -> Iterator[str]:
@@ -186,7 +200,7 @@ def mean_cell(group: CategoryResult, name: str) -> str:
     """Return the mean of a metric with its interval, and n where it is of fewer questions than the row."""
     mean = group.means.get(name)
     if mean is None or mean.value is None:
-        return "–"
+        return "not measurable" if name == RECALL and group.unmeasurable else "–"
     interval = "" if mean.low is None or mean.high is None else f" ({mean.low:.2f}–{mean.high:.2f})"
     fewer = f", n {mean.n:,}" if mean.n != _judged(group) else ""
     return f"{mean.value:.2f}{interval}{fewer}"
@@ -224,6 +238,7 @@ def _group(group: CategoryResult) -> dict[str, Any]:
         "clusters": group.clusters,
         "failures": group.failures,
         "unjudged": group.unjudged,
+        "unmeasurable": group.unmeasurable,
         "metrics": {name: {**(_plain(mean) or {}), **_spread(group.spreads.get(name))} for name, mean in means.items()},
         **floors_json(group),
         **reading_json(group),
@@ -273,9 +288,10 @@ def verdict(found: BenchComparison) -> str:
     ]
     if told:
         return " ".join(told)
+    few = _too_few(found) == len(found.metrics)
     if not any(one.fell or one.rose for one in found.metrics.values()):
-        return "No question differs."
-    return "No difference could have been shown." if _too_few(found) == len(found.metrics) else "Could be chance."
+        return f"No question differs{', and no difference could have been shown' if few else ''}."
+    return "No difference could have been shown." if few else "Could be chance."
 
 
 def _titles(found: BenchComparison) -> Iterator[str]:
@@ -349,7 +365,7 @@ def few_conversations(found: BenchComparison) -> Iterator[str]:
         count, tests = min(few)
         times = f", {tests} times that for the smallest of {tests} metrics" if tests > 1 else ""
         yield (
-            f"the questions are about {count} conversations: of so few no difference can be shown at"
+            f"the questions are about {plural(count, 'conversation')}: of so few no difference can be shown at"
             f" {percent(1 - found.alpha)}, as p is never below 2 / 2^{count}{times}"
         )
 

@@ -51,6 +51,8 @@ class Arguments(NamedTuple):
 
 
 RECALL = "evidence_recall_at_k"
+_READ_AT_ALL = "tokens_read"
+"""What is measured wherever passages are handed out, whatever these say of themselves."""
 BESIDE = "floors"
 """The kind of the step of a trial that has what floors and ceiling find of the evidence, by name and metric."""
 READER = "reader"
@@ -80,7 +82,8 @@ class CategoryResult(NamedTuple):
     `floors` are the means, by name and metric, of what finds the evidence of the same questions without searching, and
     of the ceiling; none where that was not measured of all. `spreads` say by metric what each of several ingests came
     to; none for a single one. Of several, a question has the mean of its values, and has failed, is not judged or not
-    read if that is so after each of them.
+    read if that is so after each of them. Of the `unmeasurable` ones passages came back that do not name the texts they
+    are from, so that evidence cannot be looked for; the other metrics have them.
     """
 
     n: int
@@ -92,6 +95,7 @@ class CategoryResult(NamedTuple):
     reading: ReadingCost = ReadingCost()
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
     spreads: Mapping[str, IngestSpread] = MappingProxyType({})
+    unmeasurable: int = 0
 
     @property
     def discriminates(self) -> bool | None:
@@ -141,13 +145,13 @@ class MembenchSummary(NamedTuple):
 
 class _Group:
     def __init__(self) -> None:
-        self.n = self.failures = self.unjudged = self.unread = 0
+        self.n = self.failures = self.unjudged = self.unread = self.unmeasurable = 0
         self.clusters: set[str] = set()
         self.read: dict[str, list[float | None]] = {READ: [], WRITTEN: [], USD: []}
         self.floors: dict[str, dict[str, list[float]]] = {}
         self.answers: dict[str, list[Answers]] = {}
 
-    def add(self, ingests: Sequence[Trial | None], cluster: str) -> None:
+    def add(self, ingests: Sequence[Trial | None], cluster: str, asked: QuestionRecord | None) -> None:
         trials = [trial for trial in ingests if trial is not None]
         failed = all(map(has_failed, trials))
         self.n += 1
@@ -155,6 +159,8 @@ class _Group:
         self.failures += failed
         self.unread += all(trial.stage == READER for trial in trials)
         self.unjudged += not failed and all(trial.measures is None for trial in trials)
+        if asked is not None and asked.evidence and not any(RECALL in (trial.measures or {}) for trial in trials):
+            self.unmeasurable += any(_READ_AT_ALL in (trial.measures or {}) for trial in trials)
         for trial in trials:
             if trial.answer is not None and trial.answer.by == "model":
                 for name, values in self.read.items():
@@ -189,6 +195,7 @@ class _Group:
             reading=reading,
             floors={name: found for name in ROWS if (found := self._floor(name))},
             spreads={name: one.spread for name, one in means.items() if one.spread is not None},
+            unmeasurable=self.unmeasurable,
         )
 
     def _floor(self, name: str) -> dict[str, float]:
@@ -226,8 +233,9 @@ class MembenchFold:
         """Take the trials of a question, one for each ingest; None after which it was not asked."""
         trials = [trial for trial in ingests if trial is not None]
         cluster = cluster_of(trials[0], self._asked)
-        self._all.add(ingests, cluster)
-        self._categories.setdefault(trials[0].dimension, _Group()).add(ingests, cluster)
+        asked = self._asked.get(trials[0].case_id)
+        self._all.add(ingests, cluster, asked)
+        self._categories.setdefault(trials[0].dimension, _Group()).add(ingests, cluster, asked)
         for usage in (trial.answer.usage for trial in trials if trial.answer is not None):
             if (seconds := usage.get("memory_recall_seconds")) is not None:
                 self._seconds.append(seconds)

@@ -45,6 +45,7 @@ from pytest_recall.metrics.retrieval import Retrieval
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.cost import Spend, of_run, spend_of, total
 from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError
+from pytest_recall.trials.evidence import UNNAMED
 from pytest_recall.trials.execution import (
     CallSummary,
     Result,
@@ -359,6 +360,9 @@ def _measured(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: C
     kept = shortened(answer)
     if measures is None:
         result = Result(Outcome.SKIPPED, kept, error=UNJUDGED)
+    elif case.evidence and answer.usage[ANSWERED] == 0 and retrieval is not None and retrieval.retrieved_ids is None:
+        # What a memory hands out in words of its own is no error, and what does not need ids is measured.
+        result = Result(Outcome.SKIPPED, kept, error=UNNAMED)
     else:
         try:
             result = Result.judged(kept, judge_answer(case, answer, {JUDGE: benchmark}, thresholds={}, wait=_nothing))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_recall.datasets.categories import category_title
-from pytest_recall.datasets.datasets_text import SHOWN, groups, legend, mean_cell
+from pytest_recall.datasets.datasets_text import SHOWN, groups, legend, mean_cell, shown_metrics, unmeasurable_lines
 from pytest_recall.datasets.membench import CategoryResult, MembenchSummary
 from pytest_recall.datasets.overlay import by_both
 from pytest_recall.datasets.rescoring import MissedEvidence
@@ -21,7 +21,7 @@ _PASSAGE = 110
 def rescored_lines(by_k: Mapping[int, MembenchSummary]) -> Iterator[str]:
     """Yield the table of all questions, a line for each k."""
     some = next(iter(by_k.values()))
-    names = [name for name in SHOWN if name in some.everything.means]
+    names = shown_metrics([some])
     rows = [
         ("all" if k == MAX_K else str(k), f"{one.everything.n:,}", *(mean_cell(one.everything, name) for name in names))
         for k, one in by_k.items()
@@ -29,6 +29,7 @@ def rescored_lines(by_k: Mapping[int, MembenchSummary]) -> Iterator[str]:
     yield from grid(("k", "n", *(SHOWN[name] for name in names)), rows)
     yield ""
     yield legend(by_k.values())
+    yield from unmeasurable_lines(some)
 
 
 def overlaid_lines(before: MembenchSummary, after: MembenchSummary) -> Iterator[str]:

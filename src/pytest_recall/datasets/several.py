@@ -18,11 +18,13 @@ from pytest_recall.datasets.datasets_text import (
     legend,
     mean_cell,
     membench_json,
+    shown_metrics,
     stored_by,
+    unmeasurable_lines,
     verdict,
 )
 from pytest_recall.datasets.floors_text import COLUMNS, floor_cell
-from pytest_recall.datasets.membench import Arguments, MembenchSummary, asked_of, fold
+from pytest_recall.datasets.membench import RECALL, Arguments, MembenchSummary, asked_of, fold
 from pytest_recall.datasets.ranking_text import ranking_table
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import MEANING, read_by, reading_cells
@@ -110,7 +112,7 @@ def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchCompariso
 
 def metrics_shown(runs: Sequence[MemoryRun]) -> list[str]:
     """Return the metrics that stand in the table of the runs, in its order."""
-    return [name for name in SHOWN if any(name in one.summary.everything.means for one in runs)]
+    return shown_metrics([one.summary for one in runs])
 
 
 def pair_sections(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str]) -> Iterator[TableSection]:
@@ -134,6 +136,10 @@ def _notes(
         yield MEANING
     yield f"{_COST}: all calls of reader and judges at list price; what the models of a memory itself cost is unknown"
     for one in runs:
+        if not one.summary.complete:
+            told = f"not complete, with {one.summary.everything.n:,} of {plural(one.summary.total, 'question')}"
+            yield f"{one.contents.name}: {told}"
+        yield from (f"{one.contents.name}: {told}" for told in unmeasurable_lines(one.summary))
         if untelling := one.summary.untelling:
             told = f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}"
             yield f"{one.contents.name}: {told}"
@@ -143,12 +149,23 @@ def _notes(
         if trouble := one.summary.readback.trouble:
             yield one_line(f"{one.contents.name} has not kept what it was told: {trouble}", 300)
     for one, found in zip(runs[1:], compared, strict=True):
-        said = found if isinstance(found, str) else verdict(found)
-        yield one_line(f"{one.contents.name} against {runs[0].contents.name}: {said}", 300)
+        said = f": {found}" if isinstance(found, str) else f"{_compared_on(found, runs[0], one)}: {verdict(found)}"
+        yield one_line(f"{one.contents.name} against {runs[0].contents.name}{said}", 300)
     tested = [one for one in compared if isinstance(one, BenchComparison)]
     if tested:
         yield f"differences are shown at {percent(1 - LEVEL)} for all pairs together"
-        yield from few_conversations(tested[0])
+        few = [(one.head.name, told) for one in tested for told in few_conversations(one)]
+        same = len({told for _, told in few}) == 1 and len(few) == len(tested)
+        yield from (told for _, told in few[:1]) if same else (f"{name}: {told}" for name, told in few)
+
+
+def _compared_on(found: BenchComparison, first: MemoryRun, other: MemoryRun) -> str:
+    """Return what two memories are compared on, where that is less than their rows show."""
+    total = max(first.summary.total, other.summary.total)
+    on = f", compared on {found.pairs:,} of {plural(total, 'question')}" if found.pairs < total else ""
+    if RECALL not in found.metrics and any(one.summary.everything.unmeasurable for one in (first, other)):
+        on += f"{' and' if on else ', compared'} by {listed([SHOWN[name] for name in found.metrics])} alone"
+    return on
 
 
 def _row(one: MemoryRun, names: Sequence[str], floors: Sequence[str], reading: int) -> tuple[str, ...]:
@@ -156,7 +173,7 @@ def _row(one: MemoryRun, names: Sequence[str], floors: Sequence[str], reading: i
     tokens, latency = group.means.get("tokens_read"), summary.latency.get("p50")
     return (
         one.contents.name,
-        f"{group.n:,}",
+        f"{group.n:,}" if summary.complete else f"{group.n:,} of {summary.total:,}",
         f"{group.failures:,}",
         *(mean_cell(group, name) for name in names),
         "–" if tokens is None or tokens.value is None else f"{tokens.value:,.0f}",

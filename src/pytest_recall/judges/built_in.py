@@ -20,7 +20,7 @@ from pytest_recall.files.errors import ArgumentError, RecallError, one_line
 from pytest_recall.metrics import answers as metrics
 from pytest_recall.metrics.abstention import abstains
 from pytest_recall.metrics.answers import CATEGORIES, locomo_f1
-from pytest_recall.trials.evidence import ranked
+from pytest_recall.trials.evidence import UNNAMED, ranked
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Passage, Verdict
 
 
@@ -342,7 +342,7 @@ def benchmark(
         return contains(answer.text, case.expected)
     units = () if case.memory is None else case.memory.units
     if answer.passages and ranked(answer.passages, units, case.evidence) is None:
-        raise ArgumentError("no passage names the text that it is from, so that evidence cannot be told; return its id")
+        raise ArgumentError(UNNAMED)
     found = recall_at_k(answer, case)
     return _decided(found.score or 0.0, 1.0 if threshold is None else threshold, found.reason)
 

@@ -200,11 +200,17 @@ def agent_of(
 def _judgeable(case: Case, answer: Answer) -> Answer:
     """Return the answer; skip a case that cannot be judged by it, which is neither a pass nor a fail."""
     from pytest_recall.datasets.questions import JUDGE, PAPER
+    from pytest_recall.trials.evidence import UNNAMED, ranked
     from pytest_recall.trials.trial import ANSWERED, UNJUDGED
 
     asked = any(call.name in (JUDGE, PAPER) and call.arguments.get("unanswerable") for call in case.judges)
     if asked and not answer.usage.get(ANSWERED):
         pytest.skip(UNJUDGED)
+    by_evidence = case.evidence and any(call.name == JUDGE for call in case.judges)
+    if by_evidence and answer.passages and not answer.usage.get(ANSWERED):
+        assert case.memory is not None
+        if ranked(answer.passages, case.memory.units, case.evidence or ()) is None:
+            pytest.skip(UNNAMED)
     return answer
 
 

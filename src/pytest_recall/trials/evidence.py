@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.trials.trial import Passage
 
+UNNAMED = "no passage names the text that it is from, so that evidence cannot be told; return its id"
+
 
 def names_of(units: Sequence[Unit], evidence: Sequence[str]) -> dict[str, str]:
     """Return for each unit, by its id, what evidence would name it: itself, or its session if evidence is of sessions.

@@ -1,0 +1,111 @@
+"""`recall memory run`: what it says of questions that fail, of evidence that cannot be told, and of a part of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.cli import main
+from tests.cli.test_membench import RUN, found, trials
+
+REWRITES = """
+class Memory:
+    private = True
+
+    def reset(self):
+        self.told = []
+
+    def store(self, content, metadata):
+        self.told.append(f"{content.upper()} (noted)")
+
+    def recall(self, query, limit, context):
+        words = set(query.upper().split())
+        return sorted(self.told, key=lambda one: -len(words & set(one.split())))[:limit]
+
+
+class Fails(Memory):
+    def recall(self, query, limit, context):
+        raise RuntimeError("down")
+
+
+class Answers(Memory):
+    def answer(self, query, limit, context):
+        return self.recall(query, 1, context)[0]
+"""
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.py").write_text(REWRITES)
+
+
+def test_passages_in_other_words_are_no_error(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    command = (*RUN, "--memory", "python:mine.py:Memory", "--out", "o")
+    assert main(command) == 0
+    captured = capsys.readouterr()
+    lines = [" ".join(line.split()) for line in captured.out.splitlines()]
+    assert captured.err == ""
+    assert any(" temporal 5 0 0 not measurable 0." in f" {line}" for line in lines)
+    assert any(line.startswith("all 22 0 4 not measurable 0.") for line in lines)
+    assert "evidence not measurable, since no passage names the text that it is from: 18 questions" in lines
+    assert {one["outcome"] for one in trials(tmp_path / "o")} == {"skipped"}
+    assert main([*command, "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert (plain["all"]["unmeasurable"], plain["categories"]["adversarial"]["unmeasurable"]) == (18, 0)
+    assert plain["all"]["metrics"]["contains_at_k"]["n"] == 18
+    assert main(["memory", "rescore", "o"]) == 0
+    out = capsys.readouterr().out
+    assert "  not measurable  0." in out
+    assert out.endswith("names the text that it is from: 18 questions\n")
+
+
+def test_an_answer_is_judged_though_evidence_cannot_be_told(capsys: pytest.CaptureFixture[str]) -> None:
+    plain = found(capsys, "--memory", "python:mine.py:Answers")
+    assert (plain["all"]["unmeasurable"], plain["all"]["unjudged"]) == (18, 0)
+    assert plain["all"]["metrics"]["answer_contains"]["n"] == 18
+
+
+def test_evidence_that_cannot_be_told_is_in_the_table_of_several(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--memory", "sqlite-fts,python:mine.py:Memory"]) == 0
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert any(line.startswith("python:mine.py:Memory 22 0 not measurable – – 0.") for line in lines)
+    assert (
+        "python:mine.py:Memory: evidence not measurable, since no passage names the text that it is from: 18 questions"
+        in lines
+    )
+    (against,) = (line for line in lines if line.startswith("python:mine.py:Memory against"))
+    assert against.startswith("python:mine.py:Memory against sqlite-fts, compared by contains alone: No ")
+
+
+GOES_DOWN = """
+class Memory:
+    private = True
+    left = 9
+
+    def reset(self):
+        self.told = []
+
+    def store(self, content, metadata):
+        self.told.append(content)
+
+    def recall(self, query, limit, context):
+        self.left -= 1
+        assert self.left >= 0, "down"
+        return [query] if query in self.told else self.told[:limit]
+"""
+
+
+def test_a_part_of_the_questions_is_said_to_be_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "down.py").write_text(GOES_DOWN)  # After five questions, and four units that are asked back.
+    assert main([*RUN, "--memory", "sqlite-fts,python:down.py:Memory"]) == 2
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert any(line.startswith("python:down.py:Memory 10 of 22 5 ") for line in lines)
+    assert "python:down.py:Memory: not complete, with 10 of 22 questions" in lines
+    (against,) = (line for line in lines if line.startswith("python:down.py:Memory against"))
+    assert against == (
+        "python:down.py:Memory against sqlite-fts, compared on 5 of 22 questions: No difference could have been shown."
+    )
+    assert any(line.startswith("the questions are about 1 conversation: of so few") for line in lines)
