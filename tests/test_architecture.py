@@ -204,7 +204,7 @@ WORLD = {
     },
     "judges": {"audit_file", "built_in", "calibrate", "calibration_file", "model_judges"},
     "memory": {
-        *("client", "command", "fingerprint", "grpc_service", "http_service", "mcp_process", "mcp_server"),
+        *("client", "command", "filled", "fingerprint", "grpc_service", "http_service", "mcp_process", "mcp_server"),
         *("mem0_memory", "python_memory", "resolve", "session", "sqlite_fts"),
     },
     "metrics": set(),

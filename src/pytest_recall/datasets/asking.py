@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from functools import partial
 from typing import NamedTuple, TypeVar
 
@@ -12,6 +12,7 @@ from pytest_recall.datasets.cases import DatasetCases, QuestionEntry
 from pytest_recall.datasets.lanes import Ask, Lanes
 from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.memory.client import Client
+from pytest_recall.memory.filled import FilledMark
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory
 from pytest_recall.trials.concurrency import Loop
@@ -92,12 +93,21 @@ def open_store(
     in_all: int,
     threads: bool,
     settle: int,
+    mark: FilledMark | None = None,
 ) -> Iterator[OpenStore]:
     """Hand out the memory, ready and empty; what is not private is empty again afterwards, or it is told why not.
 
     At most `in_all` units are asked back. One that several threads must not ask has a thread of its own, from the
-    beginning to the end, if `threads` do. It has `settle` seconds to become ready after a conversation was told.
+    beginning to the end, if `threads` do. It has `settle` seconds to become ready after a conversation was told. What
+    is not private may hold something if `mark` says that it is of the same run, which says so before anything is told.
     """
+
+    def telling(key: str) -> AbstractContextManager[None]:
+        assert mark is not None
+        if not mark.is_there:
+            mark.begin()
+        return mark.telling(key)
+
     with ExitStack() as stack:
         loop = stack.enter_context(closing(Loop()))
         own: CallThread | None = None
@@ -109,12 +119,18 @@ def open_store(
 
         def opened() -> Memory:
             client = made()
-            probed = 0 if client.baseline else PROBED
-            memory = Memory(client, wait=loop.wait, probed=probed, in_all=in_all, settle=settle)
+            memory = Memory(
+                client,
+                wait=loop.wait,
+                probed=0 if client.baseline else PROBED,
+                in_all=in_all,
+                settle=settle,
+                telling=nullcontext if mark is None or client.private else telling,
+            )
             stack.callback(lambda: on(memory.close))
             memory.ready()
             memory.healthcheck()
-            memory.guard(allowed)
+            memory.guard(allowed or (mark is not None and mark.is_there))
             return memory
 
         memory = on(opened)
@@ -125,6 +141,8 @@ def open_store(
             if memory.filled and not memory.private:
                 try:
                     on(memory.reset)
+                    if mark is not None:
+                        mark.end()
                 except CaseError as error:
                     # What was measured before is not lost for that.
                     tell(f"{memory.name}: could not be emptied: {error}; empty it before it is used again")
@@ -149,11 +167,12 @@ def handed_out(
     ask: Callable[[QuestionEntry, OpenStore], Trial],
     closed: Callable[[], str],
     settle: int,
+    mark: FilledMark,
 ) -> Iterator[OpenQuestions]:
     """Hand out the open questions. `ask` asks one; no further one is begun at once when `closed` gives a reason.
 
-    Where conversations have each their own store, that is emptied whatever it holds; another is if that is `allowed`.
-    A store has `settle` seconds to become ready.
+    Where conversations have each their own store, that is emptied whatever it holds; another is if that is `allowed`,
+    or if `mark` says that it holds what this run has told it. A store has `settle` seconds to become ready.
     """
     with ExitStack() as stack:
         own = None if at_once is None else at_once.client
@@ -165,7 +184,13 @@ def handed_out(
         if own is None:
             threads = at_once is not None
             one_store = open_store(
-                lambda: client, allowed=allowed, tell=tell, in_all=ASKED_BACK, threads=threads, settle=settle
+                lambda: client,
+                allowed=allowed,
+                tell=tell,
+                in_all=ASKED_BACK,
+                threads=threads,
+                settle=settle,
+                mark=mark,
             )
             shared = stack.enter_context(one_store)
         if at_once is None:

@@ -38,6 +38,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.judges.built_in import benchmark
 from pytest_recall.memory.client import Client
+from pytest_recall.memory.filled import FILLED, FilledMark
 from pytest_recall.memory.fingerprint import fingerprint
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.measures import JUDGED
@@ -230,13 +231,15 @@ def go_on(
     fresh: bool = False,
     reader: PassageReader | None = None,
     at_once: AtOnce | None = None,
+    filled: Path | None = None,
 ) -> MembenchResult:
     """Ask the questions that the journal in `folder` has no answer to yet, and return what all of them came to.
 
     A question that failed is asked again, and five of them in a row stop the run, unless it `keeps_failed` ones.
     `allowed` says that a memory may be reset that is not empty; `tell` takes sentences for the caller; `fresh` asks
     all of them; the `reader` answers where the memory hands out passages alone, as far as that can be paid for;
-    `at_once` says how several are asked at a time.
+    `at_once` says how several are asked at a time; `filled` is the folder that says what the memory was told, where
+    that is not the journal's.
     Raises RecallError, also for a run that a person stops; what was asked is in the journal.
     """
     _, missing = metrics_of(bench.dataset.format, client.whole)
@@ -274,6 +277,7 @@ def go_on(
                 ask=partial(ask_question, bench, reader),
                 closed=closed,
                 settle=arguments.settle,
+                mark=FilledMark((filled or folder) / FILLED, client.name),
             ) as handed,
             journal_of(folder, header) as journal,
             # What is asked at once stops by itself, and what has begun by then is paid for, and taken.

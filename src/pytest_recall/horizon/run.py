@@ -26,7 +26,8 @@ from pytest_recall.horizon.published import checkpoint_line, summary_line
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.horizon.result import Reached, duration, query_ms, result
 from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, retrieval
-from pytest_recall.horizon.run_file import FILLED, PERSONA, RESULT, RunFiles, ToldDays, begun, write_result
+from pytest_recall.horizon.run_file import PERSONA, RESULT, RunFiles, ToldDays, begun, write_result
+from pytest_recall.memory.filled import FILLED
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.metrics.floors import SizedUnit
@@ -362,7 +363,7 @@ class BenchRun:
         start = clock.perf_counter()
         for day in untold:
             units = day_units(parts.corpus, day, parts.settings.run)
-            with self._holds.day(day):
+            with self._holds.telling(str(day)):
                 subject.tell(units)
             self._units[day] = _sized(units)
         subject.finalize()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -17,6 +17,7 @@ from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.published import evaluation_of, failure_line, question_line
 from pytest_recall.horizon.result import CODE_CHANGED, Configuration, differences, header_of_settings
+from pytest_recall.memory.filled import FilledMark
 from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_journal, set_aside, told_aside
 from pytest_recall.trials.record import Header, Record
 
@@ -37,9 +38,6 @@ def run_folder(named: str, *beside: Path) -> Path | None:
     folders = (path.parent if path.name in FILES else path, *(folder / named for folder in beside))
     return next((one for one in folders if any((one / name).is_file() for name in FILES)), None)
 
-
-FILLED = ".memory-filled"
-"""The file of `ToldDays` in the folder of a run."""
 
 PERSONA = "persona"
 """What the header of a journal says that its questions are about."""
@@ -83,49 +81,17 @@ def write_result(path: Path, result: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(result, indent=2, ensure_ascii=False) + "\n")
 
 
-class ToldDays:
-    """Which days a memory holds, in a file that is there while it holds what a run has told it.
-
-    A run that resumes one that was killed may empty such a memory, or continue with what it holds.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    @property
-    def is_there(self) -> bool:
-        """Whether the memory holds what this run has told it."""
-        return self._path.exists()
+class ToldDays(FilledMark):
+    """Which days a memory holds. A run that resumes a killed one may also continue with these."""
 
     @property
     def last(self) -> int | None:
         """The last day of which it was told all; 0 before the first, None if it was told a day in part."""
-        lines = read_text(self._path).splitlines()
+        lines = self.lines
         if not lines:
             return 0
         word, _, day = lines[-1].partition(" ")
         return int(day) if word == "told" and day.isdecimal() else None
-
-    def begin(self) -> None:
-        """Say that it holds no day."""
-        self._path.write_bytes(b"")
-
-    @contextmanager
-    def day(self, day: int) -> Iterator[None]:
-        """Say that it is told a day, and that it was."""
-        self._say(f"telling {day}")
-        yield
-        self._say(f"told {day}")
-
-    def end(self) -> None:
-        """Say that it holds nothing any more."""
-        self._path.unlink(missing_ok=True)
-
-    def _say(self, line: str) -> None:
-        if self.is_there:
-            # Not synced: it has to outlive the process, not the machine, of which the memory would not know either.
-            with self._path.open("a", encoding="utf-8") as file:
-                file.write(f"{line}\n")
 
 
 class RunFiles:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import partial
@@ -118,8 +118,9 @@ class Memory:
 
     `wait` runs what async clients return; `ends` are the exceptions by which someone ends the run; `probed`
     units are asked back of what a case stores, and at most `in_all` in all. With `reuses`, a case that stores what
-    the one before it has stored asks at once; where each case has its own recording, none does. After all of a case is
-    stored there are `settle` seconds in which it may become ready for questions.
+    the one before it has stored asks at once; where each case has its own recording, none does. What a case stores is
+    stored within `telling`, which is given its key; after all of it there are `settle` seconds in which the memory may
+    become ready for questions.
     """
 
     def __init__(
@@ -133,8 +134,10 @@ class Memory:
         reuses: bool = True,
         settle: float = 0,
         clock: Callable[[], float] = clock.perf_counter,
+        telling: Callable[[str], AbstractContextManager[object]] = nullcontext,
     ) -> None:
         self._client = client
+        self._telling = telling
         self._wait = wait
         self._ends = ends
         self._probed = probed
@@ -272,9 +275,10 @@ class Memory:
             self.reset()
         for stage in stages[there:]:
             units = stage.read()
-            self.store_all(units)
-            self._told += len(units)
-            self.finalize()
+            with self._telling(stage.key):
+                self.store_all(units)
+                self._told += len(units)
+                self.finalize()
             self._holds = stage.key
         if self._settle and there < len(stages):
             held, self._holds = self._holds, None

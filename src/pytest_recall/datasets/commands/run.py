@@ -426,6 +426,8 @@ def _asked(asking: _Asking, client: Client, arguments: Arguments, folder: Path, 
             fresh=args.fresh,
             reader=reader,
             at_once=at_once_of(args.concurrency, client, reads=reader is not None, accumulate=args.accumulate),
+            # All ingests fill the same store, and each of them may be the one that was killed.
+            filled=folder if number == 1 else folder.parent,
         )
     if not args.judge or (args.reader and not found.answered):
         return Ingest(folder, found)
