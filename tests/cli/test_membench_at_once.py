@@ -265,7 +265,8 @@ def test_five_failures_in_a_row_stop_it_and_what_had_begun_is_written_down(
         assert "since 5 questions in a row came to no verdict" in capsys.readouterr().err
         done = trials(tmp_path / "o")
         assert 5 <= len(done) < 22
-        assert len(done) == sum(path == "POST /recall" for path, _ in service.asked)
+        # Of each of two conversations one unit is asked back, which breaks as well.
+        assert len(done) + 2 == sum(path == "POST /recall" for path, _ in service.asked)
         assert not any(service.stores.values())
         service.replies.clear()
         assert found(capsys, "--memory", service.url, "--concurrency", "4", "--out", "o")["all"]["failures"] == 0

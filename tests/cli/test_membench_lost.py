@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,3 +110,74 @@ def test_a_part_of_the_questions_is_said_to_be_one(capsys: pytest.CaptureFixture
         "python:down.py:Memory against sqlite-fts, compared on 5 of 22 questions: No difference could have been shown."
     )
     assert any(line.startswith("the questions are about 1 conversation: of so few") for line in lines)
+
+
+def ingest(plain: dict[str, Any]) -> tuple[int, int]:
+    """Return how many conversations and units were told."""
+    return plain["ingest"]["conversations"], plain["ingest"]["units"]
+
+
+@pytest.mark.parametrize("more", [(), ("--accumulate",)])
+@pytest.mark.parametrize("left", [4, 13, 14])
+def test_a_run_that_is_resumed_counts_a_conversation_once(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, left: int, more: tuple[str, ...]
+) -> None:
+    assert ingest(found(capsys, *more, "--out", "o")) == (2, 49)
+    path = tmp_path / "o" / "trials.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[: 23 + left]))
+    assert main([*RUN, *more, "--out", "o", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err.startswith(f"recall: o: {left} of 22 questions are kept")
+    assert ingest(json.loads(captured.out)) == (2, 49)
+
+
+FIRST_FAILS = """
+class Memory:
+    private = True
+
+    def reset(self):
+        self.told = []
+        self.first = True
+
+    def store(self, content, metadata):
+        self.told.append((content, metadata["id"]))
+
+    def count(self):
+        return len(self.told) - 1
+
+    def recall(self, query, limit, context):
+        first, self.first = self.first, False
+        assert not first, "not yet"
+        return [{"text": text, "source": id} for text, id in self.told if query in text or len(text) > 40][:limit]
+
+
+class BreaksOnItsOwnWords(Memory):
+    def recall(self, query, limit, context):
+        assert query.endswith("?") or not any(query == text for text, _ in self.told), "cannot"
+        self.first = False
+        return super().recall(query, limit, context)
+"""
+
+
+def test_what_was_told_is_known_though_the_first_question_fails(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "first.py").write_text(FIRST_FAILS)
+    main([*RUN, "--memory", "python:first.py:Memory", "--json", "--out", "o"])
+    plain = json.loads(capsys.readouterr().out)
+    assert plain["all"]["failures"] == 2
+    assert (ingest(plain), plain["readback"]["held"], plain["readback"]["asked"]) == ((2, 49), 47, 8)
+    assert [one["error"] for one in trials(tmp_path / "o") if one["outcome"] == "error"] == [
+        "memory recall: AssertionError: not yet"
+    ] * 2
+    main([*RUN, "--memory", "python:first.py:Memory", "--out", "o", "--keep-failed"])
+    out = capsys.readouterr().out
+    assert "\ningest: 49 units in 2 conversations, in " in out
+    assert "not kept as it was told: it says that it holds 47 of 49 units" in out
+
+
+def test_asking_units_back_breaks_no_question(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text(FIRST_FAILS)
+    plain = found(capsys, "--memory", "python:first.py:BreaksOnItsOwnWords")
+    assert plain["all"]["failures"] == 0
+    assert (ingest(plain), plain["readback"]["held"]) == ((2, 49), 47)

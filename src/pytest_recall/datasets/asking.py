@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -78,10 +78,14 @@ def check_ready(names: Iterable[str]) -> None:
 
 
 class OpenStore(NamedTuple):
-    """A memory that is ready, and what asks it, from any thread where questions are asked at once."""
+    """A memory that is ready, and what asks it, from any thread where questions are asked at once.
+
+    `took` returns what it took to store what a case needs, if no answer has said so.
+    """
 
     memory: Memory
     ask: Callable[[Case], Answer]
+    took: Callable[[Case], Mapping[str, float]]
 
 
 @contextmanager
@@ -133,10 +137,16 @@ def open_store(
             memory.guard(allowed or (mark is not None and mark.is_there))
             return memory
 
+        def took(case: Case) -> Mapping[str, float]:
+            part = case.memory
+            assert part is not None
+            return on(lambda: memory.took(part, case.limit))
+
         memory = on(opened)
         shared = not threads or on(lambda: memory.concurrent)
         try:
-            yield OpenStore(memory, memory.ask if shared else lambda case: on(partial(memory.ask, case)))
+            ask: Callable[[Case], Answer] = memory.ask if shared else lambda case: on(partial(memory.ask, case))
+            yield OpenStore(memory, ask, took)
         finally:
             if memory.filled and not memory.private:
                 try:

@@ -11,7 +11,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pytest_recall.datasets.categories import category_title
-from pytest_recall.memory.session import Readback, readback_of
+from pytest_recall.datasets.ingests import Tellings, telling_of
+from pytest_recall.memory.session import Readback
 from pytest_recall.metrics.floors import FLOORS, FULL, LAST, ORACLE, RANDOM, discriminates
 from pytest_recall.metrics.intervals import Mean, percentiles
 from pytest_recall.metrics.measures import MEASURES
@@ -115,8 +116,9 @@ NOT_READ_BACK = Readback(stored=0)
 class MembenchSummary(NamedTuple):
     """What a run came to so far: `asked` of `total` questions.
 
-    `latency` are percentiles, in seconds, of a question; `ingests` counts how often a conversation was
-    stored, `units` how much all of them stored, in `ingest_seconds`. `readback` is what came of asking units back.
+    `latency` are percentiles, in seconds, of a question; `ingests` counts the conversations that were stored, each once
+    in a run that was resumed, `units` how much all of them stored, in `ingest_seconds`. `readback` is what came of
+    asking units back.
     `telling` is the evidence found without the categories in which a floor finds about as much, None if none is left.
     All conversations were ingested, and all questions asked, `repeats` times.
     """
@@ -225,9 +227,7 @@ class MembenchFold:
         self._all = _Group()
         self._categories: dict[str, _Group] = {}
         self._seconds = array("d")
-        self._ingests = self._units = 0
-        self._ingest_seconds = 0.0
-        self._readback: Readback | None = None
+        self._tellings = [Tellings() for _ in range(repeats)]
 
     def add(self, ingests: Sequence[Trial | None]) -> None:
         """Take the trials of a question, one for each ingest; None after which it was not asked."""
@@ -236,29 +236,30 @@ class MembenchFold:
         asked = self._asked.get(trials[0].case_id)
         self._all.add(ingests, cluster, asked)
         self._categories.setdefault(trials[0].dimension, _Group()).add(ingests, cluster, asked)
-        for usage in (trial.answer.usage for trial in trials if trial.answer is not None):
+        for trial, tellings in zip(ingests, self._tellings, strict=True):
+            if trial is None or trial.answer is None:
+                continue
+            usage = trial.answer.usage
             if (seconds := usage.get("memory_recall_seconds")) is not None:
                 self._seconds.append(seconds)
-            if (seconds := usage.get("memory_store_seconds")) is not None:
-                self._ingests += int(usage.get("memory_stages", 1))
-                self._ingest_seconds += seconds
-                self._units += int(usage.get("memory_stored", 0))
-                found = readback_of(usage)
-                self._readback = found if self._readback is None else self._readback + found
+            if (told := telling_of(usage)) is not None:
+                tellings.add(_conversation_of(trial), told)
 
     def summary(self) -> MembenchSummary:
         """Return what it comes to so far."""
         categories = {name: self._categories[name].found() for name in sorted(self._categories, key=category_title)}
+        told = [one for one in (tellings.counted() for tellings in self._tellings) if one is not None]
+        readback = sum((one.readback for one in told[1:]), start=told[0].readback) if told else NOT_READ_BACK
         return MembenchSummary(
             total=self._total,
             everything=self._all.found(),
             categories=categories,
             telling=self._telling([name for name, one in categories.items() if one.discriminates is not False]),
             latency=percentiles(self._seconds),
-            ingests=self._ingests,
-            units=self._units,
-            ingest_seconds=round(self._ingest_seconds, 6),
-            readback=self._readback or NOT_READ_BACK,
+            ingests=sum(one.conversations for one in told),
+            units=readback.stored,
+            ingest_seconds=round(fsum(one.seconds for one in told), 6),
+            readback=readback,
             repeats=self._repeats,
         )
 
@@ -290,6 +291,10 @@ def cluster_of(trial: Trial, asked: Mapping[str, QuestionRecord]) -> str:
     """Return the cluster of the trial's question: that of the journal, or else the conversation that it is about."""
     if trial.case_id in asked:
         return asked[trial.case_id].cluster
+    return _conversation_of(trial)
+
+
+def _conversation_of(trial: Trial) -> str:
     return trial.case_id if trial.scenario in _OWN_CONVERSATION else trial.scenario or trial.case_id
 
 

@@ -348,7 +348,10 @@ def ask_question(bench: DatasetCases, reader: PassageReader | None, entry: Quest
     try:
         answer = store.ask(case)
     except CaseError as error:
-        return make_trial(TrialCase.of(case), Result.no_verdict(error), run=run)
+        # What was stored for it is there all the same.
+        took = store.took(case)
+        given = Answer(text="", usage={ANSWERED: 0, **took}) if took else None
+        return make_trial(TrialCase.of(case), Result.no_verdict(error, given), run=run)
     if reader is None or answer.usage[ANSWERED]:
         return make_trial(TrialCase.of(case), _measured(bench, store.memory, entry, case, answer), run=run)
     reading = reader.read(case, answer, bench.units_of(entry))

@@ -150,6 +150,9 @@ class Memory:
         # Since units were asked back for the last time: those that were told; and the count then.
         self._told = 0
         self._counted: int | None = 0
+        # The same for the stages that these were told in, and the seconds that it took.
+        self._stages = 0
+        self._seconds = 0.0
         self.filled = False
         self.readback: Readback | None = None
 
@@ -164,7 +167,8 @@ class Memory:
         """Forget everything."""
         self._holds = None
         self._call("reset", self._client.reset)
-        self._stored = self._told = self._counted = 0
+        self._stored = self._told = self._counted = self._stages = 0
+        self._seconds = 0.0
 
     def store(self, content: str, metadata: Mapping[str, str] | None = None) -> None:
         """Keep a text; without an `id` in `metadata` it is `unit-N`, counted from 1."""
@@ -280,6 +284,7 @@ class Memory:
                 self._told += len(units)
                 self.finalize()
             self._holds = stage.key
+            self._stages += 1
         if self._settle and there < len(stages):
             held, self._holds = self._holds, None
             self._wait_until_ready(self._settle)
@@ -308,8 +313,12 @@ class Memory:
         assert part is not None
         assert isinstance(query, str)
         begin = self._clock()
-        stored = self.ingest(part)
-        middle = self._clock()
+        try:
+            self.ingest(part)
+        finally:
+            middle = self._clock()
+            if self._stages:
+                self._seconds += middle - begin
         limit = case.limit or DEFAULT_LIMIT
         context = QueryContext() if case.context is None else case.context.context
         with nullcontext() if seconds is None else deadline(seconds):
@@ -319,13 +328,24 @@ class Memory:
         if seconds is not None and end - middle > seconds:
             raise CaseError("memory timeout", f"no answer within {seconds:g} s")
         usage = {"memory_recall_seconds": round(end - middle, 6), ANSWERED: 0 if text is None else 1}
-        if stored:
-            usage["memory_store_seconds"] = round(middle - begin, 6)
-            usage |= self._probe(part, limit)
-            if stored > 1:
-                usage["memory_stages"] = stored
+        usage |= self.took(part, limit)
         known = _named(part, passages)
         return Answer(text="\n\n".join(p.text for p in known) if text is None else text, passages=known, usage=usage)
+
+    def took(self, part: MemoryPart, limit: int | None = None) -> dict[str, float]:
+        """Return what it took to store what a case gives, and what came of asking it back; nothing if that was said.
+
+        An answer has it in its usage. Where the first question fails it is asked for apart from that.
+        """
+        if not self._stages or not self.holds(part):
+            return {}
+        stages, seconds, self._stages, self._seconds = self._stages, self._seconds, 0, 0.0
+        found = {"memory_store_seconds": round(seconds, 6), **self._probe(part, limit or DEFAULT_LIMIT)}
+        if stages > 1:
+            found["memory_stages"] = stages
+        if (place := len(part.stages)) > 1:
+            found["memory_place"] = place
+        return found
 
     def check(self, part: MemoryPart) -> tuple[Readback, str | None]:
         """Store what `part` has, ask it back and ask for an answer, and leave the memory empty."""
@@ -335,19 +355,31 @@ class Memory:
         self.reset()
         return found, answer
 
-    def read_back(self, units: Sequence[Unit], limit: int = DEFAULT_LIMIT, *, at_home: bool = False) -> Readback:
+    def read_back(
+        self, units: Sequence[Unit], limit: int = DEFAULT_LIMIT, *, at_home: bool = False, as_far: bool = False
+    ) -> Readback:
         """Ask for some of the units that were stored by their own words, and count what is held.
 
         `at_home`, each is asked for in its own session, since a memory may keep sessions apart. The recordings of
-        cases have such calls without a session.
+        cases have such calls without a session. `as_far` as that works: at the first unit that it breaks at it ends.
         """
-        found = Readback(stored=len(units), held=self.count() if self._probed else None)
+        try:
+            found = Readback(stored=len(units), held=self.count() if self._probed else None)
+        except CaseError:
+            if not as_far:
+                raise
+            return Readback(stored=len(units))
         left = self._probed
         if self._in_all is not None:
             left = min(left, self._in_all - (0 if self.readback is None else self.readback.asked))
         for unit in [] if self._client.answers_only else sample(units, left, uneven=self._in_all is not None):
             context = QueryContext(session=unit.metadata.get("session") if at_home else None)
-            found = seen(found, unit, self._recalled("probe", unit.content, limit, context))
+            try:
+                found = seen(found, unit, self._recalled("probe", unit.content, limit, context))
+            except CaseError:
+                if not as_far:
+                    raise
+                break
         return found
 
     def _probe(self, part: MemoryPart, limit: int) -> dict[str, float]:
@@ -355,7 +387,8 @@ class Memory:
 
         Units are asked back of all that is to be there; those that are counted are the new ones.
         """
-        found = self.read_back(part.units, limit)
+        # What breaks here breaks no question.
+        found = self.read_back(part.units, limit, as_far=True)
         before, self._counted = self._counted, found.held
         held = None if found.held is None or before is None else found.held - before
         found, self._told = replace(found, stored=self._told, held=held), 0
