@@ -206,9 +206,12 @@ def test_questions_that_failed_are_asked_again(capsys: pytest.CaptureFixture[str
     (tmp_path / "client.py").write_text(BROKEN)
     command = (*RUN, "--memory", "python:client.py:Private", "--out", "o", "--json")
     (tmp_path / "down").touch()
-    assert main(command) == 0
-    failures = json.loads(capsys.readouterr().out)["all"]["failures"]
+    assert main(command) == 2
+    captured = capsys.readouterr()
+    failures = json.loads(captured.out)["all"]["failures"]
     assert failures > 1
+    said = f"recall: {failures} questions failed; the same command asks again, and with --keep-failed they are kept\n"
+    assert captured.err == said
 
     assert main([*command, "--keep-failed"]) == 0
     captured = capsys.readouterr()
@@ -233,9 +236,9 @@ def test_a_question_that_fails_again_stays_a_failure(capsys: pytest.CaptureFixtu
     (tmp_path / "client.py").write_text(BROKEN)
     (tmp_path / "down").touch()
     more = ("--memory", "python:client.py:Private", "--out", "o")
-    first = found(capsys, *more)
+    first = found(capsys, *more, code=2)
     assert first["all"]["failures"]
-    assert found(capsys, *more)["all"] == first["all"]
+    assert found(capsys, *more, code=2)["all"] == first["all"]
 
 
 FIRST = """
@@ -448,16 +451,22 @@ def test_five_failures_in_a_row_stop_it_unless_failures_are_kept(
 ) -> None:
     (tmp_path / "client.py").write_text(CLIENT.replace('note(f"recall {query}")', "assert False, 'down'"))
     command = (*RUN, "--memory", "python:client.py:Private", "--out", "o")
-    assert main(command) == 2
+    assert main(command) == 1
     captured = capsys.readouterr()
     assert "failed, and in no mean: 5 questions" in captured.out
+    assert "recall: " not in captured.out.replace("memory recall: ", "")
     assert captured.err == (
-        "recall: 17 questions not asked, since 5 questions in a row came to no verdict, the last one because of `memory"
-        " recall: AssertionError: down`; the same command asks them\n"
+        "recall: nothing was measured: every question failed, and the run stopped after 5 of 22, the last one because"
+        " of `memory recall: AssertionError: down`; correct the memory, and the same command asks all of them\n"
     )
     assert [one["outcome"] for one in trials(tmp_path / "o")] == ["error"] * 5
     assert main([*command, "--keep-failed"]) == 1
-    assert "recall: nothing was measured: every question failed" in capsys.readouterr().err
+    captured = capsys.readouterr()
+    assert "\n  … and 17 more\n" in captured.out
+    assert captured.err.endswith(
+        "recall: nothing was measured: every question failed, the last one because of `memory recall: AssertionError:"
+        " down`; correct the memory\n"
+    )
     assert [one["outcome"] for one in trials(tmp_path / "o")] == ["error"] * 22
 
 

@@ -261,8 +261,8 @@ def test_five_failures_in_a_row_stop_it_and_what_had_begun_is_written_down(
 ) -> None:
     with serving(Busy()) as service:
         service.replies["/recall"] = (500, b"down")
-        assert main([*RUN, "--memory", service.url, "--concurrency", "4", "--out", "o"]) == 2
-        assert "since 5 questions in a row came to no verdict" in capsys.readouterr().err
+        assert main([*RUN, "--memory", service.url, "--concurrency", "4", "--out", "o"]) == 1
+        assert "nothing was measured: every question failed, and the run stopped after" in capsys.readouterr().err
         done = trials(tmp_path / "o")
         assert 5 <= len(done) < 22
         # Of each of two conversations one unit is asked back, which breaks as well.

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_recall.cli import main
 from tests.cli.test_membench import RUN, found, trials
+from tests.memory.services import Service, serving
 
 REWRITES = """
 class Memory:
@@ -181,3 +182,46 @@ def test_asking_units_back_breaks_no_question(capsys: pytest.CaptureFixture[str]
     plain = found(capsys, "--memory", "python:first.py:BreaksOnItsOwnWords")
     assert plain["all"]["failures"] == 0
     assert (ingest(plain), plain["readback"]["held"]) == ((2, 49), 47)
+
+
+def test_questions_that_fail_are_in_the_table_of_several(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "first.py").write_text(FIRST_FAILS)
+    assert main([*RUN, "--memory", "sqlite-fts,python:first.py:Memory,python:mine.py:Fails"]) == 2
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    for name, told in (
+        ("first.py:Memory", "2 questions failed, the first one because of `memory recall: AssertionError: not yet`"),
+        ("mine.py:Fails", "5 questions failed, the first one because of `memory recall: RuntimeError: down`"),
+    ):
+        assert f"python:{name}: {told}" in lines
+    assert "recall: python:first.py:Memory: 2 questions failed; the same command asks again" in captured.err
+    assert "recall: python:mine.py:Fails: nothing was measured: every question failed, and the run" in captured.err
+
+
+class Busy(Service):
+    """A service that is busy after each tenth text, and after each fifth question."""
+
+    def reply(self, method: str, path: str, given: Any) -> tuple[int, bytes]:
+        found = super().reply(method, path, given)
+        every = {"/store": 10, "/recall": 5}.get(path, 0)
+        if every and sum(one == f"POST {path}" for one, _ in self.asked) % every == 0:
+            self.busy = [(429, "0.2")]
+        return found
+
+
+def test_waits_for_a_busy_service_are_told_and_in_no_time(capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(Busy()) as service:
+        command = (*RUN, "--memory", service.url, "--out", "o")
+        assert main(command) == 0
+        lines = capsys.readouterr().out.splitlines()
+        busy = sum(path.startswith("busy POST") for path, _ in service.asked)
+    assert any(line.startswith("latency: p50 ") for line in lines)
+    (told,) = (line for line in lines if " tried again after " in line)
+    assert told.endswith(" s of waiting in all, which is in no latency and no ingest")
+    assert main([*command, "--json"]) == 0
+    plain = json.loads(capsys.readouterr().out)
+    assert told.startswith(f"{plain['retried']['requests']} requests were tried again after ")
+    assert 8 <= plain["retried"]["requests"] <= busy
+    assert plain["retried"]["seconds"] >= 0.2 * plain["retried"]["requests"]
+    assert plain["recall_seconds"]["p99"] < 0.2
+    assert plain["ingest"]["seconds"] < 0.8

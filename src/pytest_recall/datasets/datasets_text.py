@@ -21,7 +21,18 @@ from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
 from pytest_recall.datasets.reported import Reported
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import TextTable, cell, code, grid, listed, markdown_grid, p_value, percent, plural
+from pytest_recall.files.wording import (
+    TextTable,
+    cell,
+    code,
+    grid,
+    listed,
+    markdown_grid,
+    p_value,
+    percent,
+    plural,
+    some,
+)
 from pytest_recall.memory.selector import title
 from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import METHOD, Mean
@@ -44,8 +55,6 @@ SHOWN = {
     "dmr_judge": "DMR judge",
 }
 """The metrics of the first table, and its headings. JSON has all."""
-SHOWN_LOST = 5
-"""Answers without a verdict that are told one by one."""
 
 
 def stored_by(arguments: Mapping[str, Any]) -> str:
@@ -58,7 +67,7 @@ def stored_by(arguments: Mapping[str, Any]) -> str:
 
 
 def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Sequence[Trial] = ()) -> Iterator[str]:
-    """Yield the lines for a terminal; `problems` are some of the questions that failed."""
+    """Yield the lines for a terminal; `problems` are the questions that failed."""
     asked = "all that it holds" if arguments.whole else f"{arguments.k} passages"
     left = "" if summary.complete else f" of {summary.total:,}"
     on = f"{title(arguments.memory)} on {arguments.dataset} ({arguments.file})"
@@ -83,17 +92,15 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
     yield from unmeasurable_lines(summary)
     if failures := summary.everything.failures:
         yield f"failed, and in no mean: {plural(failures, 'question')}"
-        yield from (f"  {one.case_id}: {one.error}" for one in problems)
-    if summary.latency:
-        told = ", ".join(
-            f"{name} {1000 * value:.1f} ms" for name, value in summary.latency.items() if value is not None
-        )
-        yield f"recall: {told}"
+        yield from some([f"{one.case_id}: {one.error}" for one in problems])
+    if told := [f"{name} {1000 * value:.1f} ms" for name, value in summary.latency.items() if value is not None]:
+        yield f"latency: {', '.join(told)}"
     if summary.ingests:
         yield (
             f"ingest: {plural(summary.units, 'unit')} in {plural(summary.ingests, 'conversation')},"
             f" in {summary.ingest_seconds:.2f}s{f', {summary.repeats} ingests together' if summary.repeats > 1 else ''}"
         )
+    yield from retried_lines(summary)
     if summary.readback.trouble:
         yield f"not kept as it was told: {summary.readback.trouble}"
 
@@ -106,7 +113,7 @@ def verdicts(judges: str, count: int, undecided: Mapping[str, str], spends: Mapp
     yield f"judged by {judges}: {plural(count, 'answer')}"
     if undecided:
         yield f"no verdict, and in no mean of the judge: {plural(len(undecided), 'answer')}"
-        yield from (f"  {id}: {error}" for id, error in list(undecided.items())[:SHOWN_LOST])
+        yield from some([f"{id}: {error}" for id, error in undecided.items()])
     yield from cost_text.cost_lines(spends)
 
 
@@ -147,6 +154,13 @@ def unmeasurable_lines(summary: MembenchSummary) -> Iterator[str]:
     """Yield why evidence could not be looked for, if that is so."""
     if count := summary.everything.unmeasurable:
         yield f"evidence not measurable, since no passage names the text that it is from: {plural(count, 'question')}"
+
+
+def retried_lines(summary: MembenchSummary) -> Iterator[str]:
+    """Yield how often a service was busy, if it was."""
+    if summary.retries:
+        were = f"{plural(summary.retries, 'request')} {'was' if summary.retries == 1 else 'were'}"
+        yield f"{were} tried again after {summary.waited:.1f} s of waiting in all, which is in no latency and no ingest"
 
 
 def sections(datasets: Mapping[str, MembenchSummary]) -> Iterator[str]:
@@ -226,6 +240,7 @@ def membench_json(arguments: Arguments, summary: MembenchSummary) -> dict[str, A
         **groups(summary),
         "recall_seconds": {**summary.latency, "method": METHOD},
         "ingest": {"conversations": summary.ingests, "units": summary.units, "seconds": summary.ingest_seconds},
+        "retried": {"requests": summary.retries, "seconds": summary.waited},
         "readback": asdict(summary.readback),
         "telling": None if summary.telling is None else _plain(summary.telling),
     }

@@ -120,7 +120,8 @@ class MembenchSummary(NamedTuple):
     in a run that was resumed, `units` how much all of them stored, in `ingest_seconds`. `readback` is what came of
     asking units back.
     `telling` is the evidence found without the categories in which a floor finds about as much, None if none is left.
-    All conversations were ingested, and all questions asked, `repeats` times.
+    All conversations were ingested, and all questions asked, `repeats` times. So many requests were tried again, after
+    `waited` seconds, which are in no other time.
     """
 
     total: int
@@ -133,6 +134,8 @@ class MembenchSummary(NamedTuple):
     readback: Readback = NOT_READ_BACK
     telling: Mean | None = None
     repeats: int = 1
+    retries: int = 0
+    waited: float = 0.0
 
     @property
     def untelling(self) -> list[str]:
@@ -227,6 +230,8 @@ class MembenchFold:
         self._all = _Group()
         self._categories: dict[str, _Group] = {}
         self._seconds = array("d")
+        self._retries = 0
+        self._waited: list[float] = []
         self._tellings = [Tellings() for _ in range(repeats)]
 
     def add(self, ingests: Sequence[Trial | None]) -> None:
@@ -242,6 +247,9 @@ class MembenchFold:
             usage = trial.answer.usage
             if (seconds := usage.get("memory_recall_seconds")) is not None:
                 self._seconds.append(seconds)
+            if (retries := usage.get("memory_retries")) is not None:
+                self._retries += int(retries)
+                self._waited.append(usage.get("memory_waited_seconds", 0.0))
             if (told := telling_of(usage)) is not None:
                 tellings.add(_conversation_of(trial), told)
 
@@ -261,6 +269,8 @@ class MembenchFold:
             ingest_seconds=round(fsum(one.seconds for one in told), 6),
             readback=readback,
             repeats=self._repeats,
+            retries=self._retries,
+            waited=round(fsum(self._waited), 6),
         )
 
     def _telling(self, names: Iterable[str]) -> Mean | None:

@@ -63,8 +63,6 @@ from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Tria
 
 EVERY = 10.0
 """Seconds between two lines that say how far it is."""
-SHOWN = 5
-"""Failures that are told one by one."""
 
 
 def folder_of(named: str, *beside: Path) -> Path | None:
@@ -148,8 +146,8 @@ class MembenchResult(NamedTuple):
 
     @property
     def failed(self) -> tuple[Trial, ...]:
-        """The first of its failures."""
-        return tuple(filter(has_failed, self.trials))[:SHOWN]
+        """The questions that failed."""
+        return tuple(filter(has_failed, self.trials))
 
     @property
     def unread(self) -> tuple[Trial, ...]:

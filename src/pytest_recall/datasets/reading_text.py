@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_recall.datasets.membench import CategoryResult, ReadingCost
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import dollars, plural
+from pytest_recall.files.wording import dollars, plural, some
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.trial import Trial
@@ -15,8 +15,6 @@ from pytest_recall.trials.trial import Trial
 HEAD = ("read", "written", "cost")
 """The columns of a table about what answers took."""
 MEANING = "read, written: tokens of the reader for an answer on average; cost: of them at list price"
-SHOWN_UNREAD = 5
-"""Questions without an answer that are told one by one."""
 
 
 def read_by(reader: str, prompt: str) -> str:
@@ -43,7 +41,7 @@ def reading_lines(
     yield f"answered by {reader}: {plural(group.reading.answers, 'question')}"
     if unread:
         yield f"no answer of the reader, and in no mean of answers: {plural(len(unread), 'question')}"
-        yield from ("  " + one_line(f"{one.case_id}: {one.error}", 300) for one in unread[:SHOWN_UNREAD])
+        yield from some([one_line(f"{one.case_id}: {one.error}", 300) for one in unread])
     yield from cost_text.cost_lines(spends)
 
 

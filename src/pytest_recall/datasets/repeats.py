@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.judged import JudgingResult
-from pytest_recall.datasets.membench import MembenchSummary, fold
-from pytest_recall.datasets.membench_run import SHOWN, MembenchResult, read_figures
+from pytest_recall.datasets.membench import MembenchSummary, fold, has_failed
+from pytest_recall.datasets.membench_run import MembenchResult, read_figures
 from pytest_recall.datasets.repeat_folders import begun_repeats
 from pytest_recall.files.errors import RecallError
 from pytest_recall.trials.cost import Spend, total
@@ -62,8 +62,10 @@ class RepeatedResult(NamedTuple):
 
     @property
     def failed(self) -> tuple[Trial, ...]:
-        """The first of all failures."""
-        return tuple(trial for one in self.ingests for trial in one.found.failed)[:SHOWN]
+        """The questions that failed after each ingest after which they were asked, with the trial of the first."""
+        every = [{trial.case_id: trial for trial in one.found.trials} for one in self.ingests]
+        lost = {trial.case_id: trial for one in reversed(self.ingests) for trial in one.found.failed}
+        return tuple(trial for id, trial in lost.items() if all(id not in one or has_failed(one[id]) for one in every))
 
     @property
     def unread(self) -> tuple[Trial, ...]:

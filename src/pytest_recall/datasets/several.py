@@ -18,13 +18,14 @@ from pytest_recall.datasets.datasets_text import (
     legend,
     mean_cell,
     membench_json,
+    retried_lines,
     shown_metrics,
     stored_by,
     unmeasurable_lines,
     verdict,
 )
 from pytest_recall.datasets.floors_text import COLUMNS, floor_cell
-from pytest_recall.datasets.membench import RECALL, Arguments, MembenchSummary, asked_of, fold
+from pytest_recall.datasets.membench import RECALL, Arguments, MembenchSummary, asked_of, fold, has_failed
 from pytest_recall.datasets.ranking_text import ranking_table
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import MEANING, read_by, reading_cells
@@ -139,7 +140,11 @@ def _notes(
         if not one.summary.complete:
             told = f"not complete, with {one.summary.everything.n:,} of {plural(one.summary.total, 'question')}"
             yield f"{one.contents.name}: {told}"
-        yield from (f"{one.contents.name}: {told}" for told in unmeasurable_lines(one.summary))
+        if failed := [trial for trials in one.contents.ingests for trial in trials.values() if has_failed(trial)]:
+            told = f"{plural(len(failed), 'question')} failed, the first one because of `{failed[0].error}`"
+            yield one_line(f"{one.contents.name}: {told}", 300)
+        beside = (*unmeasurable_lines(one.summary), *retried_lines(one.summary))
+        yield from (f"{one.contents.name}: {told}" for told in beside)
         if untelling := one.summary.untelling:
             told = f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}"
             yield f"{one.contents.name}: {told}"

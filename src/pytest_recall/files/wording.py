@@ -17,6 +17,13 @@ def listed(names: Iterable[str], limit: int = 10) -> str:
     return ", ".join(every[:limit]) + more
 
 
+def some(lines: Sequence[str], most: int = 5) -> Iterator[str]:
+    """Yield the first of the lines, indented, and of how many others nothing is said."""
+    yield from (f"  {line}" for line in lines[:most])
+    if (more := len(lines) - most) > 0:
+        yield f"  … and {more:,} more"
+
+
 def percent(share: float) -> str:
     """Return a share in 0..1 as a percentage with one decimal."""
     return f"{100 * share:.1f} %"

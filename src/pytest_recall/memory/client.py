@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +122,35 @@ def json_object(body: bytes) -> Mapping[str, Any]:
 
 def _kind(given: Any) -> str:
     return "nothing" if given is None else f"{type(given).__name__}"
+
+
+@dataclass(slots=True)
+class RetriedCalls:
+    """How often requests were tried again, and the seconds that were waited before that."""
+
+    count: int = 0
+    seconds: float = 0.0
+
+
+_WAITS: ContextVar[RetriedCalls | None] = ContextVar("recall_memory_waits", default=None)
+
+
+@contextmanager
+def noting_waits() -> Iterator[RetriedCalls]:
+    """Count how often calls of memories in this block are tried again."""
+    waits = RetriedCalls()
+    token = _WAITS.set(waits)
+    try:
+        yield waits
+    finally:
+        _WAITS.reset(token)
+
+
+def waited(seconds: float) -> None:
+    """Note that a request is tried again after so many seconds."""
+    if (waits := _WAITS.get()) is not None:
+        waits.count += 1
+        waits.seconds += seconds
 
 
 _UNTIL: ContextVar[float | None] = ContextVar("recall_memory_deadline", default=None)

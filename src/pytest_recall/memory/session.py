@@ -17,7 +17,7 @@ from pytest_recall.cases.memory_part import MAX_LIMIT, MemoryPart, QueryContext,
 from pytest_recall.files import clock
 from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError
-from pytest_recall.memory.client import Client, deadline, passages_of
+from pytest_recall.memory.client import Client, RetriedCalls, deadline, noting_waits, passages_of
 from pytest_recall.trials.execution import Ends, Wait, called, renamed
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 
@@ -309,6 +309,15 @@ class Memory:
         The text is the system's own answer, and else all passages in their order, a blank line between two:
         nothing is picked out by what is expected. The question may take so many `seconds`, where that is given.
         """
+        with noting_waits() as waits:
+            answer = self._answered(case, seconds, waits)
+        if not waits.count:
+            return answer
+        again = {"memory_retries": waits.count, "memory_waited_seconds": round(waits.seconds, 6)}
+        return replace(answer, usage={**answer.usage, **again})
+
+    def _answered(self, case: Case, seconds: float | None, waits: RetriedCalls) -> Answer:
+        """Return the answer; `waits` are those of the calls that are made, which are in none of its times."""
         part, query = case.memory, case.input
         assert part is not None
         assert isinstance(query, str)
@@ -316,9 +325,9 @@ class Memory:
         try:
             self.ingest(part)
         finally:
-            middle = self._clock()
+            middle, before = self._clock(), waits.seconds
             if self._stages:
-                self._seconds += middle - begin
+                self._seconds += middle - begin - before
         limit = case.limit or DEFAULT_LIMIT
         context = QueryContext() if case.context is None else case.context.context
         with nullcontext() if seconds is None else deadline(seconds):
@@ -327,7 +336,8 @@ class Memory:
         end = self._clock()
         if seconds is not None and end - middle > seconds:
             raise CaseError("memory timeout", f"no answer within {seconds:g} s")
-        usage = {"memory_recall_seconds": round(end - middle, 6), ANSWERED: 0 if text is None else 1}
+        took = max(0.0, end - middle - (waits.seconds - before))
+        usage = {"memory_recall_seconds": round(took, 6), ANSWERED: 0 if text is None else 1}
         usage |= self.took(part, limit)
         known = _named(part, passages)
         return Answer(text="\n\n".join(p.text for p in known) if text is None else text, passages=known, usage=usage)

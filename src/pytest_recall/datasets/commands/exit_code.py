@@ -33,24 +33,31 @@ def floors_of(given: list[str]) -> dict[str, float]:
 
 
 def exit_code(
-    result: RepeatedResult, floors: Mapping[str, float], meter: Meter | None, *, replays: bool, name: str = ""
+    result: RepeatedResult,
+    floors: Mapping[str, float],
+    meter: Meter | None,
+    *,
+    replays: bool,
+    keeps: bool,
+    name: str = "",
 ) -> int:
     """Return the exit code of one memory, and say what is wrong, after its `name` where there are several.
 
-    `floors` are those of the means by metric. Where a run `replays`, answers that are not recorded are left open.
+    `floors` are those of the means by metric. Where a run `replays`, answers that are not recorded are left open; where
+    it `keeps` questions that failed, these are not.
     """
     from pytest_recall.files.wording import plural
 
+    everything = result.summary.everything
+    if everything.n and everything.failures == everything.n:
+        say(f"{name}{_nothing(result)}")
+        return 1
     named = {f"{name}{ingest}: " if ingest else name: one for ingest, one in result.named.items()}
     unfinished = [_is_left(one, meter, which, replays=replays) for which, one in named.items()]
     if (left := result.wanted - len(result.ingests)) > 0:
         say(f"{name}{plural(left, 'ingest')} not begun; the same command begins {'it' if left == 1 else 'them'}")
     if left or any(unfinished):
         return 2
-    everything = result.summary.everything
-    if everything.failures == everything.n:
-        say(f"{name}nothing was measured: every question failed, as said above; correct the memory")
-        return 1
     if everything.failures + everything.unread == everything.n:
         say(f"{name}no answer was measured: the reader gave none, as said above; correct it")
         return 1
@@ -68,7 +75,33 @@ def exit_code(
         problems += [f"{which}--fail-under: {lost}" for lost in _lost(one, floors)]
     for problem in problems:
         say(problem)
-    return 1 if problems else 0
+    if problems:
+        return 1
+    again = [] if keeps else [_is_asked_again(one, which) for which, one in named.items()]
+    return 2 if any(again) else 0
+
+
+def _nothing(result: RepeatedResult) -> str:
+    """Return in a sentence that every question failed, and why the last one did."""
+    last = result.failed[-1].error
+    asked, total = result.summary.everything.n, result.summary.total
+    if asked == total:
+        return f"nothing was measured: every question failed, the last one because of `{last}`; correct the memory"
+    return (
+        f"nothing was measured: every question failed, and the run stopped after {asked:,} of {total:,}, the last one"
+        f" because of `{last}`; correct the memory, and the same command asks all of them"
+    )
+
+
+def _is_asked_again(one: Ingest, name: str) -> bool:
+    """Return whether the same command asks questions again, which failed or were not answered, and say how many."""
+    from pytest_recall.files.wording import plural
+
+    counts = {"failed": len(one.found.failed), "without an answer of the reader": len(one.found.unread)}
+    told = [f"{plural(count, 'question')} {what}" for what, count in counts.items() if count]
+    if told:
+        say(f"{name}{' and '.join(told)}; the same command asks again, and with --keep-failed they are kept")
+    return bool(told)
 
 
 def _is_left(one: Ingest, meter: Meter | None, name: str, *, replays: bool) -> bool:

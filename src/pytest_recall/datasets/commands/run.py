@@ -314,7 +314,7 @@ def _run_one(asking: _Asking, client: Client) -> int:
     else:
         print("\n".join([*render.membench_lines(arguments, summary, result.failed), *told]))
     _bundle(args, bench, [one.folder for one in result.ingests])
-    return exit_code(result, asking.floors, asking.meter, replays=args.replay is not None)
+    return exit_code(result, asking.floors, asking.meter, replays=args.replay is not None, keeps=args.keep_failed)
 
 
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
@@ -357,7 +357,14 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         runs.append(render.MemoryRun(arguments, found.summary, contents))
         folders.append(folder)
         result = RepeatedResult((one,), 1)
-        code = exit_code(result, asking.floors, asking.meter, replays=args.replay is not None, name=f"{client.name}: ")
+        code = exit_code(
+            result,
+            asking.floors,
+            asking.meter,
+            replays=args.replay is not None,
+            keeps=args.keep_failed,
+            name=f"{client.name}: ",
+        )
         codes.append(code)
     compared = render.against_first(runs)
     if args.json:
