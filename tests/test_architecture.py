@@ -194,7 +194,7 @@ WORLD = {
     "cases": {"case_file", "importers.foreign_file", "importers.run", "settings_file"},
     "datasets": {
         *("answer_files", "bundle_file", "cases", "file", "judged", "lanes", "membench_run", "repeat_folders"),
-        *("repeats", "rows"),
+        *("repeats", "rows", "verifying"),
     },
     "files": {"clock", "disk", "eval_directory", "event_loop", "git", "json_lines", "validation"},
     "forge": {"client", "push"},

@@ -174,7 +174,8 @@ def test_a_bundle_has_each_ingest_and_all_together(capsys: pytest.CaptureFixture
     whole = found(capsys, *MEMORY, "--repeat", "2", "--bundle", "b.zip")
     assert main(["memory", "verify", "b.zip"]) == 0
     runs = capsys.readouterr().out.splitlines()
-    assert (len(runs), runs[-2:]) == (4, ["all ingests together: 2 runs", "holds"])
+    assert (runs[2], runs[-1]) == ("all ingests together: 2 runs", "holds")
+    assert any("2 ingests" in line for line in runs)
     with zipfile.ZipFile("b.zip") as archive:
         contents = {name: archive.read(name) for name in archive.namelist() if name != MANIFEST}
     about = json.loads(contents[ABOUT])

@@ -111,7 +111,7 @@ def figure_problems(told: Any, computed: Any, where: str = "") -> list[str]:
 
     What was not computed is passed over.
     """
-    if isinstance(told, list) and isinstance(computed, list):
+    if isinstance(told, list) and isinstance(computed, list) and len(told) == len(computed):
         told, computed = ({str(place): one for place, one in enumerate(each, start=1)} for each in (told, computed))
     if isinstance(told, Mapping) and isinstance(computed, Mapping):
         both = [name for name in told if name in computed]

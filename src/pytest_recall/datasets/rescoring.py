@@ -71,7 +71,7 @@ def at_k(run: JournalContents, k: int, chosen: Collection[str]) -> JournalConten
 
 
 def _values(run: JournalContents, trial: Trial, k: int, chosen: Collection[str]) -> dict[str, float | None] | None:
-    retrieval = _retrieval(run, trial, k)
+    retrieval = retrieval_at(run, trial, k)
     if retrieval is None or trial.measures is None:
         return None
     had = {name for name in chosen if name in trial.measures}
@@ -82,7 +82,7 @@ def _values(run: JournalContents, trial: Trial, k: int, chosen: Collection[str])
     return judged | {name: None if one is None else float(one) for name, one in measure(retrieval, k, had).items()}
 
 
-def _retrieval(run: JournalContents, trial: Trial, k: int) -> Retrieval | None:
+def retrieval_at(run: JournalContents, trial: Trial, k: int) -> Retrieval | None:
     """Return what came back for a question, as it would have been with this k."""
     asked = run.asked.get(trial.case_id)
     if asked is None or trial.answer is None or has_failed(trial):

@@ -54,13 +54,18 @@ def groups_of_runs(journals: Sequence[JournalContents]) -> list[list[MemoryRun]]
     In a group a run is called by its memory, and where several are of one memory, by the journal's name too.
     """
     found: dict[Any, list[MemoryRun]] = {}
-    for one in journals:
-        arguments = Arguments(**one.arguments)
-        further = [trials.values() for trials in one.further]
-        summary = fold(one.trials.values(), len(one.asked) or len(one.trials), one.asked, further)
-        asked = {name: value for name, value in asked_of(arguments).items() if name not in ("memory", "whole", "file")}
-        found.setdefault(repr(asked), []).append(MemoryRun(arguments, summary, one))
+    for one in map(memory_run, journals):
+        plain = asked_of(one.arguments)
+        asked = {name: value for name, value in plain.items() if name not in ("memory", "whole", "file")}
+        found.setdefault(repr(asked), []).append(one)
     return sorted(map(_named, found.values()), key=lambda runs: -len(runs))
+
+
+def memory_run(journal: JournalContents) -> MemoryRun:
+    """Return the run that a journal is of, with what it came to."""
+    further = [trials.values() for trials in journal.further]
+    summary = fold(journal.trials.values(), len(journal.asked) or len(journal.trials), journal.asked, further)
+    return MemoryRun(Arguments(**journal.arguments), summary, journal)
 
 
 def _named(runs: Sequence[MemoryRun]) -> list[MemoryRun]:

@@ -26,6 +26,15 @@ def is_case_file(path: Path, patterns: Iterable[str] = DEFAULT_PATTERNS) -> bool
     return path.suffix in SUFFIXES and any(path.match(pattern) for pattern in patterns)
 
 
+def check_bundle(named: str) -> None:
+    """Raise RecallError for a bundle of runs where the folder of a run is wanted: its journals may have no texts."""
+    if named.endswith(".zip") and Path(named).is_file():
+        raise RecallError(
+            f"{named}: is a bundle of runs, and no folder of one; `recall memory verify {named}` prints the tables that"
+            " its journals come to"
+        )
+
+
 def meant_for(path: Path, folder: Path, patterns: Iterable[str] = DEFAULT_PATTERNS) -> str:
     """Return how a file at or below the eval directory `folder` should be called for a run to see it.
 
@@ -140,6 +149,7 @@ class Artifacts:
         for path in (self.folder / run, *(folder / run for folder in self._beside), named_journal(run)):
             if path is not None and (path / JOURNAL).is_file():
                 return path
+        check_bundle(run)
         raise RecallError(f"no run {run!r}{nearest(run, [path.name for path in (*runs, *runs_in(self._beside))])}")
 
     @property

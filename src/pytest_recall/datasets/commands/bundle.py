@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import argparse
-from itertools import product
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from pytest_recall.cli.common import Commands, placeless, say
 
 if TYPE_CHECKING:
-    from pytest_recall.datasets.bundle_file import Verified
+    from pytest_recall.datasets.verifying import Verified
 
 VERIFY = """\
 A bundle is what `recall memory run --bundle FILE` writes: the journals of the runs of a table, its figures, and a
 manifest of hashes. Each file is hashed again, each value of each question is computed again from what came back,
-and the figures are put together again. No memory and no model is asked; verdicts of models are read as they are.
+and the figures and tests are put together again, and printed. No memory and no model is asked; verdicts of models are
+read as they are.
 
   recall memory verify table.zip
   recall memory verify table.zip --data locomo10.json
 
 A bundle of LoCoMo has ids and digests in place of texts, since these may not be passed on. All values by evidence
-can be computed from those; with --data, your own copy of the dataset, those over the texts of passages as well.
+can be computed from those; with --data, your own copy of the dataset, those over the texts of passages as well. With it
+the floors are computed again, of any dataset, and each question is compared with the one in your copy.
 
 Exits with 1 if something does not hold, and says what.
 """
@@ -36,30 +38,32 @@ def add_bundle_check(commands: Commands) -> None:
 
 def run_verify(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.datasets.bundle_file import verify
+    from pytest_recall.datasets.verifying import DatasetCopy, verify
 
-    if args.data is None:
-        found = verify(args.bundle, None)
-    else:
-        found = _with_data(args.bundle, args.data)
-    print("\n".join(found.runs))
-    for sentence in (*found.left, *found.problems):
+    found = verify(args.bundle, None if args.data is None else DatasetCopy.read(args.data))
+    for sentence in found.runs:
+        print(sentence)
+    for sentence in found.left:
+        say(sentence)
+    if found.computed:
+        print("", *_table(found), "", sep="\n")
+    for sentence in found.problems:
         say(sentence)
     print("does not hold" if found.problems else "holds")
     return int(bool(found.problems))
 
 
-def _with_data(bundle: Path, data: Path) -> Verified:
-    from pytest_recall.datasets.bundle_file import texts_by_digest, verify
-    from pytest_recall.datasets.file import digest, open_dataset
-    from pytest_recall.datasets.telling import Granularity, Telling, units
+def _table(found: Verified) -> Iterator[str]:
+    """Yield the figures that were computed again, as `recall memory run` prints them."""
+    from pytest_recall.datasets.datasets_text import membench_lines
+    from pytest_recall.datasets.several import against_first, groups_of_runs, several_section
+    from pytest_recall.files.wording import section_lines
 
-    dataset = open_dataset(data)
-    found: dict[str, str] = {}
-    for sample in dataset.samples():
-        for unit, captions in product(get_args(Granularity), (True, False)):
-            told = units(sample.conversation, Telling(unit, captions))
-            found |= texts_by_digest(one.text for one in told)
-        for question in sample.questions:
-            found |= texts_by_digest([question.text, *([] if question.answer is None else [question.answer])])
-    return verify(bundle, found, digest(dataset).sha256)
+    groups = zip(groups_of_runs(found.computed), groups_of_runs(found.filled), strict=True)
+    for place, (runs, filled) in enumerate(groups):
+        if place:
+            yield ""
+        if len(runs) == 1:
+            yield from membench_lines(runs[0].arguments, runs[0].summary)
+        else:
+            yield from section_lines(several_section(runs, against_first(filled)))

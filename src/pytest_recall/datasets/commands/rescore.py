@@ -146,11 +146,12 @@ def _run(named: str) -> JournalContents:
     from pytest_recall.datasets.membench_run import folder_of, read_asked
     from pytest_recall.datasets.repeat_folders import begun_repeats
     from pytest_recall.files.errors import RecallError
-    from pytest_recall.files.eval_directory import BENCHES, find_place
+    from pytest_recall.files.eval_directory import BENCHES, check_bundle, find_place
 
     root = Path.cwd()
     folder = folder_of(named, find_place(root, root, [root]).artifacts.folder / BENCHES)
     if folder is None:
+        check_bundle(named)
         raise RecallError(f"{named!r} is not a run over a dataset; name the folder of a `recall memory run`")
     if (many := len(begun_repeats(folder))) > 1:
         say(f"{named}: is the first of {many} ingests; {named}/repeat-2 names the second")
