@@ -60,7 +60,8 @@ def test_one_that_cannot_be_run_is_told_and_the_others_are_run(capsys: pytest.Ca
     [
         (("--json",), "--json: is about one run, and 2 personas are named; name one with --personas"),
         (("--resume", "out"), "--resume: is about one run, and 2 personas are named"),
-        (("--personas", "clerk", "cook"), "data/cook/persona.yaml: is not there; correct --personas or --data"),
+        (("--personas", "clerk", "cook"), "data: holds no persona `cook`; known: baker, clerk"),
+        (("--personas", "clark"), "data: holds no persona `clark`; did you mean `clerk`?"),
     ],
 )
 def test_what_is_about_one_run_is_refused(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:

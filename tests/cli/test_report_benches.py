@@ -101,3 +101,14 @@ def test_what_cannot_be_shown_is_one_sentence(three: tuple[list[str], str], tmp_
         (("nowhere",), "no run 'nowhere'; there are none"),
     ):
         assert inside(tmp_path, "report", *arguments) == (2, "", f"recall: {told}\n")
+
+
+def test_failed_is_what_the_table_of_the_memory_calls_failed(three: tuple[list[str], str], inside: Recall) -> None:
+    folders, _ = three
+    lines = inside(Path.cwd(), "view", folders[0], "--once").out.splitlines()
+    assert lines[0].partition(": ")[2] == "14 passed, 4 did not pass, 4 not judged"
+    assert lines[2].startswith("newest: conv-2:q")
+    table = next(line for line in lines if line.startswith("sqlite-fts  "))
+    assert table.split()[1:3] == ["22", "0"]
+    assert inside(Path.cwd(), "report", folders[0], "-o", "one.html").code == 0
+    assert ": 14 passed, 4 did not pass, 4 not judged</title>" in Path("one.html").read_text(encoding="utf-8")

@@ -10,12 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from pytest_recall.cli import main
 from pytest_recall.results.view_commands import HOST, Server
 from tests.cli.conftest import Recall
 from tests.cli.samples import DATE
 from tests.cli.test_report import artifacts_names
 from tests.cli.test_score import artifacts, run_of
 from tests.helpers.horizon_runs import SMALL, write_run
+from tests.helpers.persona import write_project
 from tests.helpers.viewing import serving
 
 
@@ -143,6 +145,25 @@ def test_once_prints_how_far_the_run_has_come_and_serves_nothing(ran: Path, insi
     assert far == "no end yet: 3 of 4 chosen cases are to come, unless the run was cut off"
     told = "recall: --once serves no page, so that there is none to open, and no port; remove the other option\n"
     assert inside(ran, "view", "--once", "--port", "8000") == (2, "", told)
+
+
+def test_before_the_first_checkpoint_a_long_horizon_run_says_how_many_answers_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, inside: Recall
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_project(tmp_path)
+    assert main(["bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png", "--out", "out"]) == 0
+    (tmp_path / "out/result.json").unlink()
+    for name, kept in (("progress.jsonl", 1), ("questions.jsonl", 2)):
+        lines = (tmp_path / "out" / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (tmp_path / "out" / name).write_text("".join(lines[:kept]), encoding="utf-8")
+    told = "out: 2 of 40 questions answered, and the first checkpoint, 3d, is not whole yet; its figures come with that"
+    assert inside(tmp_path, "view", "out", "--once") == (0, f"{told}\n", "")
+    assert inside(tmp_path, "bench", "report", "out") == (2, "", f"recall: {told}\n")
+    with serving(None, "out") as server:
+        assert get(server, "/") == (503, f"recall: {told}")
+        assert main(["bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png", "--out", "out"]) == 0
+        assert get(server, "/")[0] == 200
 
 
 def test_once_prints_each_checkpoint_of_a_long_horizon_run(tmp_path: Path, inside: Recall) -> None:

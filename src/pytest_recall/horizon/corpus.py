@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import locked, make_ignored, read_text, write_text
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.json_lines import Appended, read_appended
 from pytest_recall.files.validation import MAX_PROBLEMS, explain, read_mapping
 from pytest_recall.horizon.day import DayPiece, UnitKind, pieces_of
@@ -46,6 +46,19 @@ def story_name(path: Path, given: str | None) -> str:
     """Return the name of the story's file in a persona's folder: the given one, else the only one, else the usual."""
     there = [one.name for one in path.glob("arcs*.y*ml")] if given is None else []
     return given or (there[0] if len(there) == 1 else DEFAULT_ARCS)
+
+
+def personas_in(folder: Path) -> list[str]:
+    """Return the names of the folders of personas in a folder."""
+    return sorted(one.parent.name for one in folder.glob(f"*/{PERSONA}"))
+
+
+def persona_folder(data: Path, id: str) -> Path:
+    """Return the folder of a persona. Raises RecallError where there are only others, with the nearest of them."""
+    found = data / id
+    if not (found / PERSONA).is_file() and (known := personas_in(data)):
+        raise RecallError(f"{data}: holds no persona `{id}`{nearest(id, known)}")
+    return found
 
 
 class Corpus:

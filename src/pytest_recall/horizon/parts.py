@@ -113,14 +113,16 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
     unsaid = run.groups_enabled and run.feed == "conversations"
     if unsaid:
         groups = sum(one.category in GROUP_CATEGORIES for one in questions)
-        say(f"conversations do not say in which session something was said, so that {groups:,} questions are not asked")
+        if groups:
+            told = f"{plural(groups, 'question')} {'is' if groups == 1 else 'are'} not asked"
+            say(f"conversations do not say in which session something was said, so that {told}")
     withheld = run.groups_enabled and not unsaid and _is_not_told(client, ready=ready)
     if withheld:
         boundary = sum(one.category == BOUNDARY for one in questions)
-        say(
-            f"{client.name} is not told in which session a question is asked, so that {boundary:,} questions about"
-            f" what may be told where are not asked{_HOW.get(client.name.partition(':')[0], '')}"
-        )
+        if boundary:
+            how = _HOW.get(client.name.partition(":")[0], "")
+            told = f"{plural(boundary, 'question')} about what may be told where {'is' if boundary == 1 else 'are'}"
+            say(f"{client.name} is not told in which session a question is asked, so that {told} not asked{how}")
     found = checkpoints_of(settings, withheld=withheld)
     if run.feed == "tool-calls" and (other := corpus.calls_dated_otherwise()):
         say(

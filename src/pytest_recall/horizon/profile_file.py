@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from pydantic import ValidationError
 
 from pytest_recall.files.disk import read_text
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.validation import explain, read_mapping
-from pytest_recall.horizon.corpus import PERSONA, Corpus, story_name
+from pytest_recall.horizon.corpus import PERSONA, Corpus, persona_folder, personas_in, story_name
 from pytest_recall.horizon.persona import DateMap
 from pytest_recall.horizon.profile import PersonaPart, Profile, RunPart
 from pytest_recall.horizon.result import LEXICAL
@@ -155,13 +155,15 @@ def _folder(profile: Profile | None, root: Path, given: Given) -> Path:
         if given.data is not None or given.persona is not None:
             raise RecallError("--persona: is the persona's folder, and says it all; remove --data and --personas")
         if not given.folder.is_dir():
-            raise RecallError(f"{given.folder}: no such folder; `recall bench create-persona` makes one")
+            known = personas_in(given.folder.parent)
+            told = nearest(given.folder.name, known) if known else "; `recall bench create-persona` makes one"
+            raise RecallError(f"{given.folder}: no such folder{told}")
         return given.folder
     if given.data is not None:
         id = given.persona or (None if profile is None else profile.persona.id)
         if (given.data / PERSONA).is_file() or id is None:
             return given.data
-        return given.data / id
+        return persona_folder(given.data, id)
     if profile is None:
         raise RecallError("no persona is named; give --persona DIR, or --profile FILE")
     if given.persona not in (None, profile.persona.id):

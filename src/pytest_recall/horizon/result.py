@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from pytest_recall.files.wording import plural
 from pytest_recall.horizon.aggregates import result_json
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.profile import RunPart
@@ -252,7 +253,10 @@ def facts(run: PublishedRun) -> Iterable[tuple[str, str]]:
     if about.get("replayed"):
         yield "models", "not asked: their replies are from recordings"
     answers = sum(_scored(stop) for stop in run.stops)
-    pairs = f", of {run.pairs:,} questions that there are" if run.pairs is not None else ""
+    there = (
+        "" if run.pairs is None else f"{plural(run.pairs, 'question')} that there {'is' if run.pairs == 1 else 'are'}"
+    )
+    pairs = f", of {there}" if there else ""
     sample = about.get("sample")
     drawn = f", at most {sample:,} older ones at a checkpoint" if isinstance(sample, int) else ""
     yield "answers with points", f"{answers:,}{pairs}{drawn}"
@@ -267,14 +271,20 @@ def unfinished(run: PublishedRun) -> str:
     planned = len(ranges) * len(personas) if isinstance(ranges, list) else 0
     if len(run.stops) >= planned:
         return ""
-    return ", ".join([f"{len(run.stops):,} of {planned:,} checkpoints were reached", *_left(run)])
+    return ", ".join(
+        [
+            f"{len(run.stops):,} of {plural(planned, 'checkpoint')} {'was' if planned == 1 else 'were'} reached",
+            *_left(run),
+        ]
+    )
 
 
 def _left(run: PublishedRun) -> Iterable[str]:
     """Yield how much is to be asked yet, how long that takes at the pace so far, and what was spent; what is known."""
     answers, planned, milliseconds = len(run.evaluations), run.about.get("planned"), run.about.get("durationMs")
     if isinstance(planned, int) and planned > answers:
-        told = f"{planned - answers:,} of {planned:,} questions are to be asked yet"
+        left = planned - answers
+        told = f"{left:,} of {plural(planned, 'question')} {'is' if left == 1 else 'are'} to be asked yet"
         if answers and isinstance(milliseconds, int | float) and milliseconds > 0:
             minutes = milliseconds / answers * (planned - answers) / 60_000
             pace = f"{max(minutes, 1):,.0f} min" if minutes < 90 else f"{minutes / 60:,.1f} h"

@@ -14,6 +14,7 @@ from pytest_recall.cases.memory_part import Unit
 from pytest_recall.files import clock
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
+from pytest_recall.files.wording import plural
 from pytest_recall.horizon.ask import Asker, name_of, now, planned
 from pytest_recall.horizon.audit import FOLDER as AUDIT
 from pytest_recall.horizon.audit import NOTES
@@ -141,7 +142,7 @@ class BenchRun:
         left = sum(map(len, open_.values()))
         total = sum(len(one.asked) for one in parts.checkpoints)
         if left < total:
-            self._tell(f"{self._folder}: {total - left:,} of {total:,} questions are answered")
+            self._tell(f"{self._folder}: {total - left:,} of {plural(total, 'question')} {_are(total)} answered")
         with parts.calls.listening(f"_bench-{parts.configuration.recordings}") if parts.models else nullcontext():
             self._say_unrecorded(open_)
             if left:
@@ -221,7 +222,7 @@ class BenchRun:
             if question not in open_[one.place]
         )
         if unrecorded := parts.calls.unrecorded(answered):
-            told = f"{unrecorded:,} of the answered questions are not recorded, and not asked again"
+            told = f"{unrecorded:,} of the answered questions {_are(unrecorded)} not recorded, and not asked again"
             self._tell(f"{self._folder}: {told}; name another --out to record all of them")
 
     def _look(self) -> None:
@@ -439,6 +440,10 @@ class BenchRun:
         )
         beside = len(planned) - unasked - sum(len(every) for _, every in reached)
         return BenchOutcome(plain, reached, unasked, beside, self._stopped)
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"
 
 
 def _sized(units: Iterable[Unit]) -> list[SizedUnit]:

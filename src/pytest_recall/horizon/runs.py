@@ -12,11 +12,13 @@ from typing import Any, NamedTuple
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import objects, strict_json
 from pytest_recall.files.validation import MAX_PROBLEMS
+from pytest_recall.files.wording import plural
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.merge import BESIDE
 from pytest_recall.horizon.published import PublishedRun, Stop, evaluation_of, is_measured
 from pytest_recall.horizon.run_file import (
     FAILURES,
+    PERSONA,
     PROGRESS,
     RESULT,
     Lines,
@@ -30,6 +32,10 @@ from pytest_recall.horizon.run_file import (
 from pytest_recall.trials.journal import read_header
 
 _HEADER = frozenset({"type", "timestamp"})
+
+
+class UnreachedError(RecallError):
+    """A run that goes on, or was stopped, before all questions of its first checkpoint are answered."""
 
 
 class Rebuilt(NamedTuple):
@@ -54,9 +60,29 @@ def read_run(folder: Path) -> PublishedRun:
             planned = read_header(folder).questions
             run = replace(run, about={**run.about, "planned": planned})
         return _enriched(run, lines, _appeals(folder / FAILURES))
+    if not lines.checkpoints and (planned := _planned(folder)):
+        raise UnreachedError(_answered(folder, lines, planned))
     if not lines.checkpoints:
         raise RecallError(f"{folder}: holds neither {RESULT} nor a checkpoint in {PROGRESS}; name the folder of a run")
     return rebuild(lines, folder.resolve().name).run
+
+
+def _planned(folder: Path) -> int:
+    """Return how many questions the run in a folder has; 0 where no journal says so."""
+    try:
+        header = read_header(folder)
+    except RecallError:
+        return 0
+    return header.questions if header.source_kind == PERSONA else 0
+
+
+def _answered(folder: Path, lines: Lines, planned: int) -> str:
+    """Return in words how far a run has come that has reached no checkpoint."""
+    asked = lines.questions or ()
+    answers = len({(one.checkpoint, one.question.id) for one in asked})
+    first = next((f", {one.checkpoint}," for one in asked), "")
+    told = f"{answers:,} of {plural(planned, 'question')} answered, and the first checkpoint{first} is not whole yet"
+    return f"{folder}: {told}; its figures come with that"
 
 
 def read_answered(folder: Path, name: str) -> PublishedRun:

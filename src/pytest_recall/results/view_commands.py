@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -19,7 +20,7 @@ the page shows what has come; `latest` is whatever run is the newest then.
   recall view --open
   recall view --once                what stands first on the page, for a log or a script
 
-RUN may also be the folder of a long-horizon run, from its first checkpoint on.
+RUN may also be the folder of a long-horizon run. Before its first checkpoint that says how many questions are answered.
 """
 HOST = "127.0.0.1"
 
@@ -46,13 +47,18 @@ def _port(text: str) -> int:
 def run_view(args: argparse.Namespace) -> int:
     """Run the command."""
     check_runs(args)
-    view = view_of(args)  # What is wrong with the arguments is said here, and not in a browser.
+    from pytest_recall.horizon.runs import UnreachedError
+
+    try:
+        said = view_of(args).lines  # What is wrong with the arguments is said here, and not in a browser.
+    except UnreachedError as error:
+        said = partial(list, error.messages)
     if args.once:
         if args.open or args.port:
             raise RecallError(
                 "--once serves no page, so that there is none to open, and no port; remove the other option"
             )
-        print("\n".join(view.lines()).rstrip())
+        print("\n".join(said()).rstrip())
         return 0
     try:
         server = Server(args)
@@ -118,9 +124,9 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(404, "text/plain", "there is only one page here: /")
         except (RecallError, OSError) as error:
             # A journal may be there whose first line is still being written.
-            self._send(503, "text/plain", f"recall: {error}")
+            self._send(503, "text/plain", f"recall: {error}", ("Refresh", "2"))
 
-    def _send(self, status: int, kind: str, text: str) -> None:
+    def _send(self, status: int, kind: str, text: str, *more: tuple[str, str]) -> None:
         body = text.encode("utf-8", "replace")
         self.send_response(status)
         for name, value in (
@@ -128,6 +134,7 @@ class _Handler(BaseHTTPRequestHandler):
             ("Content-Length", str(len(body))),
             ("Cache-Control", "no-store"),
             ("X-Content-Type-Options", "nosniff"),
+            *more,
         ):
             self.send_header(name, value)
         self.end_headers()

@@ -183,6 +183,7 @@ def _one(args: argparse.Namespace, profile: Profile | None, meter: Meter | None)
 
 def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
     from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.judge import PanelJudge
     from pytest_recall.horizon.run import BenchRun
     from pytest_recall.horizon.run_file import write_result
@@ -227,7 +228,7 @@ def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
         say(problem)
     if outcome.lost:
         again = "--record records them" if args.replay is not None else "the same command asks them again"
-        say(f"{outcome.lost:,} questions have no points; {again}")
+        say(f"{plural(outcome.lost, 'question')} {'has' if outcome.lost == 1 else 'have'} no points; {again}")
     if outcome.unasked:
         for told in unasked(outcome.unasked, outcome.beside, str(folder)):
             say(told)

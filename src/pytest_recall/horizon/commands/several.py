@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 def personas_of(args: argparse.Namespace, profile: Profile | None) -> list[str]:
     """Return the personas that are named, or all that are in the folder; none where the one is named otherwise."""
     from pytest_recall.files.errors import RecallError
-    from pytest_recall.horizon.corpus import PERSONA
+    from pytest_recall.horizon.corpus import PERSONA, persona_folder, personas_in
 
     named = list(dict.fromkeys(args.personas or ()))
     if args.data is not None and not named and profile is None and not (args.data / PERSONA).is_file():
-        named = sorted(one.parent.name for one in args.data.glob(f"*/{PERSONA}"))
+        named = personas_in(args.data)
     if len(named) > 1:
         for option in ("resume", "json_out", "json", "heatmap"):
             if getattr(args, option):
@@ -31,8 +31,8 @@ def personas_of(args: argparse.Namespace, profile: Profile | None) -> list[str]:
                 raise RecallError(f"{told}; name one with --personas")
         if args.data is None:
             raise RecallError(f"--personas: {len(named)} are named; name the folder that they are in with --data")
-        if absent := [one for one in named if not (args.data / one / PERSONA).is_file()]:
-            raise RecallError(f"{args.data / absent[0] / PERSONA}: is not there; correct --personas or --data")
+        for one in named:
+            persona_folder(args.data, one)
     return named
 
 

@@ -67,19 +67,20 @@ def page(
         charts=drawn,
         facts=_facts(report, project),
         benches=benches,
-        **_values(report, links, live=bool(stamp)),
+        **_values(report, links, live=bool(stamp), told=_of_questions(report) if benches else verdict(report)),
     )
 
 
 def lines(report: Report, benches: Sequence[TableSection] = ()) -> Iterator[str]:
     """Yield what the page says first of a run, for a terminal: how far it has come, and what to look at."""
     record = report.record
-    yield f"{record.header.run}: {counts(report.card)}"
+    yield f"{record.header.run}: {_of_questions(report) if benches else counts(report.card)}"
     far = _so_far(report) if record.exit_code is None else sentences.partial(record, report.card)
     yield from filter(None, (far, pass_rate(record.header, report.card)))
     yield "; ".join(f"{name.lower()}: {value}" for name, value in _facts(report, "") if value != NOT_RECORDED)
     for trial in record.trials[-1:]:
-        yield f"newest: {trial.case_id} {trial.outcome.value}"
+        word = _WORDS[trial.outcome] if benches else trial.outcome.value
+        yield f"newest: {trial.case_id} {word}"
     shown = [(entry, entry.trial) for entry in report.entries if entry.trial is not None]
     bad = [(entry.kind, one) for entry, one in shown if entry.kind in _LOOK_AT]
     yield from (one_line(f"{kind}: {one.case_id}: {one.note or one.error}", 300) for kind, one in bad[:MOST])
@@ -91,15 +92,33 @@ def lines(report: Report, benches: Sequence[TableSection] = ()) -> Iterator[str]
         yield from ("", *section_lines(section))
 
 
-def _values(report: Report, links: str, *, live: bool) -> dict[str, Any]:
+_WORDS = {
+    Outcome.PASSED: "passed",
+    Outcome.FAILED: "did not pass",
+    Outcome.SKIPPED: "not judged",
+    Outcome.ERROR: "failed",
+}
+"""What came of a question to a memory, in the words of its table, in which `failed` is without an answer."""
+
+
+def _of_questions(report: Report) -> str:
+    """Return what the questions to a memory came to, each counted once."""
+    found = report.card.counts
+    return (
+        ", ".join(f"{found[one.value]:,} {word}" for one, word in _WORDS.items() if found.get(one.value))
+        or "none asked"
+    )
+
+
+def _values(report: Report, links: str, *, live: bool, told: str) -> dict[str, Any]:
     record, card = report.record, report.card
     goes_on = live and record.exit_code is None
     header = record.header
     third = [entry for entry in report.entries if entry.outcome in (Outcome.ERROR.value, Outcome.SKIPPED.value)]
     return {
         "report": report,
-        "title": f"{header.run}: {verdict(report)}",
-        "verdict": verdict(report),
+        "title": f"{header.run}: {told}",
+        "verdict": told,
         "mood": _mood(report),
         "subtitle": sentences.title(header) + ("" if goes_on else partial(record)),
         "counts": _counts(report),
