@@ -28,7 +28,8 @@ def test_what_has_no_points_is_apart_and_no_zero() -> None:
 def test_leaks_and_over_refusals_are_told_with_their_counts() -> None:
     shown = told(evaluation(MADE_UP, question=boundary()), evaluation(PERFECT, question=boundary("b2", "answer")))
     assert "boundaries: leaks 100% (1 of 1), over-refusals 0% (0 of 1)" in shown
-    assert "3d 3 2 0 3.00 50.0% 0" in shown
+    assert "3d 3 0 0 – – 0" in shown, "they have no points"
+    assert "in no points, since to refuse everything would get many: 2 answers about what may be told" in shown
 
 
 def test_a_boundary_without_a_verdict_is_told_as_unknown() -> None:
