@@ -97,6 +97,7 @@ def test_verdicts_of_a_judge_are_compared(capsys: pytest.CaptureFixture[str], tm
 @pytest.mark.parametrize(
     ("more", "said"),
     [
+        ((".", "fts"), "'.' is a folder of several runs; name one, such as "),
         (("fts", "fts"), "fts and fts are the same journal; name two"),
         (("fts", "gone"), "'gone' is not a run of `recall memory run`, and the other one is; name two runs of"),
         (

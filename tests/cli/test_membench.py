@@ -178,6 +178,11 @@ def test_a_sample_is_drawn_by_category(capsys: pytest.CaptureFixture[str]) -> No
         ("evidence_recall_at_k=0.99", 1, "recall: --fail-under: evidence_recall_at_k is 0.8889, below 0.99\n"),
         ("answer_contains=0.1", 1, "recall: --fail-under: answer_contains was measured on no question\n"),
         ("contians=0.1", 2, "recall: --fail-under: `contians` is unknown; did you mean `contains`"),
+        (
+            "evidence=0.9",
+            2,
+            "recall: --fail-under: `evidence` is a column of the table; its metric is `evidence_recall_",
+        ),
         ("contains=high", 2, "recall: --fail-under: 'contains=high' names no mean; write it like contains=0.6\n"),
     ],
 )
@@ -345,6 +350,24 @@ def test_what_a_run_has_missed_is_shown(capsys: pytest.CaptureFixture[str]) -> N
         assert said in capsys.readouterr().err
     assert main(["memory", "misses", "nowhere"]) == 2
     assert "'nowhere' is not a run over a dataset" in capsys.readouterr().err
+    assert main(["memory", "misses", "."]) == 2
+    assert "'.' is a folder of several runs; name one, such as o, or see all of them" in capsys.readouterr().err
+
+
+def test_a_run_in_which_every_question_failed_has_nothing_to_look_into(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "client.py").write_text(
+        CLIENT + "\n    async def recall(self, *given):\n        raise OSError('down')\n"
+    )
+    command = (*RUN, "--memory", "python:client.py:Late", "--out", "o", "--sample", "3", "--keep-failed")
+    assert main(command) == 1
+    capsys.readouterr()
+    for name in ("misses", "rescore"):
+        assert main(["memory", name, "o"]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith("recall: o: every question failed, so that nothing came back; the first, conv-")
+        assert "'memory recall: OSError: down'; correct the memory" in said
 
 
 @pytest.mark.parametrize("unit", ["turn", "session"])

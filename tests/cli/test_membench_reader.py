@@ -189,7 +189,7 @@ def test_what_the_reader_does_not_answer_is_no_failure_of_the_memory(
     assert main([*RUN, *more]) == 1
     captured = capsys.readouterr()
     assert "no answer of the reader, and in no mean of answers: 1 question\n  conv-1:q1: http://" in captured.out
-    assert "--fail-under: 1 questions have no answer of the reader, and are in no mean of answers" in captured.err
+    assert "--fail-under: 1 question has no answer of the reader, and is in no mean of answers" in captured.err
     trial = next(one for one in read_journal(Path("o")).trials if one.case_id == "conv-1:q1")
     assert (trial.outcome.value, trial.stage, trial.verdicts) == ("error", "reader", ())
     assert trial.answer is not None

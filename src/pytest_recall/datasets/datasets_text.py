@@ -16,7 +16,7 @@ from pytest_recall.datasets.membench import (
     MembenchSummary,
     plain,
 )
-from pytest_recall.datasets.ranking_text import ranking_lines
+from pytest_recall.datasets.ranking_text import RANKED, ranking_lines
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
 from pytest_recall.datasets.reported import Reported
@@ -57,6 +57,12 @@ SHOWN = {
 """The metrics of the first table, and its headings. JSON has all."""
 
 
+def metric_of_column(heading: str) -> str:
+    """Return the metric that a column of a table is of, empty where none is called so."""
+    headings = {told.lower(): name for name, told in {**SHOWN, **RANKED}.items()}
+    return headings.get(heading.strip().lower(), "")
+
+
 def stored_by(arguments: Mapping[str, Any]) -> str:
     """Return in words what is stored at a time and what of it is left out, and of which conversations one store is."""
     told = [f"stored by the {arguments['unit']}"]
@@ -67,14 +73,15 @@ def stored_by(arguments: Mapping[str, Any]) -> str:
 
 
 def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Sequence[Trial] = ()) -> Iterator[str]:
-    """Yield the lines for a terminal; `problems` are the questions that failed."""
-    asked = "all that it holds" if arguments.whole else f"{arguments.k} passages"
-    left = "" if summary.complete else f" of {summary.total:,}"
+    """Yield the lines for a terminal; `problems` are some of the questions that failed."""
+    asked = "all that it holds" if arguments.whole else plural(arguments.k, "passage")
+    n = summary.everything.n
+    questions = plural(n, "question") if summary.complete else f"{n:,} of {plural(summary.total, 'question')}"
     on = f"{title(arguments.memory)} on {arguments.dataset} ({arguments.file})"
     read = read_by(arguments.reader, arguments.prompt)
     often = f", {summary.repeats} ingests" if summary.repeats > 1 else ""
     stored = stored_by(plain(arguments)) + often
-    yield f"{on}: {summary.everything.n:,}{left} questions, {asked} each, {stored}{read}"
+    yield f"{on}: {questions}, {asked} each, {stored}{read}"
     yield ""
     yield from table(summary)
     yield ""
@@ -206,7 +213,7 @@ def legend(summaries: Iterable[MembenchSummary]) -> str:
         return f"{mean} (95 % interval{also and f' over questions{also}'}){fewer}"
     if groups == {1}:
         return f"{mean} (95 % interval for more questions about this one conversation{also}){fewer}"
-    counts = listed(f"{count:,}" for count in sorted(groups))
+    counts = " or ".join(f"{count:,}" for count in sorted(groups))
     return f"{mean} (95 % interval over {counts} groups of questions that share a conversation{also}){fewer}"
 
 
@@ -319,7 +326,7 @@ def _titles(found: BenchComparison) -> Iterator[str]:
 
 
 def _asked(arguments: Mapping[str, Any]) -> str:
-    asked = "all that it holds" if arguments.get("whole") else f"{arguments.get('k')} passages"
+    asked = "all that it holds" if arguments.get("whole") else plural(arguments["k"], "passage")
     on = f"{arguments.get('memory')} on {arguments.get('dataset')} ({arguments.get('file')})"
     read = read_by(arguments.get("reader", ""), arguments.get("prompt", ""))
     return f"{on}, {asked}, {stored_by(arguments)}{read}"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.ingests import Tellings, telling_of
+from pytest_recall.files.wording import plural
 from pytest_recall.memory.session import Readback
 from pytest_recall.metrics.floors import FLOORS, FULL, LAST, ORACLE, RANDOM, discriminates
 from pytest_recall.metrics.intervals import Mean, percentiles
@@ -348,10 +349,10 @@ def kept(trials: Collection[Trial], total: int, keeps_failed: bool) -> str:
     told = [f"{failed:,} {'of them ' if keeps_failed else 'that '}failed"] if failed else []
     told += [f"{unread:,} without an answer of the reader"] if unread else []
     if not told:
-        return f"{len(trials):,} of {total:,} questions are kept"
+        return f"{len(trials):,} of {plural(total, 'question')} are kept"
     again = "" if keeps_failed else f" {'is' if failed + unread == 1 else 'are'} asked again"
     left = len(trials) - (0 if keeps_failed else failed + unread)
-    return f"{left:,} of {total:,} questions are kept, {' and '.join(told)}{again}"
+    return f"{left:,} of {plural(total, 'question')} are kept, {' and '.join(told)}{again}"
 
 
 MADE_OF = ("code", "packages")

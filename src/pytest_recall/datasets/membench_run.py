@@ -75,6 +75,22 @@ def folder_of(named: str, *beside: Path) -> Path | None:
     return next((one for one in folders if is_begun(one) and read_header(one).source_kind == DATASET), None)
 
 
+def several_in(named: str) -> str:
+    """Return what is to be done with a folder of several runs, where one is wanted; empty where it is none."""
+    found = sorted(path.parent for path in Path(named).glob(f"*/{NAME}"))
+    if not any(map(_is_run, found)):
+        return ""
+    told = f"{named!r} is a folder of several runs"
+    return f"{told}; name one, such as {found[0]}, or see all of them with `recall report {named}`"
+
+
+def _is_run(folder: Path) -> bool:
+    try:
+        return folder_of(str(folder)) is not None
+    except RecallError:  # Of a broken one there is more to say when it is named.
+        return False
+
+
 def begun(folder: Path, arguments: Arguments, *, fresh: bool, tell: Callable[[str], None]) -> Record | None:
     """Return the journal of an earlier run with the same arguments, None if there is none.
 

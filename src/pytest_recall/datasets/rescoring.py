@@ -12,6 +12,7 @@ from pytest_recall.datasets.membench import BESIDE, has_failed
 from pytest_recall.datasets.overlay import KeyQuestion, OverlayEntry
 from pytest_recall.datasets.questions import retrieval_of
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import plural
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import MAX_K, OF_ANSWERS, Retrieval, measure
 from pytest_recall.trials.record import QuestionRecord
@@ -58,7 +59,9 @@ def at_k(run: JournalContents, k: int, chosen: Collection[str]) -> JournalConten
     if not run.asked:
         raise RecallError(f"{run.name}: its journal has no questions, as an earlier version wrote it; run it again")
     if k > limit_of(run):
-        raise RecallError(f"--k: the run {run.name} asked for {limit_of(run)} passages, and {k} is more; ask again")
+        raise RecallError(
+            f"--k: the run {run.name} asked for {plural(limit_of(run), 'passage')}, and {k} is more; ask again"
+        )
     found = {}
     if any(is_cut(trial, k) for trial in run.trials.values()):
         chosen = [name for name in chosen if name not in OF_TEXTS]

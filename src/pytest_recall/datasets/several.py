@@ -98,7 +98,7 @@ def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchCompariso
     first = runs[0]
     told = (
         f"{plural(len(runs), 'memory system')} on {first.arguments.dataset} ({first.arguments.file}):"
-        f" {first.summary.total:,} questions, {first.arguments.k} passages each,"
+        f" {plural(first.summary.total, 'question')}, {plural(first.arguments.k, 'passage')} each,"
         f" {stored_by(first.arguments._asdict())}"
         f"{read_by(first.arguments.reader, first.arguments.prompt)}"
     )

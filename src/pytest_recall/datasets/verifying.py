@@ -193,7 +193,7 @@ def _verified(
     problems += _few(figure_problems(told["figures"], figures_of(computed)), f"{name}: ")
     problems += _of_questions(name, altered(run, computed), "with values that it does not come to")
     problems += _of_questions(name, list(overruled(run.trials.values())), "judged otherwise than its verdict")
-    said = f"{name}: {len(run.trials):,} questions, {plural(len(done), 'metric')} computed again"
+    said = f"{name}: {plural(len(run.trials), 'question')}, {plural(len(done), 'metric')} computed again"
     left = [f"{name}: {one}" for one in (*unseen, *([lacking] if lacking else []))]
     return _Run(Verified((said,), tuple(problems), tuple(left)), computed, _filled(run, computed))
 

@@ -234,12 +234,15 @@ def run_compare(args: argparse.Namespace) -> int:
 
 def _benches(args: argparse.Namespace) -> int | None:
     """Compare two journals of `recall memory run`, and return the exit code; None if they are none."""
-    from pytest_recall.datasets.membench_run import folder_of
+    from pytest_recall.datasets.membench_run import folder_of, several_in
     from pytest_recall.datasets.repeats import read_repeats
 
     place = find_place(Path.cwd(), Path.cwd(), [Path.cwd()], args.dir and Path.cwd() / args.dir)
     beside = place.artifacts.folder / BENCHES
     folders = [folder_of(name, beside) for name in (args.base, args.head)]
+    for name, folder in zip((args.base, args.head), folders, strict=True):
+        if folder is None and (told := several_in(name)):
+            raise RecallError(told)
     if folders == [None, None]:
         return None
     from pytest_recall.datasets import datasets_text as render

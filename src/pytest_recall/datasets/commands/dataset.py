@@ -8,8 +8,19 @@ from pathlib import Path
 
 from pytest_recall.cli.common import Commands, placeless
 from pytest_recall.datasets.dataset import Inventory
-from pytest_recall.datasets.file import LAYOUTS, PUBLISHED, digest, open_dataset, sample_text
+from pytest_recall.datasets.file import (
+    LAYOUTS,
+    PUBLISHED,
+    Dataset,
+    Format,
+    digest,
+    open_dataset,
+    sample_path,
+    sample_text,
+)
 from pytest_recall.datasets.inventory_text import Checked, dataset_json, dataset_lines
+from pytest_recall.datasets.questions import SAMPLE
+from pytest_recall.files.errors import RecallError
 
 DATASET_CHECK_DETAILS = """\
 Reads the file row by row, whatever its size. Exits with 0 if nothing in it is odd, or if it is, byte
@@ -27,7 +38,7 @@ def add_dataset_check(commands: Commands) -> None:
         run_dataset_check,
         DATASET_CHECK_DETAILS,
     )
-    parser.add_argument("path", type=Path, metavar="PATH", help="the file")
+    parser.add_argument("path", type=Path, metavar="PATH", help="the file, or `sample` for the shipped one")
     parser.add_argument(
         "--dataset", choices=("auto", *LAYOUTS), default="auto", help="what it is (default: auto, by its first row)"
     )
@@ -36,7 +47,7 @@ def add_dataset_check(commands: Commands) -> None:
 
 def run_dataset_check(args: argparse.Namespace) -> int:
     """Run the command."""
-    dataset = open_dataset(args.path, format=None if args.dataset == "auto" else args.dataset)
+    dataset = _opened(args.path, None if args.dataset == "auto" else args.dataset)
     inventory = Inventory()
     for sample in dataset.samples():
         inventory.add(sample)
@@ -50,6 +61,14 @@ def run_dataset_check(args: argparse.Namespace) -> int:
     else:
         print("\n".join(dataset_lines(checked)))
     return int(bool(inventory.oddities) and published is None)
+
+
+def _opened(path: Path, format: Format | None) -> Dataset:
+    if str(path) != SAMPLE or path.exists():
+        return open_dataset(path, format=format)
+    if format is None:
+        raise RecallError(f"{SAMPLE}: of which dataset is not said; add --dataset with one of {', '.join(LAYOUTS)}")
+    return open_dataset(sample_path(format), f"the sample of {format}", format)
 
 
 DATASET_SAMPLE_DETAILS = """\

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 def floors_of(given: list[str]) -> dict[str, float]:
     """Return the least mean by metric that is asked for. Raises RecallError."""
+    from pytest_recall.datasets.datasets_text import metric_of_column
     from pytest_recall.files.errors import RecallError, nearest
     from pytest_recall.metrics.measures import MEASURES
 
@@ -22,6 +23,8 @@ def floors_of(given: list[str]) -> dict[str, float]:
     for text in given:
         name, _, value = text.partition("=")
         if name not in MEASURES:
+            if metric := metric_of_column(name):
+                raise RecallError(f"--fail-under: `{name}` is a column of the table; its metric is `{metric}`")
             raise RecallError(f"--fail-under: `{name}` is unknown{nearest(name, MEASURES)}")
         try:
             floors[name] = float(value)
@@ -122,6 +125,7 @@ def _is_left(one: Ingest, meter: Meter | None, name: str, *, replays: bool) -> b
 
 def _lost(one: Ingest, floors: Mapping[str, float]) -> list[str]:
     """Return what keeps the floors from being reached: questions of an ingest that are in no mean."""
+    from pytest_recall.files.wording import plural
     from pytest_recall.metrics.measures import JUDGED
     from pytest_recall.metrics.retrieval import OF_ANSWERS
 
@@ -129,9 +133,16 @@ def _lost(one: Ingest, floors: Mapping[str, float]) -> list[str]:
     undecided = 0 if one.judged is None else len(one.judged.undecided)
     found = []
     if floors and failures:
-        found.append(f"{failures:,} questions failed, and are in no mean")
+        found.append(f"{plural(failures, 'question')} failed, and {_are(failures)} in no mean")
     if unread and any(metric in JUDGED or metric in OF_ANSWERS for metric in floors):
-        found.append(f"{unread:,} questions have no answer of the reader, and are in no mean of answers")
+        have = "has" if unread == 1 else "have"
+        told = f"{plural(unread, 'question')} {have} no answer of the reader"
+        found.append(f"{told}, and {_are(unread)} in no mean of answers")
     if undecided and any(metric in JUDGED for metric in floors):
-        found.append(f"{undecided:,} answers came to no verdict of the judge, and are in no mean")
+        told = f"{plural(undecided, 'answer')} came to no verdict of the judge"
+        found.append(f"{told}, and {_are(undecided)} in no mean")
     return found
+
+
+def _are(count: int) -> str:
+    return "is" if count == 1 else "are"

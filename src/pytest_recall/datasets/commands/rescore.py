@@ -52,7 +52,7 @@ def run_rescore(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.datasets import rescoring_text as render
     from pytest_recall.datasets.cases import metrics_of
-    from pytest_recall.datasets.membench import fold
+    from pytest_recall.datasets.membench import fold, has_failed
     from pytest_recall.datasets.rescoring import altered, at_k, limit_of
     from pytest_recall.files.wording import listed, plural
 
@@ -78,7 +78,9 @@ def run_rescore(args: argparse.Namespace) -> int:
         told = f"{plural(len(changed), 'question')} came to other values in the journal: {listed(changed)}"
         say(f"{told}; it was written by another version, or changed since")
     elif not args.k:
-        say(f"all {len(run.trials):,} questions come to what the journal says")
+        failed = sum(map(has_failed, run.trials.values()))
+        but = f"; {plural(failed, 'question')} failed, and came to nothing" if failed else ""
+        say(f"all {len(run.trials) - failed:,} questions come to what the journal says{but}")
     return int(bool(changed))
 
 
@@ -143,19 +145,26 @@ def run_misses(args: argparse.Namespace) -> int:
 
 def _run(named: str) -> JournalContents:
     """Return the run that is named. Raises RecallError."""
-    from pytest_recall.datasets.membench_run import folder_of, read_asked
+    from pytest_recall.datasets.membench import has_failed
+    from pytest_recall.datasets.membench_run import folder_of, read_asked, several_in
     from pytest_recall.datasets.repeat_folders import begun_repeats
-    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.errors import RecallError, one_line
     from pytest_recall.files.eval_directory import BENCHES, check_bundle, find_place
 
     root = Path.cwd()
     folder = folder_of(named, find_place(root, root, [root]).artifacts.folder / BENCHES)
     if folder is None:
         check_bundle(named)
-        raise RecallError(f"{named!r} is not a run over a dataset; name the folder of a `recall memory run`")
+        told = f"{named!r} is not a run over a dataset; name the folder of a `recall memory run`"
+        raise RecallError(several_in(named) or told)
     if (many := len(begun_repeats(folder))) > 1:
         say(f"{named}: is the first of {many} ingests; {named}/repeat-2 names the second")
-    return read_asked(folder, named)
+    found = read_asked(folder, named)
+    if found.trials and all(map(has_failed, found.trials.values())):
+        first = next(iter(found.trials.values()))
+        told = f"{named}: every question failed, so that nothing came back; the first, {first.case_id}, with"
+        raise RecallError(f"{told} {one_line(first.error)!r}; correct the memory, and run it again")
+    return found
 
 
 def _counts(text: str) -> tuple[int, ...]:

@@ -268,7 +268,7 @@ def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cl
         return 0
     often = f", {args.repeat} times" if args.repeat > 1 else ""
     stored = stored_by(told) + often
-    asked = f"{plural(counts.total(), 'question')}, {bench.asked.limit} passages each, {stored}"
+    asked = f"{plural(counts.total(), 'question')}, {plural(bench.asked.limit, 'passage')} each, {stored}"
     print(f"{listed(memories)} on {bench.dataset.format} ({args.path}): {asked}\n")
     rows = sorted((category_title(one), f"{n:,}") for one, n in counts.items())
     print("\n".join(grid(("category", "n"), rows)))
