@@ -82,7 +82,6 @@ def test_without_matplotlib_the_picture_is_an_svg() -> None:
         (("--json-out", "a.json", "--out", "b"), "--json-out and --out both name the folder of the run; give one"),
         (("--json-out", "a.txt"), "--json-out a.txt: call the file *.json; a run writes others beside it"),
         (("--heatmap", "--json"), "--heatmap and --json both say what is printed; give one of them"),
-        (("--dry-run", "--skip-catchup-ingest"), "--dry-run asks and writes nothing; give it without options"),
         (("--failure-log", "x.jsonl"), "--failure-log: a run writes failures.jsonl into its folder, which --out"),
         (
             ("--out", "a", "--question-log", "b/questions.jsonl"),

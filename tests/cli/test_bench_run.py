@@ -67,6 +67,23 @@ def test_a_dry_run_says_what_it_would_take(tmp_path: Path, capsys: pytest.Captur
     assert not (tmp_path / "eval").exists()
 
 
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--out", "a", "--budget", "1", "--record", "shelf", "--skip-preflight", "--memory-reset"),
+        ("--json-out", "a/b.json", "--heatmap", "--replay", "shelf", "--skip-catchup-ingest"),
+    ],
+)
+def test_a_dry_run_takes_the_options_of_the_run(
+    more: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_project(tmp_path, models={"judge": "openai:gpt-4o-mini"})
+    before = {*tmp_path.rglob("*")}
+    assert main([*RUN, *more, "--dry-run"]) == 0
+    assert "memory: 40 questions after 12 days" in capsys.readouterr().out
+    assert {*tmp_path.rglob("*")} == before
+
+
 def test_all_that_is_missing_is_told_at_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_project(tmp_path, "command:nowhere-to-be-found", models={"judge": "openai", "appellateJudge": "openai:x"})
     (tmp_path / "clerk/qa-60d/questions.yaml").unlink()
@@ -85,7 +102,6 @@ def test_all_that_is_missing_is_told_at_once(tmp_path: Path, capsys: pytest.Capt
     [
         (("--out", "a", "--resume", "b"), "--out and --resume both name the folder of the run; give one of them"),
         (("--resume", "nowhere"), "--resume: nowhere holds no run; give --out to begin one there"),
-        (("--dry-run", "--out", "a"), "--dry-run asks and writes nothing; give it without options for a run that does"),
         (("--memory-reset",), "--memory-reset: sqlite-fts is empty when a run begins; remove the option"),
         (("--skip-preflight",), "--skip-preflight has no effect, since no model judges; remove it"),
         (("--personas", "a", "b"), "--personas: 2 are named; name the folder that they are in with --data"),

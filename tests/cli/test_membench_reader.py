@@ -363,6 +363,11 @@ def test_the_prompt_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     plain = found(capsys, "--reader", "openai:gpt-5.4-mini", "--dry-run")
     assert (plain["questions"]["temporal"], plain["prompt_text"]) == (5, PROMPTS["locomo"])
     assert not Path("eval/_artifacts").exists()
+    # It can be added to the command that is at hand.
+    more = ("--out", "o", "--fresh", "--bundle", "b.zip", "--budget", "1", "--record", "shelf", "--fail-under")
+    assert main([*RUN, "--reader", "openai:gpt-5.4-mini", *more, "reciprocal_rank=1", "--dry-run"]) == 0
+    assert capsys.readouterr().out == out
+    assert not any(Path(name).exists() for name in ("o", "b.zip", "shelf", "eval/_artifacts"))
 
 
 @pytest.mark.parametrize(
@@ -374,7 +379,6 @@ def test_the_prompt_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (("--reader", "unknown:x", "--dry-run"), "'unknown:x': no model is selected like this;"),
         (("--reader", "openai:x", "--replay", "--budget", "1"), "--budget is about calls that are made, and --replay"),
         (("--judge", "openai:x", "--reader", "openai:x", "--record", "--budget", "1"), "--budget may stop the judges"),
-        (("--reader", "openai:x", "--dry-run", "--out", "o"), "--dry-run asks and writes nothing; give it without"),
         (
             ("--reader", "openai:x", "--memory", "grpc://127.0.0.1:1"),
             "--reader: grpc://127.0.0.1:1 answers by itself, and",

@@ -164,7 +164,9 @@ def add_membench(commands: Commands) -> None:
         help="also print what papers report of other systems, which was not measured here",
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="print what would be asked, and the reader's prompt, and ask nothing"
+        "--dry-run",
+        action="store_true",
+        help="print what would be asked, and the reader's prompt; nothing is asked or written",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, with all metrics")
 
@@ -235,14 +237,9 @@ def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cl
     from pytest_recall.datasets.datasets_text import stored_by
     from pytest_recall.datasets.reading import PROMPTS, prompt_version
     from pytest_recall.datasets.reading_text import prompt_lines
-    from pytest_recall.files.errors import RecallError
     from pytest_recall.files.wording import grid, listed, plural
     from pytest_recall.models.model import parse
 
-    named = ("record", "replay", "budget", "bundle", "out")
-    given = [f"--{name}" for name in named if getattr(args, name) is not None]
-    if given or args.fresh or args.memory_reset or args.fail_under:
-        raise RecallError("--dry-run asks and writes nothing; give it without options for a run that does")
     for selector in (*([] if args.reader is None else [args.reader]), *args.judge):
         parse(selector)
     name = args.reader_prompt or bench.dataset.format

@@ -48,8 +48,6 @@ def settle_published(args: argparse.Namespace) -> None:
     """Take the options for what they are here. Raises RecallError for one that has no place."""
     if args.heatmap and args.json:
         raise RecallError("--heatmap and --json both say what is printed; give one of them")
-    if args.dry_run and (args.heatmap or args.skip_catchup_ingest or args.json_out is not None):
-        raise RecallError("--dry-run asks and writes nothing; give it without options for a run that does")
     for name, told in _ELSEWHERE.items():
         if getattr(args, name) is not None:
             raise RecallError(f"--{name.replace('_', '-')}: {told}")

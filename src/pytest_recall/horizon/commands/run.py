@@ -144,7 +144,9 @@ def add_bench(commands: Commands) -> None:
         "--replay", nargs="?", const="", metavar="DIR", help="replay them from cassettes below DIR (the same default)"
     )
     parser.add_argument(
-        "--dry-run", action="store_true", help="print what would be asked and what it would take, and ask nothing"
+        "--dry-run",
+        action="store_true",
+        help="print what would be asked and what it takes; nothing is asked or written",
     )
     parser.add_argument("--json", action="store_true", help="print JSON: the result, or the need of --dry-run")
     add_published(parser)
@@ -261,13 +263,9 @@ def _check(args: argparse.Namespace) -> None:
     if args.replay is not None and spends:
         other = "--budget" if args.record is None else "--record"
         raise RecallError(f"{other} is about calls that are made, and --replay makes none; give one of them")
-    folder = args.out is not None or args.resume is not None
     if args.fresh and (args.resume is not None or args.skip_catchup_ingest):
         other = "--resume" if args.resume is not None else "--skip-catchup-ingest"
         raise RecallError(f"{other} continues a run, and --fresh asks all of it again; give one of them")
-    without = args.memory_reset or args.skip_preflight or args.fresh
-    if args.dry_run and (without or folder or spends or args.replay is not None):
-        raise RecallError("--dry-run asks and writes nothing; give it without options for a run that does")
 
 
 def _check_models(args: argparse.Namespace) -> None:
@@ -285,7 +283,7 @@ def _budget(args: argparse.Namespace) -> Iterator[Meter | None]:
     """Hand out what keeps the budget of the whole command, None without one. Raises RecallError."""
     from pytest_recall.trials.command_cassette import meter_of
 
-    if args.budget is None:
+    if args.budget is None or args.dry_run:
         yield None
         return
     with closing(meter_of(*project(), args.budget)) as meter:
@@ -301,7 +299,9 @@ def _calls(args: argparse.Namespace, meter: Meter | None, timeout: int | None) -
     place, rubric = project()
     mode: Mode = "off"
     given = args.replay
-    if args.replay is not None:
+    if args.dry_run:
+        given = None  # Nothing is asked, and so nothing recorded.
+    elif args.replay is not None:
         mode = "replay"
     elif args.record is not None:
         mode, given = "record", args.record
