@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
@@ -368,6 +369,19 @@ def test_a_run_in_which_every_question_failed_has_nothing_to_look_into(
         said = capsys.readouterr().err
         assert said.startswith("recall: o: every question failed, so that nothing came back; the first, conv-")
         assert "'memory recall: OSError: down'; correct the memory" in said
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of files")
+def test_a_full_disk_names_the_file_and_how_to_continue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    # A limit for the size of files ends a write as a full disk does; files of Python's own are not written then.
+    command = f"ulimit -f 12; exec '{sys.executable}' -m pytest_recall {' '.join(RUN)} --out o"
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 2
+    assert done.stderr == (
+        "recall: o/trials.jsonl: File too large; make room, and give the same command again, which continues a run\n"
+    )
+    assert found(capsys, "--out", "o")["questions"] == 22
 
 
 @pytest.mark.parametrize("unit", ["turn", "session"])

@@ -247,8 +247,8 @@ def test_lines_of_a_later_version_are_passed_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("first", "words"),
     [
-        ("hello", "not a journal line"),
-        ("{}", "not a journal line"),
+        ("hello", "not a journal line (not JSON from character 1 on); restore the file"),
+        ("{}", "not a journal line ('kind' is missing); restore the file"),
         ('{"kind":"run","version":1}', "not a journal line"),
         ('{"kind":"trial","case_id":"a","outcome":"passed"}', "not a journal: the first line must describe the run"),
         ('{"kind":"amend","version":1}', "not a journal: the first line must describe the run"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import io
 import os
 import sys
@@ -181,7 +182,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        print(f"recall: {error.filename or 'a file'}: {error.strerror}; nothing else was changed", file=sys.stderr)
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        then = (
+            "make room, and give the same command again, which continues a run" if full else "nothing else was changed"
+        )
+        print(f"recall: {error.filename or 'a file'}: {error.strerror}; {then}", file=sys.stderr)
         return 2
     return code
 

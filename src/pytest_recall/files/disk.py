@@ -55,6 +55,17 @@ class LinkError(OSError):
         return f"{self.filename}: {self.strerror}"
 
 
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Give an OSError of this block, such as that of a full disk, the name of the file where it has none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
+
+
 def check_link(*paths: Path) -> None:
     """Raise LinkError for the first of `paths` that is a link out of the folder that it is in."""
     for path in paths:
@@ -142,7 +153,8 @@ def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
     check_link(path)
     target = type(path)(_os.path.realpath(path))
     make_folder(target.parent)
-    draft = _write_draft(target, data, durable=durable)
+    with naming(path):
+        draft = _write_draft(target, data, durable=durable)
     try:
         _os.chmod(draft, _os.stat(target).st_mode & 0o777 if exists(target) else 0o666 & ~_umask())
         _os.replace(draft, target)

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
-from pytest_recall.files.disk import check_link, exists, make_folder, open_file, read_text
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.disk import check_link, exists, make_folder, naming, open_file, read_text
+from pytest_recall.files.errors import RecallError, one_line
 
 
 def objects(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
@@ -31,12 +31,22 @@ def objects(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:
             yield line, {}, "is not an object; write one per line, in braces"
 
 
+def line_problem(error: Exception) -> str:
+    """Return in words why a line of a file of ours could not be read."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"not JSON from character {error.colno} on"
+    if isinstance(error, KeyError):
+        return f"{error} is missing"
+    return one_line(str(error)) or "nested too deep"
+
+
 class Appended:
     """A file that objects are appended to, each through to the operating system; a context manager."""
 
     def __init__(self, path: Path) -> None:
         check_link(path.parent, path)
         make_folder(path.parent)
+        self._path = path
         self._file = open_file(path, "ab+", buffering=0)
         end = self._file.seek(0, os.SEEK_END)
         if end:
@@ -47,7 +57,8 @@ class Appended:
 
     def append(self, value: Mapping[str, Any]) -> None:
         """Append an object. Raises OSError."""
-        self._file.write(json.dumps(value).encode("ascii") + b"\n")
+        with naming(self._path):
+            self._file.write(json.dumps(value).encode("ascii") + b"\n")
 
     def close(self) -> None:
         """Close the file."""

@@ -19,9 +19,10 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from pytest_recall.files import clock
 from pytest_recall.files.coerce import typed
-from pytest_recall.files.disk import check_link, read_text, write_bytes
+from pytest_recall.files.disk import check_link, naming, read_text, write_bytes
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import JOURNAL
+from pytest_recall.files.json_lines import line_problem
 from pytest_recall.replay.call import Call
 from pytest_recall.trials.record import Header, QuestionRecord, Record, Told
 from pytest_recall.trials.series import parse_rule
@@ -85,7 +86,8 @@ class Journal:
 
     def close(self) -> None:
         """Let go of the files; one that has no end mark is of a run that was cut off."""
-        self._file.close()
+        with naming(self.folder / NAME):
+            self._file.close()
         if self.texts is not None:
             self.texts.close()
 
@@ -117,8 +119,12 @@ class Journal:
         self.close()
 
     def _write(self, record: dict[str, Any]) -> None:
-        self._file.write(_line(record) + b"\n")
-        self._file.flush()
+        try:
+            self._file.write(_line(record) + b"\n")
+            self._file.flush()
+        except OSError as error:
+            error.filename = error.filename or str(self.folder / NAME)
+            raise
 
     def __enter__(self) -> Journal:
         return self
@@ -188,7 +194,9 @@ def read_header(folder: Path) -> Header:
     except OSError as error:
         raise RecallError(f"{path}: cannot be read ({error.strerror}); check that it is readable") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise RecallError(f"{path}:1: not a journal line ({error!r}); restore the file or delete the run") from None
+        raise RecallError(
+            f"{path}:1: not a journal line ({line_problem(error)}); restore the file or delete the run"
+        ) from None
 
 
 def read_journal(folder: Path) -> Record:
@@ -246,7 +254,7 @@ def read_journal(folder: Path) -> Record:
                 seconds = None if seconds is None or took is None else seconds + float(took)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
             raise RecallError(
-                f"{path}:{number}: not a journal line ({error!r}); restore the file or delete the run"
+                f"{path}:{number}: not a journal line ({line_problem(error)}); restore the file or delete the run"
             ) from None
     assert header is not None
     took_all = None if exit_code is None else seconds

@@ -12,8 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Any
 
-from pytest_recall.files.disk import check_link, read_text
+from pytest_recall.files.disk import check_link, naming, read_text
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.json_lines import line_problem
 
 NAME = "texts.jsonl"
 SHORT = 40
@@ -48,7 +49,9 @@ def read_texts(folder: Path) -> dict[str, str]:
                 raise ValueError("the text is not the one that its digest names")
             found[record["at"]] = text
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise RecallError(f"{path}:{number}: not a text ({error}); restore the file or delete the run") from None
+            raise RecallError(
+                f"{path}:{number}: not a text ({line_problem(error)}); restore the file or delete the run"
+            ) from None
     return found
 
 
@@ -60,6 +63,7 @@ class TextsFile:
         check_link(folder, path)
         if fresh:
             path.unlink(missing_ok=True)
+        self._path = path
         self._known = set(read_texts(folder))
         self._file: IO[bytes] = path.open("ab+")
         self._file.seek(0)
@@ -67,10 +71,15 @@ class TextsFile:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._file.close()
+        with naming(self._path):
+            self._file.close()
 
     def kept(self, trial: dict[str, Any]) -> dict[str, Any]:
         """Return the trial, as plain JSON types, with digests in place of its texts, which are in the file then."""
+        with naming(self._path):
+            return self._kept(trial)
+
+    def _kept(self, trial: dict[str, Any]) -> dict[str, Any]:
         answer = trial.get("answer")
         if answer is None:
             return trial
