@@ -6,20 +6,20 @@ from itertools import permutations
 
 import pytest
 
-from pytest_recall.datasets.ingests import Telling, Tellings, telling_of
+from pytest_recall.datasets.ingests import IngestCounter, StoredConversations, stored_before
 from pytest_recall.memory.session import Readback
 
 
-def told(units: int, *, held: int | None = None, stages: int = 1, place: int | None = None) -> Telling:
+def told(units: int, *, held: int | None = None, stages: int = 1, place: int | None = None) -> StoredConversations:
     """Return what was told, which took a second for each unit."""
-    return Telling(stages, float(units), Readback(stored=units, held=held), place)
+    return StoredConversations(stages, float(units), Readback(stored=units, held=held), place)
 
 
-def counted(*given: tuple[str, Telling]) -> Telling:
+def counted(*given: tuple[str, StoredConversations]) -> StoredConversations:
     """Return what all of it comes to, in whichever order."""
     found = []
     for order in permutations(given):
-        tellings = Tellings()
+        tellings = IngestCounter()
         for conversation, one in order:
             tellings.add(conversation, one)
         found.append(tellings.counted())
@@ -29,14 +29,16 @@ def counted(*given: tuple[str, Telling]) -> Telling:
 
 
 def test_what_usage_says_of_it() -> None:
-    assert telling_of({"memory_recall_seconds": 1.0}) is None
-    assert telling_of({"memory_store_seconds": 2.0, "memory_stored": 7}) == Telling(1, 2.0, Readback(stored=7))
+    assert stored_before({"memory_recall_seconds": 1.0}) is None
+    assert stored_before({"memory_store_seconds": 2.0, "memory_stored": 7}) == StoredConversations(
+        1, 2.0, Readback(stored=7)
+    )
     usage = {"memory_store_seconds": 2.0, "memory_stored": 7, "memory_stages": 2, "memory_place": 3}
-    assert telling_of(usage) == Telling(2, 2.0, Readback(stored=7), 3)
+    assert stored_before(usage) == StoredConversations(2, 2.0, Readback(stored=7), 3)
 
 
 def test_nothing_is_not_zero() -> None:
-    assert Tellings().counted() is None
+    assert IngestCounter().counted() is None
 
 
 def test_a_conversation_is_counted_once_with_the_telling_of_which_less_was_kept() -> None:
@@ -62,7 +64,7 @@ def test_a_conversation_is_counted_once_with_the_telling_of_which_less_was_kept(
         pytest.param([("c", told(55, stages=3, place=3))], id="nothing asked about the first ones"),
     ],
 )
-def test_one_store_is_counted_up_to_its_last_conversation(given: list[tuple[str, Telling]]) -> None:
+def test_one_store_is_counted_up_to_its_last_conversation(given: list[tuple[str, StoredConversations]]) -> None:
     found = counted(*given)
     assert (found.conversations, found.readback.stored) == (3, 55)
 

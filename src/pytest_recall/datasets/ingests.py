@@ -9,7 +9,7 @@ from typing import NamedTuple
 from pytest_recall.memory.session import Readback, readback_of
 
 
-class Ingest(NamedTuple):
+class StoredConversations(NamedTuple):
     """What a memory was told at a time: so many `conversations`, in `seconds`, and what came of asking units back.
 
     `place` is that of the last of them among all that one store holds, None where each has a store of its own.
@@ -32,27 +32,27 @@ class Ingest(NamedTuple):
         return self.readback.stored - held, self.readback.missing, self.readback.changed, self.seconds
 
 
-def telling_of(usage: Mapping[str, float]) -> Ingest | None:
+def stored_before(usage: Mapping[str, float]) -> StoredConversations | None:
     """Return what the usage of an answer says of what was told before it; None if that was nothing."""
     seconds = usage.get("memory_store_seconds")
     if seconds is None:
         return None
     place = usage.get("memory_place")
     conversations = int(usage.get("memory_stages", 1))
-    return Ingest(conversations, seconds, readback_of(usage), None if place is None else int(place))
+    return StoredConversations(conversations, seconds, readback_of(usage), None if place is None else int(place))
 
 
-class Ingests:
+class IngestCounter:
     """Adds up what a memory was told in one run, which tells a conversation again where it resumes."""
 
     def __init__(self) -> None:
-        self._found: dict[str, list[Ingest]] = {}
+        self._found: dict[str, list[StoredConversations]] = {}
 
-    def add(self, conversation: str, told: Ingest) -> None:
+    def add(self, conversation: str, told: StoredConversations) -> None:
         """Take what was told before a question about a conversation."""
         self._found.setdefault(conversation, []).append(told)
 
-    def counted(self) -> Ingest | None:
+    def counted(self) -> StoredConversations | None:
         """Return what all of it comes to, each conversation once; None if nothing was told."""
         taken = (
             self._chained()
@@ -62,7 +62,7 @@ class Ingests:
         if not taken:
             return None
         first, *more = (one.readback for one in taken)
-        return Ingest(
+        return StoredConversations(
             sum(one.conversations for one in taken), fsum(one.seconds for one in taken), sum(more, start=first)
         )
 
@@ -70,13 +70,13 @@ class Ingests:
     def _is_one_store(self) -> bool:
         return any(one.place is not None for every in self._found.values() for one in every)
 
-    def _chained(self) -> list[Ingest]:
+    def _chained(self) -> list[StoredConversations]:
         """Return tellings each of which begins where the one before it has ended, up to the last conversation.
 
         One that resumes a run has all conversations before it as well, which are not counted twice.
         """
         every = sorted((one for found in self._found.values() for one in found), key=lambda one: (one.last, one.rank))
-        chains: dict[int, list[Ingest]] = {0: []}
+        chains: dict[int, list[StoredConversations]] = {0: []}
         for one in every:
             before = one.last - one.conversations
             # Where what was told in between is not known, it begins after what is.

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pytest_recall.datasets.categories import category_title
-from pytest_recall.datasets.ingests import Tellings, telling_of
+from pytest_recall.datasets.ingests import IngestCounter, stored_before
 from pytest_recall.files.wording import plural
 from pytest_recall.memory.session import Readback
 from pytest_recall.metrics.floors import FLOORS, FULL, LAST, ORACLE, RANDOM, discriminates
@@ -233,7 +233,7 @@ class MembenchFold:
         self._seconds = array("d")
         self._retries = 0
         self._waited: list[float] = []
-        self._tellings = [Tellings() for _ in range(repeats)]
+        self._counters = [IngestCounter() for _ in range(repeats)]
 
     def add(self, ingests: Sequence[Trial | None]) -> None:
         """Take the trials of a question, one for each ingest; None after which it was not asked."""
@@ -242,7 +242,7 @@ class MembenchFold:
         asked = self._asked.get(trials[0].case_id)
         self._all.add(ingests, cluster, asked)
         self._categories.setdefault(trials[0].dimension, _Group()).add(ingests, cluster, asked)
-        for trial, tellings in zip(ingests, self._tellings, strict=True):
+        for trial, counter in zip(ingests, self._counters, strict=True):
             if trial is None or trial.answer is None:
                 continue
             usage = trial.answer.usage
@@ -251,13 +251,13 @@ class MembenchFold:
             if (retries := usage.get("memory_retries")) is not None:
                 self._retries += int(retries)
                 self._waited.append(usage.get("memory_waited_seconds", 0.0))
-            if (told := telling_of(usage)) is not None:
-                tellings.add(_conversation_of(trial), told)
+            if (told := stored_before(usage)) is not None:
+                counter.add(_conversation_of(trial), told)
 
     def summary(self) -> MembenchSummary:
         """Return what it comes to so far."""
         categories = {name: self._categories[name].found() for name in sorted(self._categories, key=category_title)}
-        told = [one for one in (tellings.counted() for tellings in self._tellings) if one is not None]
+        told = [one for one in (counter.counted() for counter in self._counters) if one is not None]
         readback = sum((one.readback for one in told[1:]), start=told[0].readback) if told else NOT_READ_BACK
         return MembenchSummary(
             total=self._total,
