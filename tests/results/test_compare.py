@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.metrics.change import ChangeSummary
+from pytest_recall.metrics.intervals import wilson
 from pytest_recall.replay.call import Call, Tokens
-from pytest_recall.results.comparison import compare
+from pytest_recall.results.comparison import compare, unit_of
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Outcome, Trial, Verdict
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, case_ids, header, outcomes, trial, unhurried
@@ -33,6 +34,51 @@ def run(verdicts: Mapping[str, Outcome], **more: Any) -> Record:
 def numbered(count: int, outcome: Outcome, **more: Any) -> list[Trial]:
     """Return so many trials of cases 0, 1, …"""
     return [trial(f"{more.get('scenario', 'c')}-{i:03}", outcome, **more) for i in range(count)]
+
+
+# Clusters
+
+
+def asked(outcomes: Mapping[str, Outcome], **more: Any) -> Record:
+    """Return the record of a run over a persona by what its questions came to."""
+    score = {PASSED: 1.0, FAILED: 0.0}
+    return record(
+        trial(
+            id,
+            outcome,
+            scenario="ana",
+            verdicts=(Verdict(passed=outcome is PASSED, score=score[outcome], judge="horizon"),),
+            **more,
+        )
+        for id, outcome in outcomes.items()
+    )
+
+
+@pytest.mark.parametrize("stops", [1, 3])
+def test_a_persona_s_question_at_several_checkpoints_is_one(stops: int) -> None:
+    """Seven questions fall, at each checkpoint alike: as many as one checkpoint, and not as many as three, show."""
+    ids = [f"{10 * (stop + 1)}d/q{number:03}" for stop in range(stops) for number in range(20)]
+    worse = {id: FAILED if int(id[-3:]) < 7 else PASSED for id in ids}
+    found = compare(asked(dict.fromkeys(ids, PASSED), reason="profile"), asked(worse, reason="profile"), alpha=0.01)
+    one = found.overall
+    assert (one.pairs, one.lost) == (20 * stops, 7 * stops)
+    assert one.p == pytest.approx(2 / 2**7)
+    assert found.shown is ChangeSummary.NOTHING
+    assert one.interval[1] == 0.0
+    assert (
+        one.smallest
+        == compare(
+            asked(dict.fromkeys(ids[:20], PASSED)), asked({id: worse[id] for id in ids[:20]}), alpha=0.01
+        ).overall.smallest
+    )
+    assert one.rates[1] == pytest.approx(wilson(13, 20, 0.99))
+    assert found.scores["horizon"].clusters == (None if stops == 1 else 20)
+
+
+def test_conversations_of_a_dataset_and_plain_cases_are_units() -> None:
+    assert unit_of(trial("conv-1:q7", reason="dataset", scenario="conv-1")) == "conv-1"
+    assert unit_of(trial("20d/q7", reason="profile", scenario="ana")) == "ana/q7"
+    assert unit_of(trial("20d/q7", reason="due", scenario="desk")) == "20d/q7"
 
 
 # Pairs

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.datasets.membench import cluster_of, has_failed
 from pytest_recall.files.errors import RecallError, nearest
-from pytest_recall.metrics.change import Change, ChangeSummary, ClusterDifference, Counts, changes
+from pytest_recall.metrics.change import Change, ChangeSummary, Counts, changes, cluster_differences
 from pytest_recall.metrics.intervals import mean_of
 from pytest_recall.metrics.measures import JUDGED, MEASURES
 from pytest_recall.trials.cost import Spend
@@ -168,7 +168,7 @@ def _pairs(name: str, ids: Iterable[str], base: Values, head: Values) -> Pairs:
 def _counts(pairs: Pairs, share: bool, clusters: Mapping[str, str]) -> Counts:
     kept = list(pairs.values())
     differences = {id: Fraction(round(_GRID * (other - one)), _GRID) for id, (one, other) in pairs.items()}
-    groups = _grouped(differences, clusters)
+    groups = cluster_differences(differences, clusters)
     if share and all(value in (0, 1) for pair in kept for value in pair):
         lost, gained = (sum(one > other for one, other in kept), sum(one < other for one, other in kept))
         return Counts(len(kept), sum(one == other == 1 for one, other in kept), lost, gained, clusters=groups)
@@ -180,16 +180,6 @@ def _counts(pairs: Pairs, share: bool, clusters: Mapping[str, str]) -> Counts:
         differences=tuple(differences.values()),
         clusters=groups,
     )
-
-
-def _grouped(differences: Mapping[str, Fraction], clusters: Mapping[str, str]) -> tuple[ClusterDifference, ...]:
-    """Return the differences by group; nothing where each pair is one of its own."""
-    groups: dict[str, list[Fraction]] = {}
-    for id, difference in differences.items():
-        groups.setdefault(clusters[id], []).append(difference)
-    if len(groups) == len(differences):
-        return ()
-    return tuple(ClusterDifference(sum(one, Fraction()), len(one)) for one in groups.values())
 
 
 def _paired(pairs: Pairs, change: Change) -> Paired:

@@ -34,7 +34,7 @@ from pytest_recall.files.wording import (
     some,
 )
 from pytest_recall.memory.selector import title
-from pytest_recall.metrics.change import Change, ChangeSummary
+from pytest_recall.metrics.change import ChangeSummary
 from pytest_recall.metrics.intervals import METHOD, Mean
 from pytest_recall.metrics.repeated import IngestSpread
 from pytest_recall.trials import cost_text
@@ -425,7 +425,7 @@ def _metric(one: Paired) -> dict[str, Any]:
         "head": one.head,
         "difference": one.head - one.base,
         "interval": list(one.change.interval),
-        "test": _test(one.change),
+        "test": one.change.test,
         "clusters": len(one.change.counts.clusters) or None,
         "p": one.change.p,
         "p_holm": one.change.adjusted,
@@ -433,12 +433,6 @@ def _metric(one: Paired) -> dict[str, Any]:
         "lower": list(one.fell),
         "higher": list(one.rose),
     }
-
-
-def _test(change: Change) -> str:
-    if change.counts.clusters:
-        return "sign flips of clusters"
-    return "sign flips" if change.shares else "mcnemar"
 
 
 HEAD = ("reported by others", "model", "category", "of theirs", "theirs", "ours")

@@ -27,6 +27,18 @@ class ClusterDifference(NamedTuple):
     pairs: int
 
 
+def cluster_differences(
+    differences: Mapping[str, Fraction], clusters: Mapping[str, str]
+) -> tuple[ClusterDifference, ...]:
+    """Return the differences of pairs by the cluster of each; nothing where each pair is one of its own."""
+    groups: dict[str, list[Fraction]] = {}
+    for id, difference in differences.items():
+        groups.setdefault(clusters[id], []).append(difference)
+    if len(groups) == len(differences):
+        return ()
+    return tuple(ClusterDifference(sum(one, Fraction()), len(one)) for one in groups.values())
+
+
 class Counts(NamedTuple):
     """The verdicts of `pairs` cases in two runs.
 
@@ -109,6 +121,13 @@ class Change(NamedTuple):
         return bool(self.counts.differences)
 
     @property
+    def test(self) -> str:
+        """Which test `p` is of."""
+        if self.counts.clusters:
+            return "sign flips of clusters"
+        return "sign flips" if self.shares else "mcnemar"
+
+    @property
     def fell(self) -> int:
         """How many cases passed less often in the second run."""
         return sum(one < 0 for one in self.counts.differences) if self.shares else int(self.lost)
@@ -144,10 +163,11 @@ class Change(NamedTuple):
     def rates(self) -> tuple[Interval, Interval]:
         """The intervals of both pass rates at level 1 - `alpha` (Wilson).
 
-        For shares they are too wide rather than too narrow: these vary less than single verdicts.
+        For shares they are too wide rather than too narrow: these vary less than single verdicts. So for clusters, each
+        of which counts as one verdict: as much as if all of its pairs came out alike.
         """
-        confidence = 1 - self.alpha
-        base, head = (wilson(passed, self.pairs, confidence) for passed in (self.base, self.head))
+        confidence, n = 1 - self.alpha, self._independent
+        base, head = (wilson(passed * n / self.pairs, n, confidence) for passed in (self.base, self.head))
         assert base is not None
         assert head is not None
         return base, head
@@ -182,9 +202,18 @@ class Change(NamedTuple):
     def smallest(self) -> float | None:
         """The smallest drop, 0..1, that so many cases show with 80 % power if as many flip; None if none would be.
 
-        For one of several groups it is the drop that holds against all of them. Shares show a smaller one.
+        For one of several groups it is the drop that holds against all of them. Shares show a smaller one, and so do
+        clusters whose pairs do not all change together.
         """
-        return smallest_drop(self.pairs, (self.lost + self.gained) / self.pairs, self.alpha / self.tests)
+        flipped = self.lost + self.gained
+        if self.counts.clusters:
+            flipped = sum(bool(one.total) for one in self.counts.clusters)
+        return smallest_drop(self._independent, flipped / self._independent, self.alpha / self.tests)
+
+    @property
+    def _independent(self) -> int:
+        """How many pairs, or clusters of them, change each for itself."""
+        return len(self.counts.clusters) or self.pairs
 
 
 def change(counts: Counts, alpha: float) -> Change:

@@ -13,9 +13,11 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.judges.calibration import Calibration, JudgeKey
 from pytest_recall.judges.judge_identity import OtherJudges, other_judges, rules_of
 from pytest_recall.judges.judged_rates import JudgedRate, judged_rates
-from pytest_recall.metrics.change import Change, ChangeSummary, Counts, change, changes
+from pytest_recall.metrics.change import Change, ChangeSummary, Counts, change, changes, cluster_differences
+from pytest_recall.metrics.clustered import clustered_mean
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.metrics.paired import mean_interval
+from pytest_recall.schedule.boxes import DATASET, PROFILE
 from pytest_recall.trials.cost import Spend, spend_of
 from pytest_recall.trials.execution import Result, with_result
 from pytest_recall.trials.record import Header, Record
@@ -159,13 +161,15 @@ class JudgeScores(NamedTuple):
     """The mean scores of a judge, 0..1, over the `pairs` with a score in both runs.
 
     `interval` is that of the difference of the means, by a paired bootstrap; None for fewer
-    than 10 pairs, for which it would be too narrow, and if no pair differs from another.
+    than 10 pairs, for which it would be too narrow, and if no pair differs from another. Of pairs in `clusters`, as
+    `unit_of` tells them, it is the cluster-robust one.
     """
 
     pairs: int
     base: float
     head: float
     interval: Interval | None
+    clusters: int | None = None
 
 
 class Seconds(NamedTuple):
@@ -362,17 +366,35 @@ def _grouped(pairs: Iterable[Pair], key: Callable[[Trial], str]) -> dict[str, Co
 
 
 def _counts(pairs: Sequence[Pair]) -> Counts:
+    changed = {pair.case_id: pair.shares[1] - pair.shares[0] for pair in pairs}
+    clusters = cluster_differences(changed, {pair.case_id: unit_of(pair.head) for pair in pairs})
     if not any(pair.tried for pair in pairs):
         kinds = [pair.passed for pair in pairs]
-        return Counts(len(pairs), kinds.count((True, True)), kinds.count((True, False)), kinds.count((False, True)))
-    differences = tuple(head - base for base, head in (pair.shares for pair in pairs))
+        both, lost, gained = (kinds.count(kind) for kind in ((True, True), (True, False), (False, True)))
+        return Counts(len(pairs), both, lost, gained, clusters=clusters)
+    differences = tuple(changed.values())
     return Counts(
         pairs=len(pairs),
         both=float(sum(min(pair.shares) for pair in pairs)),
         lost=float(-sum(one for one in differences if one < 0)),
         gained=float(sum(one for one in differences if one > 0)),
         differences=differences,
+        clusters=clusters,
     )
+
+
+def unit_of(trial: Trial) -> str:
+    """Return what the trial's case changes together with: a persona's question, a dataset's conversation, or itself.
+
+    A question that is asked at several checkpoints is one question, whose answers resemble each other.
+    """
+    if trial.reason == PROFILE:
+        return f"{trial.scenario}/{trial.case_id.partition('/')[2]}"
+    if trial.reason != DATASET:
+        return trial.case_id
+    from pytest_recall.datasets.membench import cluster_of
+
+    return cluster_of(trial, {})
 
 
 # What is beside the verdicts
@@ -380,12 +402,12 @@ def _counts(pairs: Sequence[Pair]) -> Counts:
 
 def _scores(pairs: Iterable[Pair], confidence: float) -> dict[str, JudgeScores]:
     """Return the scores by judge, where it gave as many of them to a case in both runs."""
-    found: dict[str, list[tuple[float, float]]] = {}
+    found: dict[str, list[tuple[str, float, float]]] = {}
     for pair in pairs:
         base, head = _scored(pair.base), _scored(pair.head)
         for judge in base.keys() & head.keys():
             if len(base[judge]) == len(head[judge]):
-                found.setdefault(judge, []).append((fmean(base[judge]), fmean(head[judge])))
+                found.setdefault(judge, []).append((unit_of(pair.head), fmean(base[judge]), fmean(head[judge])))
     return {judge: _means(judge, found[judge], confidence) for judge in sorted(found)}
 
 
@@ -397,13 +419,22 @@ def _scored(trial: Trial) -> dict[str, list[float]]:
     return scores
 
 
-def _means(judge: str, scores: list[tuple[float, float]], confidence: float) -> JudgeScores:
-    differences = [head - base for base, head in scores]
+def _means(judge: str, scores: list[tuple[str, float, float]], confidence: float) -> JudgeScores:
+    differences = [(unit, head - base) for unit, base, head in scores]
+    clusters = len({unit for unit, _ in differences})
+    interval = None
+    if clusters < len(scores):
+        robust = clustered_mean(differences, within=(-1, 1), confidence=confidence)
+        if robust.low is not None and robust.high is not None and clusters >= _FEWEST_SCORES:
+            interval = robust.low, robust.high
+    elif len(scores) >= _FEWEST_SCORES:
+        interval = mean_interval([one for _, one in differences], confidence, seed=judge)
     return JudgeScores(
         pairs=len(scores),
-        base=fmean(base for base, _ in scores),
-        head=fmean(head for _, head in scores),
-        interval=mean_interval(differences, confidence, seed=judge) if len(scores) >= _FEWEST_SCORES else None,
+        base=fmean(base for _, base, _ in scores),
+        head=fmean(head for _, _, head in scores),
+        interval=interval,
+        clusters=clusters if clusters < len(scores) else None,
     )
 
 

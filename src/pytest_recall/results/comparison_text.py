@@ -14,6 +14,7 @@ from pytest_recall.results import sentences
 from pytest_recall.results.comparison import Comparison, Pair
 from pytest_recall.results.page import MAX_MARKDOWN
 from pytest_recall.results.scorecard_text import MAX_TERMINAL
+from pytest_recall.schedule.boxes import DATASET, PROFILE, UNSCHEDULED
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.record import Header
@@ -185,13 +186,20 @@ def _overall(found: Comparison) -> Iterator[str]:
         rate = percent(passed / one.pairs)
         told = f"{passed:,.1f}" if one.shares else f"{passed:,}"
         yield f"{name}  {told} of {one.pairs:,} passed: {rate} ({level}: {_range(interval)} %)"
+    groups = len(one.counts.clusters)
+    by = f"p by sign flips of {groups:,} {_units(found)}" if groups else "McNemar's exact p"
     if one.shares:
-        flips = f"{one.fell:,} pass less often now, {one.rose:,} more often, p by sign flips {p_value(one.p)}"
+        by = by if groups else "p by sign flips"
+        flips = f"{one.fell:,} pass less often now, {one.rose:,} more often, {by} {p_value(one.p)}"
     else:
-        flips = (
-            f"{one.fell:,} passed and fail now, {one.rose:,} failed and pass now, McNemar's exact p {p_value(one.p)}"
-        )
+        flips = f"{one.fell:,} passed and fail now, {one.rose:,} failed and pass now, {by} {p_value(one.p)}"
     yield f"difference {_signed(one.difference)} points ({level}: {_range(one.interval, signed=True)}), {flips}"
+
+
+def _units(found: Comparison) -> str:
+    """Return what the cases are grouped by, in the plural."""
+    kinds = {pair.head.reason for pair in found.pairs if pair.head.reason in UNSCHEDULED}
+    return "questions" if kinds == {PROFILE} else "conversations" if kinds == {DATASET} else "groups"
 
 
 def _flips(found: Comparison) -> list[tuple[str, list[Pair]]]:
@@ -248,7 +256,8 @@ def _beside(found: Comparison) -> Iterator[str]:
     level = _share(1 - found.alpha)
     for judge, scores in found.scores.items():
         interval = scores.interval
-        within = f" ({level}: {interval[0]:+z.3f} to {interval[1]:+z.3f}, bootstrap)" if interval else ""
+        by = "cluster-robust" if scores.clusters else "bootstrap"
+        within = f" ({level}: {interval[0]:+z.3f} to {interval[1]:+z.3f}, {by})" if interval else ""
         yield (
             f"mean score of {one_line(judge) or '(none)'}: {scores.base:.3f} → {scores.head:.3f},"
             f" {scores.head - scores.base:+z.3f}{within}, {plural(scores.pairs, 'case')}"
@@ -275,6 +284,11 @@ def _notes(found: Comparison) -> Iterator[str]:
         yield (
             f"{found.replays:,} of {plural(pairs, 'pair')} are of two replayed answers, which compare the code around"
             " the model and nothing of the model."
+        )
+    if groups := len(found.overall.counts.clusters):
+        yield (
+            f"{plural(pairs, 'case')} are of {groups:,} {_units(found)}: those of one resemble each other, and count as"
+            " one in intervals, tests and the drop that can be shown."
         )
     if found.half:
         yield f"{found.half:,} of {plural(pairs, 'pair')} are of a replayed answer and one that is not."
@@ -364,7 +378,8 @@ def _change(found: Comparison, one: Change) -> dict[str, Any]:
         "pairs": one.pairs,
         "base": {"passed": one.base, "rate": one.base / one.pairs, "interval": base},
         "head": {"passed": one.head, "rate": one.head / one.pairs, "interval": head},
-        "test": "sign flips" if one.shares else "mcnemar",
+        "test": one.test,
+        "clusters": len(one.counts.clusters) or None,
         "lost": one.lost,
         "gained": one.gained,
         "fell": one.fell,
