@@ -192,7 +192,14 @@ class Ending:
         why = meter.closed()
         unpaid = self._run.money.unpaid
         left = {name: len(unpaid[name]) for name in self._run.plan.baselines if name in unpaid}
-        self._run.log.note(budget_line(meter.budget, *meter.sums(), why, left))
+        spent, unknown = meter.sums()
+        self._run.log.note(budget_line(meter.budget, spent, unknown, why, left))
+        if unpaid and self._run.journal is not None and not self._run.log.refused:
+            # The budget is that of the whole run, so that resuming with the same one asks nothing.
+            how = "the same command with --recall-resume and a higher --budget"
+            if spent < meter.budget:
+                how = "once that is put right, the same command with --recall-resume"
+            self._run.log.note(f"to go on: {how} asks what has no verdict yet")
         if unpaid and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
