@@ -3,14 +3,17 @@
 
 A file counts if one of its functions is called; what runs while a module is imported does not.
 
-    scripts/trace-case.py                        the case that the README breaks
-    scripts/trace-case.py late-fee-per-day       another case
+    scripts/trace-case.py                        the case that the README breaks, whose agent makes no call, and one
+                                                 that replays the recorded call of a client
+    scripts/trace-case.py late-fee-per-day       another case of eval/cases.yaml
+    scripts/trace-case.py answers.cases.yaml::openai-late-trailer
 """
 
 from __future__ import annotations
 
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
 import threading
@@ -23,7 +26,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = f"{ROOT / 'src' / 'pytest_recall'}{os.sep}"
-CASE = "membership-flatmate-moved-out"
+CASES = ("membership-flatmate-moved-out", "answers.cases.yaml::openai-late-trailer")
 IS_FUNCTION = 0x1  # CO_OPTIMIZED: the bodies of modules and classes are without it.
 
 
@@ -55,8 +58,11 @@ class Tracer:
 
 
 def main() -> int:
-    wanted = sys.argv[1] if len(sys.argv) > 1 else CASE
-    if wanted.startswith("-"):
+    if len(sys.argv) < 2:
+        # Each in a process of its own: what one has loaded and remembered, another would not call again.
+        return max(subprocess.run([sys.executable, __file__, case]).returncode for case in CASES)
+    wanted = sys.argv[1] if "::" in sys.argv[1] else f"cases.yaml::{sys.argv[1]}"
+    if sys.argv[1].startswith("-"):
         print(__doc__)
         return 2
     tracer = Tracer()
@@ -65,7 +71,7 @@ def main() -> int:
         os.chdir(folder)
         sys.setprofile(tracer)
         threading.setprofile(tracer)
-        chosen = ["-p", "recall", "--replay", "-q", f"eval/cases.yaml::{wanted}"]
+        chosen = ["-p", "recall", "--replay", "-q", f"eval/{wanted}"]
         code = pytest.main(["-p", "no:cacheprovider", *chosen], plugins=[tracer])
         sys.setprofile(None)
         threading.setprofile(None)

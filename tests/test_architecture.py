@@ -204,7 +204,17 @@ WORLD = {
     },
     "judges": {"audit_file", "built_in", "calibrate", "calibration_file", "model_judges"},
     "memory": {
-        *("client", "command", "filled", "fingerprint", "grpc_service", "http_service", "mcp_process", "mcp_server"),
+        *(
+            "chroma",
+            "client",
+            "command",
+            "filled",
+            "fingerprint",
+            "grpc_service",
+            "http_service",
+            "mcp_process",
+            "mcp_server",
+        ),
         *("mem0_memory", "python_memory", "resolve", "session", "sqlite_fts"),
     },
     "metrics": set(),
@@ -236,7 +246,12 @@ WORLD = {
 OUTER = {
     *("asyncio", "contextvars", "fcntl", "filelock", "httpx", "importlib", "io", "os", "pathlib", "queue", "random"),
     *("shutil", "signal", "socket", "sqlite3", "ssl", "subprocess", "sys", "tempfile", "threading", "time"),
+    *("http", "multiprocessing", "secrets", "urllib", "uuid"),
 }
+DECIDES = {"urllib.parse"}
+"""What only decides, in a package of which the rest touches the world."""
+OWN_OUTER = {f"pytest_recall.files.{name}" for name in ("clock", "disk", "git", "json_lines")}
+"""Modules through which the rest of the package reaches the world: who imports one of them touches it as well."""
 CLOCKS = {"today", "now", "utcnow", "open", "print", "input"}
 
 
@@ -253,16 +268,41 @@ def touches_the_world(path: Path) -> bool:
             continue
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         if isinstance(node, ast.ImportFrom):
-            names = [node.module or ""]
-            if node.module == "pytest_recall.files" and any(alias.name == "clock" for alias in node.names):
-                return True
+            # A module may be named by what it is imported from, or by what is imported.
+            names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
+            if node.module in DECIDES:
+                continue
         if isinstance(node, ast.Call):
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if called in CLOCKS:
                 return True
-        if OUTER & {name.partition(".")[0] for name in names}:
+        if OUTER & {name.partition(".")[0] for name in names if name not in DECIDES} or OWN_OUTER & set(names):
             return True
     return False
+
+
+@pytest.mark.parametrize(
+    ("line", "touches"),
+    [
+        ("from pytest_recall.files.disk import write_text", True),
+        ("from pytest_recall.files import git", True),
+        ("import pytest_recall.files.json_lines", True),
+        ("from pytest_recall.files.clock import now", True),
+        ("from uuid import uuid4", True),
+        ("import secrets", True),
+        ("from urllib import request", True),
+        ("import urllib.request", True),
+        ("from http.client import HTTPConnection", True),
+        ("from multiprocessing import Pool", True),
+        ("from urllib.parse import urlsplit", False),
+        ("import urllib.parse", False),
+        ("from pytest_recall.files.wording import plural", False),
+    ],
+)
+def test_what_touches_the_world_is_seen(line: str, touches: bool, tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(f"from __future__ import annotations\n\n{line}\n", encoding="utf-8")
+    assert touches_the_world(module) is touches
 
 
 @pytest.mark.parametrize("room", WORLD)
@@ -370,16 +410,71 @@ MADE_UP = "schedule"
 """The room that reviews trials that were never asked: of a simulation, and those that a merge infers from rows."""
 
 
+def makes_trials(path: Path) -> bool:
+    """Whether a module calls `Trial`, by any name that it gives it."""
+    called = {"Trial"} | {
+        alias.asname
+        for node in nodes(path)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name == "Trial" and alias.asname
+    }
+    calls = (ast.unparse(node.func) for node in nodes(path) if isinstance(node, ast.Call))
+    return any(name in called or name.endswith(".Trial") for name in calls)
+
+
+def changes_trials(path: Path) -> bool:
+    """Whether a module calls `_replace` of what is a trial by its name, by its annotation, or by how it was made."""
+    known = {"trial"}
+    for node in nodes(path):
+        name = node.arg if isinstance(node, ast.arg) else None
+        if isinstance(node, ast.AnnAssign):
+            name = ast.unparse(node.target)
+        annotation = node.annotation if isinstance(node, ast.arg | ast.AnnAssign) else None
+        if name is not None and annotation is not None and "Trial" in ast.unparse(annotation).split():
+            known.add(name)
+    changed = (
+        node.func.value
+        for node in nodes(path)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "_replace"
+    )
+    return any(
+        ast.unparse(one) in known
+        or (isinstance(one, ast.Attribute) and one.attr == "trial")
+        or (isinstance(one, ast.Call) and ast.unparse(one.func).startswith(("Trial.", "make_trial")))
+        for one in changed
+    )
+
+
 def test_a_trial_is_put_together_in_one_place() -> None:
     """What was asked becomes a trial in `trials.execution`, and is read back from a journal in `trials.trial`."""
-    made = {
-        name_of(path).removeprefix("pytest_recall.")
-        for path in MODULES
-        if folder_of(path) != MADE_UP
-        for node in nodes(path)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "Trial"
-    }
-    assert made == {"trials.execution"}
+    asked = [path for path in MODULES if folder_of(path) != MADE_UP]
+    assert {name_of(path) for path in asked if makes_trials(path)} == {"pytest_recall.trials.execution"}
+    # Others change the part that asking and judging gave, by `with_result`.
+    assert {name_of(path) for path in asked if folder_of(path) != "trials" and changes_trials(path)} == set()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "trial._replace(reason='due')",
+        "one.trial._replace(reason='due')",
+        "Trial.from_json(plain)._replace(reason='due')",
+        "def of(one: Trial): return one._replace(reason='due')",
+        "def of(one: Trial | None): return one._replace(reason='due')",
+    ],
+)
+def test_a_changed_trial_is_seen(line: str, tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(line, encoding="utf-8")
+    assert changes_trials(module)
+
+
+@pytest.mark.parametrize("line", ["t.Trial('a')", "from pytest_recall.trials.trial import Trial as T\nT('a')"])
+def test_a_made_trial_is_seen(line: str, tmp_path: Path) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(line, encoding="utf-8")
+    assert makes_trials(module)
 
 
 # What pytest does not promise
@@ -428,15 +523,20 @@ def test_one_module_reaches_for_what_pytest_does_not_promise(path: Path) -> None
 # The way of one case
 
 
-def test_a_case_passes_through_few_files() -> None:
+@pytest.mark.parametrize(
+    ("case", "of_case", "of_run"),
+    [("membership-flatmate-moved-out", 20, 70), ("answers.cases.yaml::openai-late-trailer", 38, 96)],
+    ids=["no call", "a replayed call"],
+)
+def test_a_case_passes_through_few_files(case: str, of_case: int, of_run: int) -> None:
     """As `docs/architecture.md` tells the way in a dozen steps; the script prints the files."""
     script = PACKAGE.parents[1] / "scripts" / "trace-case.py"
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     env["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    done = subprocess.run([sys.executable, str(script)], env=env, capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, str(script), case], env=env, capture_output=True, text=True, check=True)
     counts = {what: int(count) for what, count in re.findall(r"^one (\w+): (\d+) files$", done.stdout, re.MULTILINE)}
-    assert 10 < counts["case"] <= 20, done.stdout
-    assert 30 < counts["run"] <= 70, done.stdout
+    assert of_case - 10 < counts["case"] <= of_case, done.stdout
+    assert of_run - 30 < counts["run"] <= of_run, done.stdout
 
 
 # What everybody pays

@@ -59,7 +59,7 @@ from pytest_recall.trials.execution import (
 from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal, told_aside
 from pytest_recall.trials.model_calls import source_of
 from pytest_recall.trials.record import Header, Record, setting_lines
-from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Trial, TrialStep
+from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Passage, Trial, TrialStep
 
 EVERY = 10.0
 """Seconds between two lines that say how far it is."""
@@ -328,7 +328,11 @@ def go_on(
 
 def _lean(trial: Trial) -> Trial:
     """Return the trial without its passages, which are in the journal: a large file is never held."""
-    return trial if trial.answer is None else trial._replace(answer=replace(trial.answer, passages=()))
+    return trial if trial.answer is None else _with_passages(trial, trial.answer, ())
+
+
+def _with_passages(trial: Trial, answer: Answer, passages: tuple[Passage, ...]) -> Trial:
+    return with_result(trial, Result.of(trial)._replace(answer=replace(answer, passages=passages)))
 
 
 def with_passages_of(trial: Trial, before: Trial | None) -> Trial:
@@ -340,7 +344,7 @@ def with_passages_of(trial: Trial, before: Trial | None) -> Trial:
         return trial
     if trial.answer.text != before.answer.text or not any(one.panel for one in trial.verdicts):
         return trial
-    return trial._replace(answer=replace(trial.answer, passages=before.answer.passages))
+    return _with_passages(trial, trial.answer, before.answer.passages)
 
 
 def unjudged(trial: Trial) -> Trial:

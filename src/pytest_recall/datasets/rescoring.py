@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.evidence_texts import evidence_texts
@@ -15,6 +15,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import MAX_K, OF_ANSWERS, Retrieval, measure
+from pytest_recall.trials.execution import Result, with_result
 from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import Passage, Trial
 
@@ -69,8 +70,13 @@ def at_k(run: JournalContents, k: int, chosen: Collection[str]) -> JournalConten
         values = _values(run, trial, k, chosen)
         # Floors are of as many tokens as were handed out, and fewer passages have fewer.
         steps = tuple(one for one in trial.steps if one.kind != BESIDE or k == limit_of(run))
-        found[id] = trial if values is None else trial._replace(measures=values, steps=steps)
+        found[id] = trial if values is None else _with(trial, measures=values, steps=steps)
     return run._replace(trials=found)
+
+
+def _with(trial: Trial, **changed: Any) -> Trial:
+    """Return the trial with another part of its result."""
+    return with_result(trial, Result.of(trial)._replace(**changed))
 
 
 def _values(run: JournalContents, trial: Trial, k: int, chosen: Collection[str]) -> dict[str, float | None] | None:
@@ -116,7 +122,7 @@ def by_key(run: JournalContents, entries: Mapping[str, OverlayEntry]) -> Journal
         asked[id] = asked[id]._replace(reference=entries[id].answer)
         if (trial := trials.get(id)) is not None and trial.measures is not None:
             kept = {name: value for name, value in trial.measures.items() if name not in JUDGED}
-            trials[id] = trial._replace(measures=kept)
+            trials[id] = _with(trial, measures=kept)
     return run._replace(asked=asked, trials=trials)
 
 

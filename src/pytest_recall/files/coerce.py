@@ -79,3 +79,22 @@ def number_of(value: Any) -> float | None:
         return value if math.isfinite(value) else None
     except OverflowError:  # an integer that no float can hold
         return None
+
+
+MAX_DEPTH = 500
+"""How deep a value may be nested: to show or to write it takes frames of the stack for each level.
+
+Python's reader has a limit of its own, which differs from version to version: at 3.11 it is some hundreds, and at
+3.13 it is beyond what any other code gets through."""
+_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
+
+
+def check_depth(text: str) -> None:
+    """Raise ValueError if JSON is nested more than `MAX_DEPTH` deep."""
+    if text.count("[") + text.count("{") <= MAX_DEPTH:
+        return
+    depth = 0
+    for token in _STRING_OR_BRACKET.finditer(text):
+        depth += (token[0] in "[{") - (token[0] in "]}")
+        if depth > MAX_DEPTH:
+            raise ValueError(f"nested more than {MAX_DEPTH} deep")

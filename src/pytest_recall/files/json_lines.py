@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
+from pytest_recall.files.coerce import check_depth
 from pytest_recall.files.disk import check_link, exists, make_folder, naming, open_file, read_text
 from pytest_recall.files.errors import RecallError, one_line
 
@@ -102,25 +102,6 @@ def read_appended(path: Path) -> list[dict[str, Any]]:
 def as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return objects as the text of a file that people read: one on each line, letters as they are."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-MAX_DEPTH = 500
-"""How deep a value may be nested: to show or to write it takes frames of the stack for each level.
-
-Python's reader has a limit of its own, which differs from version to version: at 3.11 it is some hundreds, and at
-3.13 it is beyond what any other code gets through."""
-_STRING_OR_BRACKET = re.compile(r'"(?:[^"\\]++|\\.)*+"|[\[\]{}]', re.DOTALL)
-
-
-def check_depth(text: str) -> None:
-    """Raise ValueError if JSON is nested more than `MAX_DEPTH` deep."""
-    if text.count("[") + text.count("{") <= MAX_DEPTH:
-        return
-    depth = 0
-    for token in _STRING_OR_BRACKET.finditer(text):
-        depth += (token[0] in "[{") - (token[0] in "]}")
-        if depth > MAX_DEPTH:
-            raise ValueError(f"nested more than {MAX_DEPTH} deep")
 
 
 def strict_json(text: str) -> Any:

@@ -353,7 +353,7 @@ class Run:
         for file in self.plan.files.values():
             for case_id in sorted(others.keys() & file.lines.keys()):
                 if (plain := others[case_id]) is not None:
-                    trial = Trial.from_json(plain)._replace(reason=OTHER)
+                    trial = Trial.from_json({**plain, "reason": OTHER})
                     self._append(trial, f"{file.name}:{file.lines[case_id]}")
 
     def _watch(self, case_ids: set[str]) -> None:
