@@ -155,6 +155,25 @@ def test_a_fold_that_is_killed_anywhere_folds_once(place: Place, step: str, part
     assert event_files(place.events) == {}
 
 
+@pytest.mark.parametrize("step", ["event_files", "read_state", "read_events"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_who_reads_during_a_fold_reads_what_is_known(place: Place, step: str, when: str) -> None:
+    runs(place, "passed", "passed", "failed")
+    before = current(place).rows
+    own = getattr(state, step)
+
+    def folding(*given: Any) -> Any:
+        patch.undo()  # One fold, at the first call.
+        found = own(*given) if when == "after" else None
+        compact(place, TODAY + days(9), 0, write=True)
+        return own(*given) if when == "before" else found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(state, step, folding)
+        assert current(place).rows == before
+    assert event_files(place.events) == {}
+
+
 def test_a_folded_file_that_comes_back_counts_once(place: Place) -> None:
     """As with an old branch that is merged again after its commits were squashed."""
     runs(place, "passed", "passed")

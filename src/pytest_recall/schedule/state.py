@@ -190,8 +190,17 @@ REMEMBERED_DAYS = 60
 
 def current(place: Place) -> State:
     """Return the state of a checkout, event files included. Raises RecallError."""
+    # Most who read hold no lock, and a fold may go on meanwhile. It writes the state file first, and then deletes the
+    # files that this names. So the files are listed first: one that is gone by then is in the rows that are read below.
+    files = event_files(place.events)
     state = read_state(place.state, place.name(place.state))
-    events = unfolded(place, state)
+    waiting = {name: path for name, path in files.items() if name not in state.folded}
+    try:
+        events = {name: read_events(path, place.name(path)) for name, path in waiting.items()}
+    except RecallError:
+        if all(path.exists() for path in waiting.values()):
+            raise
+        return current(place)  # A fold has come between the two: by now the state file has what it deleted.
     return with_events(state, events)
 
 
