@@ -127,8 +127,8 @@ def test_other_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None
     found(capsys, "--out", "o", "--k", "3")
     assert main([*RUN, "--out", "o", "--memory", "full", "--k", "4"]) == 2
     assert capsys.readouterr().err == (
-        "recall: o/trials.jsonl: `memory` was 'sqlite-fts' and is 'full'; `k` was 3 and is 4; `whole` was False"
-        " and is True; ask the same as before, or name another --out\n"
+        "recall: o/trials.jsonl: holds another run: `memory` was 'sqlite-fts' and is 'full'; `k` was 3 and is 4;"
+        " `whole` was False and is True; name another --out, or give the same options as before\n"
     )
 
 

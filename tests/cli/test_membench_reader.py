@@ -147,7 +147,7 @@ def test_no_question_is_read_twice_by_the_same_reader(served: Endpoint, capsys: 
     assert served.asked[-1].body["messages"][0]["content"] == PROMPTS["plain"]
     found(capsys, "--out", "o")
     assert main([*RUN, *reading(served), "--out", "o"]) == 2
-    assert "o/trials.jsonl: `reader` was '' and is 'http://" in capsys.readouterr().err
+    assert "o/trials.jsonl: holds another run: `reader` was '' and is 'http://" in capsys.readouterr().err
 
 
 def test_the_table_has_what_an_answer_took_and_the_judges_column(
@@ -214,7 +214,7 @@ def test_a_reader_without_any_answer_is_exit_1(served: Endpoint, capsys: pytest.
     captured = capsys.readouterr()
     assert captured.err.startswith("recall: o: 5 of 22 questions are kept, 5 without an answer of the reader\n")
     assert "recall: no answer was measured: the reader gave none, as said above; correct it\n" in captured.err
-    assert "no word of an answer within 800 tokens; let it think less" in captured.out
+    assert "no answer within 800 tokens; lower its reasoning effort" in captured.out
     assert "judged by" not in captured.out
 
 
@@ -378,7 +378,7 @@ def test_the_prompt_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (("--reader", "unknown:x"), "--reader: 'unknown:x': no model is selected like this;"),
         (("--reader", "unknown:x", "--dry-run"), "'unknown:x': no model is selected like this;"),
         (("--reader", "openai:x", "--replay", "--budget", "1"), "--budget is about calls that are made, and --replay"),
-        (("--judge", "openai:x", "--reader", "openai:x", "--record", "--budget", "1"), "--budget may stop the judges"),
+        (("--judge", "openai:x", "--reader", "openai:x", "--record", "--budget", "1"), "--budget and --record"),
         (
             ("--reader", "openai:x", "--memory", "grpc://127.0.0.1:1"),
             "--reader: grpc://127.0.0.1:1 answers by itself, and",

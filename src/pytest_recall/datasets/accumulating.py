@@ -1,4 +1,4 @@
-"""Name the turns and sessions of conversations that one store holds so that none is taken for that of another."""
+"""Prefix the ids of turns and sessions with their conversation, for a store that holds several conversations."""
 
 from __future__ import annotations
 

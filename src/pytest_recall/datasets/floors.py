@@ -1,4 +1,4 @@
-"""Measure what finds a question's evidence without searching, in as many tokens as the memory handed out for it."""
+"""Measure what texts handed out without a search find in as many tokens: random or newest ones, or the evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Render what a memory found beside what finds as much without searching, as terminal lines and JSON."""
+"""Render a memory's retrieval beside its floors and its ceiling, as terminal lines and JSON."""
 
 from __future__ import annotations
 

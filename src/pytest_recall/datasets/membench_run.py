@@ -102,7 +102,10 @@ def begun(folder: Path, arguments: Arguments, *, fresh: bool, tell: Callable[[st
     record = read_journal(folder)
     before = _asked_for(folder, record.header)
     if changed := differences(before, arguments):
-        raise RecallError(f"{folder / NAME}: {'; '.join(changed)}; ask the same as before, or name another --out")
+        raise RecallError(
+            f"{folder / NAME}: holds another run: {'; '.join(changed)}; name another --out, or give the same options"
+            " as before"
+        )
     why = "--fresh" if fresh else remade(before, arguments)
     if not why or not record.trials:
         return record
@@ -313,7 +316,7 @@ def go_on(
                         told = clock.monotonic()
                         tell(f"{count:,} of {total:,} questions")
             except KeyboardInterrupt:
-                raise StoppedError(f"{folder}: stopped; the same command continues it") from None
+                raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
             except LostError as error:
                 stopped = error.reason
             finally:

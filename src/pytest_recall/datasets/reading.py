@@ -118,9 +118,11 @@ def reply_of(model: Model, ask: Ask) -> str:
     """Return a model's answer. Raises RecallError where there is none."""
     reply = model.ask(ask)
     if reply.stop == "refused" and not reply.text.strip():
-        raise RecallError(f"{model.name}: refused to answer; that is its provider's word, and no answer")
+        raise RecallError(
+            f"{model.name}: refused to answer (its provider reports a refusal), so that there is no answer to judge"
+        )
     if reply.stop == "length" and not reply.text.strip():
-        raise RecallError(f"{model.name}: no word of an answer within {ask.max_tokens} tokens; let it think less")
+        raise RecallError(f"{model.name}: no answer within {ask.max_tokens} tokens; lower its reasoning effort")
     return well_formed(reply.text)
 
 

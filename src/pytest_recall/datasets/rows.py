@@ -67,6 +67,7 @@ def _lines(file: BinaryIO, name: str) -> Iterator[tuple[int, Any]]:
         if len(line) > MAX_ROW_BYTES:
             raise _too_long(name, number)
         if line.strip():
+            # By the same parser as an array, and not by `json`, so that the same limits hold.
             (value,) = _values(_Meter(io.BytesIO(line), name, number))
             yield number, value
 
@@ -96,6 +97,7 @@ class _Meter:
         """Return the next bytes. Raises RecallError."""
         data = self._file.read(size)
         self._read += len(data)
+        # The parser asks for whole chunks, so that up to one of them may belong to the next row.
         if self._read > MAX_ROW_BYTES + _CHUNK:
             raise _too_long(self.name, self.row)
         return data

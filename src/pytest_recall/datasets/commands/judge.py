@@ -38,7 +38,11 @@ made for, as the budget is spent.
 def add_judge(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(
-        commands, "judge", "judge published answers by several rules, and by their words", run_judge, JUDGE_DETAILS
+        commands,
+        "judge",
+        "judge published answers by several rules, by models and by word overlap",
+        run_judge,
+        JUDGE_DETAILS,
     )
     parser.add_argument("data", metavar="DATA", help="the dataset's file, or `sample`")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="the answers of a system")
@@ -167,7 +171,7 @@ def _by_models(
 
     models = judging_models(args, "answers")
     kept = models.player.mode == "off"
-    stopped = "stopped; the replies are kept, and the same command continues it"
+    stopped = "stopped; the replies are kept: run the same command again to resume"
     with calls_of(args, models, "answers", stopped):
         if kept:
             models.place.artifacts.make()

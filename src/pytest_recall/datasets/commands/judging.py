@@ -206,7 +206,10 @@ def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
     if args.replay is not None and args.budget is not None:
         raise RecallError("--budget is about calls that are made, and --replay makes none; give one of them")
     if args.judge and args.record is not None and args.budget is not None:
-        raise RecallError("--budget may stop the judges halfway, and their recording is whole; give one of them")
+        raise RecallError(
+            "--budget and --record exclude each other with --judge: the calls of the judges are recorded into one"
+            " cassette, which has to be complete; remove one of them"
+        )
     for client in clients:
         if args.judge and args.reader is None and type(client).answer is Client.answer:
             raise RecallError(
@@ -239,11 +242,11 @@ def judge_answers(
 
     models = judging_models(args, "membench")
     models.player.meter = meter
-    stopped = f"{folder}: stopped; the same command continues it"
+    stopped = f"{folder}: stopped; run the same command again to resume"
     with calls_of(args, models, f"{arguments.dataset}-{mark_of(arguments)}", stopped, number) as tape:
         judge = AnswerJudge(bench, models.panel, models.rubric, tape)
         header = header_of(folder, bench, arguments)
-        # What is on a cassette is whole, whatever was judged before.
+        # One cassette holds the calls for all answers: if only those left were judged, it would lack the others.
         fresh = models.player.mode != "off"
         closed = str if meter is None else meter.closed
         return judge.name, judge_all(bench, found, folder, judge, header, fresh=fresh, tell=say, closed=closed)
