@@ -110,7 +110,7 @@ class TestQuestions:
         done = bench("generate-qa", *model(stopped), "--interval", "4")
         assert done.code == 2
         assert "days 9 to 10: " in done.err
-        assert done.err.endswith("the same command continues it\n")
+        assert done.err.endswith("run the same command again to resume\n")
         there = path.read_text()
         path.write_text(there.replace("  difficulty", "  irrelevant_after: 9\n  note: ours\n  difficulty", 1))
         there = path.read_text()
@@ -372,7 +372,7 @@ class TestConversations:
         done = ended(signal.SIGINT, upstream, 2, "generate-conversations", *arguments)
         folder = persona / "conversations-10d"
         assert (done.code, done.out) == (130, "")
-        assert done.err.endswith(f"recall: {folder}: stopped; the same command continues it\n")
+        assert done.err.endswith(f"recall: {folder}: stopped; run the same command again to resume\n")
         assert [path.name for path in folder.iterdir()] == ["conv-0001.md"]
 
     @pytest.mark.parametrize(

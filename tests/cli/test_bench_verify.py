@@ -199,7 +199,7 @@ def test_questions_at_once(verify: Verify, persona: Path) -> None:
     ("options", "told"),
     [
         ((), "--model: is not given"),
-        (("--apply", "--dry-run"), "--dry-run asks and writes nothing"),
+        (("--apply", "--dry-run"), "--dry-run makes no call and writes nothing"),
         (("--apply", "--seed", "1"), "--seed: has an effect with --sample alone"),
         (("--apply", "--fresh"), "--fresh: has an effect with --model alone"),
         (("--apply", "--temperature", "0"), "--temperature: has an effect with --model alone"),

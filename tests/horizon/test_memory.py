@@ -118,9 +118,9 @@ def test_what_cannot_be_ended_stops_all_that_would_follow() -> None:
     with subject(kept, seconds=0.1, grace=0.1) as opened:
         with pytest.raises(StuckError, match="the memory is still at “block”"):
             opened.ask("block", 3, HERE)
-        with pytest.raises(StuckError, match="still at another question"):
+        with pytest.raises(StuckError, match="still running another question"):
             opened.ask("next", 3, HERE)
-        with pytest.raises(CaseError, match="still at a question whose time is over"):
+        with pytest.raises(CaseError, match="still running a question that timed out"):
             opened.reset()
         kept.go.set()
 

@@ -442,7 +442,7 @@ def test_somebody_stops_it_and_it_says_how_to_go_on(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert said.splitlines()[-1] == "recall: out: stopped; the same command continues it"
+    assert said.splitlines()[-1] == "recall: out: stopped; run the same command again to resume"
     assert ran()["metadata"]["totalEvalsRun"] == ASKED
 
 

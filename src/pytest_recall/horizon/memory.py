@@ -94,7 +94,7 @@ class Subject:
         try:
             self._first.submit(self._memory.reset).result(self._grace if self._stuck else None)
         except TimeoutError:
-            raise CaseError("memory reset", "it is still at a question whose time is over") from None
+            raise CaseError("memory reset", "it is still running a question that timed out") from None
 
     def ask(self, question: str, limit: int, context: QueryContext) -> MemoryReply:
         """Return what it gives. Raises CaseError, LateError after its time, and StuckError if it does not end then.
@@ -103,9 +103,11 @@ class Subject:
         function in this process cannot be, and has to come to its end before anything else is asked.
         """
         lane = self._free.get()
+        # Looked at once a lane is free: the question before may have got stuck while this one waited for its lane. The
+        # lane is put back in any case, so that the next one that waits learns it as well.
         if self._stuck:
             self._free.put(lane)
-            raise StuckError("the memory is still at another question, whose time is over")
+            raise StuckError("the memory is still running another question that timed out")
         tasks = Tasks()
         start = clock.perf_counter()
 
@@ -124,6 +126,7 @@ class Subject:
             self._end(future, question)
             raise self._late() from None
         except CaseError as error:
+            # A client that keeps to the same limit may raise a moment before this thread looks.
             if clock.perf_counter() - start >= self._seconds:
                 raise self._late() from error
             raise

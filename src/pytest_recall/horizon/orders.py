@@ -1,4 +1,4 @@
-"""Orders, which days written without a model tell: in which words, and read back from them.
+"""Define orders, the facts of offline stories: the lines that tell them, and how these are parsed.
 
 An order is so many things that are wanted for a room. What is told of it is one line for each step. A question
 may use other words for the things and the room, so that a search by words alone does not find the line.

@@ -1,4 +1,4 @@
-"""Find the parts of a run, its corpus, checkpoints, models and memory, before anything is asked."""
+"""Resolve the corpus, checkpoints, models and memory of a run from its settings."""
 
 from __future__ import annotations
 

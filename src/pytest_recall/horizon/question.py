@@ -72,7 +72,7 @@ def parse_ranges(written: Any) -> tuple[Range, ...]:
     if isinstance(written, dict) and set(written) == {"start", "end", "step"}:
         start, end, step = written["start"], written["end"], written["step"]
         if not (_is_count(start) and _is_count(end) and _is_count(step) and start <= end):
-            raise RecallError(f"ranges: {written!r} goes nowhere; give whole numbers of days, with start up to end")
+            raise RecallError(f"ranges: {written!r} is not a range; give whole numbers of days with start <= end")
         if (end - start) // step >= _MOST:
             raise RecallError(f"ranges: are more than {_MOST:,}; take a larger step")
         found: Iterable[Range] = (Range(f"{days}d", days) for days in range(start, end + 1, step))

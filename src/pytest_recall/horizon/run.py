@@ -124,7 +124,7 @@ class BenchRun:
             with locked(self._folder / ".lock", f"{self._folder}: another run is at it; wait, or name another --out"):
                 return self._run()
         except KeyboardInterrupt:
-            raise StoppedError(f"{self._folder}: stopped; the same command continues it") from None
+            raise StoppedError(f"{self._folder}: stopped; run the same command again to resume") from None
 
     def _run(self) -> BenchOutcome:
         parts = self._parts
@@ -303,9 +303,11 @@ class BenchRun:
                 if said:
                     self._tell(f"{parts.client.name} {said}")
         except StuckError as error:
-            raise RecallError(f"{self._folder}: stopped: {error}; then the same command continues it") from None
+            raise RecallError(f"{self._folder}: stopped: {error}; then run the same command again to resume") from None
         except CaseError as error:
-            raise RecallError(f"{self._folder}: stopped: {error}; the same command continues it") from None
+            raise RecallError(
+                f"{self._folder}: stopped: {error}; correct that, and run the same command again to resume"
+            ) from None
 
     @contextmanager
     def _opened(self) -> Iterator[Subject]:

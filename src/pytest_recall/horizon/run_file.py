@@ -68,7 +68,9 @@ def begun(
         return None
     changed = differences(header_of_settings(record.header.settings), header_of_settings(configuration.settings))
     if any(one != CODE_CHANGED for one in changed):
-        raise RecallError(f"{folder}: holds another run: {'; '.join(changed)}; name another --out, or ask the same")
+        raise RecallError(
+            f"{folder}: holds another run: {'; '.join(changed)}; name another --out, or give the same options as before"
+        )
     if not changed and not fresh:
         return record
     there = set_aside(folder, (*FILES, FAILURES, *beside))

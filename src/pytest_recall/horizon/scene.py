@@ -1,4 +1,4 @@
-"""What templates make questions from, and the form of what they propose."""
+"""Define what question templates are given, and the form of the proposals that they return."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def add_create_persona(commands: Commands) -> None:
         "--epoch", type=_date, metavar="YYYY-MM-DD", help="the date of the first day (default: 2024-01-01)"
     )
     parser.add_argument("--days", type=count, metavar="N", help=f"how many days (default: {DAYS})")
-    parser.add_argument("--arcs", metavar="FILE", help="how the story is called (default: arcs-<N>d.yaml)")
+    parser.add_argument("--arcs", metavar="FILE", help="the file name of the story (default: arcs-<N>d.yaml)")
     parser.add_argument("--arcs-only", action="store_true", help="write another story for a persona that is there")
     add_model(parser, tokens=CREATE_PERSONA_USUAL.max_tokens, timeout=CREATE_PERSONA_USUAL.timeout)
     parser.add_argument("--dry-run", action="store_true", help="print what it would take, and do nothing")
@@ -304,7 +304,7 @@ def _write(args: argparse.Namespace, days: WantedDays, total: int, writer: Autho
     for problem in done.stopped:
         say(problem)
     if done.stopped:
-        say("the days before it are whole, replies are kept, and the same command continues it")
+        say("the days before it are complete and replies are kept; run the same command again to resume")
     return 2 if done.stopped else 0
 
 

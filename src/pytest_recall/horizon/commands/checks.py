@@ -108,7 +108,7 @@ def _summary(found: Sequence[ToldFinding], total: str) -> Iterator[str]:
 
 
 LINT_DETAILS = """\
-DIR is the persona's folder. Each question is held against the texts of its relevant days: whether they are there,
+DIR is the persona's folder. Each question is compared with the texts of its relevant days: whether they are there,
 whether they have the values and dates of the reference and the names of the question, whether an expected refusal
 tells what it must not, whether a belief that was corrected is asked as if it still held. No model is asked, and what
 is put in other words is not understood: a warning is something to look at, an error something to correct.
@@ -238,7 +238,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.model is None and not args.apply:
         raise RecallError("--model: is not given; name a strong model, or give --apply for the verdicts that there are")
     if args.dry_run and (args.apply or args.model is None):
-        raise RecallError("--dry-run asks and writes nothing; give it with --model, and without --apply")
+        raise RecallError("--dry-run makes no call and writes nothing; give it with --model, and without --apply")
     if args.seed is not None and args.sample is None:
         raise RecallError("--seed: has an effect with --sample alone; remove it")
     asking = {"--fresh": args.fresh or None, "--temperature": args.temperature, "--max-tokens": args.max_tokens}

@@ -133,7 +133,7 @@ A question is asked at many checkpoints. Its answers resemble each other, so tha
 def add_report(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(
-        commands, "report", "say what a run shows, with what chance may have done", run_report, REPORT_DETAILS
+        commands, "report", "report the scores of runs, with confidence intervals", run_report, REPORT_DETAILS
     )
     parser.add_argument(
         "run_dirs",

@@ -83,7 +83,9 @@ def add_bench(commands: Commands) -> None:
         "--ranges", nargs="+", metavar="DAYS", help="the checkpoints, such as 30d 90d 6mo full, or with commas"
     )
     parser.add_argument("--seed", type=int, metavar="N", help="what decides order and sample; 0 keeps the order")
-    parser.add_argument("--timeout", type=int, metavar="MS", help="how long the memory may take for a question")
+    parser.add_argument(
+        "--timeout", type=int, metavar="MS", help="time limit of the memory for one question, in milliseconds"
+    )
     parser.add_argument(
         "--model-timeout",
         type=count,
@@ -417,7 +419,7 @@ def run_rebuild(args: argparse.Namespace) -> int:
 MERGE_DETAILS = """\
 Writes the union of the checkpoints of runs to a new folder: result.json, progress.jsonl, and questions.jsonl
 where all of them have it. Of a checkpoint that several have, the last one named counts. Runs whose memory,
-models, seed or other settings differ are refused; `recall bench report` puts such ones side by side. With a
+models, seed or other settings differ are refused; use `recall bench report` to compare them. With a
 sample, a part that begins later asks more at its first checkpoint than the whole would have: to it, all are new.
 
   recall bench merge runs/first-half runs/second-half -o runs/whole
@@ -428,7 +430,7 @@ exit codes: 0 written, 2 nothing was written
 
 def add_merge(commands: Commands) -> None:
     """Add the command."""
-    parser = placeless(commands, "merge", "make one run of the parts of one", run_merge, MERGE_DETAILS)
+    parser = placeless(commands, "merge", "merge the parts of one run", run_merge, MERGE_DETAILS)
     parser.add_argument("run_dirs", type=Path, nargs="+", metavar="RUN_DIR", help="the folder of a part; two or more")
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="DIR", help="output directory; must not exist")
 

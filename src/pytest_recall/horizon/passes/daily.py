@@ -46,7 +46,7 @@ def ask(work: Work, asking: Asking, system: str, message: str, read: Callable[[s
     """
     problem = ""
     for attempt in range(1, ATTEMPTS + 1):
-        said = f"{message}\n\nThis was asked before, and the reply {problem}. Write it anew." if problem else message
+        said = f"{message}\n\nThis was asked before, and the reply {problem}. Write it again." if problem else message
         reply = work.ask(system, said, max_tokens=asking.max_tokens, temperature=asking.temperature)
         try:
             if reply.stop == "refused":
@@ -103,7 +103,7 @@ def write_days(
     try:
         work.each(stretches, one)
     except KeyboardInterrupt:
-        raise StoppedError(f"{goes_on}: stopped; the same command continues it") from None
+        raise StoppedError(f"{goes_on}: stopped; run the same command again to resume") from None
     return sorted(left_out)
 
 

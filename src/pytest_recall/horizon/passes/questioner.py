@@ -74,7 +74,7 @@ class Questioner:
         system = _system(self.corpus.persona) if request.session is None else _boundary_system(self.corpus, request)
         message = self._message(request)
         if problem:
-            message += f"\n\nThis was asked before, and {problem}. Write the list anew, and keep to the rules."
+            message += f"\n\nThis was asked before, and {problem}. Write the list again, and keep to the rules."
         return system, message
 
     def propose(self, request: QuestionRequest, problem: str) -> Salvaged:

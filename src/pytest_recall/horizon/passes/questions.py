@@ -132,7 +132,7 @@ def write_questions(
                 file = _one(corpus, request, writer, covered, file, outcome, tell)
                 progress.step()
         except KeyboardInterrupt:
-            raise StoppedError(f"{path}: stopped; the same command continues it") from None
+            raise StoppedError(f"{path}: stopped; run the same command again to resume") from None
     return outcome
 
 
@@ -172,7 +172,7 @@ def _one(
             continue
         except ModelError as error:
             # What is wrong with the model is wrong with the next window as well.
-            raise RecallError(f"{named}: {error}; the same command continues it") from None
+            raise RecallError(f"{named}: {error}; correct that, and run the same command again to resume") from None
         if not proposed.whole:
             tell(f"{named}: the reply breaks off after {plural(len(proposed.items), 'question')}, kept all the same")
         for taken in take(proposed.items, shown):

@@ -141,7 +141,7 @@ class Verification:
         try:
             work.each(left, one)
         except KeyboardInterrupt:
-            raise StoppedError(f"{self.journal}: stopped; the same command continues it") from None
+            raise StoppedError(f"{self.journal}: stopped; run the same command again to resume") from None
         for why in dict.fromkeys(failed.values()):
             of = [id for id, said in failed.items() if said == why]
             told = ", ".join(of[:5]) + (f" and {len(of) - 5:,} more" if len(of) > 5 else "")

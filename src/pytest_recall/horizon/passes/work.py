@@ -1,4 +1,4 @@
-"""Ask the models of a pass: in parallel, nothing twice, with the cost printed before and on the way."""
+"""Call the models of a pass in parallel, reuse replies that were kept, and print the cost."""
 
 from __future__ import annotations
 
