@@ -56,7 +56,7 @@ def _redactor(rubric: Settings) -> Redactor:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shelf:
+class CommandCassettes:
     """The cassettes `folder/<scenario>/<name>.ndjson` of a command, recorded or replayed as `player` says.
 
     Each `repeat` of all that it does has its own, as each trial of a series has.
@@ -125,17 +125,19 @@ def taped(
     judges: Sequence[str],
     tell: Callable[[str], None],
 ) -> Iterator[Tape]:
-    """Record or replay the calls of these `judges` that are made in this block, in a cassette of a `Shelf`.
+    """Record or replay the calls of these `judges` that are made in this block, in a cassette of `CommandCassettes`.
 
     `player` is one of `player_of`, which says whether it is a recording or a replay. A recording
     takes its place when the block ends in order; until then there is a draft. Raises RecallError
     for a call that is not recorded, or one that cannot be.
     """
-    shelf = Shelf(player=player, place=place, rubric=rubric, folder=folder, scenario=scenario, repeat=repeat)
-    path = shelf.path(name)
+    cassettes = CommandCassettes(
+        player=player, place=place, rubric=rubric, folder=folder, scenario=scenario, repeat=repeat
+    )
+    path = cassettes.path(name)
     if player.mode == "replay" and not path.exists():
         raise RecallError(f"{place.name(path)}: no such recording; make it with --record{or_without(judges)}")
-    tape = shelf.tape(name)
+    tape = cassettes.tape(name)
     try:
         with _watched(player, tape):
             yield tape
@@ -143,7 +145,7 @@ def taped(
         raise RecallError(str(error)) from None
     if tape.misses or tape.problems:
         raise RecallError(*tape.misses, *tape.problems)
-    shelf.finish(tape, name)
+    cassettes.finish(tape, name)
     if player.mode == "record" and not tape.made:
         tell(answered_itself(judges, replays=False))
 

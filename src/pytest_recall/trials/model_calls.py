@@ -20,7 +20,7 @@ from pytest_recall.replay.call import Call, Kind, Tokens
 from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
 from pytest_recall.replay.tape import Mode
 from pytest_recall.replay.watch import Watch
-from pytest_recall.trials.command_cassette import Shelf, answered_itself, open_tape, or_without, player_of
+from pytest_recall.trials.command_cassette import CommandCassettes, answered_itself, open_tape, or_without, player_of
 from pytest_recall.trials.drive import SpentError
 from pytest_recall.trials.priced import check_prices
 
@@ -153,7 +153,7 @@ class RunModels:
         # A memory asks as an agent would, so that the model that works for it has to have another kind.
         self._player = player_of(rubric, mode, {"agent": "live", "worker": "cassette"})
         self._player.meter = self._meter = meter
-        self._shelf: Shelf | None = None
+        self._cassettes: CommandCassettes | None = None
         self._upstream = False
         self._heard: dict[str, bool] = {}
         self._say: Callable[[str], None] | None = None
@@ -197,7 +197,7 @@ class RunModels:
 
         Each `repeat` of the same has its own cassettes.
         """
-        self._shelf = Shelf(
+        self._cassettes = CommandCassettes(
             player=self._player,
             place=self._place,
             rubric=self._rubric,
@@ -221,11 +221,11 @@ class RunModels:
         What was recorded is kept if the sheet says that it is `whole` in the end. Where nothing is to be `kept`,
         calls are made, and not recorded.
         """
-        if self._shelf is None:
+        if self._cassettes is None:
             with counting(QuestionCalls(prices=self._rubric.prices)) as sheet:
                 yield sheet
             return
-        tape = self._shelf.tape(name) if kept and self.mode != "off" else open_tape(self._rubric)
+        tape = self._cassettes.tape(name) if kept and self.mode != "off" else open_tape(self._rubric)
         lane = self._player.lane()
         self._player.push(tape, lane)
         sheet = QuestionCalls(prices=self._rubric.prices, tape=tape, lane=lane, closed=self.closed)
@@ -238,7 +238,7 @@ class RunModels:
             for model, heard in sheet.heard.items():
                 self._heard[model] = self._heard.get(model, False) or heard
             if sheet.whole and not tape.problems:
-                self._shelf.finish(tape, name)
+                self._cassettes.finish(tape, name)
             elif tape.draft_path is not None:
                 tape.draft_path.unlink(missing_ok=True)
             self.problems += tape.problems
@@ -255,6 +255,6 @@ class RunModels:
 
         Objects that the user wrote may make no call, and leave no recording.
         """
-        if self._shelf is None or not self._upstream or self.mode not in ("record", "missing"):
+        if self._cassettes is None or not self._upstream or self.mode not in ("record", "missing"):
             return 0
-        return sum(not self._shelf.path(name).exists() for name in names)
+        return sum(not self._cassettes.path(name).exists() for name in names)
