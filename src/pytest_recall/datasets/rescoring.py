@@ -70,11 +70,11 @@ def at_k(run: JournalContents, k: int, chosen: Collection[str]) -> JournalConten
         values = _values(run, trial, k, chosen)
         # Floors are of as many tokens as were handed out, and fewer passages have fewer.
         steps = tuple(one for one in trial.steps if one.kind != BESIDE or k == limit_of(run))
-        found[id] = trial if values is None else _with(trial, measures=values, steps=steps)
+        found[id] = trial if values is None else changed_trial(trial, measures=values, steps=steps)
     return run._replace(trials=found)
 
 
-def _with(trial: Trial, **changed: Any) -> Trial:
+def changed_trial(trial: Trial, **changed: Any) -> Trial:
     """Return the trial with another part of its result."""
     return with_result(trial, Result.of(trial)._replace(**changed))
 
@@ -122,7 +122,7 @@ def by_key(run: JournalContents, entries: Mapping[str, OverlayEntry]) -> Journal
         asked[id] = asked[id]._replace(reference=entries[id].answer)
         if (trial := trials.get(id)) is not None and trial.measures is not None:
             kept = {name: value for name, value in trial.measures.items() if name not in JUDGED}
-            trials[id] = _with(trial, measures=kept)
+            trials[id] = changed_trial(trial, measures=kept)
     return run._replace(asked=asked, trials=trials)
 
 

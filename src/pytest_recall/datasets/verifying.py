@@ -24,7 +24,16 @@ from pytest_recall.datasets.floors import floors_of
 from pytest_recall.datasets.membench import BESIDE, Arguments
 from pytest_recall.datasets.membench_run import read_asked
 from pytest_recall.datasets.questions import BenchFile
-from pytest_recall.datasets.rescoring import OF_TEXTS, PASSAGES, altered, at_k, is_cut, limit_of, retrieval_at
+from pytest_recall.datasets.rescoring import (
+    OF_TEXTS,
+    PASSAGES,
+    altered,
+    at_k,
+    changed_trial,
+    is_cut,
+    limit_of,
+    retrieval_at,
+)
 from pytest_recall.datasets.telling import Granularity, Telling, units
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import listed, plural
@@ -237,7 +246,7 @@ def _with_floors(
         again = floors_of(bench.units_of(entry), retrieval.evidence, retrieval.read, id)
         others += [id] if figure_problems(before.data, again) else []
         steps = tuple(TrialStep(BESIDE, again) if step.kind == BESIDE else step for step in trial.steps)
-        found[id] = trial._replace(steps=steps)
+        found[id] = changed_trial(trial, steps=steps)
     return computed._replace(trials=found), others
 
 
@@ -251,7 +260,9 @@ def _asked_otherwise(run: JournalContents, copy: DatasetCopy) -> list[str]:
 def _filled(run: JournalContents, computed: JournalContents) -> JournalContents:
     """Return what was computed, with the values that were not as the journal tells them."""
     trials = {
-        id: one if one.measures is None else one._replace(measures={**(run.trials[id].measures or {}), **one.measures})
+        id: one
+        if one.measures is None
+        else changed_trial(one, measures={**(run.trials[id].measures or {}), **one.measures})
         for id, one in computed.trials.items()
     }
     return computed._replace(trials=trials)
