@@ -199,6 +199,15 @@ def test_a_bundle_is_no_folder_of_a_run(capsys: pytest.CaptureFixture[str], comm
     assert told in capsys.readouterr().err
 
 
+def test_an_unpacked_bundle_without_texts_is_not_told_to_have_changed(
+    capsys: pytest.CaptureFixture[str], bundled: Path
+) -> None:
+    with zipfile.ZipFile(bundled / "b.zip") as archive:
+        archive.extractall(bundled)
+    assert main(["memory", "rescore", "runs/1"]) == 2
+    assert "recall: runs/1: is of a bundle without texts" in capsys.readouterr().err
+
+
 def test_a_changed_byte_is_found_by_its_hash(capsys: pytest.CaptureFixture[str], bundled: Path) -> None:
     rewritten(bundled / "b.zip", "runs/2/trials.jsonl", lambda text: text.replace("D1:4", "D1:5", 1), hashed=False)
     capsys.readouterr()

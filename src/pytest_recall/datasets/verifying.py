@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -67,6 +67,7 @@ class DatasetCopy:
     dataset: Dataset
     sha256: str
     texts: Mapping[str, str]
+    _made: dict[str, DatasetCases] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> DatasetCopy:
@@ -84,8 +85,12 @@ class DatasetCopy:
     def cases(self, arguments: Mapping[str, Any]) -> DatasetCases:
         """Return all questions as a run with these arguments asks them."""
         told = {name: arguments[name] for name in Telling._fields if name in arguments}
-        asked = BenchFile(dataset=self.dataset.format, path=str(self.path), **told)
-        return DatasetCases(self.path, str(self.path), asked, self.dataset, accumulate=bool(arguments["accumulate"]))
+        key = repr((told, arguments["accumulate"]))
+        if key not in self._made:
+            asked = BenchFile(dataset=self.dataset.format, path=str(self.path), **told)
+            accumulate = bool(arguments["accumulate"])
+            self._made[key] = DatasetCases(self.path, str(self.path), asked, self.dataset, accumulate=accumulate)
+        return self._made[key]
 
 
 class _Run(NamedTuple):

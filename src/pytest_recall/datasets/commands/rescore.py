@@ -160,6 +160,11 @@ def _run(named: str) -> JournalContents:
     if (many := len(begun_repeats(folder))) > 1:
         say(f"{named}: is the first of {many} ingests; {named}/repeat-2 names the second")
     found = read_asked(folder, named)
+    if any(not one.question for one in found.asked.values()):
+        raise RecallError(
+            f"{named}: is of a bundle without texts, from which not all values can be computed; `recall memory verify`"
+            " of the bundle computes those that can, and with --data, your copy of the dataset, more of them"
+        )
     if found.trials and all(map(has_failed, found.trials.values())):
         first = next(iter(found.trials.values()))
         told = f"{named}: every question failed, so that nothing came back; the first, {first.case_id}, with"
