@@ -67,6 +67,17 @@ def test_a_dry_run_says_what_it_would_take(tmp_path: Path, capsys: pytest.Captur
     assert not (tmp_path / "eval").exists()
 
 
+def test_nothing_is_said_of_questions_that_there_are_none_of(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_project(tmp_path)
+    path = next(tmp_path.rglob("questions.yaml"))
+    kept = [one for one in json.loads(path.read_text()) if one["category"] != "information-boundary"]
+    path.write_text(json.dumps(kept))
+    assert main([*RUN, "--memory", "command:true", "--groups-enabled", "--dry-run"]) == 0
+    assert "is not told in which session" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     "more",
     [
