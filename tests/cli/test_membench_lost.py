@@ -32,6 +32,14 @@ class Fails(Memory):
         raise RuntimeError("down")
 
 
+class NamesSome(Memory):
+    def recall(self, query, limit, context):
+        found = super().recall(query, limit, context)
+        return [text.removesuffix(" (noted)") for text in found] if len(query) % 2 else [
+            {"text": text, "source": "D1:1"} for text in found
+        ]
+
+
 class Answers(Memory):
     def answer(self, query, limit, context):
         return self.recall(query, 1, context)[0]
@@ -62,6 +70,19 @@ def test_passages_in_other_words_are_no_error(capsys: pytest.CaptureFixture[str]
     out = capsys.readouterr().out
     assert "  not measurable  0." in out
     assert out.endswith("names the text that it is from: 18 questions\n")
+
+
+def test_a_floor_of_evidence_is_not_reached_by_a_part_of_it(capsys: pytest.CaptureFixture[str]) -> None:
+    command = (*RUN, "--memory", "python:mine.py:NamesSome", "--out", "o")
+    assert main(command) == 0
+    capsys.readouterr()
+    assert main([*command, "--fail-under", "evidence_recall_at_k=0", "--json"]) == 1
+    captured = capsys.readouterr()
+    count = json.loads(captured.out)["all"]["unmeasurable"]
+    assert 1 < count < 18
+    said = f"evidence is not measurable for {count} questions, which are in no mean of it"
+    assert captured.err.endswith(f"recall: --fail-under: {said}\n")
+    assert main([*command, "--fail-under", "contains_at_k=0"]) == 0
 
 
 def test_an_answer_is_judged_though_evidence_cannot_be_told(capsys: pytest.CaptureFixture[str]) -> None:

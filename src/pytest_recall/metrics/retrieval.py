@@ -376,6 +376,8 @@ GROUPS: tuple[MetricGroup, ...] = (
 METRICS: dict[str, Metric] = {name: metric for group in GROUPS for name, metric in group.metrics.items()}
 OF_ANSWERS = frozenset(name for group in GROUPS if group.given in ("answer", "abstained") for name in group.metrics)
 """What looks at the answer, and at nothing that was retrieved."""
+OF_EVIDENCE = frozenset(name for group in GROUPS if group.given == "retrieved_ids" for name in group.metrics)
+"""What needs to know which texts came back."""
 USUAL = tuple(name for name in METRICS if name != "locomo_f1")
 """What is measured unless someone chooses: all but what needs an extra."""
 

@@ -127,13 +127,18 @@ def _lost(one: Ingest, floors: Mapping[str, float]) -> list[str]:
     """Return what keeps the floors from being reached: questions of an ingest that are in no mean."""
     from pytest_recall.files.wording import plural
     from pytest_recall.metrics.measures import JUDGED
-    from pytest_recall.metrics.retrieval import OF_ANSWERS
+    from pytest_recall.metrics.retrieval import OF_ANSWERS, OF_EVIDENCE
 
-    failures, unread = one.found.summary.everything.failures, len(one.found.unread)
+    everything = one.found.summary.everything
+    failures, unread = everything.failures, len(one.found.unread)
     undecided = 0 if one.judged is None else len(one.judged.undecided)
     found = []
     if floors and failures:
         found.append(f"{plural(failures, 'question')} failed, and {_are(failures)} in no mean")
+    # Where nothing of it was measured that is said already.
+    if everything.unmeasurable and any(metric in OF_EVIDENCE and metric in everything.means for metric in floors):
+        told = plural(everything.unmeasurable, "question")
+        found.append(f"evidence is not measurable for {told}, which {_are(everything.unmeasurable)} in no mean of it")
     if unread and any(metric in JUDGED or metric in OF_ANSWERS for metric in floors):
         have = "has" if unread == 1 else "have"
         told = f"{plural(unread, 'question')} {have} no answer of the reader"
