@@ -205,7 +205,6 @@ class TestRecordings:
         (("--judge", "lexical", "--replay"), "--replay is about the calls of models, and none is asked; name one with"),
         (("--record", "--replay"), "--record is about calls that are made, and --replay makes none; give one of them"),
         (("--budget", "1", "--replay"), "--budget is about calls that are made, and --replay makes none; give one of"),
-        (("--budget", "1", "--dry-run"), "--dry-run makes no call and writes nothing, so that --budget has no effect"),
         (("--replay", "nowhere"), "--replay: nowhere: no such directory; --record makes recordings there"),
         (("--replay", "clerk", "--skip-preflight"), "--skip-preflight has no effect with --replay, which tries no"),
     ],
