@@ -137,6 +137,32 @@ def test_what_comes_to_no_verdict_is_no_score_and_judged_again(
     assert (len(judged), {one.outcome.value for one in judged}) == (16, {"error"})
 
 
+HALF = """
+
+class Half:
+    def ask(self, ask):
+        said = next(text for _, name, text in SECTION.findall(ask.messages[-1].content) if name == "ANSWER")
+        return oracle.ask(ask) if "right" in said else Reply(text="I cannot say.")
+
+
+half = Half()
+"""
+
+
+def test_answers_without_a_verdict_are_left_to_the_same_command(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "eval").mkdir()
+    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\npreflight: 'off'\njudge_attempts: 1\n")
+    (tmp_path / "judge.py").write_text(JUDGE + REMOTE + HALF)
+    by = ("--judge", "python:judge.py:half")
+    undecided = len(found(capsys, *by, code=2)["judge"]["undecided"])
+    assert 0 < undecided < 8
+    assert main([*RUN, *by]) == 2
+    told = f"recall: {undecided} answers without a verdict of the judge; the same command judges them again\n"
+    assert told in capsys.readouterr().err
+
+
 def test_a_paper_without_such_a_rule_leaves_unanswerable_questions_out(capsys: pytest.CaptureFixture[str]) -> None:
     run = ("memory", "run", "--dataset", "locomo", "sample", "--memory", "python:client.py:Kept")
     plain = found(capsys, *ORACLE, run=run)

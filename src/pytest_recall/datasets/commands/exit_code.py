@@ -81,6 +81,7 @@ def exit_code(
     if problems:
         return 1
     again = [] if keeps else [_is_asked_again(one, which) for which, one in named.items()]
+    again += [_is_judged_again(one, which) for which, one in named.items()]
     return 2 if any(again) else 0
 
 
@@ -105,6 +106,17 @@ def _is_asked_again(one: Ingest, name: str) -> bool:
     if told:
         say(f"{name}{' and '.join(told)}; the same command asks again, and with --keep-failed they are kept")
     return bool(told)
+
+
+def _is_judged_again(one: Ingest, name: str) -> bool:
+    """Return whether the same command judges answers again, on which there was no verdict, and say how many."""
+    from pytest_recall.files.wording import plural
+
+    undecided = 0 if one.judged is None else len(one.judged.undecided)
+    if undecided:
+        them = "it" if undecided == 1 else "them"
+        say(f"{name}{plural(undecided, 'answer')} without a verdict of the judge; the same command judges {them} again")
+    return bool(undecided)
 
 
 def _is_left(one: Ingest, meter: Meter | None, name: str, *, replays: bool) -> bool:
