@@ -2,32 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import get_args
 
 import pytest
 
 from pytest_recall.datasets.dataset import Conversation, Question, Session, Utterance
 from pytest_recall.datasets.telling import DatasetUnit, Granularity, Telling, in_units, units
-
-CONVERSATION = Conversation(
-    "conv-1",
-    (
-        Session(
-            "session_1",
-            (
-                Utterance("D1:1", "Ann", " Hello! "),
-                Utterance("D1:2", "Bob", "  "),
-                Utterance("D1:3", "Bob", "Look.", "a cat"),
-                Utterance("D1:4", "Ann", "", "a dog"),
-            ),
-            datetime(2024, 3, 4, 9, 12),
-            "9:12 am on 4 March, 2024",
-        ),
-        Session("session_2", (Utterance("D2:1", "Ann", ""),)),
-        Session("session_3", (Utterance("D3:1", "Bob", "Bye."),), None, "14 days"),
-    ),
-)
+from tests.datasets.test_dataset import CONVERSATION
 
 
 def test_turns_are_told_with_speaker_and_image_and_blank_ones_are_not() -> None:
