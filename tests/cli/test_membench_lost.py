@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -246,3 +249,27 @@ def test_waits_for_a_busy_service_are_told_and_in_no_time(capsys: pytest.Capture
     assert plain["retried"]["seconds"] >= 0.2 * plain["retried"]["requests"]
     assert plain["recall_seconds"]["p99"] < 0.2
     assert plain["ingest"]["seconds"] < 0.8
+
+
+WITHOUT_NLTK = """
+import sys
+
+sys.modules["nltk"] = None
+from pytest_recall.cli import main
+
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_without_nltk_answers_have_no_verdict_and_all_other_values(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_NLTK, *RUN, "--memory", "python:mine.py:Answers", "--out", "o"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    told = "recall: locomo_f1 is left out: it needs nltk; run `pip install 'pytest-recall[metrics]'`\n"
+    assert (ran.returncode, ran.stderr) == (0, told)
+    assert "answer F1" in ran.stdout
+    kept = trials(tmp_path / "o")
+    assert Counter(one["outcome"] for one in kept) == {"skipped": 18, "failed": 4}
+    assert all("answer_token_f1" in one["measures"] for one in kept if one["outcome"] == "skipped")
+    assert {one["error"] for one in kept if one["outcome"] == "skipped"} == {
+        "LoCoMo's F1 decides on answers, and needs nltk; run `pip install 'pytest-recall[metrics]'`"
+    }

@@ -61,6 +61,8 @@ from pytest_recall.trials.model_calls import source_of
 from pytest_recall.trials.record import Header, Record, setting_lines
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Passage, Trial, TrialStep
 
+NO_STEMS = "LoCoMo's F1 decides on answers, and needs nltk; run `pip install 'pytest-recall[metrics]'`"
+"""Why there is no verdict on an answer whose other values were measured."""
 EVERY = 10.0
 """Seconds between two lines that say how far it is."""
 
@@ -391,6 +393,9 @@ def _measured(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: C
     elif case.evidence and answer.usage[ANSWERED] == 0 and retrieval is not None and retrieval.retrieved_ids is None:
         # What a memory hands out in words of its own is no error, and what does not need ids is measured.
         result = Result(Outcome.SKIPPED, kept, error=UNNAMED)
+    elif _needs_stems(bench, case, retrieval) and "locomo_f1" not in measures:
+        # It decides on answers, and without NLTK it is left out of the measures.
+        result = Result(Outcome.SKIPPED, kept, error=NO_STEMS)
     else:
         try:
             result = Result.judged(kept, judge_answer(case, answer, {JUDGE: benchmark}, thresholds={}, wait=_nothing))
@@ -401,6 +406,12 @@ def _measured(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: C
         evidence = evidence_step(bench.units_of(entry), retrieval.evidence or ())
         steps = (*found, evidence, *_floors(bench, memory, entry, retrieval))
     return result._replace(measures=measures, seconds=answer.usage["memory_recall_seconds"], steps=steps)
+
+
+def _needs_stems(bench: DatasetCases, case: Case, retrieval: Retrieval | None) -> bool:
+    """Return whether the answer is decided on by LoCoMo's F1."""
+    answered = retrieval is not None and retrieval.answer is not None and not retrieval.unanswerable
+    return answered and bench.dataset.format == "locomo" and case.expected is not None
 
 
 def _floors(bench: DatasetCases, memory: Memory, entry: QuestionEntry, retrieval: Retrieval) -> tuple[TrialStep, ...]:

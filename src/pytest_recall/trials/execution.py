@@ -305,7 +305,9 @@ def called(stage: str, call: Callable[[], Any], ends: Ends) -> Any:
     except RecallError as error:
         raise CaseError(stage, str(error)) from None
     except ModuleNotFoundError as error:
-        raise CaseError(stage, f"needs the module `{error.name}`, which is not installed; install it") from None
+        # One of ours has no name, and says itself what to install.
+        told = f"needs the module `{error.name}`, which is not installed; install it" if error.name else str(error)
+        raise CaseError(stage, told) from None
     except Exception as error:
         raise CaseError(stage, message_of(error)) from error
 
