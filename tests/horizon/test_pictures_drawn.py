@@ -61,6 +61,19 @@ def test_what_was_not_measured_says_so(measured: tuple[bytes, bytes]) -> None:
         assert b"<!-- not measured -->" not in other
 
 
+def test_a_floor_that_is_not_known_is_not_drawn_as_zero() -> None:
+    found = sizes(run_of(SMALL))
+    some = found.points[0]._replace(value=0.5)
+
+    def drawn(*values: float | None) -> bytes:
+        floor = tuple(some._replace(value=value) for value in values)
+        return draw_sizes(found._replace(most=1, beside={"random": floor}), "svg")
+
+    values: list[float | None] = [0.5] * (len(found.days) - 1)
+    assert drawn(*values, None) != drawn(*values, 0.0)
+    assert drawn(*[None] * len(found.days)) != drawn(*[0.0] * len(found.days))
+
+
 def test_the_same_run_is_the_same_picture_whatever_the_settings_of_another(measured: tuple[bytes, bytes]) -> None:
     import matplotlib
 

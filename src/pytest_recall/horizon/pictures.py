@@ -278,7 +278,9 @@ def _sizes(found: SizeCurve) -> Figure:
     unit = 100 if found.most == 1 else 1
     _band(above, found.days, found.points, unit, "#00336f")
     for (name, values), dash in zip(found.beside.items(), _DASHES, strict=False):
-        above.plot(found.days, [unit * (one.value or 0) for one in values], color=_QUIET, lw=1.1, ls=dash, label=name)
+        # A line has a gap where a floor is not known.
+        known = [float("nan") if one.value is None else unit * one.value for one in values]
+        above.plot(found.days, known, color=_QUIET, lw=1.1, ls=dash, label=name)
     if found.beside:
         above.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=5, frameon=False, fontsize=8)
     lexical = "lexical " if found.lexical else ""
