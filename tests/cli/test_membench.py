@@ -49,7 +49,7 @@ def test_the_table_has_each_category_and_its_intervals(capsys: pytest.CaptureFix
     assert lines["5 adversarial"] == "5 adversarial 4 0 4 – – – –"
     assert lines["4 single-hop"].startswith("4 single-hop 7 0 0 1.00 1.00 (0.34–1.00)")
     assert "not judged: 4 unanswerable questions" in out
-    assert "ingest: 49 units in 2 conversations" in out
+    assert "ingest: 49 units of about 916 tokens in 2 conversations" in out
 
 
 def test_a_second_table_has_the_figures_by_rank(capsys: pytest.CaptureFixture[str]) -> None:

@@ -306,3 +306,23 @@ def test_killed_among_several_questions_it_asks_the_rest(
         assert len(set(asked)) == len(asked) == 22
         whole = found(capsys, "--memory", service.url, "--out", "whole", *more)
     assert json.loads(captured.out)["all"] == whole["all"]
+
+
+def test_a_store_that_no_question_is_left_about_is_emptied_too(tmp_path: Path) -> None:
+    service = Busy(batches=10)
+    with serving(service):
+        command = [*RUN, "--memory", service.url, "--concurrency", "2", "--out", "o"]
+        assert main(command) == 0
+        assert not list((tmp_path / "o").glob(".memory-filled*"))
+        # As if it had been killed after the last question about the first conversation.
+        path = tmp_path / "o" / "trials.jsonl"
+        lines = path.read_text().splitlines(keepends=True)
+        last = max(n for n, line in enumerate(lines) if '"case_id": "conv-2:' in line or '"case_id":"conv-2:' in line)
+        path.write_text("".join(line for line in lines[:last] if '"kind":"end"' not in line.replace(" ", "")))
+        name = next(one for one in service.stores if one.endswith("-1"))
+        service.stores[name] = [{"content": "left"}]
+        (tmp_path / "o" / ".memory-filled-1").write_text(f"of {service.url}\ntelling x\n")
+        assert main(command) == 0
+        assert not any(service.stores.values())
+        assert not list((tmp_path / "o").glob(".memory-filled*"))
+    assert len({one["case_id"] for one in trials(tmp_path / "o")}) == 22

@@ -197,7 +197,7 @@ def test_what_was_told_is_known_though_the_first_question_fails(
     ] * 2
     main([*RUN, "--memory", "python:first.py:Memory", "--out", "o", "--keep-failed"])
     out = capsys.readouterr().out
-    assert "\ningest: 49 units in 2 conversations, in " in out
+    assert "\ningest: 49 units of about 916 tokens in 2 conversations, in " in out
     assert "not kept as it was told: it says that it holds 47 of 49 units" in out
 
 

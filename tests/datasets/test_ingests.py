@@ -35,6 +35,12 @@ def test_what_usage_says_of_it() -> None:
     )
     usage = {"memory_store_seconds": 2.0, "memory_stored": 7, "memory_stages": 2, "memory_place": 3}
     assert stored_before(usage) == StoredConversations(2, 2.0, Readback(stored=7), 3)
+    assert stored_before({**usage, "memory_told_tokens": 70}) == StoredConversations(2, 2.0, Readback(stored=7), 3, 70)
+
+
+def test_tokens_are_known_where_each_telling_has_them() -> None:
+    assert counted(("a", told(25)._replace(tokens=50)), ("b", told(24)._replace(tokens=48))).tokens == 98
+    assert counted(("a", told(25)._replace(tokens=50)), ("b", told(24))).tokens is None
 
 
 def test_nothing_is_not_zero() -> None:

@@ -35,3 +35,14 @@ def test_that_of_one_memory_says_nothing_of_another(tmp_path: Path) -> None:
     FilledMark(tmp_path / FILLED, "http://a").begin()
     assert FilledMark(tmp_path / FILLED, "http://a").is_there
     assert not FilledMark(tmp_path / FILLED, "http://b").is_there
+
+
+def test_parts_with_stores_of_their_own_are_those_that_were_told_something(tmp_path: Path) -> None:
+    mark = FilledMark(tmp_path / FILLED, "http://a")
+    for part in (1, 3, 12):
+        mark.of(part).begin()
+    mark.of(3).end()
+    FilledMark(tmp_path / FILLED, "http://b").of(4).begin()
+    (tmp_path / f"{FILLED}-old").write_text("of http://a\n")
+    assert mark.parts == {1, 12}
+    assert not mark.is_there

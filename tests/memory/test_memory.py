@@ -209,6 +209,7 @@ def test_a_faithful_memory_is_reported_as_one() -> None:
     assert asked.readback == Readback(stored=2, asked=2, same=2, held=2)
     assert {name: answer.usage[name] for name in answer.usage if "seconds" not in name} == {
         "memory_answered": 0,
+        "memory_told_tokens": 8,
         "memory_stored": 2,
         "memory_probed": 2,
         "memory_changed": 0,

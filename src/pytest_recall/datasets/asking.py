@@ -183,6 +183,7 @@ def handed_out(
 
     Where conversations have each their own store, that is emptied whatever it holds; another is if that is `allowed`,
     or if `mark` says that it holds what this run has told it. A store has `settle` seconds to become ready.
+    Where the run was killed, stores of conversations that no question is left about are emptied as well.
     """
     with ExitStack() as stack:
         own = None if at_once is None else at_once.client
@@ -210,6 +211,22 @@ def handed_out(
         groups: dict[int, list[QuestionEntry]] = {}
         for one in open_:
             groups.setdefault(one.row, []).append(one)
+
+        def store_of(row: int, in_all: int) -> AbstractContextManager[OpenStore]:
+            assert own is not None
+            return open_store(
+                partial(own, f"{at_once.run}-{row}"),
+                allowed=True,
+                tell=tell,
+                in_all=in_all,
+                threads=True,
+                settle=settle,
+                mark=mark.of(row),
+            )
+
+        for row in sorted(mark.parts - groups.keys()) if own is not None else ():
+            with store_of(row, 0) as left:
+                left.memory.filled = True
         # As many as are asked back where the conversations are told one after the other.
         asked_back = {row: max(0, ASKED_BACK - PROBED * place) for place, row in enumerate(groups)}
 
@@ -219,11 +236,7 @@ def handed_out(
             with ExitStack() as inner:
                 store = shared
                 if store is None:
-                    assert own is not None
-                    named = partial(own, f"{at_once.run}-{row}")
-                    store = inner.enter_context(
-                        open_store(named, allowed=True, tell=tell, in_all=asked_back[row], threads=True, settle=settle)
-                    )
+                    store = inner.enter_context(store_of(row, asked_back[row]))
 
                 def asked(entry: QuestionEntry) -> tuple[Trial, bool]:
                     trial = ask(entry, store)

@@ -103,8 +103,9 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
     if told := [f"{name} {1000 * value:.1f} ms" for name, value in summary.latency.items() if value is not None]:
         yield f"latency: {', '.join(told)}"
     if summary.ingests:
+        tokens = "" if summary.ingest_tokens is None else f" of about {plural(summary.ingest_tokens, 'token')}"
         yield (
-            f"ingest: {plural(summary.units, 'unit')} in {plural(summary.ingests, 'conversation')},"
+            f"ingest: {plural(summary.units, 'unit')}{tokens} in {plural(summary.ingests, 'conversation')},"
             f" in {summary.ingest_seconds:.2f}s{f', {summary.repeats} ingests together' if summary.repeats > 1 else ''}"
         )
     yield from retried_lines(summary)
@@ -246,7 +247,12 @@ def membench_json(arguments: Arguments, summary: MembenchSummary) -> dict[str, A
         "confidence": 0.95,
         **groups(summary),
         "recall_seconds": {**summary.latency, "method": METHOD},
-        "ingest": {"conversations": summary.ingests, "units": summary.units, "seconds": summary.ingest_seconds},
+        "ingest": {
+            "conversations": summary.ingests,
+            "units": summary.units,
+            "tokens": summary.ingest_tokens,
+            "seconds": summary.ingest_seconds,
+        },
         "retried": {"requests": summary.retries, "seconds": summary.waited},
         "readback": asdict(summary.readback),
         "telling": None if summary.telling is None else _plain(summary.telling),

@@ -12,13 +12,15 @@ from pytest_recall.memory.session import Readback, readback_of
 class StoredConversations(NamedTuple):
     """What a memory was told at a time: so many `conversations`, in `seconds`, and what came of asking units back.
 
-    `place` is that of the last of them among all that one store holds, None where each has a store of its own.
+    `place` is that of the last of them among all that one store holds, None where each has a store of its own. `tokens`
+    are those of the texts, by an estimate, None in a journal that does not say them.
     """
 
     conversations: int
     seconds: float
     readback: Readback
     place: int | None = None
+    tokens: int | None = None
 
     @property
     def last(self) -> int:
@@ -39,7 +41,14 @@ def stored_before(usage: Mapping[str, float]) -> StoredConversations | None:
         return None
     place = usage.get("memory_place")
     conversations = int(usage.get("memory_stages", 1))
-    return StoredConversations(conversations, seconds, readback_of(usage), None if place is None else int(place))
+    tokens = usage.get("memory_told_tokens")
+    return StoredConversations(
+        conversations,
+        seconds,
+        readback_of(usage),
+        None if place is None else int(place),
+        None if tokens is None else int(tokens),
+    )
 
 
 class IngestCounter:
@@ -62,8 +71,12 @@ class IngestCounter:
         if not taken:
             return None
         first, *more = (one.readback for one in taken)
+        tokens = [one.tokens for one in taken if one.tokens is not None]
         return StoredConversations(
-            sum(one.conversations for one in taken), fsum(one.seconds for one in taken), sum(more, start=first)
+            sum(one.conversations for one in taken),
+            fsum(one.seconds for one in taken),
+            sum(more, start=first),
+            tokens=sum(tokens) if len(tokens) == len(taken) else None,
         )
 
     @property

@@ -118,8 +118,8 @@ class MembenchSummary(NamedTuple):
     """What a run came to so far: `asked` of `total` questions.
 
     `latency` are percentiles, in seconds, of a question; `ingests` counts the conversations that were stored, each once
-    in a run that was resumed, `units` how much all of them stored, in `ingest_seconds`. `readback` is what came of
-    asking units back.
+    in a run that was resumed, `units` how much all of them stored, in `ingest_seconds`. `ingest_tokens` are those of
+    the texts, by an estimate, None where that is not known. `readback` is what came of asking units back.
     `telling` is the evidence found without the categories in which a floor finds about as much, None if none is left.
     All conversations were ingested, and all questions asked, `repeats` times. So many requests were tried again, after
     `waited` seconds, which are in no other time.
@@ -137,6 +137,7 @@ class MembenchSummary(NamedTuple):
     repeats: int = 1
     retries: int = 0
     waited: float = 0.0
+    ingest_tokens: int | None = None
 
     @property
     def untelling(self) -> list[str]:
@@ -216,6 +217,11 @@ def _mean(name: str, answers: Sequence[Answers]) -> RepeatedMean:
     return repeated_mean(answers, share=MEASURES[name].share, within=MEASURES[name].within)
 
 
+def _sum(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and len(known) == len(counts) else None
+
+
 def _average(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return fsum(known) / len(known) if known and len(known) == len(values) else None
@@ -272,6 +278,7 @@ class MembenchFold:
             repeats=self._repeats,
             retries=self._retries,
             waited=round(fsum(self._waited), 6),
+            ingest_tokens=_sum([one.tokens for one in told]),
         )
 
     def _telling(self, names: Iterable[str]) -> Mean | None:

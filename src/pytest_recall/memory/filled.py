@@ -21,6 +21,7 @@ class FilledMark:
 
     def __init__(self, path: Path, owner: str = "") -> None:
         self._path = path
+        self._owner = owner
         self._first = f"of {owner}" if owner else ""
 
     @property
@@ -32,6 +33,17 @@ class FilledMark:
     def lines(self) -> list[str]:
         """What the file says."""
         return read_text(self._path).splitlines()
+
+    def of(self, part: int) -> FilledMark:
+        """Return the file of a part of the run that has a store of its own."""
+        return FilledMark(self._path.with_name(f"{self._path.name}-{part}"), self._owner)
+
+    @property
+    def parts(self) -> set[int]:
+        """The parts of the run whose stores hold what it has told them."""
+        paths = self._path.parent.glob(f"{self._path.name}-*")
+        numbers = {path.name.removeprefix(f"{self._path.name}-") for path in paths}
+        return {int(one) for one in numbers if one.isdecimal() and self.of(int(one)).is_there}
 
     def begin(self) -> None:
         """Say that it holds nothing of this run yet."""

@@ -18,6 +18,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError
 from pytest_recall.memory.client import Client, RetriedCalls, deadline, noting_waits, passages_of
+from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.trials.execution import Ends, Wait, called, renamed
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 
@@ -148,7 +149,7 @@ class Memory:
         self._holds: str | None = None
         self._stored = 0
         # Since units were asked back for the last time: those that were told; and the count then.
-        self._told = 0
+        self._told = self._told_tokens = 0
         self._counted: int | None = 0
         # The same for the stages that these were told in, and the seconds that it took.
         self._stages = 0
@@ -167,7 +168,7 @@ class Memory:
         """Forget everything."""
         self._holds = None
         self._call("reset", self._client.reset)
-        self._stored = self._told = self._counted = self._stages = 0
+        self._stored = self._told = self._told_tokens = self._counted = self._stages = 0
         self._seconds = 0.0
 
     def store(self, content: str, metadata: Mapping[str, str] | None = None) -> None:
@@ -282,6 +283,7 @@ class Memory:
             with self._telling(stage.key):
                 self.store_all(units)
                 self._told += len(units)
+                self._told_tokens += estimated_tokens(one.content for one in units)
                 self.finalize()
             self._holds = stage.key
             self._stages += 1
@@ -350,7 +352,9 @@ class Memory:
         if not self._stages or not self.holds(part):
             return {}
         stages, seconds, self._stages, self._seconds = self._stages, self._seconds, 0, 0.0
-        found = {"memory_store_seconds": round(seconds, 6), **self._probe(part, limit or DEFAULT_LIMIT)}
+        tokens, self._told_tokens = self._told_tokens, 0
+        found = {"memory_store_seconds": round(seconds, 6), "memory_told_tokens": tokens}
+        found |= self._probe(part, limit or DEFAULT_LIMIT)
         if stages > 1:
             found["memory_stages"] = stages
         if (place := len(part.stages)) > 1:
