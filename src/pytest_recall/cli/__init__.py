@@ -118,6 +118,7 @@ COMMANDS: Mapping[str, str | Group] = {
             "horizon.commands.run:add_rescore",
             "horizon.commands.reports:add_heatmap",
             "horizon.commands.reports:add_report",
+            "horizon.commands.reports:add_misses",
             "horizon.commands.leaderboard:add_leaderboard",
             "horizon.commands.reports:add_audit",
         ),

@@ -145,7 +145,7 @@ class _Told(NamedTuple):
     @classmethod
     def of(cls, units: Sequence[SizedUnit]) -> _Told:
         days: dict[int | None, list[SizedUnit]] = {}
-        for unit, day in zip(units, _days(unit.id for unit in units), strict=True):
+        for unit, day in zip(units, days_of(unit.id for unit in units), strict=True):
             days.setdefault(day, []).append(unit)
         return cls(units, {unit.id: unit.tokens for unit in units}, days)
 
@@ -172,7 +172,7 @@ def retrieval(stops: Iterable[AskedAfter]) -> RetrievalReport | None:
                 unknown += one.answered_by in ("passages", "model")
             elif one.question.forbidden_sessions:
                 closed += 1
-            elif None in _days(handed.ids):
+            elif None in days_of(handed.ids):
                 unmeasurable += 1
             else:
                 found.append((stop, one.question.category, _rows(one, handed, told, stop.label)))
@@ -214,7 +214,7 @@ def handed_of(one: CheckpointTrial) -> HandedOut | None:
 def found_days(one: CheckpointTrial) -> FoundDays | None:
     """Return what the memory found for a question; None where it cannot be known, or is not to be found."""
     handed = handed_of(one)
-    if handed is None or one.question.forbidden_sessions or None in _days(handed.ids):
+    if handed is None or one.question.forbidden_sessions or None in days_of(handed.ids):
         return None
     return _measured(one, [id for id in handed.ids if id is not None], handed.tokens)
 
@@ -224,7 +224,7 @@ def days_verdict(question: BenchQuestion, ids: Sequence[str | None]) -> Verdict 
 
     None where it cannot be known what a passage is from, and where to hand out the evidence is no merit.
     """
-    days = _days(ids)
+    days = days_of(ids)
     if question.forbidden_sessions or None in days:
         return None
     relevant = sorted(set(question.relevant_days))
@@ -251,7 +251,7 @@ def has_evidence(one: CheckpointTrial) -> bool | None:
 
 def is_evidence(question: BenchQuestion, ids: Sequence[str | None]) -> bool | None:
     """Whether one of these passages is from the evidence, as in `has_evidence`."""
-    days = _days(ids)
+    days = days_of(ids)
     if None in days:
         return None
     asked_in = question.query_session
@@ -281,7 +281,7 @@ def _gaps(one: CheckpointTrial, told: _Told, label: str) -> tuple[Hashable, dict
     relevant = set(one.question.relevant_days)
 
     def share(draws: Sequence[Sequence[str]]) -> float:
-        return sum(len(relevant & set(_days(ids))) for ids in draws) / len(draws) / len(relevant)
+        return sum(len(relevant & set(days_of(ids))) for ids in draws) / len(draws) / len(relevant)
 
     every = handed_out(told.units, _evidence(told, one.question), budget, f"{label}/{one.question.id}")
     return (one.persona, one.question.id), {name: share(every[ORACLE]) - share(every[name]) for name in FLOORS}
@@ -312,7 +312,7 @@ def _evidence(told: _Told, question: BenchQuestion) -> list[str]:
 
 def _measured(one: CheckpointTrial, ids: Sequence[str], tokens: int | None) -> FoundDays:
     asked = one.question
-    days = _days(ids)
+    days = days_of(ids)
     ideal = max(IDEAL, len(days))
     found = coverage([[day] for day in days], asked.relevant_days, ideal)
     by_longmemeval = ndcg_longmemeval(days, asked.relevant_days, ideal)
@@ -328,7 +328,7 @@ def _measured(one: CheckpointTrial, ids: Sequence[str], tokens: int | None) -> F
     return FoundDays(key, found.fraction, found.reciprocal_rank, found.ndcg, by_longmemeval, session, len(days), tokens)
 
 
-def _days(ids: Iterable[str | None]) -> list[int | None]:
+def days_of(ids: Iterable[str | None]) -> list[int | None]:
     """Return the day that each id names, None for one that names none."""
     found = (None if id is None else _DAY.fullmatch(id) for id in ids)
     return [None if one is None else int(one[1]) for one in found]

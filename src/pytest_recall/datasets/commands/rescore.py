@@ -150,11 +150,15 @@ def _run(named: str) -> JournalContents:
     from pytest_recall.datasets.repeat_folders import begun_repeats
     from pytest_recall.files.errors import RecallError, one_line
     from pytest_recall.files.eval_directory import BENCHES, check_bundle, find_place
+    from pytest_recall.trials.journal import is_begun, read_header
 
     root = Path.cwd()
     folder = folder_of(named, find_place(root, root, [root]).artifacts.folder / BENCHES)
     if folder is None:
         check_bundle(named)
+        if is_begun(Path(named)) and read_header(Path(named)).source_kind == "persona":
+            told = f"`recall bench misses {named}` shows what it did not find"
+            raise RecallError(f"{named!r} is a long-horizon run; {told}")
         told = f"{named!r} is not a run over a dataset; name the folder of a `recall memory run`"
         raise RecallError(several_in(named) or told)
     if (many := len(begun_repeats(folder))) > 1:

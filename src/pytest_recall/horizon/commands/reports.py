@@ -1,4 +1,4 @@
-"""The commands `recall bench heatmap`, `report` and `audit`: what a run came to, and its answers looked at again."""
+"""The commands `recall bench heatmap`, `report`, `misses` and `audit`: what a run came to, and its answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.cli.common import Commands, placeless, say
+from pytest_recall.cli.common import Commands, counted, names, placeless, say
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.picture_data import Heatmap, SizeCurve
@@ -187,6 +187,71 @@ writes audit/audited.json, audit/defects.jsonl and the log in notes.md. Doing it
 exit codes: 0 done, 1 by what was looked at the judge is wrong in more than 5 % of answers,
 2 nothing was written, or no item has a verdict
 """
+
+
+MISSES_DETAILS = """\
+Shows the answers to which not all relevant days came back: which days are absent, and what came instead, by rank,
+with the memory's own scores; `+` marks a relevant day. A count by category comes first.
+
+  recall bench misses runs/mine
+  recall bench misses runs/mine --checkpoint 60d --categories synthesis --limit 20
+
+Left out are questions about what must not be told, and answers of which it is not known what they are from.
+"""
+MISSES_SHOWN = 5
+
+
+def add_misses(commands: Commands) -> None:
+    """Add the command."""
+    parser = placeless(
+        commands,
+        "misses",
+        "show which relevant days a run did not find, and what came instead",
+        run_misses,
+        MISSES_DETAILS,
+    )
+    parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of a run")
+    parser.add_argument("--checkpoint", metavar="LABEL", help="answers after this checkpoint only, such as 60d")
+    parser.add_argument("--categories", type=names, metavar="A,B", help="questions of these categories only")
+    parser.add_argument(
+        "--limit",
+        type=counted(1, 10_000),
+        default=MISSES_SHOWN,
+        metavar="N",
+        help=f"show so many in full (default: {MISSES_SHOWN})",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, with all of them")
+
+
+def run_misses(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.files.errors import RecallError, nearest
+    from pytest_recall.horizon.misses import missed_days, missed_days_json, missed_days_lines
+    from pytest_recall.horizon.runs import read_answered
+
+    run = read_answered(args.run_dir, str(args.run_dir))
+    every = [(stop.label, one) for stop in run.stops for one in stop.evaluations]
+    labels = dict.fromkeys(label for label, _ in every)
+    if args.checkpoint not in (None, *labels):
+        raise RecallError(f"--checkpoint: {args.checkpoint!r} is not in this run{nearest(args.checkpoint, labels)}")
+    known = {one.question.category for _, one in every}
+    if unknown := [name for name in args.categories or () if name not in known]:
+        raise RecallError(*(f"--categories: {name!r} is not in this run{nearest(name, known)}" for name in unknown))
+    found, measured = missed_days(
+        (label, one)
+        for label, one in every
+        if args.checkpoint in (None, label) and (not args.categories or one.question.category in args.categories)
+    )
+    if not measured:
+        raise RecallError(
+            f"{args.run_dir}: of no answer it is known what came back: the memory answers by itself, or its passages do"
+            " not say what they are from"
+        )
+    if args.json:
+        print(json.dumps(missed_days_json(found, measured), indent=2, ensure_ascii=False))
+    else:
+        print("\n".join(missed_days_lines(found, args.limit, measured)))
+    return 0
 
 
 def add_audit(commands: Commands) -> None:
