@@ -474,7 +474,7 @@ def test_the_published_calls_are_written_as_they_are_published() -> None:
 
     corpus = tenday.published()
     # These files have the dates of the calendar, and not those of the days' texts.
-    corpus = type(corpus)(corpus.path, "arcs-180d.yaml")
+    corpus = type(corpus)(corpus.path, "arcs-180d.yaml", dates="calendar")
     for day in corpus.days:
         text = (corpus.tools / f"day-{day:04}.yaml").read_text()
         calls = [SavedCall(call["session"], call["content"]) for call in strict_yaml.load(text, "x")["calls"]]
