@@ -8,29 +8,15 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cli import main
-
-FERRY = str(Path(__file__).parents[2] / "eval/personas/ferry-office")
-SILENT = """
-class Silent:
-    private = True
-
-    def reset(self): ...
-
-    def store(self, content, metadata): ...
-
-    def recall(self, query, limit, context):
-        return []
-
-    def answer(self, query, limit, context):
-        return "I do not know."
-"""
+from tests.cli.test_bench_boundaries import FERRY, SILENT
 
 
 @pytest.fixture(name="run", scope="module")
 def _run(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("misses") / "run"
     assert (
-        main(["bench", "run", "--persona", FERRY, "--memory", "last-20", "--ranges", "30d", "--out", str(folder)]) == 0
+        main(["bench", "run", "--persona", str(FERRY), "--memory", "last-20", "--ranges", "30d", "--out", str(folder)])
+        == 0
     )
     return str(folder)
 
@@ -82,7 +68,7 @@ def test_answers_without_passages_have_nothing_to_show(
     monkeypatch.chdir(tmp_path)
     Path("silent.py").write_text(SILENT)
     asked = ("--memory", "python:silent.py:Silent", "--ranges", "3d", "--out", "run")
-    assert main(["bench", "run", "--persona", FERRY, *asked]) == 0
+    assert main(["bench", "run", "--persona", str(FERRY), *asked]) == 0
     capsys.readouterr()
     assert main(["bench", "misses", "run"]) == 2
     assert (
