@@ -122,19 +122,59 @@ def test_what_comes_to_no_verdict_is_no_score_and_judged_again(
 ) -> None:
     (tmp_path / "eval").mkdir()
     (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\npreflight: 'off'\njudge_attempts: 1\n")
-    floor = ("--fail-under", "longmemeval_judge=0")
-    assert main([*RUN, "--judge", "python:judge.py:prose", *floor]) == 1
+    every = ("--judge", "python:judge.py:prose", "--keep-failed")
+    assert main([*RUN, *every, "--fail-under", "longmemeval_judge=0"]) == 1
     captured = capsys.readouterr()
     assert "no verdict, and in no mean of the judge: 8 answers\n" in captured.out
     assert "judge paper: python:judge.py:prose: asked once, and the reply has no JSON object" in captured.out
     assert "recall: --fail-under: longmemeval_judge was measured on no question\n" in captured.err
     assert "recall: --fail-under: 8 answers came to no verdict of the judge, and are in no mean\n" in captured.err
     assert "recall: no answer was judged: 8 answers came to no verdict of the judge; correct it" in captured.err
-    plain = found(capsys, "--judge", "python:judge.py:prose", code=1)
+    plain = found(capsys, *every, code=1)
     assert (plain["all"]["metrics"]["longmemeval_judge"]["n"], len(plain["judge"]["undecided"])) == (0, 8)
     assert plain["judge"]["cost"]["calls"] == 8
     judged = [one for one in read_journal(Path("o")).trials if one.stage == "judge paper"]
     assert (len(judged), {one.outcome.value for one in judged}) == (16, {"error"})
+
+
+def test_judging_stops_after_five_answers_without_a_verdict(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "eval").mkdir()
+    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\npreflight: 'off'\njudge_attempts: 1\n")
+    assert main([*RUN, "--judge", "python:judge.py:prose"]) == 1
+    err = capsys.readouterr().err
+    why = "5 questions in a row came to no verdict, the last one because of `judge paper: python:judge.py:prose: asked"
+    assert f"recall: 3 answers not judged, since {why}" in err
+    assert "recall: no answer was judged: 5 answers came to no verdict of the judge; correct it" in err
+    assert found(capsys, *ORACLE)["judge"]["answers"] == 8
+
+
+SLOW = """
+
+class Slow:
+    def ask(self, ask):
+        with open("at-once.txt", "a") as file:
+            file.write("+")
+        time.sleep(0.1)
+        with open("at-once.txt", "a") as file:
+            file.write("-")
+        return oracle.ask(ask)
+
+
+slow = Slow()
+"""
+
+
+def test_answers_are_judged_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "eval").mkdir()
+    (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\npreflight: 'off'\n")
+    (tmp_path / "judge.py").write_text("import time\n" + JUDGE + REMOTE + SLOW)
+    by = ("--judge", "python:judge.py:slow")
+    one_by_one = found(capsys, *by, "--out", "one")
+    assert Path("at-once.txt").read_text() == "+-" * 8
+    Path("at-once.txt").unlink()
+    at_once = found(capsys, *by, "--out", "four", "--concurrency", "4")
+    assert "++++" in Path("at-once.txt").read_text()
+    assert at_once["all"] == one_by_one["all"]
 
 
 HALF = """
@@ -177,24 +217,40 @@ def test_a_recording_is_replayed_without_the_model(
     remote = ("--judge", "python:judge.py:remote")
     recorded = found(capsys, *remote, "--record", "tapes")
     served = upstream.count
-    assert served == 8
-    replayed = found(capsys, *remote, "--replay", "tapes")
+    assert served == 8 + 6
+    replayed = found(capsys, *remote, "--out", "replayed", "--replay", "tapes")
     assert upstream.count == served
     assert replayed["all"] == recorded["all"]
     assert (recorded["judge"]["cost"]["replayed"], replayed["judge"]["cost"]["replayed"]) == (0, 8)
-    (tape,) = (tmp_path / "tapes" / "_membench").glob("*.ndjson")
-    assert tape.name.startswith("longmemeval-")
+    (folder,) = (tmp_path / "tapes").glob("_membench-longmemeval-*")
+    assert len(list(folder.iterdir())) == 8
 
 
-def test_an_answer_that_is_not_recorded_is_one_sentence(
+def test_what_is_judged_is_not_recorded_again(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, upstream: Upstream
 ) -> None:
     (tmp_path / "url.txt").write_text(upstream.url)
     remote = ("--judge", "python:judge.py:remote")
     found(capsys, *remote, "--record", "tapes")
+    served = upstream.count
+    another_answer(tmp_path, "right, ")
+    found(capsys, *remote, "--record", "tapes")
+    assert upstream.count == served + 1 + 6
+
+
+def test_answers_that_are_not_recorded_have_no_verdict(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, upstream: Upstream
+) -> None:
+    (tmp_path / "url.txt").write_text(upstream.url)
+    remote = ("--judge", "python:judge.py:remote")
+    assert main([*RUN, *remote, "--replay", "tapes"]) == 2
+    assert ": no such recording; make it with --record, or leave out --replay if" in capsys.readouterr().err
+    found(capsys, *remote, "--record", "tapes")
     another_answer(tmp_path, "right, ")
     assert main([*RUN, *remote, "--replay", "tapes"]) == 2
-    assert "the same command with --record records it" in capsys.readouterr().err
+    captured = capsys.readouterr()
+    assert "the same command with --record records it" in captured.out
+    assert "recall: 1 answer without a verdict of the judge; the same command judges it again" in captured.err
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,8 @@ def test_a_recording_is_replayed_without_the_models(
     models = (*reading(served), *judging(served), "--memory", "sqlite-fts,last-5", "--concurrency", places)
     live = found(capsys, *models, "--out", "live", "--record", "tapes")
     folders = sorted((tmp_path / "tapes").glob("_membench-locomo-*"))
-    assert [len(list(folder.iterdir())) for folder in folders] == [22, 22]
+    # Those of the judges are beside those of the reader, and adversarial questions have no rule.
+    assert [len(list(folder.iterdir())) for folder in folders] == [22, 18, 22, 18]
     served.close()
     monkeypatch.delenv("OPENAI_API_KEY")
     replayed = found(capsys, *models, "--out", "replayed", "--replay", "tapes")
@@ -248,6 +249,34 @@ class Says:
 
 says = Says()
 """
+
+
+CALLS = """
+import httpx
+
+from pytest_recall.models.model import Reply
+
+
+class Calls:
+    def ask(self, ask):
+        asked = {"model": "reader", "messages": [{"role": "user", "content": ask.messages[-1].content}]}
+        reply = httpx.post("URL/v1/chat/completions", json=asked).json()
+        return Reply(text=reply["choices"][0]["message"]["content"])
+
+
+calls = Calls()
+"""
+
+
+def test_the_calls_of_a_reader_of_your_own_are_replayed(
+    served: Endpoint, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "calls.py").write_text(CALLS.replace("URL", served.url))
+    own = ("--reader", "python:calls.py:calls")
+    live = found(capsys, *own, "--out", "live", "--record", "tapes")
+    assert len(served.asked) == 22
+    served.close()
+    assert found(capsys, *own, "--out", "replayed", "--replay", "tapes")["all"] == live["all"]
 
 
 def test_a_reader_that_makes_no_call_is_no_recording(
@@ -279,7 +308,7 @@ def test_answers_that_are_there_are_not_recorded(served: Endpoint, capsys: pytes
 def test_a_budget_ends_reading_and_judging_and_the_same_command_goes_on(
     served: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    models = (*reading(served), *judging(served), "--out", "o")
+    models = (*reading(served), *judging(served), "--out", "o", "--record", "tapes")
     assert main([*RUN, *models, "--budget", "0.05"]) == 2
     assert len(served.asked) == 5
     error = capsys.readouterr().err
@@ -294,6 +323,19 @@ def test_a_budget_ends_reading_and_judging_and_the_same_command_goes_on(
     whole = found(capsys, *models, "--budget", "5")
     assert len(served.asked) == 40
     assert whole["all"] == found(capsys, *reading(served), *judging(served), "--out", "whole")["all"]
+    served.close()
+    # What was recorded by three commands is replayed by one.
+    replayed = found(capsys, *reading(served), *judging(served), "--out", "replayed", "--replay", "tapes")
+    assert replayed["all"] == whole["all"]
+
+
+def test_verdicts_that_are_not_recorded_are_told(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    command = (*RUN, *judging(served), "--memory", "python:own.py:Memory", "--out", "o")
+    assert main(command) == 0
+    assert "not recorded" not in capsys.readouterr().err
+    assert main([*command, "--record", "tapes"]) == 0
+    told = "recall: o: 18 of the verdicts are not recorded; --fresh asks and records all of them\n"
+    assert told in capsys.readouterr().err
 
 
 def test_of_questions_at_once_no_answer_that_is_paid_for_is_lost(
@@ -378,7 +420,6 @@ def test_the_prompt_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (("--reader", "unknown:x"), "--reader: 'unknown:x': no model is selected like this;"),
         (("--reader", "unknown:x", "--dry-run"), "'unknown:x': no model is selected like this;"),
         (("--reader", "openai:x", "--replay", "--budget", "1"), "--budget is about calls that are made, and --replay"),
-        (("--judge", "openai:x", "--reader", "openai:x", "--record", "--budget", "1"), "--budget and --record"),
         (
             ("--reader", "openai:x", "--memory", "grpc://127.0.0.1:1"),
             "--reader: grpc://127.0.0.1:1 answers by itself, and",

@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.cases.settings import Settings
-from pytest_recall.cases.settings_fields import Strictness
 from pytest_recall.datasets.cases import DatasetCases
 from pytest_recall.datasets.dataset import Question
 from pytest_recall.datasets.membench_run import MembenchResult, newest, unjudged, with_passages_of
 from pytest_recall.datasets.questions import ABSTAINING, PAPER, judges_of
-from pytest_recall.files.errors import CaseError, MissError, RecallError, one_line
+from pytest_recall.files.errors import CaseError, RecallError, StoppedError, one_line
 from pytest_recall.judges import paper
 from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import Panel
-from pytest_recall.models.model import Ask, Model, Reply
-from pytest_recall.models.prices import call_of_reply
 from pytest_recall.replay.call import Call
-from pytest_recall.replay.tape import Tape
 from pytest_recall.trials.cost import Spend, spend_of
+from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError, SpentError
 from pytest_recall.trials.execution import Result, called, with_result
 from pytest_recall.trials.journal import journal_of
+from pytest_recall.trials.model_calls import RunModels
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import ANSWERED, Answer, Outcome, Trial, Verdict
 
@@ -39,7 +37,7 @@ class JudgingResult(NamedTuple):
     """What judging came to: the run with its verdicts, the trials that were judged, and what all its calls were.
 
     `undecided` are the questions on whose answers it came to no verdict, by id, and why; `left` counts the answers
-    that could not be paid for.
+    that were not judged, and `stopped` says why.
     """
 
     found: MembenchResult
@@ -47,29 +45,7 @@ class JudgingResult(NamedTuple):
     spend: Spend
     undecided: Mapping[str, str]
     left: int = 0
-
-
-@dataclass
-class _Counted:
-    """A model whose calls are written down with what they cost."""
-
-    model: Model
-    tape: Tape | None
-    rubric: Settings
-    calls: list[Call]
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    def ask(self, ask: Ask) -> Reply:
-        before = 0 if self.tape is None else len(self.tape.made)
-        reply = self.model.ask(ask)
-        made = [] if self.tape is None else self.tape.made[before:]
-        # What calls no upstream, such as an object that the user wrote, is asked also where others are replayed.
-        source = "replayed" if made and all(one.source == "replayed" for one in made) else "live"
-        self.calls.append(call_of_reply(self.model, reply, source, self.rubric.prices))
-        return reply
+    stopped: str = ""
 
 
 class _Asked(NamedTuple):
@@ -80,24 +56,16 @@ class _Asked(NamedTuple):
 
 
 class AnswerJudge:
-    """The models that judge the answers to a dataset's questions, whose calls go by the `tape` if there is one."""
+    """The models that judge the answers to a dataset's questions, and how they are asked."""
 
-    def __init__(self, bench: DatasetCases, panel: Panel, rubric: Settings, tape: Tape | None) -> None:
-        self.calls: list[Call] = []
+    def __init__(self, bench: DatasetCases, panel: Panel, rubric: Settings, calls: RunModels) -> None:
+        self.calls = calls
         self._bench = bench
-        self._rubric = rubric
-
-        def counted(model: Model) -> Model:
-            return _Counted(model, tape, rubric, self.calls)
-
-        self._panel = replace(
-            panel,
-            judges=tuple(map(counted, panel.judges)),
-            appellate=None if panel.appellate is None else counted(panel.appellate),
-        )
-        # A judge on a cassette is not asked today, and a recording holds the calls about the answers alone.
-        strictness: Strictness = rubric.preflight if tape is None else "off"
-        self._judge = ModelJudge(PAPER, self._panel, rubric, strictness)
+        self._panel = panel
+        # What is replayed was tried with the known answers when it was recorded.
+        self._judge = ModelJudge(PAPER, panel, rubric, "off" if calls.mode == "replay" else rubric.preflight)
+        self._metric = f"{bench.dataset.format}_judge"
+        self._known_answers: list[tuple[Call, ...]] = []
 
     @property
     def name(self) -> str:
@@ -106,8 +74,13 @@ class AnswerJudge:
         return self._panel.name + ("" if appellate is None else f", appeals to {appellate.name}")
 
     def ready(self) -> None:
-        """Put the known answers to the models. Raises RecallError if one of them must not judge."""
-        self._judge.ready()
+        """Put the known answers to the models, which is not recorded.
+
+        Raises RecallError if one of them must not judge, and SpentError for a call that cannot be paid for.
+        """
+        with self.calls.about("", kept=False) as sheet:
+            self._judge.ready()
+        self._known_answers.append(tuple(sheet.calls))
 
     def asked(self, trial: Trial) -> _Asked | None:
         """Return what is asked about an answer; None where there is none, or the paper has no rule for it."""
@@ -122,6 +95,39 @@ class AnswerJudge:
         key = hashlib.sha256(text.encode("ascii")).hexdigest()[:16]
         blank = Verdict(passed=None, judge=PAPER, version=inquiry.version, panel=self.name, asked=key)
         return _Asked(blank, lambda: self._judge(answer, case, **call.arguments))
+
+    def judged(self, trial: Trial, asked: _Asked) -> Trial:
+        """Return the trial with what the models say of its answer; what breaks is an error of it.
+
+        The first one has the calls about the known answers as well. Raises SpentError for a call that cannot be paid
+        for.
+        """
+        error, blank = "", asked.blank
+        with self.calls.about(trial.case_id) as sheet:
+            try:
+                found: Verdict = called("judge paper", asked.decide, ())
+            except CaseError as problem:
+                error = one_line(str(problem))
+                found = replace(blank, reason=error)
+            else:
+                reason = one_line(found.reason)
+                found = replace(found, judge=blank.judge, panel=blank.panel, asked=blank.asked, reason=reason)
+            sheet.whole = found.passed is not None
+        known = self._known_answers.pop() if self._known_answers else ()
+        return self.with_verdict(trial, found, (*known, *sheet.calls), error)
+
+    def with_verdict(self, trial: Trial, verdict: Verdict, calls: tuple[Call, ...], error: str = "") -> Trial:
+        """Return the trial with a verdict that takes the place of what words, or the same models, have decided."""
+        others = tuple(one for one in trial.verdicts if one.panel and one.panel != verdict.panel)
+        passed = verdict.passed
+        result = Result.of(trial)._replace(
+            outcome=Outcome.ERROR if passed is None else Outcome.PASSED if passed else Outcome.FAILED,
+            verdicts=(*others, verdict),
+            measures={**(unjudged(trial).measures or {}), self._metric: None if passed is None else float(passed)},
+            error=error,
+            stage="judge paper" if error else "",
+        )
+        return with_result(trial, result, calls)
 
 
 def _has_rule(question: Question, dataset: str) -> bool:
@@ -146,114 +152,75 @@ def judge_all(
     judge: AnswerJudge,
     header: Header,
     *,
-    fresh: bool,
+    threads: int,
+    keeps_failed: bool,
     tell: Callable[[str], None],
-    closed: Callable[[], str] = str,
 ) -> JudgingResult:
     """Judge the answers that are in `found`, but for those on which the journal in `folder` has the verdict.
 
-    Each trial with a new verdict is a further line of the journal. `fresh` asks about all of them; no further one is
-    judged once `closed` says why no call may begin. Raises RecallError where no question has an answer, for a judge
-    that must not judge, and for a run that is stopped; MissError for a call that must not begin.
+    Each trial with a new verdict is a further line of the journal. Up to `threads` answers are judged at once. Five in
+    a row without a verdict stop it, unless what failed is kept, or is replayed. Raises RecallError where no question
+    has an answer, for a judge that must not judge, and for a run that a person stops.
     """
-    metric = f"{bench.dataset.format}_judge"
     asked = {trial.case_id: one for trial in found.trials if (one := judge.asked(trial)) is not None}
     if not asked:
         raise RecallError(
             "--judge: there is no answer to judge; a rule is about answers, and a memory that hands out passages"
             " alone gives none"
         )
-    known = {} if fresh else _known(found, asked)
-    if known:
-        tell(f"{folder}: {len(known):,} of {len(asked):,} answers are judged")
     trials = {trial.case_id: trial for trial in found.trials}
-    passages = {} if found.record is None else newest(found.record)
-    said = {id: _with(trials[id], one, metric) for id, one in known.items()}
-    calls = [call for one in known.values() for call in one.calls]
-    if len(said) < len(asked):
-        with _within(closed):
+    said = {id: judge.with_verdict(trials[id], *one) for id, one in _known(found, asked).items()}
+    if said:
+        tell(f"{folder}: {len(said):,} of {len(asked):,} answers are judged")
+    if unrecorded := judge.calls.unrecorded(said):
+        tell(f"{folder}: {unrecorded:,} of the verdicts are not recorded; --fresh asks and records all of them")
+    stopped = ""
+    if left := [id for id in asked if id not in said]:
+        passages = {} if found.record is None else newest(found.record)
+        free = keeps_failed or judge.calls.mode == "replay"
+        try:
             judge.ready()
-        with journal_of(folder, header) as journal:
-            with _within(closed):
-                for id in asked:
-                    if id in said:
-                        continue
-                    if closed():
-                        break
-                    found_out = _said(asked[id], judge)
-                    said[id] = _with(trials[id], found_out, metric)
+        except SpentError as error:
+            stopped = str(error)
+        with (
+            journal_of(folder, header) as journal,
+            Driver(
+                str(folder), threads=threads, closed=judge.calls.closed, in_a_row=None if free else IN_A_ROW
+            ) as driver,
+        ):
+            try:
+                for trial in driver.ask(
+                    () if stopped else (partial(judge.judged, trials[id], asked[id]) for id in left)
+                ):
+                    said[trial.case_id] = trial
                     # What is held of a trial has no passages, and its line in the journal has them.
-                    journal.append(with_passages_of(said[id], passages.get(id)))
-                    calls += found_out.calls
+                    journal.append(with_passages_of(trial, passages.get(trial.case_id)))
                     if len(said) % EVERY == 0:
                         tell(f"{len(said):,} of {len(asked):,} answers judged")
-            why = closed() if len(said) < len(asked) else ""
-            journal.end(2 if why else 0, why)
+            except KeyboardInterrupt:
+                raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
+            except LostError as error:
+                stopped = error.reason
+            stopped = stopped or driver.stopped
+            journal.end(2 if stopped else 0, stopped)
+    judged = tuple(said[id] for id in asked if id in said)
     return JudgingResult(
         found=found._replace(trials=tuple(said.get(id, trial) for id, trial in trials.items())),
-        judged=tuple(said[id] for id in asked if id in said),
-        spend=spend_of(calls, stays=()),
-        undecided={id: said[id].error for id in asked if id in said and said[id].outcome is Outcome.ERROR},
+        judged=judged,
+        spend=spend_of([call for trial in judged for call in trial.calls], stays=()),
+        undecided={trial.case_id: trial.error for trial in judged if trial.outcome is Outcome.ERROR},
         left=len(asked) - len(said),
+        stopped=stopped,
     )
 
 
-@contextmanager
-def _within(closed: Callable[[], str]) -> Iterator[None]:
-    """End the block, and no more, at the call that the budget does not allow."""
-    try:
-        yield
-    except MissError:
-        if not closed():
-            raise
-
-
-class _Said(NamedTuple):
-    """What was said of an answer, and the calls that were made for it; `error` is why there is no verdict."""
-
-    verdict: Verdict
-    calls: tuple[Call, ...]
-    error: str = ""
-
-
-def _known(found: MembenchResult, asked: Mapping[str, _Asked]) -> dict[str, _Said]:
-    """Return what the journal has of the same models asked the same, by the question."""
-    kept: dict[str, _Said] = {}
+def _known(found: MembenchResult, asked: Mapping[str, _Asked]) -> dict[str, tuple[Verdict, tuple[Call, ...]]]:
+    """Return what the journal has of the same models asked the same, by the question, and the calls for it."""
+    kept: dict[str, tuple[Verdict, tuple[Call, ...]]] = {}
     for trial in () if found.record is None else found.record.trials:
         one = asked.get(trial.case_id)
         for verdict in trial.verdicts if one is not None else ():
             same = one is not None and (verdict.panel, verdict.asked) == (one.blank.panel, one.blank.asked)
             if same and verdict.passed is not None and trial.case_id not in kept:
-                kept[trial.case_id] = _Said(verdict, trial.calls)  # The first line that has it has its calls.
+                kept[trial.case_id] = verdict, trial.calls  # The first line that has it has its calls.
     return kept
-
-
-def _said(asked: _Asked, judge: AnswerJudge) -> _Said:
-    """Return what is said of one answer; the first one has the calls about the known answers as well."""
-    error = ""
-    try:
-        found: Verdict = called("judge paper", asked.decide, ())
-    except CaseError as problem:
-        error = one_line(str(problem))
-        found = replace(asked.blank, reason=error)
-    else:
-        blank = asked.blank
-        found = replace(found, judge=blank.judge, panel=blank.panel, asked=blank.asked, reason=one_line(found.reason))
-    calls = tuple(judge.calls)
-    judge.calls.clear()
-    return _Said(found, calls, error)
-
-
-def _with(trial: Trial, said: _Said, metric: str) -> Trial:
-    """Return the trial with a verdict that takes the place of what words, or the same models, have decided."""
-    verdict = said.verdict
-    others = tuple(one for one in trial.verdicts if one.panel and one.panel != verdict.panel)
-    passed = verdict.passed
-    result = Result.of(trial)._replace(
-        outcome=Outcome.ERROR if passed is None else Outcome.PASSED if passed else Outcome.FAILED,
-        verdicts=(*others, verdict),
-        measures={**(unjudged(trial).measures or {}), metric: None if passed is None else float(passed)},
-        error=said.error,
-        stage="judge paper" if said.error else "",
-    )
-    return with_result(trial, result, said.calls)

@@ -17,6 +17,7 @@ from pytest_recall.models.prices import call_of_reply, list_price, seller_of, ur
 from pytest_recall.models.resolve import model_of
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call import Call, Kind, Tokens
+from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
 from pytest_recall.replay.tape import Mode
 from pytest_recall.replay.watch import Watch
@@ -243,12 +244,12 @@ class RunModels:
                 tape.draft_path.unlink(missing_ok=True)
             self.problems += tape.problems
 
-    def check_recorded(self, model: Counted, scenario: str) -> None:
-        """Raise RecallError where an object that the user wrote has no recording at all, and would just be asked."""
-        folder = self._folder / scenario
-        if parse(model.name).kind == "python" and not folder.is_dir():
+    def check_recorded(self, models: Sequence[str], scenario: str) -> None:
+        """Raise RecallError where there is no recording at all of what these models were asked."""
+        folder = Library(self._folder).of_case("", scenario).parent
+        if not folder.is_dir():
             told = f"--replay: {self._place.name(folder)}: no such recording; make it with --record"
-            raise RecallError(f"{told}{or_without([model.name])}")
+            raise RecallError(f"{told}{or_without(models)}")
 
     def unrecorded(self, names: Iterable[str]) -> int:
         """Return how many of these questions have no cassette, where calls are recorded.

@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pytest_recall.datasets.repeats import Ingest, RepeatedResult
-    from pytest_recall.replay.budget import Meter
 
 
 def floors_of(given: list[str]) -> dict[str, float]:
@@ -38,7 +37,6 @@ def floors_of(given: list[str]) -> dict[str, float]:
 def exit_code(
     result: RepeatedResult,
     floors: Mapping[str, float],
-    meter: Meter | None,
     *,
     replays: bool,
     keeps: bool,
@@ -56,18 +54,21 @@ def exit_code(
         say(f"{name}{_nothing(result)}")
         return 1
     named = {f"{name}{ingest}: " if ingest else name: one for ingest, one in result.named.items()}
-    unfinished = [_is_left(one, meter, which, replays=replays) for which, one in named.items()]
+    never = []
+    if result.judged and len(result.undecided) == len(result.judged):
+        told = f"{plural(len(result.judged), 'answer')} came to no verdict of the judge"
+        never.append(f"{name}no answer was judged: {told}; correct it, and the same command judges them again")
+    unfinished = [_is_left(one, which, replays=replays) for which, one in named.items()]
     if (left := result.wanted - len(result.ingests)) > 0:
         say(f"{name}{plural(left, 'ingest')} not begun; the same command begins {'it' if left == 1 else 'them'}")
     if left or any(unfinished):
-        return 2
+        for problem in never:
+            say(problem)
+        return 1 if never else 2
     if everything.failures + everything.unread == everything.n:
         say(f"{name}no answer was measured: the reader gave none, as said above; correct it")
         return 1
-    problems = []
-    if result.judged and len(result.undecided) == len(result.judged):
-        told = f"{plural(len(result.judged), 'answer')} came to no verdict of the judge"
-        problems.append(f"{name}no answer was judged: {told}; correct it, and the same command judges them again")
+    problems = [*never]
     for metric, floor in floors.items():
         mean = everything.means.get(metric)
         if mean is None or mean.value is None:
@@ -119,7 +120,7 @@ def _is_judged_again(one: Ingest, name: str) -> bool:
     return bool(undecided)
 
 
-def _is_left(one: Ingest, meter: Meter | None, name: str, *, replays: bool) -> bool:
+def _is_left(one: Ingest, name: str, *, replays: bool) -> bool:
     """Return whether an ingest has open questions or answers, and say which."""
     from pytest_recall.files.wording import plural
 
@@ -127,8 +128,8 @@ def _is_left(one: Ingest, meter: Meter | None, name: str, *, replays: bool) -> b
     left = 0 if one.judged is None else one.judged.left
     if unasked := one.found.total - len(one.found.trials):
         say(f"{name}{plural(unasked, 'question')} not asked, since {one.found.stopped}; the same command asks them")
-    if left and meter is not None:
-        say(f"{name}{plural(left, 'answer')} not judged, since {meter.closed()}; the same command judges them")
+    if one.judged is not None and left:
+        say(f"{name}{plural(left, 'answer')} not judged, since {one.judged.stopped}; the same command judges them")
     lacking = unread if replays else 0
     if lacking:
         say(f"{name}{plural(lacking, 'question')} without an answer of the reader; --record records them")

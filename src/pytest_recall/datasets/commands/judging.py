@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from pytest_recall.models.model import Model
     from pytest_recall.replay.budget import Meter
     from pytest_recall.replay.player import Player
-    from pytest_recall.replay.tape import Mode, Tape
+    from pytest_recall.replay.tape import Mode
+    from pytest_recall.trials.model_calls import RunModels
 
 
 class JudgingModels(NamedTuple):
@@ -47,20 +49,24 @@ def add_overlay(parser: argparse.ArgumentParser) -> None:
 
 def judging_models(args: argparse.Namespace, purpose: str) -> JudgingModels:
     """Return the models that are to judge; what audits draw depends on the `purpose`. Raises RecallError."""
-    from pytest_recall.files.errors import RecallError
-    from pytest_recall.judges.calibrate import panel_of
     from pytest_recall.models.resolve import model_of
     from pytest_recall.trials.command_cassette import player_of
 
     place, rubric = project()
-    rubric_name = place.name(place.rubric)
     player = player_of(rubric, _mode(args))
     model = partial(model_of, kind="judge", player=player, root=place.root, say=say)
+    return JudgingModels(place, rubric, player, _panel(args, purpose, model))
+
+
+def _panel(args: argparse.Namespace, purpose: str, model: Callable[[str], Model]) -> Panel:
+    from pytest_recall.files.errors import RecallError
+    from pytest_recall.judges.calibrate import panel_of
+
+    place, rubric = project()
     try:
-        panel = panel_of(rubric, tuple(args.judge), None, rubric_name, purpose, model)
+        return panel_of(rubric, tuple(args.judge), None, place.name(place.rubric), purpose, model)
     except RecallError as error:
         raise RecallError(*(f"--judge: {message}" for message in error.messages)) from None
-    return JudgingModels(place, rubric, player, panel)
 
 
 def models_of(args: argparse.Namespace) -> dict[str, Model]:
@@ -74,6 +80,23 @@ def models_of(args: argparse.Namespace) -> dict[str, Model]:
         player = player_of(rubric, _mode(args))
         found["reader"] = model_of(args.reader, "worker", player=player, root=place.root, say=say, ready=False)
     return found | (judging_models(args, "membench").panel.roles if args.judge else {})
+
+
+def _run_models(args: argparse.Namespace, meter: Meter | None) -> RunModels:
+    """Return how the models of the command are asked."""
+    from pytest_recall.trials.model_calls import RunModels
+
+    place, rubric = project()
+    given = args.record or args.replay
+    return RunModels(place, rubric, _mode(args), Path.cwd() / given if given else None, meter)
+
+
+def _scenario(arguments: Arguments) -> str:
+    """Return the folder of the cassettes of a run, which is called as the folder of its journal is."""
+    from pytest_recall.datasets.membench import mark_of
+    from pytest_recall.trials.command_cassette import BENCHES
+
+    return f"{BENCHES}-{arguments.dataset}-{mark_of(arguments)}"
 
 
 def _mode(args: argparse.Namespace) -> Mode:
@@ -112,25 +135,20 @@ def reader_of(
     `number` is that of the ingest, counted from 1: each has cassettes of its own, as it finds other passages. Raises
     RecallError, also for a call that could not be recorded.
     """
-    from pytest_recall.datasets.membench import mark_of
     from pytest_recall.datasets.reading import PassageReader
     from pytest_recall.files.errors import RecallError
-    from pytest_recall.trials.command_cassette import BENCHES
-    from pytest_recall.trials.model_calls import RunModels
 
     if args.reader is None:
         yield None
         return
-    place, rubric = project()
-    given = args.record or args.replay
-    calls = RunModels(place, rubric, _mode(args), Path.cwd() / given if given else None, meter)
+    calls = _run_models(args, meter)
     try:
-        model = calls.model(args.reader, "worker", place.root, say, ready=True)
+        model = calls.model(args.reader, "worker", project()[0].root, say, ready=True)
     except RecallError as error:
         raise RecallError(*(f"--reader: {message}" for message in error.messages)) from None
-    scenario = f"{BENCHES}-{arguments.dataset}-{mark_of(arguments)}"
+    scenario = _scenario(arguments)
     if calls.mode == "replay" and not args.judge:
-        calls.check_recorded(model, scenario)
+        calls.check_recorded([model.name], scenario)
     with closing(model), calls.listening(scenario, number):
         yield PassageReader(model=model, prompt=arguments.prompt.partition(" ")[0], calls=calls)
     if calls.problems:
@@ -138,12 +156,9 @@ def reader_of(
 
 
 @contextmanager
-def calls_of(
-    args: argparse.Namespace, models: JudgingModels, name: str, stopped: str, number: int = 1
-) -> Iterator[Tape | None]:
-    """Hand out the tape that the calls of the block go by, in the cassette `name`; None where none is asked for.
+def calls_of(args: argparse.Namespace, models: JudgingModels, name: str, stopped: str) -> Iterator[None]:
+    """Let the calls of the block go by the cassette `name`, where one is asked for.
 
-    `number` is that of the ingest whose answers are judged, counted from 1.
     Raises RecallError for a call that must not begin, and, as `stopped` says, for a run that is.
     """
     from pytest_recall.files.errors import MissError, RecallError, StoppedError
@@ -154,12 +169,12 @@ def calls_of(
     try:
         if player.mode == "off":
             with untaped(player, rubric):
-                yield None
+                yield
         else:
             folder = Path.cwd() / given if given else place.cassettes
             judges = [one.name for one in panel.roles.values()]
-            with taped(player, place, rubric, folder, name, BENCHES, number, judges=judges, tell=say) as tape:
-                yield tape
+            with taped(player, place, rubric, folder, name, BENCHES, judges=judges, tell=say):
+                yield
     except KeyboardInterrupt:
         raise StoppedError(stopped) from None
     except MissError as error:
@@ -185,7 +200,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="SELECTOR",
         help="a model that says of each answer whether it is correct, by the rule of the paper; several are a panel",
     )
-    add_cassette(parser, "", "the reader and the judges")
+    add_cassette(parser, "; each question has its own", "the reader and the judges")
     parser.add_argument(
         "--budget", type=dollars, metavar="USD", help="begin no further call of a model once this much is spent"
     )
@@ -205,11 +220,6 @@ def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
         raise RecallError("--record makes calls, and --replay makes none; give one of them")
     if args.replay is not None and args.budget is not None:
         raise RecallError("--budget is about calls that are made, and --replay makes none; give one of them")
-    if args.judge and args.record is not None and args.budget is not None:
-        raise RecallError(
-            "--budget and --record exclude each other with --judge: the calls of the judges are recorded into one"
-            " cassette, which has to be complete; remove one of them"
-        )
     for client in clients:
         if args.judge and args.reader is None and type(client).answer is Client.answer:
             raise RecallError(
@@ -237,16 +247,28 @@ def judge_answers(
 ) -> tuple[str, JudgingResult]:
     """Return the judges in one text, and what they came to of the ingest of this number. Raises RecallError."""
     from pytest_recall.datasets.judged import AnswerJudge, judge_all
-    from pytest_recall.datasets.membench import mark_of
     from pytest_recall.datasets.membench_run import header_of
+    from pytest_recall.files.errors import RecallError
 
-    models = judging_models(args, "membench")
-    models.player.meter = meter
-    stopped = f"{folder}: stopped; run the same command again to resume"
-    with calls_of(args, models, f"{arguments.dataset}-{mark_of(arguments)}", stopped, number) as tape:
-        judge = AnswerJudge(bench, models.panel, models.rubric, tape)
-        header = header_of(folder, bench, arguments)
-        # One cassette holds the calls for all answers: if only those left were judged, it would lack the others.
-        fresh = models.player.mode != "off"
-        closed = str if meter is None else meter.closed
-        return judge.name, judge_all(bench, found, folder, judge, header, fresh=fresh, tell=say, closed=closed)
+    place, rubric = project()
+    calls = _run_models(args, meter)
+    panel = _panel(args, "membench", partial(calls.model, kind="judge", root=place.root, say=say, ready=True))
+    judge = AnswerJudge(bench, panel, rubric, calls)
+    # Judges that are recorded one after the other must not take each other's cassettes.
+    scenario = f"{_scenario(arguments)}-judge-{sha256(judge.name.encode()).hexdigest()[:6]}"
+    if calls.mode == "replay":
+        calls.check_recorded([one.name for one in panel.roles.values()], scenario)
+    with calls.listening(scenario, number):
+        sat = judge_all(
+            bench,
+            found,
+            folder,
+            judge,
+            header_of(folder, bench, arguments),
+            threads=args.concurrency,
+            keeps_failed=args.keep_failed,
+            tell=say,
+        )
+    if calls.problems:
+        raise RecallError(*calls.problems)
+    return judge.name, sat

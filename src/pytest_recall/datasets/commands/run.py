@@ -46,7 +46,8 @@ passages, and the same command asks it again. Another reader is another run.
 
 With --judge a model says of each answer whether it is correct, by the rule that the dataset's paper has for
 that. What it says is written down beside the questions, so that no answer is judged twice by the same
-models; an answer on which they come to no verdict is in no mean, and is judged again by the same command.
+models; an answer on which they come to no verdict is in no mean, and is judged again by the same command. With
+--concurrency several answers are judged at once, and five in a row without a verdict stop the judging.
 
 --record keeps the calls of reader and judges, and --replay answers them from there. With --budget no further call
 begins once this command has spent so much, and the exit code is 2 if something was left; the same command continues.
@@ -311,7 +312,7 @@ def _run_one(asking: _Asking, client: Client) -> int:
     else:
         print("\n".join([*render.membench_lines(arguments, summary, result.failed), *told]))
     _bundle(args, bench, [one.folder for one in result.ingests])
-    return exit_code(result, asking.floors, asking.meter, replays=args.replay is not None, keeps=args.keep_failed)
+    return exit_code(result, asking.floors, replays=args.replay is not None, keeps=args.keep_failed)
 
 
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
@@ -357,7 +358,6 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         code = exit_code(
             result,
             asking.floors,
-            asking.meter,
             replays=args.replay is not None,
             keeps=args.keep_failed,
             name=f"{client.name}: ",
