@@ -20,16 +20,24 @@ def floors_of(units: Sequence[Unit], evidence: Sequence[str], budget: float, see
     `units` are what the memory was told, `budget` the tokens that it handed out. Of nothing there is nothing to say.
     """
     names = names_of(units, evidence)
-    told = [SizedUnit(unit.id, estimated_tokens([unit.content])) for unit in units]
-    # Where evidence is a session the smallest unit of each comes first, so that all sessions come soon.
-    parts = [sorted((one for one in told if names[one.id] == gold), key=lambda one: one.tokens) for gold in evidence]
-    gold = [one.id for row in zip_longest(*parts) for one in row if one is not None]
+    told, gold = sized_units(units, evidence)
     sizes = dict(told)
     return {
         name: _mean([_measured(ids, names, sizes, evidence, budget) for ids in draws])
         for name, draws in handed_out(told, gold, budget, seed).items()
         if name != NOTHING
     }
+
+
+def sized_units(units: Sequence[Unit], evidence: Sequence[str]) -> tuple[list[SizedUnit], list[str]]:
+    """Return the units by size in tokens, and the ids of those that the `evidence` names, the best first.
+
+    Where evidence is a session the smallest unit of each comes first, so that all sessions come soon.
+    """
+    names = names_of(units, evidence)
+    told = [SizedUnit(unit.id, estimated_tokens([unit.content])) for unit in units]
+    parts = [sorted((one for one in told if names[one.id] == gold), key=lambda one: one.tokens) for gold in evidence]
+    return told, [one.id for row in zip_longest(*parts) for one in row if one is not None]
 
 
 def _measured(

@@ -55,6 +55,10 @@ class Arguments(NamedTuple):
 RECALL = "evidence_recall_at_k"
 _READ_AT_ALL = "tokens_read"
 """What is measured wherever passages are handed out, whatever these say of themselves."""
+HANDED_OUT = "memory_handed_out_tokens"
+"""The same of any question that it answers: the tokens of the passages, by an estimate."""
+TOKENS = "tokens:"
+"""What stands before the digest of a floor, in the place of that of a memory's code."""
 BESIDE = "floors"
 """The kind of the step of a trial that has what floors and ceiling find of the evidence, by name and metric."""
 READER = "reader"
@@ -381,6 +385,8 @@ def remade(before: Mapping[str, Any], after: Arguments) -> str:
         return ", ".join(changed)
     if before["code"] == after.code or not after.code:
         return ""
+    if after.code.startswith(TOKENS):
+        return "the memory has handed out other numbers of tokens"
     return "its code has changed" if before["code"] else "it is not known of which code they are"
 
 

@@ -31,6 +31,7 @@ from pytest_recall.datasets.membench import (
     remade,
 )
 from pytest_recall.datasets.questions import JUDGE
+from pytest_recall.datasets.reader_floors import NO_EVIDENCE, ReaderFloor
 from pytest_recall.datasets.reading import PassageReader
 from pytest_recall.datasets.repeat_folders import set_aside_all
 from pytest_recall.datasets.rescoring import LONGEST, PASSAGES, RETRIEVED
@@ -249,6 +250,7 @@ def go_on(
     keeps_failed: bool = False,
     fresh: bool = False,
     reader: PassageReader | None = None,
+    floor: ReaderFloor | None = None,
     at_once: AtOnce | None = None,
     filled: Path | None = None,
 ) -> MembenchResult:
@@ -293,7 +295,7 @@ def go_on(
                 at_once,
                 allowed=allowed,
                 tell=tell,
-                ask=partial(ask_question, bench, reader),
+                ask=partial(ask_question, bench, reader, floor),
                 closed=closed,
                 settle=arguments.settle,
                 mark=FilledMark((filled or folder) / FILLED, client.name),
@@ -360,16 +362,28 @@ def unjudged(trial: Trial) -> Trial:
     return with_result(trial, Result.of(trial)._replace(measures=kept))
 
 
-def ask_question(bench: DatasetCases, reader: PassageReader | None, entry: QuestionEntry, store: OpenStore) -> Trial:
+def ask_question(
+    bench: DatasetCases,
+    reader: PassageReader | None,
+    floor: ReaderFloor | None,
+    entry: QuestionEntry,
+    store: OpenStore,
+) -> Trial:
     """Ask a question of the dataset, and return its trial; what breaks is an error of this question.
 
-    A conversation is stored once for its questions. Raises RecallError if the dataset cannot be read any more, and
-    SpentError for an answer that cannot be paid for.
+    Where there is a `floor`, it hands out passages in place of the memory. A conversation is stored once for its
+    questions. Raises RecallError if the dataset cannot be read any more, and SpentError for an answer that cannot be
+    paid for.
     """
     case = bench.case(entry)
     run = RunFacts(reason=DATASET, where=f"{bench.name}:{bench.lines[case.id]}")
+    if floor is not None and floor.is_unknown(case.evidence, unanswerable=entry.question.unanswerable):
+        return make_trial(TrialCase.of(case), Result(Outcome.SKIPPED, None, error=NO_EVIDENCE), run=run)
     try:
-        answer = store.ask(case)
+        if floor is None:
+            answer = store.ask(case)
+        else:
+            answer = floor.answer(case.id, bench.units_of(entry), case.evidence or ())
     except CaseError as error:
         # What was stored for it is there all the same.
         took = store.took(case)

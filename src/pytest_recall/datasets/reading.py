@@ -10,11 +10,12 @@ from typing import NamedTuple
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import Unit
-from pytest_recall.datasets.membench import READ, USD, WRITTEN
+from pytest_recall.datasets.membench import HANDED_OUT, READ, USD, WRITTEN
 from pytest_recall.datasets.rows import MONTHS
 from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.judges.judge_call import version_of
+from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import Ask, Message, Model
 from pytest_recall.replay.call import Call, Tokens
 from pytest_recall.trials.model_calls import Counted, RunModels
@@ -157,7 +158,8 @@ class PassageReader:
             except RecallError as error:
                 return Reading(answer, tuple(sheet.calls), one_line(str(error), 300))
             sheet.whole = True
-        usage = {**answer.usage, ANSWERED: 1, **usage_of(sheet.calls)}
+        handed_out = estimated_tokens(one.text for one in answer.passages)
+        usage = {**answer.usage, ANSWERED: 1, HANDED_OUT: handed_out, **usage_of(sheet.calls)}
         return Reading(replace(answer, text=text, usage=usage, by="model"), tuple(sheet.calls))
 
 

@@ -6,11 +6,13 @@ import argparse
 import hashlib
 import json
 import re
-from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cli.common import Commands, counted, names, placeless, say
+from pytest_recall.datasets.commands.answer_floors import add_floors, ask_floors, check_floors
+from pytest_recall.datasets.commands.dry_run import dry_run
 from pytest_recall.datasets.commands.exit_code import exit_code, floors_of
 from pytest_recall.datasets.commands.judging import add_options, budget_of, check, judge_answers, models_of, reader_of
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from pytest_recall.datasets.cases import DatasetCases
     from pytest_recall.datasets.membench import Arguments
+    from pytest_recall.datasets.reader_floors import ReaderFloor
     from pytest_recall.datasets.repeats import Ingest, RepeatedResult
     from pytest_recall.datasets.reported import Reported
     from pytest_recall.memory.client import Client
@@ -43,6 +46,8 @@ With --reader a model answers from the passages of a memory that hands out no mo
 which --dry-run prints. Answers are written down beside the passages, and the table has the tokens that were read
 and written for one, and the cost. A question that the reader gives no answer to keeps what was measured of its
 passages, and the same command asks it again. Another reader is another run.
+
+With --floors the same reader, and judge, answers from floors and the ceiling as well.
 
 With --judge a model says of each answer whether it is correct, by the rule that the dataset's paper has for
 that. What it says is written down beside the questions, so that no answer is judged twice by the same
@@ -132,6 +137,7 @@ def add_membench(commands: Commands) -> None:
     parser.add_argument("--seed", default="0", metavar="SEED", help="what decides the draw of --sample (default: 0)")
     parser.add_argument("--categories", type=names, metavar="A,B", help="ask questions of these categories only")
     add_options(parser)
+    add_floors(parser)
     parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where the questions are written down")
     parser.add_argument(
         "--fresh", action="store_true", help="ask all questions again; those of an earlier run are set aside"
@@ -223,63 +229,23 @@ def run_membench(args: argparse.Namespace) -> int:
         if args.memory_reset and client.private:
             raise RecallError(f"--memory-reset: {client.name} is empty when a run begins; remove the option")
     check(args, clients)
+    check_floors(args, clients)
     if len(clients) > 1 and args.published:
         raise RecallError("--published is shown beside one memory; name one with --memory")
     if args.dry_run:
-        return _dry_run(args, bench, clients)
+        return dry_run(args, bench, clients)
     with budget_of(args, {} if args.budget is None else models_of(args)) as meter:
         asking = _Asking(args, bench, floors, meter)
         return _run_one(asking, clients[0]) if len(clients) == 1 else _run_several(asking, clients)
-
-
-def _dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Client]) -> int:
-    """Print what would be asked, and ask nothing."""
-    from pytest_recall.datasets.categories import category_title
-    from pytest_recall.datasets.datasets_text import stored_by
-    from pytest_recall.datasets.reading import PROMPTS, prompt_version
-    from pytest_recall.datasets.reading_text import prompt_lines
-    from pytest_recall.files.wording import grid, listed, plural
-    from pytest_recall.models.model import parse
-
-    for selector in (*([] if args.reader is None else [args.reader]), *args.judge):
-        parse(selector)
-    name = args.reader_prompt or bench.dataset.format
-    version = prompt_version(name) if args.reader else ""
-    counts = Counter(one.question.category for one in bench.entries.values())
-    memories = [client.name for client in clients]
-    told = {**bench.asked.telling._asdict(), "settle": args.settle, "accumulate": bench.accumulate}
-    if args.json:
-        plain = {
-            "version": 1,
-            "memories": memories,
-            "dataset": bench.dataset.format,
-            "k": bench.asked.limit,
-            **told,
-            "repeat": args.repeat,
-            "questions": dict(sorted(counts.items())),
-            "reader": args.reader,
-            "prompt": version or None,
-            "prompt_text": PROMPTS[name] if args.reader else None,
-            "judges": args.judge,
-        }
-        print(json.dumps(plain, indent=2, ensure_ascii=False))
-        return 0
-    often = f", {args.repeat} times" if args.repeat > 1 else ""
-    stored = stored_by(told) + often
-    asked = f"{plural(counts.total(), 'question')}, {plural(bench.asked.limit, 'passage')} each, {stored}"
-    print(f"{listed(memories)} on {bench.dataset.format} ({args.path}): {asked}\n")
-    rows = sorted((category_title(one), f"{n:,}") for one, n in counts.items())
-    print("\n".join(grid(("category", "n"), rows)))
-    if args.reader:
-        print("", *prompt_lines(args.reader, version, PROMPTS[name]), sep="\n")
-    return 0
 
 
 def _run_one(asking: _Asking, client: Client) -> int:
     """Run one memory, print what it came to, and return the exit code."""
     from pytest_recall.datasets import datasets_text as render
     from pytest_recall.datasets.file import PUBLISHED
+    from pytest_recall.datasets.reader_floors_text import answer_floor_lines, answer_floors_json
     from pytest_recall.datasets.reading_text import reading_lines, readings_json
+    from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.datasets.repeats_text import ingest_lines, ingests_json
 
     args, bench = asking.args, asking.bench
@@ -302,6 +268,16 @@ def _run_one(asking: _Asking, client: Client) -> int:
         said = (result.ingests[0].judges, len(result.judged), result.undecided, spends)
         told += list(render.verdicts(*said))
         extra |= {"judge": render.verdicts_json(*said)}
+    floors = (
+        ask_floors(result.ingests[0], client.name, asking.arguments, partial(_asked, asking)) if args.floors else {}
+    )
+    beside = {name: one.found.summary for name, one in floors.items() if not one.unfinished}
+    if beside and len(beside) == len(floors):
+        told += ["", *answer_floor_lines(summary, beside)]
+        extra["answer_floors"] = answer_floors_json(summary, beside)
+    elif arguments.reader:
+        hint = "the same command measures them" if args.floors else "--floors lets the reader answer from these as well"
+        told.append(f"floors of answers: not measured; {hint}")
     if reported:
         whole = args.sample is None and args.categories is None and result.complete
         same = whole and arguments.sha256 in PUBLISHED
@@ -311,8 +287,11 @@ def _run_one(asking: _Asking, client: Client) -> int:
         print(json.dumps({**render.membench_json(arguments, summary), **extra}, indent=2, ensure_ascii=False))
     else:
         print("\n".join([*render.membench_lines(arguments, summary, result.failed), *told]))
-    _bundle(args, bench, [one.folder for one in result.ingests])
-    return exit_code(result, asking.floors, replays=args.replay is not None, keeps=args.keep_failed)
+    _bundle(args, bench, [one.folder for one in (*result.ingests, *floors.values())])
+    keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
+    codes = [exit_code(result, asking.floors, **keeps)]
+    codes += [exit_code(RepeatedResult((one,), 1), {}, **keeps, name=f"{name}: ") for name, one in floors.items()]
+    return max(codes)
 
 
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
@@ -343,7 +322,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     for client, arguments, folder in wanted:
         say(f"{client.name}: {folder}")
         try:
-            one = _asked(asking, client, arguments, folder, 1)
+            one = _asked(asking, client, arguments, folder)
         except StoppedError:
             raise
         except RecallError as error:
@@ -404,15 +383,25 @@ def _ingested(asking: _Asking, client: Client, arguments: Arguments, folder: Pat
         if repeat > 1:
             say(f"ingest {number} of {repeat}: {one}")
         # What a memory has kept of an ingest, such as where its random numbers are, is not for the next one.
-        found.append(_asked(asking, client if number == 1 else resolve(client.name), arguments, one, number))
+        found.append(_asked(asking, client if number == 1 else resolve(client.name), arguments, one, number=number))
     if (there := len(begun_repeats(folder))) > repeat:
         first = "the first one" if repeat == 1 else f"the first {repeat}"
         say(f"{folder}: has {there} ingests, and the figures are of {first}; --repeat {there} takes all of them")
     return RepeatedResult(tuple(found), repeat)
 
 
-def _asked(asking: _Asking, client: Client, arguments: Arguments, folder: Path, number: int) -> Ingest:
-    """Ask the questions that are open after an ingest, have the answers judged if that is wanted, and return both."""
+def _asked(
+    asking: _Asking,
+    client: Client,
+    arguments: Arguments,
+    folder: Path,
+    floor: ReaderFloor | None = None,
+    number: int = 1,
+) -> Ingest:
+    """Ask the questions that are open after an ingest, have the answers judged if that is wanted, and return both.
+
+    A `floor` hands out passages in place of the memory.
+    """
     from pytest_recall.datasets.asking import at_once_of
     from pytest_recall.datasets.membench_run import go_on
     from pytest_recall.datasets.repeats import Ingest
@@ -429,6 +418,7 @@ def _asked(asking: _Asking, client: Client, arguments: Arguments, folder: Path, 
             keeps_failed=args.keep_failed,
             fresh=args.fresh,
             reader=reader,
+            floor=floor,
             at_once=at_once_of(args.concurrency, client, reads=reader is not None, accumulate=args.accumulate),
             # All ingests fill the same store, and each of them may be the one that was killed.
             filled=folder if number == 1 else folder.parent,

@@ -1,0 +1,68 @@
+"""Ask the reader of `recall memory run` the same from floors and the ceiling, with `--floors`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_recall.cli.common import say
+
+if TYPE_CHECKING:
+    from pytest_recall.datasets.membench import Arguments
+    from pytest_recall.datasets.reader_floors import ReaderFloor
+    from pytest_recall.datasets.repeats import Ingest
+    from pytest_recall.memory.client import Client
+
+Ask = Callable[["Client", "Arguments", Path, "ReaderFloor"], "Ingest"]
+"""Asks all questions of one floor, in a folder of its own, and has the answers judged if those of the memory are."""
+
+
+def add_floors(parser: argparse.ArgumentParser) -> None:
+    """Add the option."""
+    parser.add_argument(
+        "--floors",
+        action="store_true",
+        help="also let the reader answer from nothing, random texts, the last ones and the evidence, in as many tokens"
+        " as the memory handed out: four times as many calls again",
+    )
+
+
+def check_floors(args: argparse.Namespace, clients: Sequence[Client]) -> None:
+    """Refuse the option where it would have no effect. Raises RecallError."""
+    from pytest_recall.files.errors import RecallError
+
+    if not args.floors:
+        return
+    if args.reader is None:
+        raise RecallError("--floors lets a reader answer from other texts; name one with --reader, or remove it")
+    if len(clients) > 1:
+        raise RecallError("--floors is about the tokens of one memory; name one with --memory, or remove it")
+    if args.repeat > 1:
+        raise RecallError("--floors is about one ingest, and --repeat makes several; remove one of them")
+    if clients[0].baseline:
+        raise RecallError(f"--floors: {clients[0].name} looks for nothing itself; name another memory, or remove it")
+
+
+def ask_floors(memory: Ingest, name: str, arguments: Callable[[Client], Arguments], ask: Ask) -> dict[str, Ingest]:
+    """Ask each floor, once all questions of the memory are answered, and return what came of it by its name.
+
+    `name` is that of the memory, and `arguments` returns what decides the outcome of a run. What cannot be paid for
+    is left to the same command.
+    """
+    from pytest_recall.datasets.reader_floors import FloorClient, reader_floors
+
+    found: dict[str, Ingest] = {}
+    if memory.unfinished or memory.found.unread:
+        say("--floors: the same command asks them, once there is an answer to all questions")
+        return found
+    for one in reader_floors(name, memory.found.trials):
+        folder = memory.folder / f"floor-{one.name}"
+        say(f"{one.title}: {folder}")
+        client = FloorClient(one.title)
+        asked = arguments(client)._replace(code=one.digest, packages=())
+        found[one.name] = ask(client, asked, folder, one)
+        if found[one.name].unfinished:
+            break
+    return found

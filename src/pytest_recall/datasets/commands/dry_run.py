@@ -1,0 +1,61 @@
+"""Print what `recall memory run` would ask, and ask nothing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_recall.datasets.cases import DatasetCases
+    from pytest_recall.memory.client import Client
+
+
+def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Client]) -> int:
+    """Print what would be asked, and ask nothing."""
+    from pytest_recall.datasets.categories import category_title
+    from pytest_recall.datasets.datasets_text import stored_by
+    from pytest_recall.datasets.reader_floors import READ_FROM
+    from pytest_recall.datasets.reading import PROMPTS, prompt_version
+    from pytest_recall.datasets.reading_text import prompt_lines
+    from pytest_recall.files.wording import grid, listed, plural
+    from pytest_recall.models.model import parse
+
+    for selector in (*([] if args.reader is None else [args.reader]), *args.judge):
+        parse(selector)
+    name = args.reader_prompt or bench.dataset.format
+    version = prompt_version(name) if args.reader else ""
+    counts = Counter(one.question.category for one in bench.entries.values())
+    memories = [client.name for client in clients]
+    told = {**bench.asked.telling._asdict(), "settle": args.settle, "accumulate": bench.accumulate}
+    if args.json:
+        plain = {
+            "version": 1,
+            "memories": memories,
+            "dataset": bench.dataset.format,
+            "k": bench.asked.limit,
+            **told,
+            "repeat": args.repeat,
+            "questions": dict(sorted(counts.items())),
+            "reader": args.reader,
+            "prompt": version or None,
+            "prompt_text": PROMPTS[name] if args.reader else None,
+            "judges": args.judge,
+            "floors": args.floors,
+        }
+        print(json.dumps(plain, indent=2, ensure_ascii=False))
+        return 0
+    often = f", {args.repeat} times" if args.repeat > 1 else ""
+    stored = stored_by(told) + often
+    asked = f"{plural(counts.total(), 'question')}, {plural(bench.asked.limit, 'passage')} each, {stored}"
+    print(f"{listed(memories)} on {bench.dataset.format} ({args.path}): {asked}\n")
+    rows = sorted((category_title(one), f"{n:,}") for one, n in counts.items())
+    print("\n".join(grid(("category", "n"), rows)))
+    if args.reader:
+        print("", *prompt_lines(args.reader, version, PROMPTS[name]), sep="\n")
+    if args.floors:
+        calls = plural(len(READ_FROM) * counts.total(), "further call")
+        print(f"\nthen from {listed(list(READ_FROM))}, in as many tokens as the memory hands out: {calls}")
+    return 0

@@ -1,0 +1,192 @@
+"""`recall memory run --floors`: the same reader, and the same judge, for floors and the ceiling."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.cli import main
+from pytest_recall.trials.journal import read_journal
+from tests.models.endpoint import Answer, Asked, Endpoint, chat
+
+# A run of pytest in this process forgets what it was the first to import, and some of it would be there twice.
+importlib.import_module("pytest_recall.datasets.judged")
+
+RUN = ("memory", "run", "--dataset", "locomo", "sample", "--out", "o")
+FLOORS = ("nothing", "random", "last", "oracle")
+OWN = """
+from pathlib import Path
+
+
+class Memory:
+    private = True
+
+    def reset(self):
+        self.kept = []
+
+    def store(self, content, metadata):
+        self.kept.append(content)
+
+    def recall(self, query, limit, context):
+        return self.kept[: int(Path("size.txt").read_text())]
+"""
+
+
+def all_passages(asked: Asked) -> Answer:
+    """Answer with all passages, or judge that an answer with the word `Heron` is right."""
+    content, model = asked.body["messages"][-1]["content"], asked.body["model"]
+    if model == "judge":
+        label = "correct" if "Heron" in content.split("BEGIN")[-1] else "wrong"
+        answer = chat(json.dumps({"reasoning": "As it seems.", "label": label}))
+    else:
+        answer = chat(content.rpartition("\n\n")[0])
+    return answer._replace(body={**answer.body, "model": model})
+
+
+@pytest.fixture(name="served")
+def _served() -> Iterator[Endpoint]:
+    endpoint = Endpoint(all_passages)
+    yield endpoint
+    endpoint.close()
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    prices = {"reader": {"input": 1000, "output": 0}, "judge": {"input": 1000, "output": 0}}
+    (tmp_path / "eval").mkdir()
+    rubric = {"owner": "us", "preflight": "off", "prices": prices}
+    (tmp_path / "eval" / "rubric.yaml").write_text(json.dumps(rubric))
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "size.txt").write_text("5")
+
+
+def reading(served: Endpoint) -> tuple[str, ...]:
+    return "--reader", f"{served.url}/v1#reader", "--floors"
+
+
+def found(capsys: pytest.CaptureFixture[str], *more: str, code: int = 0) -> dict[str, Any]:
+    assert main([*RUN, *more, "--json"]) == code
+    plain: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return plain
+
+
+def test_the_reader_answers_from_each_floor_in_as_many_tokens(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain = found(capsys, *reading(served), "--k", "2")
+    assert len(served.asked) == 5 * 22
+    floors = plain["answer_floors"]
+    assert floors["metric"] == "locomo_f1"
+    assert {"contains", "answer_contains"} <= floors["oracle"]["all"]["metrics"].keys()
+    means = {name: floors[name]["all"]["metrics"]["answer_contains"]["value"] for name in FLOORS}
+    assert means["nothing"] == 0
+    assert max(means["random"], means["last"]) < plain["all"]["metrics"]["answer_contains"]["value"] < means["oracle"]
+    assert floors["discriminates"].keys() == {*plain["categories"], "all"}
+    budgets = {
+        one.case_id: one.answer.usage["memory_handed_out_tokens"]
+        for one in read_journal(Path("o")).trials
+        if one.answer
+    }
+    for name in FLOORS:
+        trials = read_journal(Path("o") / f"floor-{name}").trials
+        assert len(trials) == 22
+        for one in trials:
+            assert one.answer is not None
+            assert one.answer.usage["memory_handed_out_tokens"] <= budgets[one.case_id]
+    assert found(capsys, *reading(served), "--k", "2") == plain
+    assert len(served.asked) == 5 * 22
+
+
+def test_the_table_has_the_floors_below_the_memory_by_the_judge(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*RUN, *reading(served), "--judge", f"{served.url}/v1#judge", "--concurrency", "4"]) == 0
+    out = capsys.readouterr().out
+    table = out.partition("\nLoCoMo judge  ")[2].splitlines()
+    assert [line.split()[0] for line in table[1:6]] == ["memory", *FLOORS]
+    assert table[0].startswith(" 1 multi-hop (4)")
+    assert table[6].startswith("below the memory, in as many tokens as it handed out: the same reader answered from no")
+    assert table[7].startswith("does not discriminate, as answers from a floor are about as good: ")
+    assert [line.split()[-1] for line in table[1:6]] == ["$0.01"] * 5
+    # 22 questions, of which 18 have a rule.
+    assert len(served.asked) == 5 * (22 + 18)
+
+
+def test_without_the_option_a_line_says_that_there_are_none(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*RUN, *reading(served)[:2]]) == 0
+    told = "floors of answers: not measured; --floors lets the reader answer from these as well\n"
+    assert told in capsys.readouterr().out
+
+
+def test_a_budget_ends_the_floors_and_the_same_command_goes_on(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*RUN, *reading(served), "--budget", "0.1"]) == 2
+    assert "--floors: the same command asks them, once there is an answer to all questions\n" in capsys.readouterr().err
+    assert main([*RUN, *reading(served), "--budget", "0.3"]) == 2
+    captured = capsys.readouterr()
+    assert "recall: nothing: 3 questions not asked, since the budget of $0.30 is spent" in captured.err
+    assert "floors of answers: not measured; the same command measures them\n" in captured.out
+    whole = found(capsys, *reading(served), "--budget", "5")
+    assert len(served.asked) == 5 * 22
+    assert whole["answer_floors"]["oracle"]["all"]["reading"]["answers"] == 22
+
+
+def test_floors_of_other_tokens_are_asked_again(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    own = (*reading(served), "--memory", "python:own.py:Memory")
+    found(capsys, *own)
+    Path("own.py").write_text(OWN + "# Another one.\n")
+    Path("size.txt").write_text("2")
+    assert main([*RUN, *own]) == 0
+    err = capsys.readouterr().err
+    assert "recall: python:own.py:Memory: its code has changed; all questions are asked again" in err
+    again = "the memory has handed out other numbers of tokens; all questions are asked again"
+    assert f"recall: last (as many tokens as python:own.py:Memory): {again}" in err
+    assert len(served.asked) == 2 * 5 * 22
+
+
+def test_floors_are_recorded_and_replayed(
+    served: Endpoint, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = (*reading(served), "--judge", f"{served.url}/v1#judge")
+    live = found(capsys, *models, "--record", "tapes")
+    served.close()
+    monkeypatch.delenv("OPENAI_API_KEY")
+    replayed = found(capsys, *models, "--out", "replayed", "--replay", "tapes")
+    assert replayed["answer_floors"] == live["answer_floors"]
+
+
+def test_a_bundle_has_the_floors_and_holds(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    found(capsys, *reading(served), "--bundle", "b.zip")
+    assert main(["memory", "verify", "b.zip"]) == 0
+    out = capsys.readouterr().out
+    assert "runs/5 (oracle (as many tokens as sqlite-fts)): 22 questions, 19 metrics computed again" in out
+
+
+def test_a_dry_run_says_what_floors_would_take(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--reader", "openai:x", "--floors", "--dry-run"]) == 0
+    told = "then from nothing, random, last, oracle, in as many tokens as the memory hands out: 88 further calls"
+    assert told in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ((), "--floors lets a reader answer from other texts; name one with --reader, or remove it"),
+        (("--reader", "openai:x", "--memory", "null,full"), "--floors is about the tokens of one memory;"),
+        (("--reader", "openai:x", "--memory", "full"), "--floors: full looks for nothing itself; name another memory"),
+        (("--reader", "openai:x", "--repeat", "2"), "--floors is about one ingest, and --repeat makes several;"),
+    ],
+)
+def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
+    assert main([*RUN, "--floors", *more]) == 2
+    assert f"recall: {said}" in capsys.readouterr().err
