@@ -275,7 +275,7 @@ def _run_one(asking: _Asking, client: Client) -> int:
     if beside and len(beside) == len(floors):
         told += ["", *answer_floor_lines(summary, beside)]
         extra["answer_floors"] = answer_floors_json(summary, beside)
-    elif arguments.reader:
+    elif arguments.reader and args.repeat == 1 and not client.baseline:
         hint = "the same command measures them" if args.floors else "--floors lets the reader answer from these as well"
         told.append(f"floors of answers: not measured; {hint}")
     if reported:
