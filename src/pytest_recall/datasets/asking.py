@@ -11,6 +11,7 @@ from pytest_recall.cases.case import Case
 from pytest_recall.datasets.cases import DatasetCases, QuestionEntry
 from pytest_recall.datasets.lanes import Ask, Lanes
 from pytest_recall.files.errors import CaseError, RecallError
+from pytest_recall.files.interruptible import result_of
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FilledMark
 from pytest_recall.memory.resolve import resolve
@@ -119,7 +120,7 @@ def open_store(
             own = stack.enter_context(closing(CallThread()))
 
         def on(call: Callable[[], Given]) -> Given:
-            return call() if own is None else own.submit(call).result()
+            return call() if own is None else result_of(own.submit(call))
 
         def opened() -> Memory:
             client = made()

@@ -12,6 +12,7 @@ from typing import Generic, Self, TypeVar
 
 from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.interruptible import next_of
 from pytest_recall.trials.drive import Question, SpentError
 from pytest_recall.trials.trial import Trial
 
@@ -93,7 +94,7 @@ class Lanes(Generic[Entry]):
 
     def _next(self) -> Trial:
         while self._left:
-            found = self._ended.get()
+            found = next_of(self._ended)
             if found is None:
                 self._left -= 1
             elif isinstance(found, SpentError):

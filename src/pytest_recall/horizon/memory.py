@@ -11,6 +11,7 @@ from typing import NamedTuple
 from pytest_recall.cases.memory_part import QueryContext, Unit
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError
+from pytest_recall.files.interruptible import result_of
 from pytest_recall.memory.client import deadline
 from pytest_recall.memory.session import Memory, Readback
 from pytest_recall.trials.concurrency import TASKS, Tasks
@@ -63,15 +64,15 @@ class Subject:
             self._memory.healthcheck()
             self._memory.guard(allowed)
 
-        self._first.submit(look).result()
+        result_of(self._first.submit(look))
 
     def tell(self, units: Iterable[Unit]) -> None:
         """Let it keep these texts. Raises CaseError."""
-        self._first.submit(lambda: self._memory.store_all(units)).result()
+        result_of(self._first.submit(lambda: self._memory.store_all(units)))
 
     def finalize(self) -> None:
         """Say that all days of a checkpoint are there. Raises CaseError."""
-        self._first.submit(self._memory.finalize).result()
+        result_of(self._first.submit(self._memory.finalize))
 
     def read_back(self, units: Sequence[Unit]) -> Readback:
         """Return what comes back of the units that it was told, by their own words, in the time of one question.
@@ -83,16 +84,20 @@ class Subject:
             with deadline(self._seconds):
                 return self._memory.read_back(units, at_home=True)
 
-        return self._first.submit(ask).result()
+        return result_of(self._first.submit(ask))
 
     def count(self) -> int | None:
         """Return how many units it says that it holds, None if it does not say. Raises CaseError."""
-        return self._first.submit(self._memory.count).result()
+        return result_of(self._first.submit(self._memory.count))
 
     def reset(self) -> None:
         """Let it forget everything. Raises CaseError, also where it is stuck."""
         try:
-            self._first.submit(self._memory.reset).result(self._grace if self._stuck else None)
+            emptied = self._first.submit(self._memory.reset)
+            if self._stuck:
+                emptied.result(self._grace)
+            else:
+                result_of(emptied)
         except TimeoutError:
             raise CaseError("memory reset", "it is still running a question that timed out") from None
 

@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import CodeType, FrameType
 from typing import Protocol
 
 from pytest_recall.replay.origin import is_importing
@@ -78,17 +79,25 @@ def end_if_still(wait: Waits, error: Callable[[], BaseException]) -> None:
     def look() -> None:
         before, seconds = None, 0
         while not wait.is_over(1.0):
-            # The same instruction of the same frame is waiting, in a lock or in C. The frame itself is not kept between
-            # two looks, since that would keep its local variables alive.
-            frame = sys._current_frames().get(wait.thread_id or 0)
-            now = None if frame is None else (id(frame), frame.f_lasti)
-            seconds = seconds + 1 if now is not None and now == before else 0
+            # The same instructions are waiting, in a lock or in C. The frames are not compared, as a wait in steps has
+            # others each time, nor kept, since that would keep their local variables alive.
+            now = _place(sys._current_frames().get(wait.thread_id or 0))
+            seconds = seconds + 1 if now and now == before else 0
             before = now
             if seconds == STILL:
                 wait.give_up(error())
                 return
 
     threading.Thread(target=look, name="recall-still", daemon=True).start()
+
+
+def _place(frame: FrameType | None) -> list[tuple[CodeType, int]]:
+    """Return at which instructions a thread is, from the innermost function outwards."""
+    found = []
+    while frame is not None:
+        found.append((frame.f_code, frame.f_lasti))
+        frame = frame.f_back
+    return found
 
 
 def _interrupt(thread: int, error: type[BaseException]) -> None:

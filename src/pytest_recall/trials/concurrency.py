@@ -10,6 +10,7 @@ from contextvars import Context, ContextVar
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files import clock
+from pytest_recall.files.interruptible import result_of, wait_for
 from pytest_recall.replay.interrupt import GRACE
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ class Loop:
         tasks = TASKS.get() or Tasks()
         future = asyncio.run_coroutine_threadsafe(tasks.run(awaitable), self._started())
         try:
-            return future.result()
+            return result_of(future)
         except BaseException:
             # Ctrl-C or a timeout ended the waiting, and not the task.
             future.cancel()
@@ -112,7 +113,7 @@ class Loop:
                 ready = threading.Event()
                 self._thread = threading.Thread(target=self._serve, args=(ready,), name="recall-loop", daemon=True)
                 self._thread.start()
-                ready.wait()
+                wait_for(ready)
             assert self._loop is not None
             return self._loop
 
@@ -188,7 +189,7 @@ class TrialJob:
     def result(self) -> Any:
         """Wait for the end, and return what the work returned or raise what it raised."""
         __tracebackhide__ = True
-        self._done.wait()
+        wait_for(self._done)
         if self._error is not None:
             error, self._error = self._error, None
             try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from contextvars import copy_context
 from queue import SimpleQueue
 from threading import Thread
@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.interruptible import first_of
 from pytest_recall.trials.trial import Outcome, Trial
 
 Given = TypeVar("Given")
@@ -115,8 +116,7 @@ class Driver:
         for thread in self._threads:
             begin(thread)
         while running:
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
+            for future in first_of(running):
                 thread = running.pop(future)
                 try:
                     trial = future.result()
