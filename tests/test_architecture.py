@@ -196,7 +196,7 @@ WORLD = {
         *("answer_files", "bundle_file", "cases", "file", "judged", "lanes", "membench_run", "repeat_folders"),
         *("repeats", "rows", "verifying"),
     },
-    "files": {"clock", "disk", "eval_directory", "event_loop", "git", "json_lines", "validation"},
+    "files": {"clock", "disk", "eval_directory", "event_loop", "git", "interruptible", "json_lines", "validation"},
     "forge": {"client", "push"},
     "horizon": {
         *("ask", "audit", "check", "corpus", "items", "memory", "merging", "picture_files", "pictures"),
