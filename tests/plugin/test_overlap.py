@@ -265,12 +265,13 @@ def test_what_pytest_had_is_back_afterwards(pytester: pytest.Pytester) -> None:
     import threading
 
     before = (threading.Thread.start, concurrent.futures.ThreadPoolExecutor.submit, sys.stdout, sys.stderr)
-    handlers = list(logging.getLogger().handlers)
+    handlers, threads = list(logging.getLogger().handlers), set(threading.enumerate())
     overlapping(ASYNC).at(pytester).run("eval", "--recall-concurrency=4").assert_outcomes(passed=8)
     after = (threading.Thread.start, concurrent.futures.ThreadPoolExecutor.submit, sys.stdout, sys.stderr)
     assert after == before
     assert logging.getLogger().handlers == handlers
-    assert not [thread.name for thread in threading.enumerate() if re.match("recall", thread.name)]
+    left = set(threading.enumerate()) - threads
+    assert not [thread.name for thread in left if re.match("recall", thread.name)]
 
 
 READING = """
