@@ -21,6 +21,8 @@ from tests.helpers.upstream import Upstream, running
 importlib.import_module("pytest_recall.datasets.answer_judging")
 RUN = ("memory", "judge", "--dataset", "locomo", "sample")
 BY_RULE = '''
+import time
+
 
 class ByRule:
     """Generous where it is told to be, and strict otherwise."""
@@ -34,6 +36,21 @@ class ByRule:
 
 
 by_rule = ByRule()
+
+
+class Slow:
+    """Says when it begins and ends."""
+
+    def ask(self, ask):
+        log = pathlib.Path(__file__).with_name("at-once.txt")
+        for sign in "+-":
+            with log.open("a") as file:
+                file.write(sign)
+            time.sleep(0.02)
+        return by_rule.ask(ask)
+
+
+slow = Slow()
 
 
 class Half:
@@ -177,14 +194,15 @@ def test_labels_of_people_take_the_errors_of_a_rule_out(capsys: pytest.CaptureFi
     assert "recall: people.jsonl:1: id: a.json has no answer to 'conv-1:q99'\n" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("places", ["1", "4"])
 def test_a_spent_budget_leaves_the_rest_to_the_same_command(
-    capsys: pytest.CaptureFixture[str], upstream: Upstream, tmp_path: Path
+    capsys: pytest.CaptureFixture[str], upstream: Upstream, tmp_path: Path, places: str
 ) -> None:
     prices = "prices: {gpt-4o-mini: {input: 100000, output: 100000}}\n"
     (tmp_path / "eval" / "rubric.yaml").write_text(f"owner: us\npreflight: 'off'\n{prices}")
     (tmp_path / "url.txt").write_text(upstream.url)
     answers = written("a.json", lambda *_: "right")
-    by = ("--judge", "python:judge.py:remote")
+    by = ("--judge", "python:judge.py:remote", "--concurrency", places)
     assert main([*RUN, answers, *by, "--budget", "0.5"]) == 2
     some = upstream.count
     assert 0 < some < 54
@@ -203,6 +221,13 @@ def test_what_comes_to_no_verdict_is_counted(
         captured = capsys.readouterr()
         assert f"recall: {undecided} of 54 judgements came to no verdict, the first as said above" in captured.err
     assert json.loads(captured.out)["undecided"] == undecided
+
+
+def test_judgements_are_made_at_once(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    answers = written("a.json", lambda n, _: ("right", "vague", "no")[n % 3])
+    one_by_one = judged(capsys, answers, "--judge", "python:judge.py:by_rule")
+    assert judged(capsys, answers, "--judge", "python:judge.py:slow", "--concurrency", "4") == one_by_one
+    assert "+++" in (tmp_path / "at-once.txt").read_text()
 
 
 def test_it_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
@@ -226,12 +251,13 @@ def test_a_price_that_is_not_known_is_told_before_the_first_call(
     assert not (tmp_path / "o").exists()
 
 
+@pytest.mark.parametrize("places", ["1", "4"])
 def test_a_recording_is_replayed_without_the_model(
-    capsys: pytest.CaptureFixture[str], upstream: Upstream, tmp_path: Path
+    capsys: pytest.CaptureFixture[str], upstream: Upstream, tmp_path: Path, places: str
 ) -> None:
     (tmp_path / "url.txt").write_text(upstream.url)
     answers = written("a.json", lambda n, _: "right" if n % 2 else "no")
-    by = ("--judge", "python:judge.py:remote")
+    by = ("--judge", "python:judge.py:remote", "--concurrency", places)
     recorded = judged(capsys, answers, *by, "--record", "tapes")
     assert upstream.count == 54
     assert judged(capsys, answers, *by, "--replay", "tapes") == recorded

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
+from threading import Lock
 from typing import NamedTuple
 
 from pytest_recall.cases.case import Case, JudgeCall
@@ -18,6 +22,7 @@ from pytest_recall.judges.kept import Keeper, Store
 from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import Panel
 from pytest_recall.models.model import Model, ModelError
+from pytest_recall.trials.concurrency import Pool
 from pytest_recall.trials.trial import Answer
 
 EVERY = 100
@@ -33,7 +38,10 @@ class JudgementCounts(NamedTuple):
 
 
 class AnswersJudge:
-    """The models of a panel, which are to make `total` judgements, until `closed` says why no call may begin."""
+    """The models of a panel, which are to make `total` judgements, until `closed` says why no call may begin.
+
+    Up to `threads` judgements are made at once, each within `at_once`.
+    """
 
     def __init__(
         self,
@@ -42,6 +50,9 @@ class AnswersJudge:
         tell: Callable[[str], None],
         total: int,
         closed: Callable[[], str] | None = None,
+        *,
+        threads: int = 1,
+        at_once: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         self.counts = JudgementCounts()
         self._panel = panel
@@ -49,6 +60,9 @@ class AnswersJudge:
         self._tell = tell
         self._total = total
         self._closed = closed
+        self._threads = threads
+        self._at_once = at_once
+        self._counting = Lock()
 
     def ready(self, rubric: Settings, strictness: Strictness) -> None:
         """Put the known answers to the models. Raises RecallError if one of them must not judge."""
@@ -62,10 +76,31 @@ class AnswersJudge:
         Raises MissError for a call that must not begin, unless the budget says so, and OSError.
         """
         found: dict[str, dict[str, float | None]] = {prompt: {} for prompt in PROMPTS}
-        for id, question in asked.items():
-            if id in answers:
-                for prompt, verdicts in found.items():
-                    verdicts[id] = self._verdict(prompt, answers[id], question, dataset)
+        judgements = {
+            (prompt, id): partial(self._verdict, prompt, answers[id], question, dataset)
+            for id, question in asked.items()
+            if id in answers
+            for prompt in PROMPTS
+        }
+        if self._threads == 1:
+            for (prompt, id), judge in judgements.items():
+                found[prompt][id] = judge()
+            return found
+
+        def apart(judge: Callable[[], float | None]) -> float | None:
+            with self._at_once():
+                return judge()
+
+        pool = Pool(self._threads)
+        jobs = {
+            one: pool.submit(partial(apart, judge), copy_context(), "recall-judge") for one, judge in judgements.items()
+        }
+        try:
+            for (prompt, id), job in jobs.items():
+                found[prompt][id] = job.result()
+        except BaseException:
+            pool.cancel(list(jobs.values()))
+            raise
         return found
 
     def _verdict(self, prompt: str, said: str, question: Question, dataset: str) -> float | None:
@@ -83,19 +118,21 @@ class AnswersJudge:
         except MissError:
             if self._closed is None or not self._closed():
                 raise
-            self.counts = self.counts._replace(left=self.counts.left + 1)
+            with self._counting:
+                self.counts = self.counts._replace(left=self.counts.left + 1)
             return None
         except RecallError as error:
-            if not self.counts.undecided:
-                self._tell(one_line(f"{question.id}, {prompt}: no verdict: {error}", 300))
-            return self._counted(None)
+            return self._counted(None, one_line(f"{question.id}, {prompt}: no verdict: {error}", 300))
         return self._counted(verdict.passed)
 
-    def _counted(self, passed: bool | None) -> float | None:
-        made, undecided, left = self.counts
-        self.counts = JudgementCounts(made + 1, undecided + (passed is None), left)
-        if self.counts.made % EVERY == 0:
-            self._tell(f"{self.counts.made:,} of {self._total:,} judgements")
+    def _counted(self, passed: bool | None, why: str = "") -> float | None:
+        with self._counting:
+            made, undecided, left = self.counts
+            self.counts = JudgementCounts(made + 1, undecided + (passed is None), left)
+            if why and not undecided:
+                self._tell(why)
+            if self.counts.made % EVERY == 0:
+                self._tell(f"{self.counts.made:,} of {self._total:,} judgements")
         return None if passed is None else float(passed)
 
     def _keeping(self) -> Panel:

@@ -20,6 +20,7 @@ from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.call import Kind, Way
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.secrets import secret_names
@@ -157,13 +158,31 @@ def or_without(models: Sequence[str]) -> str:
 
 
 @contextmanager
-def untaped(player: Player, rubric: Settings) -> Iterator[None]:
+def untaped(player: Player, rubric: Settings) -> Iterator[Tape]:
     """Listen to the calls of judges that are made in this block, for the budget and the rates. None is recorded.
 
     Raises MissError for a call that must not begin.
     """
-    with _watched(player, open_tape(rubric)):
-        yield
+    tape = open_tape(rubric)
+    with _watched(player, tape):
+        yield tape
+
+
+@contextmanager
+def at_once(player: Player, tape: Tape) -> Iterator[None]:
+    """Let the calls of judges that this thread makes in this block go by an open tape, while others do so as well.
+
+    A call that must not begin ends this block alone, where it is raised.
+    """
+    lane = player.lane()
+    player.push(tape, lane)
+    token = CURRENT_CASE.set(lane)
+    try:
+        with player.asking("judge"):
+            yield
+    finally:
+        CURRENT_CASE.reset(token)
+        player.leave(lane)
 
 
 def open_tape(rubric: Settings) -> Tape:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.common import Commands, add_cassette, dollars, placeless, say
+from pytest_recall.cli.common import Commands, add_cassette, counted, dollars, placeless, say
 from pytest_recall.datasets.commands.judging import add_overlay, budget_of, calls_of, judging_models
 
 if TYPE_CHECKING:
@@ -61,6 +61,9 @@ def add_judge(commands: Commands) -> None:
     )
     add_cassette(parser, "; no reply is kept elsewhere")
     parser.add_argument("--budget", type=dollars, metavar="USD", help="begin no further call once this much is spent")
+    parser.add_argument(
+        "--concurrency", type=counted(1, 64), default=1, metavar="N", help="judgements at once (default: 1)"
+    )
     parser.add_argument("--fresh", action="store_true", help="ask again what was asked before")
     parser.add_argument("--labels", type=Path, metavar="FILE", help="what people say of answers: file, id and label")
     add_overlay(parser)
@@ -116,6 +119,8 @@ def _check(args: argparse.Namespace) -> None:
     from pytest_recall.files.errors import RecallError
 
     about = [f"--{name}" for name in ("budget", "record", "replay", "labels") if getattr(args, name) is not None]
+    if args.concurrency > 1:
+        about.append("--concurrency")
     if args.fresh:
         about.append("--fresh")
     if about and not args.judge:
@@ -172,12 +177,20 @@ def _by_models(
     models = judging_models(args, "answers")
     kept = models.player.mode == "off"
     stopped = "stopped; the replies are kept: run the same command again to resume"
-    with calls_of(args, models, "answers", stopped):
+    with calls_of(args, models, "answers", stopped) as at_once:
         if kept:
             models.place.artifacts.make()
         replies = Replies(models.place.artifacts.calibration("answers") if kept else None, fresh=args.fresh)
         with budget_of(args, models.panel.roles) as meter:
             models.player.meter = meter
-            judge = AnswersJudge(models.panel, replies, say, total, None if meter is None else meter.closed)
+            judge = AnswersJudge(
+                models.panel,
+                replies,
+                say,
+                total,
+                None if meter is None else meter.closed,
+                threads=args.concurrency,
+                at_once=at_once,
+            )
             judge.ready(models.rubric, models.rubric.preflight if kept else "off")
             return scores(judge), judge.counts

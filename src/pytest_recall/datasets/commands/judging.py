@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -156,25 +156,29 @@ def reader_of(
 
 
 @contextmanager
-def calls_of(args: argparse.Namespace, models: JudgingModels, name: str, stopped: str) -> Iterator[None]:
+def calls_of(
+    args: argparse.Namespace, models: JudgingModels, name: str, stopped: str
+) -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """Let the calls of the block go by the cassette `name`, where one is asked for.
+
+    Each thread that makes calls, while others do, makes them in a block of what is handed out.
 
     Raises RecallError for a call that must not begin, and, as `stopped` says, for a run that is.
     """
     from pytest_recall.files.errors import MissError, RecallError, StoppedError
-    from pytest_recall.trials.command_cassette import BENCHES, taped, untaped
+    from pytest_recall.trials.command_cassette import BENCHES, at_once, taped, untaped
 
     place, rubric, player, panel = models
     given = args.record or args.replay
     try:
         if player.mode == "off":
-            with untaped(player, rubric):
-                yield
+            with untaped(player, rubric) as tape:
+                yield partial(at_once, player, tape)
         else:
             folder = Path.cwd() / given if given else place.cassettes
             judges = [one.name for one in panel.roles.values()]
-            with taped(player, place, rubric, folder, name, BENCHES, judges=judges, tell=say):
-                yield
+            with taped(player, place, rubric, folder, name, BENCHES, judges=judges, tell=say) as tape:
+                yield partial(at_once, player, tape)
     except KeyboardInterrupt:
         raise StoppedError(stopped) from None
     except MissError as error:
