@@ -193,7 +193,17 @@ def test_pytest_stays_in_the_plugin() -> None:
 WORLD = {
     "cases": {"case_file", "importers.foreign_file", "importers.run", "settings_file"},
     "datasets": {
-        *("answer_files", "bundle_file", "cases", "file", "judged", "lanes", "membench_run", "repeat_folders"),
+        *(
+            "answer_files",
+            "answer_judging",
+            "bundle_file",
+            "cases",
+            "file",
+            "judged",
+            "lanes",
+            "membench_run",
+            "repeat_folders",
+        ),
         *("repeats", "rows", "verifying"),
     },
     "files": {"clock", "disk", "eval_directory", "event_loop", "git", "interruptible", "json_lines", "validation"},
