@@ -28,7 +28,7 @@ def test_verdicts_are_a_picture_of_their_own(tmp_path: Path, inside: Recall) -> 
     assert inside(tmp_path, "bench", "audit", "run").code == 0
     path = tmp_path / "run" / FOLDER / "10d.jsonl"
     rows = read_lines(path)
-    write_lines(path, [{**rows[0], "verdict": "system-failure", "cause": "rank.py:8"}, *rows[1:]])
+    write_lines(path, [{**rows[0], "grade": "system_failure", "cause": "rank.py:8"}, *rows[1:]])
     done = inside(tmp_path, "bench", "heatmap", "run", "--svg", "-o", "pictures/mine.svg", "--colors", "published")
     assert done.out.split() == [
         "pictures/mine.svg",
@@ -59,7 +59,7 @@ def test_without_matplotlib_pictures_are_svg(tmp_path: Path, inside: Recall, mon
     assert inside(tmp_path, "bench", "audit", "run").code == 0
     path = tmp_path / "run" / FOLDER / "10d.jsonl"
     rows = read_lines(path)
-    write_lines(path, [{**rows[0], "verdict": "system-failure", "cause": "rank.py:8"}, *rows[1:]])
+    write_lines(path, [{**rows[0], "grade": "system_failure", "cause": "rank.py:8"}, *rows[1:]])
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     told = "recall: SVG is drawn without matplotlib; for PNG, run `pip install 'pytest-recall[pictures]'`\n"
     done = inside(tmp_path, "bench", "heatmap", "run")

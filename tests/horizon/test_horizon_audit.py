@@ -15,7 +15,7 @@ from tests.helpers.horizon_runs import SMALL, run_of
 ROW = {
     "questionId": "q`1",
     "composite": 1,
-    "why": "failure",
+    "chosen": ["failure"],
     "category": "synthesis",
     "difficulty": "hard",
     "relevantDays": [1, 2],
@@ -42,7 +42,7 @@ def test_notes_keep_what_the_operator_wrote() -> None:
     assert first.startswith("# Notes on mine\n")
     assert first.count(BEGIN) == first.count(END) == 1
     own = first.replace(ANALYSIS, f"Mine.\n\n{ANALYSIS}\n\nIt is src/rank.py:88.")
-    found = audited(run, [Regrade(run.evaluations[2], "system-failure", "src/rank.py:88")])
+    found = audited(run, [Regrade(run.evaluations[2], "system_failure", "src/rank.py:88")])
     second = notes(own, run, found, 2, 0)
     assert "Mine." in second
     assert "It is src/rank.py:88." in second
@@ -69,7 +69,7 @@ def test_notes_without_our_part_get_it_at_the_end() -> None:
 
 def test_the_log_has_a_row_for_each_checkpoint() -> None:
     run = run_of(SMALL)
-    text = notes("", run, audited(run, [Regrade(run.evaluations[1], "qa-defect")]), 0, 1)
+    text = notes("", run, audited(run, [Regrade(run.evaluations[1], "case_defect")]), 0, 1)
     assert "| 10d | 61.1 | 58.3 | 1 of 3 | 1 | 0 | 0 | 1 | 0 |" in text
     assert "- 10d: defects `q002`" in text
 

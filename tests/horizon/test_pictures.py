@@ -138,11 +138,11 @@ def test_causes_are_bars_and_the_judge_is_not_among_them() -> None:
     found = audited(
         run,
         [
-            Regrade(one[1], "system-failure", "a.py:1"),
-            Regrade(one[3], "system-failure", "b.py:2"),
-            Regrade(one[4], "system-failure", "b.py:2"),
-            Regrade(one[2], "judge-false-negative"),
-            Regrade(one[0], "judge-right"),
+            Regrade(one[1], "system_failure", "a.py:1"),
+            Regrade(one[3], "system_failure", "b.py:2"),
+            Regrade(one[4], "system_failure", "b.py:2"),
+            Regrade(one[2], "judge_false_negative"),
+            Regrade(one[0], "agree"),
         ],
     )
     assert causes(found) == {

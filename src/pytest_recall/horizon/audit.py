@@ -1,4 +1,4 @@
-"""Export answers of a run for a second look, and read the verdicts that people wrote."""
+"""Export answers of a run for a second look, and read the grades that people wrote."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from pytest_recall.horizon.corpus import Corpus
 from pytest_recall.horizon.evaluation import CheckpointTrial, Points
 from pytest_recall.horizon.published import PublishedRun, Stop, points_of
 from pytest_recall.horizon.questioning import evidence
-from pytest_recall.horizon.regrade import AuditItem, Key, Regrade, items, key, problem
+from pytest_recall.horizon.regrade import FORMER, AuditItem, Key, Regrade, items, key, problem
 
 FOLDER = "audit"
 DEFECTS, STALE, AUDITED, NOTES = "defects.jsonl", "stale.jsonl", "audited.json", "notes.md"
 EVIDENCE = 6_000
 """Characters of the days' texts that an item has at most."""
 _PASSAGES, _SNIPPET = 10, 700
-_WRITTEN = ("verdict", "cause", "corrected", "note")
+_WRITTEN = ("grade", "cause", "corrected", "why")
 """What someone writes into an item."""
+_NOW = {former: name for name, former in FORMER.items()}
 
 
 class Exported(NamedTuple):
-    """The file of a checkpoint: how many items it has, how many of them with a verdict, and how many became stale."""
+    """The file of a checkpoint: how many items it has, how many of them with a grade, and how many became stale."""
 
     path: Path
     items: int
-    verdicts: int
+    grades: int
     stale: int
 
 
 class AuditRead(NamedTuple):
-    """What the `files` of an audit say: `waiting` items are without a verdict yet."""
+    """What the `files` of an audit say: `waiting` items are without a grade yet."""
 
     files: int
     regrades: tuple[Regrade, ...]
@@ -53,7 +54,7 @@ def export(
 ) -> list[Exported]:
     """Write what to look at again at some checkpoints, below the run's `folder`; `page` makes a readable text of it.
 
-    What someone has written stays, also into items that would not be drawn now. What he has written of another
+    What someone has written stays, also into items that would not be drawn now. What was written of another
     answer than the run has now goes to `stale.jsonl`. Raises RecallError and OSError.
     """
     # Read all before anything is written, so that a mistake in one file leaves every file as it is.
@@ -88,12 +89,12 @@ def export(
         rows = list(wanted.values())
         write_text(path, as_lines(rows))
         write_text(path.with_suffix(".md"), page(stop.label, rows))
-        done.append(Exported(path, len(rows), sum(bool(row["verdict"]) for row in rows), len(stale)))
+        done.append(Exported(path, len(rows), sum(bool(row["grade"]) for row in rows), len(stale)))
     return done
 
 
 def read_regrades(folder: Path, run: PublishedRun) -> AuditRead:
-    """Return the verdicts that are written below the run's `folder`. Raises RecallError, a sentence a mistake."""
+    """Return the grades that are written below the run's `folder`. Raises RecallError, a sentence a mistake."""
     known = {key(one): one for one in run.evaluations}
     regrades: dict[Key, Regrade] = {}
     problems, files, waiting = list[str](), 0, 0
@@ -124,7 +125,7 @@ def write_defects(folder: Path, regrades: Iterable[Regrade]) -> int:
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for one in regrades:
         asked = one.evaluation.question
-        if one.verdict == "qa-defect":
+        if one.grade == "case_defect":
             plain = found.setdefault(
                 (one.evaluation.persona, asked.id),
                 {
@@ -138,8 +139,8 @@ def write_defects(folder: Path, regrades: Iterable[Regrade]) -> int:
                 },
             )
             plain["checkpoints"].append(one.evaluation.checkpoint)
-            if one.note and one.note not in plain["notes"]:
-                plain["notes"].append(one.note)
+            if one.why and one.why not in plain["notes"]:
+                plain["notes"].append(one.why)
     path = folder / FOLDER / DEFECTS
     if found or path.exists():
         write_text(path, as_lines(found.values()))
@@ -175,7 +176,7 @@ def _plain(item: AuditItem, corpus: Corpus | None) -> dict[str, Any]:
         "personaId": one.persona,
         "checkpoint": one.checkpoint,
         "questionId": asked.id,
-        "why": item.why,
+        "chosen": [item.chosen],
         "category": asked.category,
         "difficulty": asked.difficulty,
         "relevantDays": list(asked.relevant_days),
@@ -195,7 +196,7 @@ def _plain(item: AuditItem, corpus: Corpus | None) -> dict[str, Any]:
         {name: value[:_SNIPPET] if isinstance(value, str) else value for name, value in found.items()}
         for found in one.retrieval[:_PASSAGES]
     ]
-    return {**plain, "verdict": "", "cause": "", "corrected": None, "note": ""}
+    return {**plain, "grade": "", "cause": "", "corrected": None, "why": ""}
 
 
 def _read(path: Path) -> list[tuple[int, dict[str, Any]]]:
@@ -205,27 +206,41 @@ def _read(path: Path) -> list[tuple[int, dict[str, Any]]]:
     rows = list(objects(read_text(path, str(path))))
     if problems := [f"{path}:{line}: {problem}" for line, _, problem in rows if problem]:
         raise RecallError(*problems[:MAX_PROBLEMS])
-    return [(line, plain) for line, plain, _ in rows]
+    return [(line, _current(plain)) for line, plain, _ in rows]
+
+
+def _current(plain: dict[str, Any]) -> dict[str, Any]:
+    """Return an item by the names of today: earlier files have `why` for `chosen`, `verdict` and `note`."""
+    item = {name: value for name, value in plain.items() if name not in ("verdict", "note")}
+    if "chosen" not in item and "why" in item and "grade" not in item:
+        item["chosen"] = [item.pop("why")]
+    verdict = plain.get("verdict")
+    if isinstance(verdict, str):
+        verdict = _NOW.get(verdict.strip(), verdict.replace("-", "_"))
+    for name, value in (("grade", verdict), ("why", plain.get("note"))):
+        if value and not item.get(name):
+            item[name] = value
+    return item
 
 
 def _regrade(plain: Mapping[str, Any], one: CheckpointTrial | None, label: str) -> Regrade | None:
-    """Return what an item says; None if it has no verdict. Raises ValueError."""
+    """Return what an item says; None if it has no grade. Raises ValueError."""
     if one is None:
         raise ValueError(f"questionId: {plain.get('questionId')!r} was not asked at {label}; restore the line")
-    for name in ("verdict", "cause", "note"):
+    for name in ("grade", "cause", "why"):
         if not isinstance(plain.get(name, ""), str):
             raise ValueError(f"{name}: {plain[name]!r} is not text; write it in quotes, or leave it empty")
-    verdict, cause = str(plain.get("verdict", "")).strip(), str(plain.get("cause", "")).strip()
+    grade, cause = str(plain.get("grade", "")).strip(), str(plain.get("cause", "")).strip()
     corrected = None if plain.get("corrected") is None else _corrected(plain["corrected"])
-    if not verdict:
+    if not grade:
         if cause or corrected is not None:
-            raise ValueError("verdict: is empty, but there is a cause, or corrected points; write one")
+            raise ValueError("grade: is empty, but there is a cause, or corrected points; write one")
         return None
     if not _same(one, plain):
         raise ValueError("systemAnswer: the run has another answer or other points now; export again, and look again")
-    if told := problem(one, verdict, cause, corrected):
+    if told := problem(one, grade, cause, corrected):
         raise ValueError(told)
-    return Regrade(one, verdict, cause, corrected, str(plain.get("note", "")).strip())  # type: ignore[arg-type]
+    return Regrade(one, grade, cause, corrected, str(plain.get("why", "")).strip())  # type: ignore[arg-type]
 
 
 def _corrected(value: Any) -> Points:

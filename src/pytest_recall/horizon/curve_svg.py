@@ -23,7 +23,7 @@ _BARS = {
     "judge false positive": ("#c8b25a", "dots"),
     "question defect": ("#8a8a8a", "crosses"),
 }
-"""How the bars of a kind of verdict look: they differ in more than colour."""
+"""How the bars of a grade look: they differ in more than colour."""
 _HATCHES = "".join(
     f'<pattern id="{name}" width="6" height="6" patternUnits="userSpaceOnUse">{drawn}</pattern>'
     for name, drawn in (
@@ -125,7 +125,7 @@ def _day_ticks(panel: _Panel) -> Iterator[str]:
 
 
 def causes_svg(title: str, groups: Mapping[str, Sequence[tuple[str, int, int]]]) -> str:
-    """Return bars of what was found in an audit, by kind of verdict: causes with their answers and questions."""
+    """Return bars of what was found in an audit, by grade: causes with their answers and questions."""
     bars = [
         (kind, one_line(name, 60), answers, questions)
         for kind, some in groups.items()

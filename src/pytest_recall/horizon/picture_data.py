@@ -35,9 +35,9 @@ MOST_SHARE = 0.5
 BARS = 20
 """Of more causes, the rest is one bar."""
 _OTHERS = {
-    "judge-false-negative": "judge false negative",
-    "judge-false-positive": "judge false positive",
-    "qa-defect": "question defect",
+    "judge_false_negative": "judge false negative",
+    "judge_false_positive": "judge false positive",
+    "case_defect": "case defect",
 }
 
 
@@ -293,14 +293,14 @@ def ink_on(color: tuple[float, float, float]) -> str:
 
 
 def causes(found: Audited) -> dict[str, list[tuple[str, int, int]]]:
-    """Return the bars of what an audit found, by the kind of verdict: a name, the answers, the distinct questions."""
+    """Return the bars of what an audit found, by grade: a name, the answers, the distinct questions."""
     groups: dict[str, list[tuple[str, int, int]]] = {}
     if found.causes:
         groups["system failure"] = [(one.cause, one.answers, one.questions) for one in found.causes[:BARS]]
         if rest := found.causes[BARS:]:
             # Questions of several causes may be the same ones, so that they cannot be added up.
             groups["system failure"].append((f"{len(rest):,} other causes", sum(one.answers for one in rest), 0))
-    for verdict, name in _OTHERS.items():
-        if found.verdicts[verdict]:
-            groups[name] = [(name, found.verdicts[verdict], found.asked[verdict])]
+    for grade, name in _OTHERS.items():
+        if found.grades[grade]:
+            groups[name] = [(name, found.grades[grade], found.asked[grade])]
     return groups

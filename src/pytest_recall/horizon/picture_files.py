@@ -25,7 +25,7 @@ def answered_at(folder: Path) -> int:
 
 
 def looked_at(folder: Path) -> int:
-    """Return when the answers of a run, or the verdicts of its audit, were written last."""
+    """Return when the answers of a run, or the grades of its audit, were written last."""
     return max(answered_at(folder), _newest((folder / FOLDER).glob("*.jsonl")))
 
 

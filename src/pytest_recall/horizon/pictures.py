@@ -72,7 +72,7 @@ def draw_sizes(found: SizeCurve, format: Format = "png") -> bytes:
 def draw_causes(title: str, groups: Mapping[str, Sequence[tuple[str, int, int]]], format: Format = "png") -> bytes:
     """Return bars of what was found in an audit. Raises RecallError without matplotlib.
 
-    `groups` are kinds of verdicts, each with its causes, and of these the answers and the distinct questions.
+    `groups` are grades, each with its causes, and of these the answers and the distinct questions.
     """
     return drawn(lambda: _causes(title, groups), format)
 

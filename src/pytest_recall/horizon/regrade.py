@@ -6,30 +6,27 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isclose
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 from pytest_recall.files.errors import nearest
 from pytest_recall.horizon.aggregates import aggregates, cells, counts
 from pytest_recall.horizon.evaluation import MOST, CheckpointTrial, Points
 from pytest_recall.horizon.published import PublishedRun, Stop, disclosure_fields, summary_fields
 from pytest_recall.horizon.question import plain
+from pytest_recall.judges.audit import Grade
 from pytest_recall.metrics.clustered import Clustered, Stratum, stratified_share
 
-Verdict = Literal["judge-false-negative", "judge-false-positive", "qa-defect", "system-failure", "judge-right"]
-VERDICTS: Mapping[str, str] = dict(
-    zip(
-        get_args(Verdict),
-        (
-            "the judge gave too few points",
-            "the judge gave too many points",
-            "the question, its reference or its days are wrong",
-            "the points are right, and the memory system is at fault; `cause` says where, as file:line",
-            "the points are right, and there is nothing to say",
-        ),
-        strict=True,
-    )
-)
-Why = Literal["failure", "below 6", "perfect, drawn"]
+GRADES: Mapping[Grade, str] = {
+    "agree": "the points are right, and the memory system is not at fault",
+    "judge_false_negative": "the judge gave too few points",
+    "judge_false_positive": "the judge gave too many points",
+    "system_failure": "the points are right, and the memory system is at fault; `cause` says where, as file:line",
+    "case_defect": "the question, its reference or its days are wrong",
+}
+"""What each grade of `recall judges audit` says of an answer that has points."""
+FORMER: Mapping[str, str] = {"agree": "judge-right", "case_defect": "qa-defect"}
+"""Grades by the names that they had in earlier files; the others had hyphens."""
+Chosen = Literal["failure", "below 6", "perfect, drawn"]
 SHARE = 10
 """Of answers with all points, one of so many is drawn at each checkpoint."""
 ESCALATE = 0.05
@@ -40,20 +37,20 @@ Key = tuple[str, str, str]
 
 
 class AuditItem(NamedTuple):
-    """An evaluation to look at again, and why."""
+    """An evaluation to look at again, and why it was chosen."""
 
     evaluation: CheckpointTrial
-    why: Why
+    chosen: Chosen
 
 
 class Regrade(NamedTuple):
-    """What someone said of an evaluation; `corrected` are the points that it should have got, None if unsaid."""
+    """The grade of an evaluation; `corrected` are the points that it should have got, None if they are not given."""
 
     evaluation: CheckpointTrial
-    verdict: Verdict
+    grade: Grade
     cause: str = ""
     corrected: Points | None = None
-    note: str = ""
+    why: str = ""
 
 
 class Level(NamedTuple):
@@ -65,7 +62,7 @@ class Level(NamedTuple):
 
 
 class Logged(NamedTuple):
-    """What a checkpoint comes to, as judged and as audited, and what was found at it."""
+    """What a checkpoint comes to, as judged and as re-graded, and what was found at it."""
 
     persona: str
     label: str
@@ -75,7 +72,7 @@ class Logged(NamedTuple):
     perfect: int
     below: int
     looked_at: int
-    verdicts: Mapping[str, int]
+    grades: Mapping[str, int]
     defects: tuple[str, ...]
     causes: Mapping[str, int]
 
@@ -89,12 +86,12 @@ class SpoilingPlace(NamedTuple):
 
 
 class Audited(NamedTuple):
-    """A run as judged and as audited.
+    """A run as judged and as re-graded.
 
     `estimated` are the mean points if those that no one looked at are as wrong as those that someone did, among the
     perfect answers and among the others; None without any of a kind. In the audited numbers corrected points stand in
     for the judge's. `left_out` answers are not in them: those to defective questions, and those of which someone said
-    that the points are wrong, and not what is right. `asked` counts the distinct questions of a verdict.
+    that the points are wrong, and not what is right. `asked` counts the distinct questions of a grade.
     `judge_error` is the share of answers whose points are wrong.
     """
 
@@ -103,7 +100,7 @@ class Audited(NamedTuple):
     estimated: float | None
     left_out: int
     looked_at: int
-    verdicts: Mapping[str, int]
+    grades: Mapping[str, int]
     asked: Mapping[str, int]
     judge_error: Clustered
     causes: tuple[SpoilingPlace, ...]
@@ -130,38 +127,34 @@ def items(stop: Stop, seed: int) -> list[AuditItem]:
     ]
 
 
-def problem(one: CheckpointTrial, verdict: str, cause: str, corrected: Points | None) -> str:
-    """Return what is wrong with a verdict on an evaluation, empty if nothing is."""
-    if verdict not in VERDICTS:
-        return f"verdict: `{verdict}` is unknown{nearest(verdict, VERDICTS)}"
+def problem(one: CheckpointTrial, grade: str, cause: str, corrected: Points | None) -> str:
+    """Return what is wrong with a grade of an evaluation, empty if nothing is."""
+    if grade not in GRADES:
+        return f"grade: `{grade}` is unknown{nearest(grade, GRADES)}"
     if one.points is None:
-        return f"verdict: the answer got no points ({one.failure}), so that there is nothing to say of its judge"
+        return f"grade: the answer got no points ({one.failure}), so that there is nothing to say of its judge"
     points = one.points.composite
-    if verdict == "system-failure" and not _CAUSE.fullmatch(cause):
+    if grade == "system_failure" and not _CAUSE.fullmatch(cause):
         return f"cause: {cause!r} names no place; write file:line, like `src/memory/rank.py:88`"
-    if verdict != "system-failure" and cause:
-        return f"cause: is for `system-failure`, and the verdict is `{verdict}`; empty one of them"
-    if verdict == "system-failure" and points == MOST:
-        return "verdict: the answer has all points; if they are too many, it is a `judge-false-positive`"
-    if verdict == "judge-right" and one.points.fails:
-        return "verdict: the answer fails; if its points are right, say `system-failure` with its cause, or `qa-defect`"
-    if verdict == "judge-false-negative" and points == MOST:
-        return "verdict: the answer has all points, which cannot be too few; say `judge-right`"
-    if verdict == "judge-false-positive" and points == 0:
-        return "verdict: the answer has no points, which cannot be too many; name another verdict"
+    if grade != "system_failure" and cause:
+        return f"cause: is for `system_failure`, and the grade is `{grade}`; empty one of them"
+    if grade == "system_failure" and points == MOST:
+        return "grade: the answer has all points; if they are too many, it is a `judge_false_positive`"
+    if grade == "agree" and one.points.fails:
+        return "grade: the answer fails; if its points are right, give `system_failure` and its cause, or `case_defect`"
+    if grade == "judge_false_negative" and points == MOST:
+        return "grade: the answer has all points, which cannot be too few; give `agree`"
+    if grade == "judge_false_positive" and points == 0:
+        return "grade: the answer has no points, which cannot be too many; write another grade"
     if corrected is None:
         return ""
-    if verdict == "judge-false-negative":
+    if grade == "judge_false_negative":
         fits = corrected.composite > points
-    elif verdict == "judge-false-positive":
+    elif grade == "judge_false_positive":
         fits = corrected.composite < points
     else:
-        return (
-            f"corrected: is for points that are wrong, and the verdict is `{verdict}`; write null, or another verdict"
-        )
-    return (
-        "" if fits else f"corrected: {corrected.composite} of {MOST} does not fit `{verdict}` of {points}; correct one"
-    )
+        return f"corrected: is for points that are wrong, and the grade is `{grade}`; write null, or another grade"
+    return "" if fits else f"corrected: {corrected.composite} of {MOST} does not fit `{grade}` of {points}; correct one"
 
 
 def audited(run: PublishedRun, regrades: Iterable[Regrade]) -> Audited:
@@ -177,10 +170,8 @@ def audited(run: PublishedRun, regrades: Iterable[Regrade]) -> Audited:
         estimated=_estimated((below, perfect), known),
         left_out=left_out,
         looked_at=len(known),
-        verdicts=_verdicts(known.values()),
-        asked={
-            name: len({key(one.evaluation)[::2] for one in known.values() if one.verdict == name}) for name in VERDICTS
-        },
+        grades=_grades(known.values()),
+        asked={name: len({key(one.evaluation)[::2] for one in known.values() if one.grade == name}) for name in GRADES},
         judge_error=stratified_share((_stratum(below, known), _stratum(perfect, known))),
         causes=_causes(known.values()),
         checkpoints=tuple(_logged(stop, known) for stop in run.stops),
@@ -200,8 +191,8 @@ def _logged(stop: Stop, known: Mapping[Key, Regrade]) -> Logged:
         perfect=sum(one.composite == MOST for one in points),
         below=sum(one.composite < MOST for one in points),
         looked_at=len(found),
-        verdicts=_verdicts(found),
-        defects=tuple(one.evaluation.question.id for one in found if one.verdict == "qa-defect"),
+        grades=_grades(found),
+        defects=tuple(one.evaluation.question.id for one in found if one.grade == "case_defect"),
         causes={one.cause: one.answers for one in _causes(found)},
     )
 
@@ -209,9 +200,9 @@ def _logged(stop: Stop, known: Mapping[Key, Regrade]) -> Logged:
 def _points(one: CheckpointTrial, known: Mapping[Key, Regrade]) -> Points | None:
     """Return the points that an answer has after the audit; None if it is left out."""
     found = known.get(key(one))
-    if found is None or found.verdict in ("system-failure", "judge-right"):
+    if found is None or found.grade in ("system_failure", "agree"):
         return one.points
-    return None if found.verdict == "qa-defect" else found.corrected
+    return None if found.grade == "case_defect" else found.corrected
 
 
 def _level(points: Sequence[Points | None], measured: bool) -> Level:
@@ -223,9 +214,9 @@ def _level(points: Sequence[Points | None], measured: bool) -> Level:
     return Level(sum(one.composite for one in counted) / n, hallucination, n)
 
 
-def _verdicts(found: Iterable[Regrade]) -> dict[str, int]:
-    counts = Counter(one.verdict for one in found)
-    return {name: counts[name] for name in get_args(Verdict)}
+def _grades(found: Iterable[Regrade]) -> dict[str, int]:
+    counts = Counter(one.grade for one in found)
+    return {name: counts[name] for name in GRADES}
 
 
 def _estimated(strata: Iterable[Sequence[CheckpointTrial]], known: Mapping[Key, Regrade]) -> float | None:
@@ -245,15 +236,15 @@ def _estimated(strata: Iterable[Sequence[CheckpointTrial]], known: Mapping[Key, 
 def _stratum(those: Sequence[CheckpointTrial], known: Mapping[Key, Regrade]) -> Stratum:
     """Return how many answers there are, without those to questions that are known to be defective."""
     found = [known[key(one)] for one in those if key(one) in known]
-    sound = [one for one in found if one.verdict != "qa-defect"]
-    wrong = sum(one.verdict in ("judge-false-negative", "judge-false-positive") for one in sound)
+    sound = [one for one in found if one.grade != "case_defect"]
+    wrong = sum(one.grade in ("judge_false_negative", "judge_false_positive") for one in sound)
     return Stratum(len(those) - (len(found) - len(sound)), len(sound), wrong)
 
 
 def _causes(found: Iterable[Regrade]) -> tuple[SpoilingPlace, ...]:
     groups: dict[str, list[Regrade]] = {}
     for one in found:
-        if one.verdict == "system-failure":
+        if one.grade == "system_failure":
             groups.setdefault(one.cause, []).append(one)
     causes = [
         SpoilingPlace(name, len(those), len({(one.evaluation.persona, one.evaluation.question.id) for one in those}))

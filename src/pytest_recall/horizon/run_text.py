@@ -17,7 +17,7 @@ from pytest_recall.horizon.judge import PanelJudge
 from pytest_recall.horizon.parts import Parts
 from pytest_recall.horizon.published import PublishedRun
 from pytest_recall.horizon.question import Checkpoint
-from pytest_recall.horizon.regrade import ESCALATE, VERDICTS, Audited, Level, Logged, Rescored
+from pytest_recall.horizon.regrade import ESCALATE, FORMER, GRADES, Audited, Level, Logged, Rescored
 from pytest_recall.horizon.result import Reached, facts
 from pytest_recall.horizon.retrieval import RetrievalReport
 from pytest_recall.horizon.retrieval_text import (
@@ -46,11 +46,11 @@ _PLACE = re.compile(r"\S\.\w+:[1-9]\d*")
 def page(title: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the items of a checkpoint as a text to read beside the lines that are filled in."""
     lines = [f"# {cell(title)}: {plural(len(rows), 'answer')} to look at again", ""]
-    lines += ["Verdicts are written into the lines of the same name beside this page:", ""]
-    lines += [f"- `{name}`: {meaning}" for name, meaning in VERDICTS.items()]
+    lines += ["Grades are written into the lines of the file of the same name beside this page:", ""]
+    lines += [f"- `{name}`: {meaning}" for name, meaning in GRADES.items()]
     for row in rows:
         score = row["score"]
-        lines += ["", f"## {code(row['questionId'])}: {row['composite']} of {MOST}, {row['why']}", ""]
+        lines += ["", f"## {code(row['questionId'])}: {row['composite']} of {MOST}, {', '.join(row['chosen'])}", ""]
         days = ", ".join(map(str, row["relevantDays"]))
         lines += [f"{row['category']}, {row['difficulty']}, days {days}. Correctness {score['correctness']} of 3,"]
         lines += [f"completeness {score['completeness']} of 2, hallucination {score['hallucination']} of 1."]
@@ -82,11 +82,12 @@ def audit_lines(found: Audited, waiting: int, defects: int) -> Iterator[str]:
     """Yield what an audit comes to."""
     yield f"as judged: {_level(found.judged)}"
     out = f"; left out, since the right answer is unknown: {plural(found.left_out, 'answer')}" if found.left_out else ""
-    yield f"as audited: {_level(found.audited)}{out}"
+    yield f"as re-graded: {_level(found.audited)}{out}"
     if found.estimated is not None:
         yield f"if answers that were not looked at are as wrong as those looked at: {found.estimated:.3f} of {MOST}"
-    verdicts = ", ".join(f"{count:,} {name}" for name, count in found.verdicts.items() if count)
-    yield f"looked at again: {plural(found.looked_at, 'answer')} ({verdicts or 'no verdicts'}), {waiting:,} waiting"
+    grades = ", ".join(f"{count:,} {name}" for name, count in found.grades.items() if count)
+    looked_at = plural(found.looked_at, "answer")
+    yield f"looked at again: {looked_at} ({grades or 'no grades'}), {waiting:,} without a grade yet"
     if defects:
         yield f"defective questions: {defects:,}"
     for one in found.causes:
@@ -98,7 +99,7 @@ def advice(found: Audited) -> str:
     """Return how often the judge is wrong, and what to do about it."""
     error = found.judge_error
     if error.value is None or error.low is None or error.high is None:
-        return "judge error: unknown until some answers below 6 and some perfect ones have a verdict"
+        return "judge error: unknown until some answers below 6 and some perfect ones have a grade"
     told = f"judge error: {percent(error.value)} of answers ({percent(error.low)} to {percent(error.high)})"
     if error.low > ESCALATE:
         return f"{told}, above {percent(ESCALATE)}: take a stronger judge, or a clearer rubric, and judge again"
@@ -150,13 +151,13 @@ def _ours(run: PublishedRun, found: Audited, waiting: int, defects: int) -> Iter
     head = (
         "checkpoint",
         "judged %",
-        "audited %",
+        "re-graded %",
         "perfect",
         "looked at",
-        "false neg.",
-        "false pos.",
-        "defects",
-        "real",
+        "judge false neg.",
+        "judge false pos.",
+        "case defects",
+        "system failures",
     )
     yield from markdown_grid(head, [_row(one) for one in found.checkpoints])
     details = [one for one in found.checkpoints if one.defects or one.causes]
@@ -187,17 +188,17 @@ def _read(value: Any) -> Iterator[str]:
 
 def _row(one: Logged) -> tuple[str, ...]:
     total = one.perfect + one.below
-    verdicts = one.verdicts
+    grades = one.grades
     return (
         one.label,
         _percent(one.judged),
         _percent(one.audited),
         f"{one.perfect:,} of {total:,}",
         f"{one.looked_at:,}",
-        f"{verdicts['judge-false-negative']:,}",
-        f"{verdicts['judge-false-positive']:,}",
-        f"{verdicts['qa-defect']:,}",
-        f"{verdicts['system-failure']:,}",
+        f"{grades['judge_false_negative']:,}",
+        f"{grades['judge_false_positive']:,}",
+        f"{grades['case_defect']:,}",
+        f"{grades['system_failure']:,}",
     )
 
 
@@ -223,7 +224,8 @@ def audit_json(found: Audited, waiting: int, defects: int) -> dict[str, Any]:
         "lookedAt": found.looked_at,
         "waiting": waiting,
         "defects": defects,
-        "verdicts": dict(found.verdicts),
+        "grades": dict(found.grades),
+        "verdicts": _former(found.grades),
         "judgeError": found.judge_error._asdict(),
         "causes": [one._asdict() for one in found.causes],
         "checkpoints": [
@@ -236,7 +238,8 @@ def audit_json(found: Audited, waiting: int, defects: int) -> dict[str, Any]:
                 "perfect": one.perfect,
                 "below": one.below,
                 "lookedAt": one.looked_at,
-                "verdicts": dict(one.verdicts),
+                "grades": dict(one.grades),
+                "verdicts": _former(one.grades),
                 "defects": list(one.defects),
                 "causes": dict(one.causes),
             }
@@ -245,14 +248,17 @@ def audit_json(found: Audited, waiting: int, defects: int) -> dict[str, Any]:
     }
 
 
+def _former(grades: Mapping[str, int]) -> dict[str, int]:
+    """Return the grades by the names that programs knew before they had those of `recall judges audit`."""
+    return {FORMER.get(name, name.replace("_", "-")): count for name, count in grades.items()}
+
+
 def exported(done: Sequence[tuple[str, int, int, int]]) -> Iterator[str]:
-    """Yield what was written: of each file its name, its items, its verdicts, and how many became stale."""
-    for name, count, verdicts, _ in done:
-        yield f"{name}: {plural(count, 'answer')} to look at again" + (
-            f", {verdicts:,} have a verdict" if verdicts else ""
-        )
+    """Yield what was written: of each file its name, its items, its grades, and how many became stale."""
+    for name, count, grades, _ in done:
+        yield f"{name}: {plural(count, 'answer')} to look at again" + (f", {grades:,} have a grade" if grades else "")
     if stale := [name for name, *_, count in done if count]:
-        yield f"of another answer than the run has now, and put aside in stale.jsonl: verdicts of {listed(stale)}"
+        yield f"of another answer than the run has now, and moved to stale.jsonl: grades of {listed(stale)}"
 
 
 def run_lines(

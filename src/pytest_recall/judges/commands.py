@@ -271,7 +271,7 @@ change, and neither does the journal.
 def add_audit(commands: Commands) -> None:
     """Add the command."""
     parser = command(
-        commands, "audit", "export verdicts for a second look, and take in the grades", run_audit, AUDIT_DETAILS
+        commands, "audit", "export verdicts for a second look, and import the grades", run_audit, AUDIT_DETAILS
     )
     parser.add_argument("run_name", metavar="RUN", help="a run's name or folder, `latest` or `previous`")
     parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="write the items to FILE, and print none")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HEATMAP_DETAILS = """\
 Draws heatmap.png into the run's folder: categories by checkpoint, all answers, and hallucination. A square of
 fewer than five answers has a dot; one that was not asked shows the value before, paler and hatched. Beside it
-recall-vs-size.png, means with bands against days, and failures-by-cause.png once verdicts of an audit are there.
+recall-vs-size.png, means with bands against days, and failures-by-cause.png once an audit has grades.
 With `-o NAME.png` they are called NAME-recall-vs-size.png and so on, so that several runs can share a folder.
 Where no model judged, hallucination is hatched: it was not measured. Of passages that no model judged the squares
 are the share of the relevant days found, with floors and ceiling below. The colours can be told apart by
@@ -167,25 +167,26 @@ SEED = 42
 AUDIT_DETAILS = """\
 Writes audit/CHECKPOINT.jsonl into the run's folder, and a page to read beside it: of each checkpoint every
 answer below 6, failures first, and a tenth of the perfect ones. With --persona, the texts of the relevant
-days stand beside. Someone, a person or an agent, fills in `verdict`, and `note` if there is something to say:
+days stand beside. Someone, a person or an agent, fills in `grade`, and `why` if there is something to say:
 
-  judge-false-negative  the judge gave too few points
-  judge-false-positive  the judge gave too many points
-  qa-defect             the question, its reference or its days are wrong
-  system-failure        the points are right, and the memory system is at fault; `cause` says where, as file:line
-  judge-right           the points are right, and there is nothing to say
+  agree                 the points are right, and the memory system is not at fault
+  judge_false_negative  the judge gave too few points
+  judge_false_positive  the judge gave too many points
+  system_failure        the points are right, and the memory system is at fault; `cause` says where, as file:line
+  case_defect           the question, its reference or its days are wrong
 
 For a judge that is wrong, `corrected` may hold the right points; without them the answer is left out of the
-audited mean. Exporting again loses nothing that is written.
+re-graded mean. Exporting again loses nothing that is written. The grades are those of `recall judges audit`; files
+that have them by earlier names, such as `"verdict": "qa-defect"`, are read as before.
 
---apply reads the verdicts. It prints the run as judged and as audited, and how often the judge is wrong, and
+--apply imports the grades. It prints the run as judged and as re-graded, and how often the judge is wrong, and
 writes audit/audited.json, audit/defects.jsonl and the log in notes.md. Doing it again changes nothing.
 
   recall bench audit runs/mine --persona personas/executive-assistant --arcs arcs-180d.yaml
   recall bench audit runs/mine --apply
 
 exit codes: 0 done, 1 by what was looked at the judge is wrong in more than 5 % of answers,
-2 nothing was written, or no item has a verdict
+2 nothing was written, or no item has a grade
 """
 
 
@@ -257,14 +258,14 @@ def run_misses(args: argparse.Namespace) -> int:
 def add_audit(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(
-        commands, "audit", "export answers for a second look, and import the verdicts", run_audit, AUDIT_DETAILS
+        commands, "audit", "export answers for a second look, and import the grades", run_audit, AUDIT_DETAILS
     )
     parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
     parser.add_argument("--checkpoint", metavar="LABEL", help="export this one only, such as 30d")
     parser.add_argument("--seed", type=int, metavar="N", help=f"what perfect answers are drawn by (default: {SEED})")
     parser.add_argument("--persona", type=Path, metavar="DIR", help="the persona's folder, for the texts of the days")
     parser.add_argument("--arcs", metavar="FILE", help="its story (default: the run's, or the only one)")
-    parser.add_argument("--apply", action="store_true", help="take in the verdicts")
+    parser.add_argument("--apply", action="store_true", help="import the grades")
     parser.add_argument("--json", action="store_true", help="with --apply, print JSON")
 
 
@@ -290,7 +291,7 @@ def run_audit(args: argparse.Namespace) -> int:
         corpus.days  # noqa: B018  # Says at once if the folder holds none.
     stops = stops_of(found, args.checkpoint)
     done = export(args.run_dir, found, stops, SEED if args.seed is None else args.seed, corpus, page)
-    print("\n".join(exported([(str(one.path), one.items, one.verdicts, one.stale) for one in done])))
+    print("\n".join(exported([(str(one.path), one.items, one.grades, one.stale) for one in done])))
     if corpus is None:
         print("recall: without --persona the items hold no texts of the days", file=sys.stderr)
     return 0
@@ -320,7 +321,7 @@ def _apply(args: argparse.Namespace, found: PublishedRun) -> int:
     else:
         print("\n".join(run_text.audit_lines(told, read.waiting, defects)))
     if not read.regrades:
-        print("recall: no item has a verdict yet", file=sys.stderr)
+        print("recall: no item has a grade yet", file=sys.stderr)
         return 2
     if not run_text.is_done(after):
         print(
@@ -336,7 +337,7 @@ def _check(args: argparse.Namespace) -> None:
     if args.apply:
         for name in ("checkpoint", "seed", "persona", "arcs"):
             if getattr(args, name) is not None:
-                raise RecallError(f"--{name} is for exporting, and --apply takes in what is there; leave one out")
+                raise RecallError(f"--{name} is for exporting, and --apply imports what is there; leave one out")
     elif args.json:
         raise RecallError("--json is for --apply; what is exported is JSON Lines anyway")
     if args.arcs is not None and args.persona is None:
