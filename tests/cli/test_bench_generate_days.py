@@ -242,6 +242,7 @@ def test_days_after_the_end_of_the_story_are_told_and_not_written(museum: Path, 
         (["--days", "0"], "'0' is not a count; write a whole number from 1 to 10,000,000"),
         (["--days", "10000001"], "'10000001' is not a count; write a whole number from 1 to 10,000,000"),
         (["--temperature", "3"], "'3' is not a temperature"),
+        (["--timeout", "0.5ms"], "'0.5ms' is not a time from 1ms to 24h; write it like 90s, 500ms or 2m"),
         (["--model", "ofline"], "no model is selected like this"),
     ],
 )

@@ -107,5 +107,5 @@ def test_what_has_no_effect_here_is_one_sentence(
 
 
 def test_the_time_limit_of_a_service_is_part_of_its_selector(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*RUN, "--memory", "grpc://127.0.0.1:1", "--grpc-timeout", "1500", "--dry-run"]) == 0
+    assert main([*RUN, "--memory", "grpc://127.0.0.1:1", "--grpc-timeout", "1.5s", "--dry-run"]) == 0
     assert capsys.readouterr().out.startswith("grpc://127.0.0.1:1;timeout=1.5 on clerk")

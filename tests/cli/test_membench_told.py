@@ -156,7 +156,7 @@ def test_a_store_that_indexes_later_is_waited_for(capsys: pytest.CaptureFixture[
         assert recall_of(found(capsys, "--memory", never.url, "--sample", "6")) == 0, "it is asked at once"
     with serving(Later(0.6)) as says, serving(Later(0.6, says=False)) as silent:
         begin = time.monotonic()
-        assert recall_of(found(capsys, "--memory", says.url, "--sample", "6", "--settle", "60")) > 0.5
+        assert recall_of(found(capsys, "--memory", says.url, "--sample", "6", "--settle", "1m")) > 0.5
         assert time.monotonic() - begin < 20, "not for longer than until it says that it is ready"
         assert recall_of(found(capsys, "--memory", silent.url, "--sample", "6", "--settle", "1")) > 0.5
     begin = time.monotonic()

@@ -97,7 +97,7 @@ def test_a_missing_package_is_one_sentence(tmp_path: Path, inside: Recall, monke
 
 def test_a_program_without_end(tmp_path: Path, inside: Recall) -> None:
     (tmp_path / "slow.py").write_text("import time; time.sleep(60)\n", encoding="utf-8")
-    done = inside(tmp_path, "judges", "check", f"command:{sys.executable} slow.py", "--timeout", "0.3")
+    done = inside(tmp_path, "judges", "check", f"command:{sys.executable} slow.py", "--timeout", "300ms")
     assert done.code == 1
     assert "it did not finish within 0.3 s, having printed nothing; allow more time" in done.err
 
@@ -110,7 +110,9 @@ def test_what_is_no_selector_is_wrong_usage(tmp_path: Path, inside: Recall, sele
     assert done.err.count("\n") == 1
 
 
-@pytest.mark.parametrize("given", [["--timeout", "0"], ["--timeout", "soon"], ["--timeout", "inf"], ["--dir", "x"]])
+@pytest.mark.parametrize(
+    "given", [["--timeout", "0"], ["--timeout", "0ms"], ["--timeout", "soon"], ["--timeout", "25h"], ["--dir", "x"]]
+)
 def test_wrong_usage(tmp_path: Path, inside: Recall, given: list[str]) -> None:
     assert inside(tmp_path, "judges", "check", "claude", *given).code == 2
 

@@ -128,7 +128,7 @@ def test_a_limit_that_lasts_ends_in_a_sentence_and_the_summary(
     ran: Path, host: GitHub, job: Path, inside: Recall
 ) -> None:
     host.before = lambda method, path: failed(403, "You have exceeded a secondary rate limit.")
-    done = inside(ran, "ci", "post", "comment", "--max-wait", "30")
+    done = inside(ran, "ci", "post", "comment", "--max-wait", "30s")
     assert done.code == 2
     assert "the host limits requests (403), and asks for 60 s more, after 1 tries" in done.err
     assert "# Recall scorecard" in job.read_text(encoding="utf-8")
@@ -199,7 +199,7 @@ def test_mistakes(
     assert host.calls == []
 
 
-@pytest.mark.parametrize("arguments", [["--pr", "0"], ["--pr", "x"], ["--max-wait", "-1"], ["--max-wait", "1e9"]])
+@pytest.mark.parametrize("arguments", [["--pr", "0"], ["--pr", "x"], ["--max-wait", "-1"], ["--max-wait", "61m"]])
 def test_numbers_that_are_none(ran: Path, inside: Recall, arguments: list[str]) -> None:
     assert inside(ran, "ci", "post", "comment", *arguments).code == 2
 

@@ -210,7 +210,7 @@ def test_a_memory_that_takes_too_long_is_no_answer(tmp_path: Path) -> None:
     slow = "import sys, time\ntime.sleep(60 if sys.argv[1] == 'recall' else 0)\n"
     (tmp_path / "slow.py").write_text(slow)
     write_project(tmp_path, f"command:{sys.executable} slow.py")
-    assert main([*RUN, "--ranges", "1", "--timeout", "300", "--memory-reset"]) == 2
+    assert main([*RUN, "--ranges", "1", "--timeout", "300ms", "--memory-reset"]) == 2
     (one,) = lines()
     assert (one["failure"], one["error"], "score" in one) == (
         "timeout",

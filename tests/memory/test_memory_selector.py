@@ -60,6 +60,7 @@ def test_selectors_are_taken_apart(text: str, kind: str, target: str, window: in
         ("grpc://h:99999999", "is not an address"),
         ("http://h;timout=3", r"unknown option `timout`; did you mean `timeout`\?"),
         ("http://h;timeout=0", "is not a number of seconds"),
+        ("http://h;timeout=0s", "is not a number of seconds"),
         ("http://h;timeout=-1", "is not a number of seconds"),
         ("http://h;timeout=", "`timeout` has no value"),
         ("http://h;timeout=1;timeout=2", "`timeout` is set twice"),
@@ -100,6 +101,7 @@ def test_files_on_windows_have_a_colon_of_their_own() -> None:
 
 def test_the_timeout_is_a_number_where_it_is_given() -> None:
     assert parse("http://h;timeout=2.5").timeout == 2.5
+    assert parse("http://h;timeout=500ms").timeout == 0.5
     assert parse("http://h").timeout is None
 
 

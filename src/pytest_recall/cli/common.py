@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files import clock
+from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, Place, find_case_files, find_place, named_journal
 from pytest_recall.replay.budget import dollars_of
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
 
 Commands = Any
 """What `add_subparsers` returns; argparse has no public name for it."""
+
+
+LONGEST_WAIT = 86_400
+"""The seconds that an option for a time takes at most."""
+EXAMPLES = "90s, 500ms or 2m"
 
 
 def say(sentence: str) -> None:
@@ -39,6 +45,22 @@ def counted(least: int, most: int) -> Callable[[str], int]:
         return int(text)
 
     return count
+
+
+def milliseconds(text: str) -> int:
+    """Return the milliseconds that an option is given: a number of them, or a length of time with its unit."""
+    found = read_duration(text, "ms")
+    if found is None or not found.is_integer() or not 1 <= found <= LONGEST_WAIT * 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time from 1ms to 24h; write it like {EXAMPLES}")
+    return int(found)
+
+
+def seconds(text: str) -> float:
+    """Return the seconds that an option is given: a number of them, or a length of time with its unit."""
+    found = read_duration(text, "s")
+    if found is None or not 0 < found <= LONGEST_WAIT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time above 0 and up to 24h; write it like {EXAMPLES}")
+    return found
 
 
 def command(commands: Commands, name: str, summary: str, run: Any, details: str = "") -> argparse.ArgumentParser:

@@ -10,9 +10,10 @@ from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of, placeless
+from pytest_recall.cli.common import EXAMPLES, Commands, add_files, case_paths, command, place_of, placeless
 from pytest_recall.files import clock
 from pytest_recall.files.disk import read_text
+from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
 from pytest_recall.forge import post
 from pytest_recall.forge.client import ReadOnlyError, UnavailableError
@@ -86,7 +87,11 @@ def add_post(commands: Commands) -> None:
 def _add_shared(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--repo", metavar="OWNER/NAME", help="the repository at GitHub (default: the job's)")
     parser.add_argument(
-        "--max-wait", type=_seconds, default=120.0, metavar="S", help="seconds to wait for limits (default: 120)"
+        "--max-wait",
+        type=_max_wait,
+        default=120.0,
+        metavar="TIME",
+        help="how long to wait for limits, like 90s or 2m; a number alone is in seconds (default: 120s)",
     )
     parser.add_argument("--dry-run", action="store_true", help="read, print what would be done, and change nothing")
 
@@ -97,10 +102,11 @@ def _number(text: str) -> int:
     return int(text)
 
 
-def _seconds(text: str) -> float:
-    if not text.isdecimal() or int(text) > 3600:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds up to 3600")
-    return float(text)
+def _max_wait(text: str) -> float:
+    found = read_duration(text, "s")
+    if found is None or found > 3600:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time up to 1h; write it like {EXAMPLES}")
+    return found
 
 
 def comment(args: argparse.Namespace) -> int:

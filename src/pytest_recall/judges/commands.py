@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-import math
 import sys
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -28,6 +27,7 @@ from pytest_recall.cli.common import (
     placeless,
     print_forms,
     say,
+    seconds,
 )
 from pytest_recall.files import clock
 from pytest_recall.files.disk import locked, write_text
@@ -392,20 +392,14 @@ def add_models(commands: Commands) -> None:
     check = placeless(commands, "check", "ask a model for one word, and print its reply", run_check, CHECK)
     check.add_argument("selector", metavar="SELECTOR", help="the model; `recall judges models` prints the forms")
     check.add_argument(
-        "--timeout", type=_seconds, default=60.0, metavar="S", help="how many seconds to wait (default: 60)"
+        "--timeout",
+        type=seconds,
+        default=60.0,
+        metavar="TIME",
+        help="how long to wait, like 90s or 2m; a number alone is in seconds (default: 60s)",
     )
     check.add_argument("--json", action="store_true", help="print JSON")
     placeless(commands, "models", "list how a model can be named, and what is missing here for each", run_list, LIST)
-
-
-def _seconds(text: str) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
-    return seconds
 
 
 def run_list(args: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError, nearest
 
 FORMS: dict[str, str] = {
@@ -74,7 +75,7 @@ class MemorySelector:
     def timeout(self) -> float | None:
         """The seconds that one call may take, None where it is not given."""
         given = self.options.get("timeout")
-        return None if given is None else float(given)
+        return None if given is None else read_duration(given, "s")
 
     @property
     def headers(self) -> Mapping[str, str]:
@@ -181,8 +182,8 @@ def _check_options(text: str, kind: str, options: Mapping[str, str]) -> None:
             raise RecallError(f"{text!r}: unknown option `{name}`{nearest(name, known)}")
         if not value:
             raise RecallError(f"{text!r}: `{name}` has no value; give it one")
-        if name == "timeout" and not re.fullmatch(r"(?=.*[1-9])\d{1,6}(\.\d+)?", value):
-            raise RecallError(f"{text!r}: {value!r} is not a number of seconds above 0")
+        if name == "timeout" and not 0 < (read_duration(value, "s") or 0) < 1_000_000:
+            raise RecallError(f"{text!r}: {value!r} is not a number of seconds above 0, or a time like 90s or 500ms")
         if name == "bearer" and not _VARIABLE.fullmatch(value):
             raise RecallError(f"{text!r}: {value!r} is not the name of an environment variable; the token stands there")
         if name == "header" and not all(map(_HEADER.fullmatch, value.split(","))):

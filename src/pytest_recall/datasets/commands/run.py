@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_recall.cli.common import Commands, counted, names, placeless, say
+from pytest_recall.cli.common import Commands, counted, names, placeless, say, seconds
 from pytest_recall.datasets.commands.answer_floors import add_floors, ask_floors, check_floors
 from pytest_recall.datasets.commands.dry_run import dry_run
 from pytest_recall.datasets.commands.exit_code import exit_code, floors_of
@@ -73,6 +73,13 @@ are there. --budget is for all of them together.
 """
 
 
+def _settle(text: str) -> int:
+    found = seconds(text)
+    if not found.is_integer():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds; write it like 90s or 5m")
+    return int(found)
+
+
 def add_membench(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(
@@ -127,11 +134,11 @@ def add_membench(commands: Commands) -> None:
     parser.add_argument("--no-dates", action="store_true", help="leave out the dates of sessions")
     parser.add_argument(
         "--settle",
-        type=counted(1, 86_400),
+        type=_settle,
         default=0,
-        metavar="SECONDS",
-        help="after a conversation is told, wait until the memory says that it is ready, for so long at most; one that"
-        " cannot say that is waited for all of it",
+        metavar="TIME",
+        help="after a conversation is told, wait until the memory says that it is ready, for so long at most, like 90s"
+        " or 5m, and a number alone is in seconds; one that cannot say that is waited for all of it",
     )
     parser.add_argument("--sample", type=count, metavar="N", help="ask N questions, from each category by its share")
     parser.add_argument("--seed", default="0", metavar="SEED", help="what decides the draw of --sample (default: 0)")

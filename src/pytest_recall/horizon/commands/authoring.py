@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.common import Commands, placeless, say
+from pytest_recall.files.duration import show_duration
 from pytest_recall.files.errors import RecallError, StoppedError
 from pytest_recall.horizon.commands.options import (
     ASKING,
@@ -223,7 +224,7 @@ What a profile says under `persona`, `models.generation` and `generate` counts w
 
 Exits with 2 if not all days were written, and the sentence says why.
 Defaults: --max-tokens {GENERATE_USUAL.max_tokens:,}, --history-window {WINDOW}, --concurrency {CONCURRENCY},
---timeout {GENERATE_USUAL.timeout:,}.
+--timeout {show_duration(GENERATE_USUAL.timeout)}.
 """
 
 

@@ -10,7 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_recall.cli.common import counted, say
+from pytest_recall.cli.common import counted, milliseconds, say
+from pytest_recall.files.duration import show_duration
 from pytest_recall.files.errors import RecallError
 from pytest_recall.horizon.persona import KEPT
 
@@ -318,7 +319,11 @@ def add_model(parser: argparse.ArgumentParser, *, tokens: int, timeout: int, tem
     )
     parser.add_argument("--max-tokens", type=count, metavar="N", help=f"the longest reply (default: {tokens})")
     parser.add_argument(
-        "--timeout", type=count, metavar="MS", help=f"how long one reply may take, in milliseconds (default: {timeout})"
+        "--timeout",
+        type=milliseconds,
+        metavar="TIME",
+        help="how long one reply may take, like 90s or 2m; a number alone is in milliseconds"
+        f" (default: {show_duration(timeout)})",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_recall.cli.common import counted, say
+from pytest_recall.cli.common import milliseconds, say
 from pytest_recall.files.errors import RecallError
 
 PICTURE = "heatmap.png"
@@ -33,9 +33,10 @@ def add_published(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--grpc-timeout",
-        type=counted(1, 86_400_000),
-        metavar="MS",
-        help="how long one call of a gRPC memory may take (default: 120000)",
+        type=milliseconds,
+        metavar="TIME",
+        help="how long one call of a gRPC memory may take, like 90s or 2m; a number alone is in milliseconds"
+        " (default: 120s)",
     )
     parser.add_argument("--heatmap", action="store_true", help="print the figures of categories by checkpoint, as JSON")
     parser.add_argument("--no-heatmap-png", action="store_true", help=f"draw no {PICTURE}, and no SVG")

@@ -11,8 +11,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cli.common import Commands, dollars, placeless, project, say
-from pytest_recall.horizon.commands.options import add_dates, count, profile_of, say_dates
+from pytest_recall.cli.common import Commands, dollars, milliseconds, placeless, project, say
+from pytest_recall.horizon.commands.options import add_dates, profile_of, say_dates
 from pytest_recall.horizon.commands.published import add_published, draw, grid, settle_published, with_timeout
 from pytest_recall.horizon.commands.several import personas_of, run_each
 
@@ -84,13 +84,18 @@ def add_bench(commands: Commands) -> None:
     )
     parser.add_argument("--seed", type=int, metavar="N", help="what decides order and sample; 0 keeps the order")
     parser.add_argument(
-        "--timeout", type=int, metavar="MS", help="time limit of the memory for one question, in milliseconds"
+        "--timeout",
+        type=milliseconds,
+        metavar="TIME",
+        help="how long the memory may take for one question, like 90s or 2m; a number alone is in milliseconds"
+        " (default: the profile's, or 30s)",
     )
     parser.add_argument(
         "--model-timeout",
-        type=count,
-        metavar="MS",
-        help="how long one attempt at a call of a judge or of --answer may take (default: the profile's, or 120000)",
+        type=milliseconds,
+        metavar="TIME",
+        help="how long one attempt at a call of a judge or of --answer may take, like 90s or 2m; a number alone is in"
+        " milliseconds (default: the profile's, or 120s)",
     )
     parser.add_argument("--concurrency", type=int, metavar="N", help="questions at once")
     parser.add_argument("--sample", type=int, metavar="N", help="older questions at each checkpoint (default: all)")
