@@ -89,7 +89,7 @@ def test_a_confirmation_is_the_rubric_s_unless_it_is_given(tagged: Path, inside:
     assert "nights after the day's pull requests; a fail counts at once." in done.out
     assert "; 9 in a night.\n" in done.out
     done = inside(tagged, *SIMULATE, *SHORT, "--confirm", "evidence", "--half", "0.5")
-    assert "a fail counts at evidence 70, and is asked again up to 3 times" in done.out
+    assert "a fail counts at a likelihood ratio of 70, and is asked again up to 3 times" in done.out
     assert "In 50.0 % of regressions a case passes half as often, in the others never.\n" in done.out
 
 

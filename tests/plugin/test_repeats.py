@@ -165,7 +165,7 @@ class TestConfirm:
         assert state["doubt"] == known["doubt"]._replace(evidence=2.24, failed=1, tried=4)
         result.stdout.fnmatch_lines(
             [
-                "*not confirmed, so that no box moved (2): *doubt, evidence 2.24 of 70*",
+                "*not confirmed, so that no box moved (2): *doubt, likelihood ratio 2.24 of 70*",
                 "flake, failed of tried (5): twice 2 of 2, *flaky 5 of 23*",
             ]
         )

@@ -47,7 +47,7 @@ def test_what_is_not_as_it_was_is_the_cause(was: str, now: str, label: CauseLabe
     assert was in WAS
     found = cause(failed(WAS.replace(was, now)), row(3, passed_under=WAS))
     assert found.label is label
-    assert found.evidence.startswith(evidence)
+    assert found.finding.startswith(evidence)
     assert not found.also
 
 
@@ -81,14 +81,14 @@ def test_without_a_finding_it_says_what_is_as_it_was() -> None:
 def test_an_answer_that_never_came_goes_before_what_people_changed() -> None:
     now = WAS.replace("aaaaaa", "bbbbbb")
     found = cause(failed(now, ended("http-500"), ended("http-500"), ended()), row(3, passed_under=WAS))
-    assert (found.label, found.evidence) == (CauseLabel.UPSTREAM, "2 http-500 of 3 calls")
+    assert (found.label, found.finding) == (CauseLabel.UPSTREAM, "2 http-500 of 3 calls")
     assert found.also == ("the case was edited: it is written otherwise than at its last pass",)
 
 
 def test_trouble_that_the_last_pass_had_as_well_is_none() -> None:
     before = row(3, passed_under=f"{WAS} trouble=http-404")
     assert cause(failed(WAS, ended("http-404")), before).label is CauseLabel.AGENT
-    assert cause(failed(WAS, ended("http-404"), ended("cut-off")), before).evidence == "1 cut-off of 2 calls"
+    assert cause(failed(WAS, ended("http-404"), ended("cut-off")), before).finding == "1 cut-off of 2 calls"
 
 
 def test_trouble_of_a_judge_is_not_the_agents() -> None:
@@ -98,7 +98,7 @@ def test_trouble_of_a_judge_is_not_the_agents() -> None:
 def test_trouble_that_was_overcome_comes_last() -> None:
     call = ended("http-429", retried=True)
     found = cause(failed(WAS, call, ended()), row(3, passed_under=WAS))
-    assert (found.label, found.evidence) == (CauseLabel.RETRIED, "1 http-429 of 2 calls, each asked again and answered")
+    assert (found.label, found.finding) == (CauseLabel.RETRIED, "1 http-429 of 2 calls, each asked again and answered")
     assert cause(failed(WAS, call), row(3, passed_under=WAS, lapses=2)).label is CauseLabel.COIN
 
 
@@ -115,7 +115,7 @@ def test_trials_that_differ_and_falls_speak_for_chance(
 ) -> None:
     found = cause(failed(), row(3, passed_under=WAS, lapses=lapses), outcomes)
     assert found.label is CauseLabel.COIN
-    assert found.evidence.startswith(evidence)
+    assert found.finding.startswith(evidence)
     assert cause(failed(), row(3, passed_under=WAS, lapses=1), (FAILED, FAILED)).label is CauseLabel.AGENT
 
 
@@ -144,7 +144,7 @@ def test_the_same_recording_that_passed_is_not_stale() -> None:
 
 def test_a_model_is_known_by_its_name_where_no_call_was_seen() -> None:
     found = cause(failed(model="large-2"), row(3, passed_under=WAS, last_model="small-1"))
-    assert (found.label, found.evidence) == (CauseLabel.MODEL, "last tested with small-1, now with large-2")
+    assert (found.label, found.finding) == (CauseLabel.MODEL, "last tested with small-1, now with large-2")
     assert cause(failed(model="large-2"), row(3, passed_under=WAS)).label is CauseLabel.AGENT
 
 
@@ -160,8 +160,8 @@ def test_a_change_that_touched_it_is_to_blame_where_the_conditions_are_as_they_w
 ) -> None:
     found = narrowed(SAME, failed(WAS, Call(kind, "live")), ("12",), 1)
     assert (found.label, found.also) == (label, ("also",))
-    assert found.evidence.startswith("#12 altered what it makes of replies")
-    assert told in found.evidence
+    assert found.finding.startswith("#12 altered what it makes of replies")
+    assert told in found.finding
 
 
 @pytest.mark.parametrize(

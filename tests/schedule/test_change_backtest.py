@@ -20,7 +20,7 @@ from pytest_recall.schedule.change_backtest import (
 from pytest_recall.schedule.change_history import ChangeHistory, facts_of
 from pytest_recall.schedule.change_history_file import read_history
 from pytest_recall.schedule.change_history_text import change_lines
-from pytest_recall.trials.detector import EvidenceRule
+from pytest_recall.trials.detector import RatioRule
 from pytest_recall.trials.series import Rule
 from tests.schedule.history_samples import history_of, small, uncounted
 
@@ -51,7 +51,7 @@ def test_all_affected_are_asked_once_and_a_fail_is_confirmed() -> None:
 
 def test_evidence_is_remembered_from_change_to_change() -> None:
     told = iter([False, True, True, True, False, False, False, True])
-    confirm = ruled(EvidenceRule(70))()
+    confirm = ruled(RatioRule(70))()
     assert confirm(0, False, lambda: next(told)), "not confirmed"
     assert not confirm(0, False, lambda: next(told)), "with what was left of it"
     assert not confirm(0, True, lambda: next(told)), "a case that is failing has nothing to confirm"

@@ -14,7 +14,7 @@ from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.policies import Policy, SliceSizes, confirmation, literal, lottery, usual_sizes
 from pytest_recall.schedule.simulate import FIRST, Pull, SimulatedVerdict, Simulation, World, simulate
-from pytest_recall.trials.detector import EvidenceRule
+from pytest_recall.trials.detector import RatioRule
 from pytest_recall.trials.series import Rule
 from tests.helpers.samples import costly
 
@@ -181,17 +181,17 @@ def test_the_usual_sizes_and_the_confirmation_are_the_rubric_s() -> None:
     assert usual_sizes(drawn, 800) == SliceSizes(9, 4, 30)
     assert confirmation(DEFAULT_SETTINGS) is None
     assert confirmation(Settings(owner="x", confirm="2of3")) == Rule("fail", 2, 3)
-    assert confirmation(Settings(owner="x", confirm="evidence")) == EvidenceRule(70)
+    assert confirmation(Settings(owner="x", confirm="evidence")) == RatioRule(70)
 
 
 def test_evidence_is_kept_from_run_to_run_and_finds_what_passes_half_as_often() -> None:
     world = replace(QUIET, days=120, drift=1 / 400, flaky=0.01, half=1.0)
-    simulation = Simulation(_lottery(world, nightly=16)._replace(confirm=EvidenceRule(70)), world, 0)
+    simulation = Simulation(_lottery(world, nightly=16)._replace(confirm=RatioRule(70)), world, 0)
     found = simulation.run()
     assert found.delays
     assert sum(row.failed for row in simulation.rows.values()) > 0
     assert sum(row.tried for row in simulation.rows.values()) > 120 * 16
-    always = simulate(_lottery(world, nightly=16)._replace(confirm=EvidenceRule(70)), replace(world, half=0.0))
+    always = simulate(_lottery(world, nightly=16)._replace(confirm=RatioRule(70)), replace(world, half=0.0))
     assert found.delay is not None
     assert always.delay is not None
     assert found.delay > always.delay

@@ -14,8 +14,8 @@ from pytest_recall.trials.detector import (
     NOTHING,
     RERUNS,
     SHARE,
-    CaseEvidence,
-    EvidenceRule,
+    CaseLikelihood,
+    RatioRule,
     merged,
 )
 from pytest_recall.trials.series import confirming, graded, parse_rule
@@ -23,15 +23,15 @@ from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, failing, outcomes, row, trial, unhurried
 
 SHORT = {"p": PASSED, "f": FAILED, "e": ERROR, "s": SKIPPED}
-FLAKY = CaseEvidence(1.0, 4, 20)
+FLAKY = CaseLikelihood(1.0, 4, 20)
 
 
 @st.composite
-def known(draw: st.DrawFn) -> CaseEvidence:
+def known(draw: st.DrawFn) -> CaseLikelihood:
     """Draw what is known of a case."""
     failed = draw(st.integers(0, 9))
     evidence = draw(st.just(1.0) | st.integers(100, 20_000).map(lambda hundredths: hundredths / 100))
-    return CaseEvidence(evidence, failed, failed + draw(st.integers(0, 200)))
+    return CaseLikelihood(evidence, failed, failed + draw(st.integers(0, 200)))
 
 
 needed = st.sampled_from([5, 20, 70, 10_000])
@@ -48,34 +48,34 @@ def read(text: str) -> list[Outcome]:
 
 @given(known(), passes, needed)
 def test_it_is_never_less_than_none_and_all_trials_are_on_record(
-    before: CaseEvidence, told: list[bool], enough: int
+    before: CaseLikelihood, told: list[bool], enough: int
 ) -> None:
     after = before.after(told, enough)
-    assert after.evidence >= 1
+    assert after.ratio >= 1
     assert ASSUMED <= after.flake <= MOST_FLAKY
     assert (after.failed - before.failed, after.tried - before.tried) == (told.count(False), len(told))
 
 
 @given(known(), passes, needed, st.integers(0, 7))
 def test_a_fail_in_the_place_of_a_pass_never_makes_it_less(
-    before: CaseEvidence, told: list[bool], enough: int, at: int
+    before: CaseLikelihood, told: list[bool], enough: int, at: int
 ) -> None:
     worse = [passed and index != at for index, passed in enumerate(told)]
-    assert before.after(worse, enough).evidence >= before.after(told, enough).evidence
-    assert before.after([*told, False], enough).evidence >= before.after(told, enough).evidence
+    assert before.after(worse, enough).ratio >= before.after(told, enough).ratio
+    assert before.after([*told, False], enough).ratio >= before.after(told, enough).ratio
 
 
 @given(st.integers(0, 5), st.integers(6, 200), needed)
 def test_no_fail_is_enough_by_itself_and_that_of_a_flaky_case_says_less(failed: int, tried: int, enough: int) -> None:
-    one = CaseEvidence(1.0, failed, tried).after([False], enough).evidence
+    one = CaseLikelihood(1.0, failed, tried).after([False], enough).ratio
     assert 1 < one < enough
-    assert CaseEvidence(1.0, failed + 1, tried).after([False], enough).evidence <= one
+    assert CaseLikelihood(1.0, failed + 1, tried).after([False], enough).ratio <= one
 
 
 def test_passes_take_it_back_and_trials_do_not_explain_themselves() -> None:
     assert NOTHING.after([False], 70) == (35, 1, 1)
     assert NOTHING.after([False, True, True, True], 70) == (2.24, 1, 4)
-    assert NOTHING.after([False] * 4, 70).evidence == 10**6
+    assert NOTHING.after([False] * 4, 70).ratio == 10**6
     assert FLAKY.flake == pytest.approx((4 + 0.025) / 25)
     assert FLAKY.after([False, True], 70) == (1.65, 5, 22)
 
@@ -85,28 +85,28 @@ def test_passes_take_it_back_and_trials_do_not_explain_themselves() -> None:
 
 @given(known(), known(), known(), known())
 def test_branches_may_come_in_any_order(
-    base: CaseEvidence, first: CaseEvidence, second: CaseEvidence, third: CaseEvidence
+    base: CaseLikelihood, first: CaseLikelihood, second: CaseLikelihood, third: CaseLikelihood
 ) -> None:
     sides = [
-        CaseEvidence(one.evidence, base.failed + one.failed, base.tried + one.tried) for one in (first, second, third)
+        CaseLikelihood(one.ratio, base.failed + one.failed, base.tried + one.tried) for one in (first, second, third)
     ]
     found = [merged(base, merged(base, one, two), three) for one, two, three in itertools.permutations(sides)]
     assert {one[1:] for one in found} == {found[0][1:]}
     # Evidence is kept to a hundredth.
-    assert all(one.evidence == pytest.approx(found[0].evidence, rel=0.02, abs=0.02) for one in found)
+    assert all(one.ratio == pytest.approx(found[0].ratio, rel=0.02, abs=0.02) for one in found)
 
 
 @given(known(), known(), known())
-def test_a_side_that_did_nothing_adds_nothing(base: CaseEvidence, one: CaseEvidence, other: CaseEvidence) -> None:
-    side = CaseEvidence(one.evidence, base.failed + one.failed, base.tried + one.tried)
+def test_a_side_that_did_nothing_adds_nothing(base: CaseLikelihood, one: CaseLikelihood, other: CaseLikelihood) -> None:
+    side = CaseLikelihood(one.ratio, base.failed + one.failed, base.tried + one.tried)
     assert merged(base, base, side) == merged(base, side, base) == side
     assert merged(None, one, other) == merged(None, other, one)
     assert merged(None, one, one) == one
 
 
 def test_rises_of_both_sides_multiply_and_a_fall_counts_if_no_side_rose() -> None:
-    base = CaseEvidence(10, 1, 20)
-    rose, fell, fell_more = CaseEvidence(30, 2, 21), CaseEvidence(4, 1, 21), CaseEvidence(1.6, 1, 22)
+    base = CaseLikelihood(10, 1, 20)
+    rose, fell, fell_more = CaseLikelihood(30, 2, 21), CaseLikelihood(4, 1, 21), CaseLikelihood(1.6, 1, 22)
     assert merged(base, rose, rose) == (90, 3, 22)
     assert merged(base, rose, fell) == (30, 2, 22)
     assert merged(base, fell, fell_more) == (1.6, 1, 23)
@@ -126,57 +126,57 @@ def test_rises_of_both_sides_multiply_and_a_fall_counts_if_no_side_rose() -> Non
         (NOTHING, "fpf", FAILED, False),
         (NOTHING, "fppf", FAILED, False),
         (NOTHING, "fppp", FAILED, True),
-        (CaseEvidence(2.24), "f", FAILED, False),
-        (CaseEvidence(60), "p", PASSED, False),
+        (CaseLikelihood(2.24), "f", FAILED, False),
+        (CaseLikelihood(60), "p", PASSED, False),
         (FLAKY, "fp", None, False),
         (FLAKY, "fpp", PASSED, False),
         (FLAKY, "fpf", None, False),
         (FLAKY, "fff", FAILED, False),
-        (CaseEvidence(1.0, 10, 20), "ffff", FAILED, True),
+        (CaseLikelihood(1.0, 10, 20), "ffff", FAILED, True),
         (NOTHING, "e", ERROR, False),
         (NOTHING, "s", SKIPPED, False),
         (NOTHING, "fef", FAILED, False),
         (NOTHING, "feee", ERROR, False),
     ],
 )
-def test_what_trials_come_to(before: CaseEvidence, told: str, verdict: Outcome | None, doubted: bool) -> None:
-    rule = EvidenceRule(70, before)
+def test_what_trials_come_to(before: CaseLikelihood, told: str, verdict: Outcome | None, doubted: bool) -> None:
+    rule = RatioRule(70, before)
     assert rule.decided(read(told)) is verdict
     assert bool(rule.doubt(read(told))) is doubted
 
 
 @unhurried
 @given(known(), needed, st.lists(outcomes, min_size=4, max_size=4))
-def test_a_series_ends_within_its_tries(before: CaseEvidence, enough: int, told: list[Outcome]) -> None:
-    rule = EvidenceRule(enough, before)
+def test_a_series_ends_within_its_tries(before: CaseLikelihood, enough: int, told: list[Outcome]) -> None:
+    rule = RatioRule(enough, before)
     count = next(n for n in range(1, 7) if rule.decided(told[:n]) is not None)
     assert count <= rule.tries == 1 + RERUNS
     seen = told[:count]
     if rule.decided(seen) is FAILED and not rule.doubt(seen):
         assert seen[-1] is FAILED
-        assert rule.after(seen).evidence >= enough
+        assert rule.after(seen).ratio >= enough
 
 
 @given(known(), needed)
-def test_a_rule_is_read_back_from_its_text(before: CaseEvidence, enough: int) -> None:
-    rule = EvidenceRule(enough, before)
+def test_a_rule_is_read_back_from_its_text(before: CaseLikelihood, enough: int) -> None:
+    rule = RatioRule(enough, before)
     assert parse_rule(str(rule)) == rule
-    assert confirming(rule.written) == EvidenceRule(enough)
+    assert confirming(rule.written) == RatioRule(enough)
 
 
 def test_a_case_that_is_known_to_fail_has_nothing_to_confirm() -> None:
-    rule = EvidenceRule(70).about(failing(failed=1, tried=30))
+    rule = RatioRule(70).about(failing(failed=1, tried=30))
     assert rule.decided([FAILED]) is FAILED
     assert not rule.doubt([FAILED])
     assert rule.decided([PASSED]) is PASSED
-    assert EvidenceRule(70).about(row(evidence=3.2, failed=1, tried=9)).known == (3.2, 1, 9)
+    assert RatioRule(70).about(row(evidence=3.2, failed=1, tried=9)).known == (3.2, 1, 9)
 
 
 def test_the_trial_that_grades_says_why_its_fail_is_not_confirmed() -> None:
-    rule = str(EvidenceRule(70))
+    rule = str(RatioRule(70))
     told = [trial("a", one, repeat=number, rule=rule) for number, one in enumerate(read("fppp"), 1)]
     (found,) = graded(told).values()
-    assert (found.outcome, found.unproven) == (FAILED, "not confirmed: evidence 2.24 of 70")
+    assert (found.outcome, found.unproven) == (FAILED, "not confirmed: likelihood ratio 2.24 of 70")
     assert found.is_doubted
     assert found.weighed is not None
     assert found.weighed.passes == (False, True, True, True)
@@ -190,12 +190,12 @@ def test_no_rule(text: str) -> None:
 
 @given(st.lists(st.sampled_from([PASSED, FAILED]), min_size=6, max_size=6), known())
 def test_what_no_change_has_touched_is_asked_on_and_nothing_is_taken_back(
-    outcomes: list[Outcome], before: CaseEvidence
+    outcomes: list[Outcome], before: CaseLikelihood
 ) -> None:
-    plain = EvidenceRule(70, before)
+    plain = RatioRule(70, before)
     rule = plain._replace(untouched=True)
-    assert EvidenceRule.parse(str(rule)) == rule
-    assert EvidenceRule.parse(str(plain)) == plain
+    assert RatioRule.parse(str(rule)) == rule
+    assert RatioRule.parse(str(plain)) == plain
     ends = next(n for n in range(1, 7) if plain.decided(outcomes[:n]) is not None)
     end = next(n for n in range(1, 7) if rule.decided(outcomes[:n]) is not None)
     assert rule.decided(outcomes[:end]) is plain.decided(outcomes[:ends])
@@ -209,18 +209,18 @@ def test_what_no_change_has_touched_is_asked_on_and_nothing_is_taken_back(
 
 @given(known(), st.lists(st.sampled_from([PASSED, FAILED]), min_size=6, max_size=6))
 def test_what_a_change_touches_needs_less_and_where_it_is_asked_twice_one_pass_is_not_enough(
-    before: CaseEvidence, outcomes: list[Outcome]
+    before: CaseLikelihood, outcomes: list[Outcome]
 ) -> None:
-    wide = EvidenceRule(70, before).on("wide")
-    local = EvidenceRule(70, before).on("local")
+    wide = RatioRule(70, before).on("wide")
+    local = RatioRule(70, before).on("local")
     assert (wide.needed, wide.twice, local) == (10, False, wide._replace(twice=True))
-    assert EvidenceRule.parse(str(local)) == local
-    assert EvidenceRule(70, before).on("") == EvidenceRule(70, before)
+    assert RatioRule.parse(str(local)) == local
+    assert RatioRule(70, before).on("") == RatioRule(70, before)
     ends = next(n for n in range(1, 7) if local.decided(outcomes[:n]) is not None)
     if outcomes[0] is PASSED:
         # As if the first pass had been in a run before, but for the case's own rate, which is that before both trials,
         # and for what is rounded between two runs.
-        later = wide._replace(known=before._replace(evidence=max(before.evidence * SHARE, 1.0)))
+        later = wide._replace(known=before._replace(ratio=max(before.ratio * SHARE, 1.0)))
         assert ends > 1
         assert local.decided(outcomes[:ends]) is (PASSED if outcomes[1] is PASSED else later.decided(outcomes[1:ends]))
     else:
@@ -228,6 +228,6 @@ def test_what_a_change_touches_needs_less_and_where_it_is_asked_twice_one_pass_i
 
 
 def test_an_error_after_a_pass_takes_nothing_back() -> None:
-    assert EvidenceRule(70).on("local").decided(read("pe")) is PASSED
-    assert EvidenceRule(70).on("local").decided(read("e")) is ERROR
-    assert EvidenceRule(70).on("local").tries == RERUNS + 2
+    assert RatioRule(70).on("local").decided(read("pe")) is PASSED
+    assert RatioRule(70).on("local").decided(read("e")) is ERROR
+    assert RatioRule(70).on("local").tries == RERUNS + 2

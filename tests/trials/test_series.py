@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.case import k_of_n
-from pytest_recall.trials.detector import CaseEvidence, EvidenceRule
+from pytest_recall.trials.detector import CaseLikelihood, RatioRule
 from pytest_recall.trials.series import AnyRule, Rule, graded, rule_of, series
 from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, case, outcomes, row, trial, unhurried
@@ -108,7 +108,7 @@ def test_no_rule(text: str) -> None:
         (3, None, Rule("pass", 3, 3)),
         ("2of3", "evidence:70", Rule("pass", 2, 3)),
         (1, "2of3", Rule("fail", 2, 3)),
-        (1, "evidence:70", EvidenceRule(10, CaseEvidence(4.0, 1, 9), twice=True)),
+        (1, "evidence:70", RatioRule(10, CaseLikelihood(4.0, 1, 9), twice=True)),
     ],
 )
 def test_what_a_case_asks_for_goes_before_the_rubric(trials: object, confirm: str | None, rule: AnyRule | None) -> None:

@@ -47,30 +47,30 @@ WrittenNames = Annotated[
 ]
 
 
-EVIDENCE = 70
-"""The evidence at which a case has regressed, where the rubric does not say."""
-LEAST_EVIDENCE, MOST_EVIDENCE = 5, 10_000
+RATIO = 70
+"""The likelihood ratio at which a case has regressed, where the rubric does not say."""
+LEAST_RATIO, MOST_RATIO = 5, 10_000
 """What a rubric may ask for."""
 
-_EVIDENCE = re.compile(r"evidence(?::([1-9][0-9]{0,5}))?")
+_BY_RATIO = re.compile(r"evidence(?::([1-9][0-9]{0,5}))?")
 
 
-def evidence_needed(text: str) -> int | None:
+def ratio_needed(text: str) -> int | None:
     """Return the number of `evidence:70`, or None for `2of3`. Raises ValueError for what is neither."""
-    if (match := _EVIDENCE.fullmatch(text)) is None:
+    if (match := _BY_RATIO.fullmatch(text)) is None:
         try:
             k_of_n(text)
         except ValueError as error:
-            raise ValueError(f"{error}; or `evidence`, or `evidence:{EVIDENCE}`") from None
+            raise ValueError(f"{error}; or `evidence`, or `evidence:{RATIO}`") from None
         return None
-    needed = int(match[1] or EVIDENCE)
-    if not LEAST_EVIDENCE <= needed <= MOST_EVIDENCE:
-        raise ValueError(f"write `evidence:{EVIDENCE}`: a number from {LEAST_EVIDENCE} to {MOST_EVIDENCE:,}")
+    needed = int(match[1] or RATIO)
+    if not LEAST_RATIO <= needed <= MOST_RATIO:
+        raise ValueError(f"write `evidence:{RATIO}`: a number from {LEAST_RATIO} to {MOST_RATIO:,}")
     return needed
 
 
 def _confirms(text: str) -> str:
-    evidence_needed(text)
+    ratio_needed(text)
     return text
 
 

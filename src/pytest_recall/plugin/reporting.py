@@ -148,7 +148,7 @@ def describe(item: pytest.Item, trial: Trial, row: Row | None, *, regression: bo
     }
     if regression and row is not None and trial.outcome is Outcome.FAILED:
         found = cause(trial, row)
-        told |= {"cause": f"{found.label}: {found.evidence}"}
+        told |= {"cause": f"{found.label}: {found.finding}"}
     kept = [(name, value) for name, value in item.user_properties if not name.startswith(_PREFIX)]
     item.user_properties[:] = [*kept, *((f"{_PREFIX}{name}", value) for name, value in told.items() if value)]
 

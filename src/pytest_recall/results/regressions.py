@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from difflib import SequenceMatcher
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pytest_recall.schedule.suspects import named
 from pytest_recall.trials.conditions import Conditions
@@ -44,11 +44,15 @@ BY_PEOPLE = frozenset(
 
 
 class Cause(NamedTuple):
-    """The likely cause of a regression, and what speaks for it; `also` is what else is not as it was."""
+    """The likely cause of a regression, and the finding that points to it; `also` is what else is not as it was."""
 
     label: CauseLabel
-    evidence: str
+    finding: str
     also: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the same as plain JSON types."""
+        return {"label": self.label.value, "evidence": self.finding, "also": list(self.also)}
 
 
 class _Facts(NamedTuple):
@@ -67,11 +71,11 @@ def cause(trial: Trial, row: Row, outcomes: Sequence[Outcome] = ()) -> Cause:
     name, then what speaks for chance. If nothing does, nothing that is known has changed.
     """
     facts = _Facts(trial, row, tuple(outcomes), Conditions.parse(row.passed_under), Conditions.parse(trial.under))
-    found = [(label, evidence) for label, look in _LOOKS if (evidence := look(facts))]
+    found = [(label, finding) for label, look in _LOOKS if (finding := look(facts))]
     if not found:
         return _nothing_found(facts)
-    (label, evidence), *rest = found
-    return Cause(label, evidence, tuple(f"{other}: {told}" for other, told in rest))
+    (label, finding), *rest = found
+    return Cause(label, finding, tuple(f"{other}: {told}" for other, told in rest))
 
 
 def narrowed(found: Cause, trial: Trial, touched: Sequence[str], failed: int) -> Cause:
@@ -86,7 +90,7 @@ def narrowed(found: Cause, trial: Trial, touched: Sequence[str], failed: int) ->
         judged = any(call.kind == "judge" for call in trial.calls)
         told = f"{named(touched)} altered what it makes of replies, or asks after them"
         label = CauseLabel.CHANGE if judged else CauseLabel.CODE
-        return Cause(label, f"{told}{', or how it is judged' if judged else ''}; {found.evidence}", found.also)
+        return Cause(label, f"{told}{', or how it is judged' if judged else ''}; {found.finding}", found.also)
     if found.label in (CauseLabel.AGENT, CauseLabel.UNKNOWN) and not touched:
         label = CauseLabel.PROVIDER if failed >= TRIES else CauseLabel.OUTSIDE
         return Cause(label, f"all {failed} trials failed" if failed > 1 else "its trial failed", found.also)

@@ -21,7 +21,7 @@ _MARKED = {"same": "{}", "gone": "~~{}~~", "new": "**{}**"}
 def lines(card: Scorecard, result: CaseResult) -> Iterator[str]:
     """Yield what is known of a regression beside its note, for a terminal."""
     if result.cause is not None and result.cause.label not in _SAID:
-        yield f"likely cause: {result.cause.label}: {result.cause.evidence}"
+        yield f"likely cause: {result.cause.label}: {result.cause.finding}"
         for other in result.cause.also:
             yield f"also: {other}"
     if touched := suspects_line(card, result):
@@ -39,7 +39,7 @@ def markdown(card: Scorecard, result: CaseResult, move: str, links: str) -> Iter
     trial = result.trial
     yield f"- **{code(trial.case_id)}** ({move}){place(trial.where, links)}: {cell(trial.note)}"
     if result.cause is not None and result.cause.label not in _SAID:
-        yield f"  - likely cause: **{result.cause.label}**: {cell(result.cause.evidence)}"
+        yield f"  - likely cause: **{result.cause.label}**: {cell(result.cause.finding)}"
         if result.cause.also:
             yield f"  - also: {cell('; '.join(result.cause.also))}"
     if touched := suspects_line(card, result):
@@ -62,7 +62,7 @@ def suspects_line(card: Scorecard, result: CaseResult) -> str:
         told = "no change is known to have touched it since its last pass on main: "
         if result.cause is None or result.cause.label is not CauseLabel.PROVIDER:
             return told + "provider, data or chance"
-        return f"{told}provider or data, as {result.cause.evidence}"
+        return f"{told}provider or data, as {result.cause.finding}"
     if len(touched) == 1:
         return f"suspect: {named(touched)} (the change since its last pass on main that touched it)"
     newest = f"the newest {MOST} changes" if len(touched) == MOST else "changes"
@@ -89,7 +89,7 @@ def as_json(card: Scorecard, result: CaseResult) -> dict[str, Any]:
     """Return the same as plain JSON types; what is not known is null."""
     trial, known = result.trial, card.passes.get(result.trial.case_id)
     return {
-        "cause": None if result.cause is None else {**result.cause._asdict(), "also": list(result.cause.also)},
+        "cause": result.cause and result.cause.to_json(),
         "suspects": None if trial.case_id not in card.suspects else list(card.suspects[trial.case_id]),
         "source": trial.source,
         "judges": [{"judge": v.judge, "model": v.model or None, "passed": v.passed} for v in trial.verdicts],

@@ -119,8 +119,8 @@ class Scorecard(NamedTuple):
 
     `table` maps a reason, a scenario or a dimension to its counts; `unseen` is the largest
     share of cases that a change could have broken with none of them in the slice;
-    `sources` counts verdicts by where the answer came from, `unmoved` those that are no
-    evidence, because it was replayed; `panels` is what models judged; `regraded` is what it comes
+    `sources` counts verdicts by where the answer came from, `unmoved` those that move
+    no box, because it was replayed; `panels` is what models judged; `regraded` is what it comes
     to where someone has looked again; `datasets` is what the questions of datasets came to, by the
     file that names one. All of this is about the agent under test; `arms` puts it beside the
     baselines, if there are any. `passes` are the last passes of what has regressed, by case id, where they are known.

@@ -318,7 +318,7 @@ def unproven(card: Scorecard) -> str:
 
 
 def doubted(card: Scorecard) -> str:
-    """Return which fails are not confirmed by the evidence of their case, or nothing."""
+    """Return which fails are not confirmed by the likelihood ratio of their case, or nothing."""
     found = [result.trial for result in card.results if result.trial.is_doubted]
     told = (f"{trial.case_id}, {trial.unproven.removeprefix('not confirmed: ')}" for trial in found)
     return f"not confirmed, so that no box moved ({len(found)}): {'; '.join(told)}" if found else ""

@@ -7,7 +7,7 @@ from datetime import date, timedelta
 
 from pytest_recall.cases.settings_fields import QUARANTINE_DAYS, Quarantine
 from pytest_recall.files.errors import one_line
-from pytest_recall.trials.detector import CaseEvidence
+from pytest_recall.trials.detector import CaseLikelihood
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import BOXES, Outcome, Row, Trial
@@ -83,8 +83,8 @@ def weighed(row: Row, trials: WeighedTrials) -> Row:
     """Return the row with what these trials say; those of a case that is known to fail say nothing of its own rate."""
     if row.failing:
         return row
-    known = CaseEvidence.of(row).after(trials.passes, trials.needed)
-    return row._replace(**known._asdict())
+    known = CaseLikelihood.of(row).after(trials.passes, trials.needed)
+    return row._replace(**known.fields)
 
 
 def released(row: Row, today: date) -> Row:
@@ -151,7 +151,7 @@ def swapped(rows: Mapping[str, Row], model: str | None) -> list[str]:
 def reset(rows: Mapping[str, Row], model: str | None, today: date) -> dict[str, Row]:
     """Return the rows of `swapped` cases, back in box 1 and due today.
 
-    `last_model` stays as it was: it is the evidence that the case still has to be seen
+    `last_model` stays as it was: it shows that the case still has to be seen
     under the new model, so that asking twice resets nothing that has been retested.
     """
     again: dict[str, Row] = {}

@@ -26,7 +26,7 @@ from pytest_recall.schedule.change_history import (
     sized,
 )
 from pytest_recall.schedule.selection import select
-from pytest_recall.trials.detector import NOTHING, CaseEvidence, EvidenceRule
+from pytest_recall.trials.detector import NOTHING, CaseLikelihood, RatioRule
 from pytest_recall.trials.series import AnyRule
 from pytest_recall.trials.trial import Outcome, Row, Trial
 
@@ -106,19 +106,19 @@ def ruled(rule: AnyRule | None) -> Callable[[], Confirmation]:
     """
 
     def made() -> Confirmation:
-        known: dict[int, CaseEvidence] = {}
+        known: dict[int, CaseLikelihood] = {}
 
         def decide(index: int, is_failing: bool, ask: Callable[[], bool]) -> bool:
             outcomes = [Outcome.PASSED if ask() else Outcome.FAILED]
             if rule is None or is_failing:
                 return outcomes[0] is Outcome.PASSED
-            own = rule._replace(known=known.get(index, NOTHING)) if isinstance(rule, EvidenceRule) else rule
+            own = rule._replace(known=known.get(index, NOTHING)) if isinstance(rule, RatioRule) else rule
             while (verdict := own.decided(outcomes)) is None:
                 outcomes.append(Outcome.PASSED if ask() else Outcome.FAILED)
             is_lost = verdict is Outcome.FAILED and not own.doubt(outcomes)
-            if isinstance(own, EvidenceRule):
+            if isinstance(own, RatioRule):
                 after = own.after(outcomes)
-                known[index] = after._replace(evidence=1.0) if is_lost else after
+                known[index] = after._replace(ratio=1.0) if is_lost else after
             return not is_lost
 
         return decide
@@ -309,7 +309,7 @@ class _Player:
 def usual_policies(bank: Bank, rule: AnyRule | None) -> list[ChangePolicy]:
     """Return the policies that are compared, each with what decides a verdict by `rule`."""
     confirm = ruled(rule)
-    # A run asks what its change affects for less evidence.
+    # A run asks what its change affects for a lower ratio.
     asked = ruled(None if rule is None else rule.on("wide"))
     in_batch = ChangePolicy("bank, rest in a batch", "affected", asked, bank=bank, batch=True)
     return [

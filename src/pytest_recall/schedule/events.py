@@ -30,7 +30,7 @@ class Event(NamedTuple):
 
     `cleared` are the changes that a pass on the main branch has cleared of suspicion. `accepted` says who has taken a
     failed answer for the one that is expected, and when; the case is then left with so many `lapses`. `answers` are
-    the changes that had left the case unasked, and which the run knew of. Where the verdict is by evidence, `weighed`
+    the changes that had left the case unasked, and which the run knew of. With `confirm: evidence`, `weighed`
     has a letter for each trial, p or f, in their order, `needed` is what a fail needs, and `doubt` says why it is not
     confirmed.
     """
@@ -152,7 +152,7 @@ def with_account(events: Events, header: Header, trials: Iterable[Trial], *, fir
 
 
 def _weighed(trial: Trial) -> dict[str, Any]:
-    """Return what an event has of the trials that a verdict by evidence rests on."""
+    """Return what an event has of the trials that a verdict by the likelihood ratio rests on."""
     if (found := trial.weighed) is None:
         return {}
     return {

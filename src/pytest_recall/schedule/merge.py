@@ -14,7 +14,7 @@ from pytest_recall.schedule import suspects
 from pytest_recall.schedule.boxes import INTERVALS, LAST_BOX, back_in_box_1, review
 from pytest_recall.trials import detector
 from pytest_recall.trials.conditions import DIGITS
-from pytest_recall.trials.detector import NOTHING, CaseEvidence
+from pytest_recall.trials.detector import NOTHING, CaseLikelihood
 from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
 
 BY_VERDICTS = (
@@ -156,7 +156,7 @@ def _failed(row: Row) -> Trial:
     return Trial("", Outcome.FAILED, verdicts=why, pr=row.last_pr, model=row.last_model)
 
 
-_BESIDE = ("touched", *CaseEvidence._fields)
+_BESIDE = ("touched", *NOTHING.fields)
 _KEPT = tuple(name for name in Row._fields if name not in (*BY_VERDICTS, *BY_HAND, *_BESIDE))
 
 
@@ -211,14 +211,14 @@ def merge_row(
 
 def _beside(base: Row | None, ours: Row, theirs: Row, based: bool) -> dict[str, Any]:
     """Return the fields that are merged by themselves, whatever the verdicts of both sides come to."""
-    before = CaseEvidence.of(base) if based else None
-    known = detector.merged(before, CaseEvidence.of(ours), CaseEvidence.of(theirs))
+    before = CaseLikelihood.of(base) if based else None
+    known = detector.merged(before, CaseLikelihood.of(ours), CaseLikelihood.of(theirs))
     touched = suspects.merged(base.touched if based and base is not None else None, ours.touched, theirs.touched)
-    return {"touched": touched, **known._asdict()}
+    return {"touched": touched, **known.fields}
 
 
 def _sure(row: Row) -> Row:
-    """Return the row without evidence if it is known that the case fails: there is nothing left to confirm."""
+    """Return the row with a ratio of 1 if it is known that the case fails: there is nothing left to confirm."""
     return row._replace(evidence=1.0) if row.failing else row
 
 
@@ -346,5 +346,5 @@ def continued(old: Row, new: Row | None) -> Row:
     if new is None or new.last_tested < old.last_tested:
         return old
     row = replayed(old, [last_step(new)]) or old
-    known = detector.merged(NOTHING, CaseEvidence.of(old), CaseEvidence.of(new))
-    return _sure(row._replace(touched=suspects.merged(None, old.touched, new.touched), **known._asdict()))
+    known = detector.merged(NOTHING, CaseLikelihood.of(old), CaseLikelihood.of(new))
+    return _sure(row._replace(touched=suspects.merged(None, old.touched, new.touched), **known.fields))

@@ -6,7 +6,7 @@ import argparse
 
 from pytest_recall.cases.settings import Settings
 from pytest_recall.schedule.policies import SliceSizes, confirmation, usual_sizes
-from pytest_recall.trials.detector import RERUNS, EvidenceRule
+from pytest_recall.trials.detector import RERUNS, RatioRule
 from pytest_recall.trials.series import AnyRule, confirming
 
 NEVER = "never"
@@ -62,8 +62,8 @@ def counting(rule: AnyRule | None) -> str:
     """Return when a fail counts, to be read after "a fail"."""
     if rule is None:
         return "counts at once"
-    if isinstance(rule, EvidenceRule):
-        return f"counts at evidence {rule.needed:,}, and is asked again up to {RERUNS} times"
+    if isinstance(rule, RatioRule):
+        return f"counts at a likelihood ratio of {rule.needed:,}, and is asked again up to {RERUNS} times"
     return f"counts if {rule.needed} of up to {rule.tries} trials fail"
 
 

@@ -1,7 +1,7 @@
 """Choose the cases of a run: what is near the change, what is due, and a draw of the rest.
 
 Running a case does not strengthen the agent, so that nothing is learned by spacing runs out:
-the question is which evidence is stale. Each case gets a ticket by seed, id and the age of its
+the question is which verdicts are stale. Each case gets a ticket by seed, id and the age of its
 last verdict, squared, which is the value of a refresh for something that changes seldom and at
 an unknown rate (Olston and Pandey, WWW 2008). Open pull requests draw by their own seed, and so
 repeat one another less than if each took the oldest.

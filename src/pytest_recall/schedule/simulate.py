@@ -77,7 +77,7 @@ class World:
 
 
 class SimulatedVerdict(NamedTuple):
-    """A verdict, whether the case was sound when it was given, and what a verdict by evidence rests on."""
+    """A verdict, whether the case was sound when it was given, and what a verdict by the likelihood ratio rests on."""
 
     case_id: str
     passed: bool

@@ -1,15 +1,15 @@
-"""Compute the evidence of a case: the likelihood ratio of its trials, of a lower pass rate against its usual one.
+"""Compute the likelihood ratio of a case by its trials, of a lower pass rate against its usual one.
 
-The evidence of a case is a running likelihood ratio, of passing 40 % as often against passing at the case's own rate,
-and never under 1 (the cumulative sum of Page 1954, Biometrika 41:100, in other units). A case with no fail on record
-is assumed to fail in 0.5 % of its trials.
+The ratio runs over all trials of a case: of passing 40 % as often against passing at the case's own rate, and never
+under 1 (the cumulative sum of Page 1954, Biometrika 41:100, in other units). A rubric calls it `evidence`. A case with
+no fail on record is assumed to fail in 0.5 % of its trials.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pytest_recall.trials.trial import Outcome, Row
 from pytest_recall.trials.weighed import WeighedTrials
@@ -27,9 +27,9 @@ RERUNS = 3
 UNTOUCHED_RERUNS = 5
 """How often a confirmed fail that no change explains is asked again: one of 32 fair coins falls so the same way."""
 TOUCHED_SHARE = 7
-"""Of a case that the change touches the evidence that is needed, divided by this, is enough: 10 in place of 70."""
-MOST_EVIDENCE = 1e6
-"""More evidence than this is not kept: it says nothing more."""
+"""Of a case that the change touches the ratio that is needed, divided by this, is enough: 10 in place of 70."""
+MOST_RATIO = 1e6
+"""A higher ratio than this is not kept: it says nothing more."""
 
 _RULE = re.compile(
     r"evidence ([1-9][0-9]{0,5}) from ([0-9]{1,9}(?:\.[0-9]{1,2})?), ([0-9]{1,9}) of ([0-9]{1,9}) failed"
@@ -37,20 +37,25 @@ _RULE = re.compile(
 )
 
 
-class CaseEvidence(NamedTuple):
-    """What the trials of a case say: the evidence that it has regressed, and how many of all those on record failed.
+class CaseLikelihood(NamedTuple):
+    """What the trials of a case say: the likelihood ratio that it has regressed, and how many on record failed.
 
     Those of a case that is known to fail are not on record: they say nothing of how often it fails while it is sound.
     """
 
-    evidence: float = 1.0
+    ratio: float = 1.0
     failed: int = 0
     tried: int = 0
 
     @classmethod
-    def of(cls, row: Row | None) -> CaseEvidence:
+    def of(cls, row: Row | None) -> CaseLikelihood:
         """Return what a row has."""
         return NOTHING if row is None else cls(row.evidence, row.failed, row.tried)
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The same as the fields of a row, which has the ratio by its name in files."""
+        return {"evidence": self.ratio, "failed": self.failed, "tried": self.tried}
 
     @property
     def flake(self) -> float:
@@ -58,7 +63,7 @@ class CaseEvidence(NamedTuple):
         found = (self.failed + ASSUMED * WEIGHT) / (self.tried + WEIGHT)
         return min(max(found, ASSUMED), MOST_FLAKY)
 
-    def after(self, passes: Iterable[bool], needed: float) -> CaseEvidence:
+    def after(self, passes: Iterable[bool], needed: float) -> CaseLikelihood:
         """Return what is known after the trials of a run, in their order.
 
         The case's own rate is that before them: they are not to explain themselves. One fail is worth half of what
@@ -66,52 +71,50 @@ class CaseEvidence(NamedTuple):
         """
         rate = 1 - self.flake
         fail = min((1 - SHARE * rate) / (1 - rate), needed / 2)
-        evidence, failed, tried = self
+        ratio, failed, tried = self
         for passed in passes:
-            evidence = max(evidence * (SHARE if passed else fail), 1.0)
+            ratio = max(ratio * (SHARE if passed else fail), 1.0)
             failed, tried = failed + (not passed), tried + 1
-        return CaseEvidence(round(min(evidence, MOST_EVIDENCE), 2), failed, tried)
+        return CaseLikelihood(round(min(ratio, MOST_RATIO), 2), failed, tried)
 
 
 Touch = Literal["", "none", "local", "wide"]
 """How the change of a run touches a case: with few others or with many, not at all, or empty where it is not known."""
-NOTHING = CaseEvidence()
+NOTHING = CaseLikelihood()
 """What is known of a case that was never asked."""
 
 
-def merged(base: CaseEvidence | None, ours: CaseEvidence, theirs: CaseEvidence) -> CaseEvidence:
+def merged(base: CaseLikelihood | None, ours: CaseLikelihood, theirs: CaseLikelihood) -> CaseLikelihood:
     """Return what two branches know together; `base` is what both began with, None if that is not known.
 
-    Trials of both count. Where evidence has risen, it rises by as much as on both; it falls only if it has risen on
+    Trials of both count. Where the ratio has risen, it rises by as much as on both; it falls only if it has risen on
     neither, to the lower one. Branches may come in any order. Without a base the side with more trials is believed.
     """
     if base is None:
         tried, failed = max((one.tried, one.failed) for one in (ours, theirs))
-        return CaseEvidence(max(ours.evidence, theirs.evidence), failed, tried)
-    before, one, other = base.evidence, ours.evidence, theirs.evidence
+        return CaseLikelihood(max(ours.ratio, theirs.ratio), failed, tried)
+    before, one, other = base.ratio, ours.ratio, theirs.ratio
     rises = max(one / before, 1.0) * max(other / before, 1.0)
-    evidence = before * rises if rises > 1 else min(one, other)
+    ratio = before * rises if rises > 1 else min(one, other)
     failed = max(ours.failed + theirs.failed - base.failed, 0)
-    return CaseEvidence(
-        round(min(evidence, MOST_EVIDENCE), 2), failed, max(ours.tried + theirs.tried - base.tried, failed)
-    )
+    return CaseLikelihood(round(min(ratio, MOST_RATIO), 2), failed, max(ours.tried + theirs.tried - base.tried, failed))
 
 
-class EvidenceRule(NamedTuple):
-    """How the trials of a case come to a verdict by its evidence: `needed` of it, beginning with what is `known`.
+class RatioRule(NamedTuple):
+    """How the trials of a case come to a verdict by its likelihood ratio: `needed`, beginning with what is `known`.
 
-    A pass at first is one. A fail is asked again: it is a fail once the evidence is enough, and a pass once nothing of
-    it is left. If neither is so after `RERUNS`, the fail is not confirmed.
+    A pass at first is one. A fail is asked again: it is a fail once the ratio is reached, and a pass once it is 1
+    again. If neither is so after `RERUNS`, the fail is not confirmed.
 
     A case that no change is known to have touched is asked on after a fail is confirmed, until it passes once or has
     had all its trials: the same again and again (an A/A test) tells chance from what the provider or the data did.
 
-    One that the change of the run touches needs less evidence. Where it is asked `twice`, a pass at first is asked
+    One that the change of the run touches needs a lower ratio. Where it is asked `twice`, a pass at first is asked
     again once: a case that passes half of the time fails in one of two trials more often than in one.
     """
 
     needed: int
-    known: CaseEvidence = NOTHING
+    known: CaseLikelihood = NOTHING
     untouched: bool = False
     twice: bool = False
 
@@ -130,34 +133,34 @@ class EvidenceRule(NamedTuple):
         """The rule as a person writes it."""
         return f"evidence:{self.needed}"
 
-    def about(self, row: Row | None) -> EvidenceRule:
+    def about(self, row: Row | None) -> RatioRule:
         """Return the rule for the case with this row; one that is known to fail has nothing to confirm."""
-        known = CaseEvidence.of(row)
+        known = CaseLikelihood.of(row)
         return self._replace(
-            known=known._replace(evidence=float(self.needed)) if row is not None and row.failing else known
+            known=known._replace(ratio=float(self.needed)) if row is not None and row.failing else known
         )
 
-    def on(self, touch: Touch) -> EvidenceRule:
+    def on(self, touch: Touch) -> RatioRule:
         """Return the rule for a case that the change of a run touches so."""
         if touch in ("local", "wide"):
             return self._replace(needed=max(round(self.needed / TOUCHED_SHARE), 2), twice=touch == "local")
         return self._replace(untouched=touch == "none")
 
     def __str__(self) -> str:
-        evidence, failed, tried = self.known
-        told = f"evidence {self.needed} from {evidence:.2f}, {failed} of {tried} failed"
+        ratio, failed, tried = self.known
+        told = f"evidence {self.needed} from {ratio:.2f}, {failed} of {tried} failed"
         return told + ", untouched" * self.untouched + ", twice" * self.twice
 
     @classmethod
-    def parse(cls, text: str) -> EvidenceRule:
+    def parse(cls, text: str) -> RatioRule:
         """Return the rule that `str` gave. Raises ValueError."""
         if (match := _RULE.fullmatch(text)) is None:
             raise ValueError(f"{text!r} is not a rule for a series")
-        needed, evidence, failed, tried, untouched, twice = match.groups()
-        known = CaseEvidence(float(evidence), int(failed), int(tried))
+        needed, ratio, failed, tried, untouched, twice = match.groups()
+        known = CaseLikelihood(float(ratio), int(failed), int(tried))
         return cls(int(needed), known, untouched is not None, twice is not None)
 
-    def after(self, outcomes: Iterable[Outcome]) -> CaseEvidence:
+    def after(self, outcomes: Iterable[Outcome]) -> CaseLikelihood:
         """Return what is known of the case after `outcomes`; those that are no verdict say nothing."""
         return self.known.after((one is Outcome.PASSED for one in outcomes if one.is_verdict), self.needed)
 
@@ -177,7 +180,7 @@ class EvidenceRule(NamedTuple):
         if self._confirms(outcomes):
             alike = self.untouched and len(outcomes) < self.tries and set(outcomes) == {Outcome.FAILED}
             return None if alike else Outcome.FAILED
-        if len(told) > 1 and self.after(outcomes).evidence <= 1:
+        if len(told) > 1 and self.after(outcomes).ratio <= 1:
             return Outcome.PASSED
         if len(told) <= RERUNS:
             return None
@@ -192,13 +195,13 @@ class EvidenceRule(NamedTuple):
         """Return why a series that is decided is not a fail, though it began with one: empty if it is, or did not."""
         if self.decided(outcomes) is not Outcome.FAILED or self._confirms(outcomes):
             return ""
-        return f"not confirmed: evidence {self.after(outcomes).evidence:.3g} of {self.needed}"
+        return f"not confirmed: likelihood ratio {self.after(outcomes).ratio:.3g} of {self.needed}"
 
     def _confirms(self, outcomes: Sequence[Outcome]) -> bool:
-        """Whether the evidence was enough after one of the fails; what is asked after that takes nothing back."""
+        """Whether the ratio was reached after one of the fails; what is asked after that takes nothing back."""
         ends = range(len(outcomes), 0, -1) if self.untouched else (len(outcomes),)
         return any(
-            outcomes[end - 1] is Outcome.FAILED and self.after(outcomes[:end]).evidence >= self.needed for end in ends
+            outcomes[end - 1] is Outcome.FAILED and self.after(outcomes[:end]).ratio >= self.needed for end in ends
         )
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from pytest_recall.cases.case import Case, k_of_n
-from pytest_recall.cases.settings_fields import evidence_needed
+from pytest_recall.cases.settings_fields import ratio_needed
 from pytest_recall.metrics.intervals import Interval, pass_at_k, pass_hat_k, wilson
-from pytest_recall.trials.detector import EvidenceRule, Touch
+from pytest_recall.trials.detector import RatioRule, Touch
 from pytest_recall.trials.trial import Outcome, Row, Trial
 from pytest_recall.trials.weighed import WeighedTrials
 
@@ -199,18 +199,18 @@ class Rule(NamedTuple):
         return cls(ends, *k_of_n(counts))  # type: ignore[arg-type]
 
 
-AnyRule = Rule | EvidenceRule
+AnyRule = Rule | RatioRule
 
 
 def parse_rule(text: str) -> AnyRule:
     """Return the rule that `str` gave, of either kind. Raises ValueError."""
-    return EvidenceRule.parse(text) if text.startswith("evidence ") else Rule.parse(text)
+    return RatioRule.parse(text) if text.startswith("evidence ") else Rule.parse(text)
 
 
 def confirming(confirm: str) -> AnyRule:
     """Return the rule that a rubric writes as `2of3` or `evidence:70`. Raises ValueError."""
-    needed = evidence_needed(confirm)
-    return Rule("fail", *k_of_n(confirm)) if needed is None else EvidenceRule(needed)
+    needed = ratio_needed(confirm)
+    return Rule("fail", *k_of_n(confirm)) if needed is None else RatioRule(needed)
 
 
 def rule_of(case: Case, confirm: str | None, row: Row | None, touch: Touch = "") -> AnyRule | None:

@@ -24,7 +24,7 @@ class Row(NamedTuple):
     `passed_under` is what the last pass was given under, as `trials.conditions` writes it. `touched` are the changes
     that touched the case since its last pass on the main branch, as `schedule.suspects` names them, the newest last.
     `accepted` says who has last accepted an answer as the expected one, and when. `evidence`, `failed` and `tried` are
-    what `trials.detector` knows of it.
+    what `trials.detector` knows of it, the first a likelihood ratio.
     """
 
     box: int

@@ -129,8 +129,7 @@ def _result(header: Header, result: CaseResult, links: str) -> dict[str, Any]:
         ],
         "usage": {name: _number(count) for name, count in (answer.usage if answer else {}).items()},
         "verdicts": [_verdict(verdict) for verdict in trial.verdicts],
-        "cause": result.cause
-        and {"label": result.cause.label.value, "evidence": result.cause.evidence, "also": list(result.cause.also)},
+        "cause": result.cause and result.cause.to_json(),
         "calls": [_call(call) for call in trial.calls],
     }
 
