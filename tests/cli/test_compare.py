@@ -169,6 +169,21 @@ def test_a_run_is_not_compared_with_itself(three: Path, inside: Recall) -> None:
         assert done == (2, "", f"recall: {pair[0]} and {pair[1]} are both the run {name}; name two runs\n")
 
 
+def test_runs_of_one_name_are_told_apart(three: Path, tmp_path: Path, inside: Recall) -> None:
+    *_, before, name = names(three)
+    text = (three / "eval" / "_artifacts" / before / "trials.jsonl").read_text(encoding="utf-8")
+    kept = three / "eval" / "_artifacts" / name / "earlier-1"
+    kept.mkdir()
+    (kept / "trials.jsonl").write_text(text.replace(f'"run":"{before}"', f'"run":"{name}"'), encoding="utf-8")
+    pair = (str(kept), "latest")
+    told = inside(three, "compare", *pair).out.splitlines()
+    assert [line.split(":")[0] for line in told[:2]] == ["BASE earlier-1", f"HEAD {name}"]
+    plain = json.loads(inside(three, "compare", *pair, "--json").out)
+    assert (plain["base"]["run"], plain["head"]["run"]) == ("earlier-1", name)
+    assert inside(three, "report", *pair, "-o", str(tmp_path / "page.html")).code == 0
+    assert f"earlier-1 and {name}" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
 def test_no_such_run(three: Path, inside: Recall) -> None:
     done = inside(three, "compare", names(three)[0][:-1] + "x", "latest")
     assert (done.code, done.out) == (2, "")

@@ -17,7 +17,7 @@ from pytest_recall.cli.common import Commands, add_files, case_paths, command, c
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import BENCHES, Place, find_place
 from pytest_recall.metrics.measures import JUDGED
-from pytest_recall.results.comparison import ALPHA, Comparison, compare
+from pytest_recall.results.comparison import ALPHA, Comparison, compare, named_apart
 from pytest_recall.results.gates import RUNS
 from pytest_recall.runs.context import CommandLine, Context
 from pytest_recall.trials.journal import read_journal
@@ -213,12 +213,12 @@ def run_compare(args: argparse.Namespace) -> int:
     if (code := _benches(args)) is not None:
         return code
     place = place_of(args, args.base, args.head)
-    base, head = (read_journal(place.artifacts.find(name)) for name in (args.base, args.head))
+    folders = [place.artifacts.find(name) for name in (args.base, args.head)]
+    base, head = map(read_journal, folders)
     if base == head:  # be it from two folders, as a copy of the newest run is
         raise RecallError(f"{args.base} and {args.head} are both the run {base.header.run}; name two runs")
     found = compare(
-        base,
-        head,
+        *named_apart(base, head, [folder.resolve().as_posix() for folder in folders]),
         alpha=args.alpha,
         scenarios=names(args.scenarios),
         dimensions=names(args.dimensions),

@@ -9,6 +9,7 @@ from math import isfinite
 from statistics import fmean, median
 from typing import NamedTuple
 
+from pytest_recall.files.distinct import distinct_names
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.judges.calibration import Calibration, JudgeKey
 from pytest_recall.judges.judge_identity import OtherJudges, other_judges, rules_of
@@ -314,6 +315,16 @@ def compare(
             _rates(head, pairs, calibrations, 1 - alpha),
         ),
     )
+
+
+def named_apart(base: Record, head: Record, folders: Sequence[str]) -> tuple[Record, Record]:
+    """Return two runs, in these `folders`, with names that differ: one that was set aside has that of the next one."""
+    runs = base, head
+    called = distinct_names([record.header.run for record in runs], folders)
+    first, second = (
+        record._replace(header=record.header._replace(run=name)) for record, name in zip(runs, called, strict=True)
+    )
+    return first, second
 
 
 def _rates(

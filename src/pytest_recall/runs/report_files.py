@@ -17,7 +17,7 @@ from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.wire_formats import answered, asked
-from pytest_recall.results.comparison import compare
+from pytest_recall.results.comparison import compare, named_apart
 from pytest_recall.results.gates import gates_of
 from pytest_recall.results.last_pass import RUNS
 from pytest_recall.results.report import CaseStep, RecordedCalls, Report, Upstream, WrittenCase, fold, steps_of, written
@@ -54,10 +54,11 @@ def report(run: Path, sources: ReportSources, base: Path | None = None) -> Repor
     """
     place = sources.place
     record = read_journal(run)
-    before = None if base is None else read_journal(base)
     against = None
-    if before is not None:
-        against = compare(before, record, calibrations=finish.calibrations(place, before, record))
+    if base is not None:
+        before = read_journal(base)
+        runs = named_apart(before, record, (base.resolve().as_posix(), run.resolve().as_posix()))
+        against = compare(*runs, calibrations=finish.calibrations(place, before, record))
     missing: list[str] = []
     cases = _cases(sources, missing)
     rubric = read_settings(place.rubric, place.name(place.rubric))
