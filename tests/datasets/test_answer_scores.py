@@ -42,15 +42,24 @@ def test_a_generous_judge_is_corrected_by_its_errors_on_labelled_answers() -> No
     people = {f"q{n}": n < 20 for n in range(40)}
     one = system("a", lenient=said)
     assert tuple(confusion_of(one, "lenient", people)) == (20, 10, 10, 0)
-    found = corrected(one, "lenient", people)
+    apart = {f"q{n}": str(n) for n in range(140)}
+    found = corrected(one, "lenient", people, apart)
     assert not isinstance(found, str)
     value, low, high = found
     assert round(value, 6) == 0.8 - 10 / 40
     assert low < value < high
+    # Where the answers to ten questions are of one conversation, and alike, there is less to learn from them.
+    together = corrected(one, "lenient", people, {id: str(int(id[1:]) // 10) for id in apart})
+    assert not isinstance(together, str)
+    assert together[0] == value
+    assert together[1] < low < high < together[2]
 
 
 def test_few_labels_correct_nothing() -> None:
-    assert corrected(system("a", lenient=[1, 0]), "lenient", {"q0": True}) == "1 label, 30 are the least"
+    assert (
+        corrected(system("a", lenient=[1, 0]), "lenient", {"q0": True}, {"q0": "a", "q1": "b"})
+        == "1 label, 30 are the least"
+    )
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.floats(0, 1)), min_size=2, max_size=20))

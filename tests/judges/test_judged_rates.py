@@ -57,6 +57,27 @@ def test_a_rate_with_the_errors_taken_out() -> None:
     ]
 
 
+def test_answers_of_a_group_may_be_alike() -> None:
+    """Ten questions at ten checkpoints, each with the same verdict at all of them."""
+    said = [trial(f"{stop}d/q{n}", verdicts=(verdict(n < 6),)) for stop in range(10) for n in range(10)]
+    one = only(judged_rates(said, KNOWN, group_of=lambda trial: trial.case_id.partition("/")[2]))
+    alone = only(judged_rates(said, KNOWN))
+    assert (one.answers, one.passed, one.groups, alone.groups) == (100, 60, 10, None)
+    assert one.rectified is not None
+    assert alone.rectified is not None
+    assert one.rectified.value == alone.rectified.value
+    assert one.rectified.interval[0] < alone.rectified.interval[0] < alone.rectified.interval[1]
+    assert alone.rectified.interval[1] < one.rectified.interval[1]
+    assert text((one,)) == [
+        "judge rubric, m, version v1 passes 60.0 % of 100 answers; with its errors taken out"
+        " 56.7 % (95 %: 22.4 to 83.8 %, cluster-robust over 10 groups), from 120 labels"
+    ]
+    # Ten verdicts are too few to show that the judge passes another share of the labelled answers.
+    more = [trial(f"{stop}d/q{n}", verdicts=(verdict(n < 9),)) for stop in range(10) for n in range(10)]
+    assert only(judged_rates(more, KNOWN)).differs
+    assert not only(judged_rates(more, KNOWN, group_of=lambda trial: trial.case_id.partition("/")[2])).differs
+
+
 def test_another_level() -> None:
     one = only(judged_rates(judged(61, 100), KNOWN, confidence=0.99))
     assert one.rectified == rectified(61, 100, LABELS, 0.99)
@@ -186,6 +207,7 @@ def test_json() -> None:
     assert plain[1] == {
         **KEY._replace(model="n")._asdict(),
         "answers": 2,
+        "groups": None,
         "passed": 1,
         "rate": 0.5,
         "corrected": None,

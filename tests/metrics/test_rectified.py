@@ -246,6 +246,41 @@ def test_it_covers_the_truth(truth: float, false_passes: float, false_fails: flo
         assert plain / WORLDS < 0.1
 
 
+@pytest.mark.parametrize(("groups", "size"), [(30, 4), (12, 10), (40, 3)])
+def test_it_covers_the_truth_where_answers_of_a_group_are_alike(groups: int, size: int) -> None:
+    """A question is answered rightly at every checkpoint, or at none; the judge errs on each answer by itself."""
+    random = Random(f"{groups} {size}")
+    worlds = covered = alone = 0
+    while worlds < WORLDS:
+        told = counted(list(drawn(random, 0.7, (0.1, 0.1), 60)))
+        if shortage(told):
+            continue
+        worlds += 1
+        said = [
+            (group, judge)
+            for group in range(groups)
+            for share in [float(random.random() < 0.7)]
+            for judge, _ in drawn(random, share, (0.1, 0.1), size)
+        ]
+        passed = sum(judge for _, judge in said)
+        robust = rectified(passed, len(said), told, groups=said)
+        assert robust is not None
+        covered += robust.interval[0] <= 0.7 <= robust.interval[1]
+        low, high = interval_of(passed, len(said), told)
+        alone += low <= 0.7 <= high
+        assert robust.interval[0] <= low <= high <= robust.interval[1]
+    assert covered / WORLDS >= 0.93
+    assert alone / WORLDS < 0.93
+
+
+def test_groups_of_one_answer_change_nothing_much() -> None:
+    """Student's t makes it wider, by little where there are many."""
+    said = [(n, n < 70) for n in range(100)]
+    robust = rectified(70, 100, counted(LABELS), groups=said)
+    assert robust is not None
+    assert robust.interval == pytest.approx(found(70, 100, counted(LABELS)).interval, abs=0.005)
+
+
 def test_the_normal_interval_would_not_cover_it() -> None:
     """A judge with few mistakes shows none or one of them in 30 labels, and is taken for nearly perfect."""
     random = Random("few mistakes")

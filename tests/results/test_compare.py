@@ -10,12 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
+from pytest_recall.judges.calibration import Calibration, JudgeKey
+from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.metrics.change import ChangeSummary
 from pytest_recall.metrics.intervals import wilson
 from pytest_recall.replay.call import Call, Tokens
 from pytest_recall.results.comparison import compare, unit_of
 from pytest_recall.trials.record import Record
-from pytest_recall.trials.trial import Outcome, Trial, Verdict
+from pytest_recall.trials.trial import Judgement, Outcome, Trial, Verdict, Vote
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, case_ids, header, outcomes, trial, unhurried
 
 
@@ -73,6 +75,17 @@ def test_a_persona_s_question_at_several_checkpoints_is_one(stops: int) -> None:
     )
     assert one.rates[1] == pytest.approx(wilson(13, 20, 0.99))
     assert found.scores["horizon"].clusters == (None if stops == 1 else 20)
+
+
+@pytest.mark.parametrize(("stops", "groups"), [(1, None), (3, 20)])
+def test_a_corrected_rate_counts_answers_to_one_question_as_a_group(stops: int, groups: int | None) -> None:
+    said = Verdict(passed=True, judge="rubric", model="m", judgement=Judgement((Vote(model="m", passed=True),)))
+    ids = [f"{10 * (stop + 1)}d/q{number:03}" for stop in range(stops) for number in range(20)]
+    both = record(trial(id, PASSED, scenario="ana", reason="profile", verdicts=(said,)) for id in ids)
+    labels = Confusion(right_passes=30, right_fails=30)
+    known = {JudgeKey("rubric", "m", said.version): Calibration(0.9, 60, 0.5, labels)}
+    found = compare(both, both, calibrations=known)
+    assert [[one.groups for one in rates] for rates in found.rates] == [[groups], [groups]]
 
 
 def test_conversations_of_a_dataset_and_plain_cases_are_units() -> None:

@@ -112,16 +112,23 @@ def confusion_of(system: SystemScores, judge: str, people: Mapping[str, bool]) -
     )
 
 
-def corrected(system: SystemScores, judge: str, people: Mapping[str, bool]) -> tuple[float, float, float] | str:
+def corrected(
+    system: SystemScores, judge: str, people: Mapping[str, bool], clusters: Mapping[str, str]
+) -> tuple[float, float, float] | str:
     """Return the rate of the answers without a label, with the judge's errors taken out, and its interval; or why not.
 
     Its errors are those on the labelled answers of the same system: on others it may err differently.
+    Answers of a cluster may be alike; labels are taken for independent.
     """
     labels = confusion_of(system, judge, people)
     if lacks := shortage(labels):
         return lacks
-    others = [value for id, value in system.scores[judge].items() if value is not None and id not in people]
-    found = rectified(sum(value == 1 for value in others), len(others), labels)
+    others = [
+        (clusters[id], value == 1)
+        for id, value in system.scores[judge].items()
+        if value is not None and id not in people
+    ]
+    found = rectified(sum(passed for _, passed in others), len(others), labels, groups=others)
     return "no answer is without a label" if found is None else (found.value, *found.interval)
 
 
@@ -196,7 +203,7 @@ def lines(
                 told = f"{judge}: {mean.value:.2f}{interval}" + (
                     f", {undecided:,} without a verdict" if undecided else ""
                 )
-                yield told + _people(one, judge, people)
+                yield told + _people(one, judge, people, key.clusters)
         yield _range(one, key)
         if overlaid:
             yield "by the corrected key (difference):"
@@ -208,11 +215,11 @@ def lines(
             yield from _ranking(overlaid, " by the corrected key")
 
 
-def _people(one: SystemScores, judge: str, people: Mapping[tuple[str, str], bool]) -> str:
+def _people(one: SystemScores, judge: str, people: Mapping[tuple[str, str], bool], clusters: Mapping[str, str]) -> str:
     own = {id: truth for (name, id), truth in people.items() if name == one.file.name}
     if not own or judge not in PROMPTS:
         return ""
-    found = corrected(one, judge, own)
+    found = corrected(one, judge, own, clusters)
     if isinstance(found, str):
         return f"; not corrected: {found}"
     value, low, high = found
@@ -254,7 +261,7 @@ def plain_scores(
                 },
                 "undecided": {judge: sum(v is None for v in scores.values()) for judge, scores in one.scores.items()},
                 "corrected": {
-                    judge: corrected(one, judge, own)
+                    judge: corrected(one, judge, own, key.clusters)
                     for judge in PROMPTS
                     if judge in one.scores and (own := {id: t for (n, id), t in people.items() if n == one.file.name})
                 },

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from pytest_recall.judges.calibration import Calibration, JudgeKey
@@ -17,7 +17,8 @@ class JudgedRate(NamedTuple):
 
     `rectified` is the rate with the judge's errors taken out by `labels`, at the level that was asked for; None where
     it is not corrected, and `why` says why, in words. `differs` says that the judge passes another share of the
-    labelled answers than of these.
+    labelled answers than of these. `groups` is how many groups of answers there are, where those of one may be alike;
+    None where each answer is one of its own.
     """
 
     judge: JudgeKey
@@ -27,6 +28,7 @@ class JudgedRate(NamedTuple):
     rectified: RectifiedRate | None = None
     why: str = ""
     differs: bool = False
+    groups: int | None = None
 
     @property
     def rate(self) -> float:
@@ -39,17 +41,19 @@ def judged_rates(
     known: Mapping[JudgeKey, Calibration],
     settings: Iterable[str] = (),
     confidence: float = 0.95,
+    group_of: Callable[[Trial], str] = lambda trial: trial.case_id,
 ) -> tuple[JudgedRate, ...]:
     """Return the rate of each judging model in the `trials` of the agent under test, by judge; none without any.
 
-    `known` are the calibrations that there are, `settings` those in the header of the run.
+    `known` are the calibrations that there are, `settings` those in the header of the run. Answers of
+    one group, as `group_of` tells it, may be alike.
     """
     every = [trial for trial in trials if not trial.arm]
     rules = rules_of(settings, every)
-    passed: dict[JudgeKey, list[bool]] = {}
+    passed: dict[JudgeKey, list[tuple[str, bool]]] = {}
     for trial in _first(every):
         for key, verdict in _by_judge(trial, rules).items():
-            passed.setdefault(key, []).append(bool(verdict.passed))
+            passed.setdefault(key, []).append((group_of(trial), bool(verdict.passed)))
     return tuple(_rate(key, passed[key], known.get(key), rules, confidence) for key in sorted(passed))
 
 
@@ -72,9 +76,13 @@ def _by_judge(trial: Trial, rules: JudgingRules) -> dict[JudgeKey, Verdict]:
 
 
 def _rate(
-    key: JudgeKey, verdicts: list[bool], found: Calibration | None, rules: JudgingRules, confidence: float
+    key: JudgeKey,
+    verdicts: list[tuple[str, bool]],
+    found: Calibration | None,
+    rules: JudgingRules,
+    confidence: float,
 ) -> JudgedRate:
-    n, passed = len(verdicts), sum(verdicts)
+    n, passed = len(verdicts), sum(verdict for _, verdict in verdicts)
     if found is None:
         return JudgedRate(key, n, passed, why="no labels")
     if found.labels is None:
@@ -83,13 +91,15 @@ def _rate(
         )
     if why := _held_otherwise(key, found, rules) or shortage(found.labels):
         return JudgedRate(key, n, passed, found.labels, why=why)
+    groups = len({group for group, _ in verdicts})
     return JudgedRate(
         key,
         n,
         passed,
         found.labels,
-        rectified(passed, n, found.labels, confidence),
-        differs=differs(passed, n, found.labels),
+        rectified(passed, n, found.labels, confidence, verdicts if groups < n else ()),
+        differs=differs(passed * groups / n, groups, found.labels),
+        groups=groups if groups < n else None,
     )
 
 

@@ -230,6 +230,7 @@ def rates_json(rates: Iterable[JudgedRate]) -> list[dict[str, Any]]:
         {
             **one.judge._asdict(),
             "answers": one.answers,
+            "groups": one.groups,
             "passed": one.passed,
             "rate": one.rate,
             "corrected": None if one.rectified is None else one.rectified.value,
@@ -247,9 +248,10 @@ def _rectified(one: JudgedRate, level: str) -> str:
     assert found is not None
     assert labels is not None
     low, high = (f"{100 * bound:.1f}" for bound in found.interval)
+    by = f", cluster-robust over {plural(one.groups, 'group')}" if one.groups else ""
     told = (
         f"judge {_name(one.judge)} passes {percent(one.rate)} of {plural(one.answers, 'answer')}; with its errors taken"
-        f" out {percent(found.value)} ({level}: {low} to {high} %), from {plural(labels.n, 'label')}"
+        f" out {percent(found.value)} ({level}: {low} to {high} %{by}), from {plural(labels.n, 'label')}"
     )
     if not one.differs:
         return told

@@ -334,7 +334,7 @@ def _rates(
         return ()
     compared = {pair.case_id for pair in pairs}
     trials = (trial for trial in record.trials if trial.case_id in compared)
-    return judged_rates(trials, known, record.header.settings, confidence)
+    return judged_rates(trials, known, record.header.settings, confidence, unit_of)
 
 
 def _wanted(trials: dict[str, Trial], scenarios: Collection[str], dimensions: Collection[str]) -> Set[str]:

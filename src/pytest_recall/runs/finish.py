@@ -55,8 +55,10 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     )
     if card.panels is not None and known is not None:
         from pytest_recall.judges.judged_rates import judged_rates
+        from pytest_recall.results.comparison import unit_of
 
-        card = card._replace(rates=judged_rates(record.trials, known, header.settings))
+        rates = judged_rates(record.trials, known, header.settings, group_of=unit_of)
+        card = card._replace(rates=rates)
     regressed = [result.trial for result in card.results if result.regression]
     if place is None or not regressed:
         return card
