@@ -17,6 +17,7 @@ import difflib
 import inspect
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -120,7 +121,7 @@ def shown(names: tuple[str, ...], about: dict[str, Any]) -> str:
     """Return an option or argument as it is written, such as `--date YYYY-MM-DD`."""
     if not names[0].startswith("-"):
         return str(about.get("metavar", "{" + ",".join(about.get("choices", ())) + "}"))
-    if about.get("action") == "store_true":
+    if about.get("action") in ("store_true", "count"):
         return ", ".join(names)
     if about.get("action") is argparse.BooleanOptionalAction:
         return ", ".join((*names, f"--no-{names[0].removeprefix('--')}"))
@@ -152,11 +153,14 @@ def command_part() -> Iterator[str]:
         yield sentence(command.about["description"])
         yield ""
         if details := command.about.get("epilog"):
-            yield from ("```text", details.strip(), "```", "")
+            yield from ("```text", textwrap.dedent(details.strip("\n")).rstrip(), "```", "")
         if command.arguments:
             yield from ("| argument | what it does |", "| --- | --- |")
             for names, about in command.arguments:
-                yield f"| `{cell(shown(names, about))}` | {cell(about.get('help', ''))} |"
+                told = about.get("help", "")
+                if told is not argparse.SUPPRESS:
+                    told = told.replace("%(default)s", str(about.get("default")))
+                    yield f"| `{cell(shown(names, about))}` | {cell(told)} |"
             yield ""
 
 

@@ -194,11 +194,12 @@ def commands() -> list[str]:
 
 
 def arguments(command: str) -> list[str]:
-    """Return the options of a command of `recall`."""
+    """Return the options of a command of `recall` that its help shows."""
     parser = cli._parser(command.split())
     for word in command.split():
         parser = next(a for a in parser._actions if isinstance(a, argparse._SubParsersAction)).choices[word]
-    return [option for action in parser._actions for option in action.option_strings if action.dest != "help"]
+    told = [action for action in parser._actions if action.dest != "help" and action.help is not argparse.SUPPRESS]
+    return [option for action in told for option in action.option_strings]
 
 
 def section(command: str) -> str:

@@ -109,7 +109,7 @@ def test_a_pass_that_is_stopped_says_how_to_go_on(museum: Path, inside: Recall, 
     os.killpg(process.pid, signal.SIGINT)
     model.release()
     _, err = process.communicate(timeout=60)
-    told = "recall: stopped; whole days stay, replies are kept, and the same command goes on"
+    told = "recall: stopped; whole days stay, replies are kept, and the same command continues"
     assert (process.returncode, err.splitlines()[-1]) == (130, told)
     before = written(museum)
     assert 0 < len(before) < 12
@@ -233,7 +233,7 @@ def test_days_after_the_end_of_the_story_are_told_and_not_written(museum: Path, 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--days", "3", "--start", "2"], "--days: says where it ends, and so do --start and --end; give either"),
+        (["--days", "3", "--start", "2"], "--days: means --start 1 and --end; give either"),
         (["--start", "9", "--end", "4"], "--start: 9 is after 4, the last day; begin earlier"),
         (["--start", "13", "--end", "20"], "no arc with a session runs from day 13 to 20; the story ends with day 12"),
         (["--concurrency", "2"], "--concurrency is for models, and has no effect with --model offline; remove it"),

@@ -72,7 +72,8 @@ def test_answers_without_passages_have_nothing_to_show(
     capsys.readouterr()
     assert main(["bench", "misses", "run"]) == 2
     assert (
-        "recall: run: of no answer it is known what came back: the memory answers by itself" in capsys.readouterr().err
+        "recall: run: for no answer is it known what the memory returned: it answers by itself"
+        in capsys.readouterr().err
     )
 
 

@@ -259,7 +259,7 @@ def test_answers_that_are_not_recorded_have_no_verdict(
         (("--replay",), "--replay is about the calls of models; name one with --reader or --judge, or remove it"),
         (("--judge", "x:y", "--record", "--replay"), "--record makes calls, and --replay makes none; give one of them"),
         (("--judge", "unknown:x"), "--judge: 'unknown:x': no model is selected like this;"),
-        (("--memory", "sqlite-fts", *ORACLE), "--judge: sqlite-fts hands out passages alone, and a rule is about"),
+        (("--memory", "sqlite-fts", *ORACLE), "--judge: sqlite-fts returns passages alone, and no answer to judge"),
     ],
 )
 def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:

@@ -194,7 +194,7 @@ def test_a_bundle_has_each_ingest_and_all_together(capsys: pytest.CaptureFixture
     ("more", "said"),
     [
         (("--memory", "sqlite-fts,null"), "--repeat tells one memory the same several times; name one with --memory"),
-        (("--memory", "full"), "--repeat: full looks for nothing, and each ingest of it is the same; remove it"),
+        (("--memory", "full"), "--repeat: full does not search, so that each ingest gives the same; remove it"),
         (("--repeat", "0"), "'0' is not a count; write a whole number from 1 to 20"),
     ],
 )

@@ -79,7 +79,7 @@ def test_an_object_of_ones_own_is_made_with_the_configuration_by_the_factory() -
         (Given(), {"models": {"appellateJudge": "openai"}}, "an appellate judge has no effect where no model judges"),
         (Given(run={"ranges": "30x"}), {}, "--ranges: '30x' is not a range"),
         (Given(run={"judgeMemoryWindow": 99}), {}, "--judge-memory-window: input should be less than or equal to 30"),
-        (Given(folder=HERE, persona="clerk"), {}, "--persona: is the persona's folder, and says it all; remove"),
+        (Given(folder=HERE, persona="clerk"), {}, "--persona: names the persona's folder already; remove"),
         (Given(folder=HERE), {}, "/here: no such folder; `recall bench create-persona` makes one"),
         (Given(run={"parallelism": 0}), {}, "--concurrency: input should be greater than or equal to 1; got 0"),
     ],

@@ -222,7 +222,7 @@ def add_import(commands: Commands) -> None:
         run_import,
         IMPORT_DETAILS,
     )
-    parser.add_argument("tool", choices=TOOLS, help="whose set it is")
+    parser.add_argument("tool", choices=TOOLS, help="the tool that the set is of")
     parser.add_argument("file", type=Path, metavar="FILE", help="the file of the set")
     parser.add_argument(
         "-o", "--out", type=Path, metavar="CASES", help="write a case file, .yaml or .jsonl, which is not there yet"
@@ -233,7 +233,7 @@ def add_import(commands: Commands) -> None:
         action="append",
         default=[],
         metavar="JUDGE",
-        help="who judges cases that bring no judge, as in a case file, such as token_f1; may be repeated",
+        help="the judge of cases that have none, as in a case file, such as token_f1; may be repeated",
     )
     parser.add_argument("--scenario", metavar="NAME", help="the scenario of the cases (default: by the file)")
     parser.add_argument("--dimension", metavar="NAME", help="their dimension (default: correctness)")

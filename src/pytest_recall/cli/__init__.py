@@ -27,7 +27,7 @@ BENCH_DETAILS = """\
 typical steps:
   recall bench create-persona       write a persona and its story
   recall bench generate             write its days
-  recall bench check                whether persona, story and days fit together
+  recall bench check                find inconsistencies in persona, story and days
   recall bench generate-qa          write the questions about them
   recall bench lint                 find mistakes in the questions, without a model
   recall bench verify               whether the days support the references, with a model
@@ -35,8 +35,8 @@ typical steps:
   recall bench rescore              compute its numbers again from the answers, and compare
   recall bench heatmap              its scores, as pictures
   recall bench report               its scores, with confidence intervals
-  recall bench leaderboard          which of several runs did best, where they can be ranked
-  recall bench audit                judge answers again, and find the causes of failures
+  recall bench leaderboard          rank several runs, by the same questions
+  recall bench audit                export answers for a second look, and find the causes of failures
 
 Each command takes --help.
 """

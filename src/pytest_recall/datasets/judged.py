@@ -165,8 +165,8 @@ def judge_all(
     asked = {trial.case_id: one for trial in found.trials if (one := judge.asked(trial)) is not None}
     if not asked:
         raise RecallError(
-            "--judge: there is no answer to judge; a rule is about answers, and a memory that hands out passages"
-            " alone gives none"
+            "--judge: there is no answer to judge, since the memory returned passages alone; run it again with"
+            " --reader, a model that answers from them"
         )
     trials = {trial.case_id: trial for trial in found.trials}
     said = {id: judge.with_verdict(trials[id], *one) for id, one in _known(found, asked).items()}

@@ -35,9 +35,9 @@ POST_DETAILS = """\
   recall ci post issue      an issue for the cases that fail: opened, kept up to date, closed
   recall ci post status     a status for a commit that no workflow runs for
 
-What is posted calls no one: names, references and links in answers are taken apart. The token is in GITHUB_TOKEN or
-GH_TOKEN, on GitLab in GITLAB_TOKEN. On GitHub, a pull request from a fork has a token that may not write: the page
-then goes into the summary of the job, and the exit code is 0.
+What is posted notifies no one: mentions, references and links in answers are made plain text. The token is in
+GITHUB_TOKEN or GH_TOKEN, on GitLab in GITLAB_TOKEN. On GitHub, a pull request from a fork has a token that may not
+write: the page then goes into the summary of the job, and the exit code is 0.
 """
 COMMENT = """\
 The comment is known by a hidden first line and by who wrote it. The same text is not written again. Of several, which

@@ -284,7 +284,7 @@ def days_findings(planned: Sequence[int], written: Collection[int]) -> Iterator[
         yield Finding("error", "missing-day", f"{many} not there; `recall bench generate` writes what is missing")
     for first, end in _runs(day for day in planned if day > last):
         many = f"days {first} to {end} are" if end > first else f"day {first} is"
-        yield Finding("warning", "unfinished", f"{many} not written yet; `recall bench generate` goes on")
+        yield Finding("warning", "unfinished", f"{many} not written yet; `recall bench generate` writes the rest")
     known = set(planned)
     for day in sorted(written):
         if day not in known:

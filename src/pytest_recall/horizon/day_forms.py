@@ -93,12 +93,12 @@ def read_turns(reply: str) -> tuple[DialogueTurn, ...]:
     for place, item in enumerate(found.items, start=1):
         role, content = item.get("role"), item.get("content")
         if role not in ROLES or not isinstance(content, str) or not content.strip():
-            raise UnreadableReply(f"has a turn {place} that is none: {one_line(str(item), 60)}")
+            raise UnreadableReply(f"has a turn {place} without a text, or without a role: {one_line(str(item), 60)}")
         turns.append(DialogueTurn(role, content.strip()))
     if len(turns) < FEWEST or {turn.role for turn in turns} != set(ROLES):
         raise UnreadableReply(f"has {len(turns)} turns, and not both of them speak")
     if turns[0].role != "user":
-        raise UnreadableReply("begins with the agent, and not with whom it works for")
+        raise UnreadableReply("begins with the assistant, and not with the user")
     return tuple(turns)
 
 
@@ -117,9 +117,13 @@ def turns_in(text: str, form: Form) -> tuple[DialogueTurn, ...]:
         if before.strip():
             raise ValueError("has text before the first speaker")
         found = [(role.lower(), said) for role, said in zip(parts[::2], parts[1::2], strict=True)]
-    turns = [DialogueTurn(role, said.strip()) for role, said in found if role in ROLES and isinstance(said, str)]
-    if not turns or len(turns) < len(found):
-        raise ValueError(f"turn {len(turns) + 1} is none")
+    if not found:
+        raise ValueError("has no turns")
+    turns = []
+    for place, (role, said) in enumerate(found, start=1):
+        if role not in ROLES or not isinstance(said, str):
+            raise ValueError(f"turn {place} has no text, or no role among {' and '.join(ROLES)}")
+        turns.append(DialogueTurn(role, said.strip()))
     return tuple(turns)
 
 

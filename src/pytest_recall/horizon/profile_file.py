@@ -153,7 +153,7 @@ def _folder(profile: Profile | None, root: Path, given: Given) -> Path:
     """Return the persona's folder."""
     if given.folder is not None:
         if given.data is not None or given.persona is not None:
-            raise RecallError("--persona: is the persona's folder, and says it all; remove --data and --personas")
+            raise RecallError("--persona: names the persona's folder already; remove --data and --personas")
         if not given.folder.is_dir():
             known = personas_in(given.folder.parent)
             told = nearest(given.folder.name, known) if known else "; `recall bench create-persona` makes one"

@@ -79,7 +79,9 @@ def parse_ranges(written: Any) -> tuple[Range, ...]:
     elif isinstance(written, list) and written:
         found = (one for part in written for one in _one_or_more(part))
     else:
-        raise RecallError(f"ranges: {written!r} are none; write a list like [30d, 90d, full], or start, end and step")
+        raise RecallError(
+            f"ranges: {written!r} is not a list of ranges; write one like [30d, 90d, full], or start, end and step"
+        )
     unique: dict[str, Range] = {}
     for one in found:
         unique.setdefault(one.label, one)

@@ -64,8 +64,8 @@ LABELS has one JSON object on each line: an answer, with the verdict of a person
 More fields: passages, score (0 to 1), judge, criteria, arguments, labelled_by, note. `recall judges audit
 RUN --to-labels LABELS` adds answers of a run that someone has graded.
 
-Each answer is judged as a run would: the same prompts, votes and retries. The appellate judge is put
-all of them. A judgement that cannot be read or had is listed apart, and is not a score.
+Each answer is judged as a run would: the same prompts, votes and retries. The appellate judge is asked
+about all of them. A judgement that cannot be read, or does not arrive, is listed separately, and is not a score.
 
 Replies are kept in eval/_artifacts/calibration, so that a calibration that was killed goes on where
 it was, and one whose prompts have not changed asks nothing. --fresh asks again. With --record
@@ -253,13 +253,13 @@ def _silent(done: int, total: int) -> None:
 SAMPLE = 5
 AUDIT_DETAILS = (
     f"""\
-Prints JSON Lines for a person or an agent to grade: first what it is, then an item for each verdict
-that deserves a second look. These are verdicts on which judges disagree, fails by models, and
-{SAMPLE} drawn passes. Fill in `grade`, and `why`, and hand the file back with --import:
+Prints JSON Lines for a person or an agent to grade: first a line about the audit, then an item for each
+verdict that deserves a second look. These are verdicts on which judges disagree, fails by models, and
+{SAMPLE} drawn passes. Fill in `grade`, and `why`, and import the file with --import:
 """
     + "".join(f"  {name:<21} {meaning}\n" for name, meaning in GRADES.items())
     + """
-The grades lie beside the run, in grades.jsonl; of a case the newest counts. The scorecard then has
+The grades are kept in the run's folder, in grades.jsonl; the newest of a case counts. The scorecard then has
 both numbers, as judged and as re-graded, without cases that are at fault. The schedule does not
 change, and neither does the journal.
 

@@ -32,7 +32,7 @@ SCORE_DETAILS = """\
   regression   a case failed whose last verdict was a pass
   failure      a case failed that is not in quarantine
   incomplete   such a case failed, or any case has no verdict, or a gate has too few verdicts
-So does, under each of them, what keeps the run from showing that: more chosen cases without a verdict
+So does, under each of them, what leaves that unknown: more chosen cases without a verdict
 than `no_verdict_allowed` in the rubric, a test beside the cases that failed, a pytest that did not come to
 its end. With `never` nothing does. The reason is said on standard error.
 A gate of the rubric that is missed makes it 1 as well, unless the gate only informs, or with `never`.
@@ -164,9 +164,9 @@ metric of the table by McNemar's exact test or by sign flips, with Holm's adjust
 
 --fail-on decides on exit code 1:
   drop       a drop is shown
-  any-flip   a case passed in BASE and fails in HEAD, be it by chance
-  DIFF       the pass rate of all cases fell by DIFF percentage points or more, be it by chance
-  never      in no case
+  any-flip   a case passed in BASE and fails in HEAD, even if it could be chance
+  DIFF       the pass rate of all cases fell by DIFF percentage points or more, even if it could be chance
+  never      always exit with 0
 
   recall compare previous latest
   recall compare eval/_artifacts/membench/locomo-0a1b2c3d4e5f second
@@ -331,7 +331,11 @@ def add_ratchet(commands: Commands) -> None:
     from pytest_recall.schedule.policy_options import count
 
     parser = command(
-        commands, "ratchet", "raise gates of rubric.yaml to what has held, and lower none", run_ratchet, RATCHET_DETAILS
+        commands,
+        "ratchet",
+        "raise gates of rubric.yaml to what recent runs have reached",
+        run_ratchet,
+        RATCHET_DETAILS,
     )
     parser.add_argument(
         "--runs", type=count, default=RUNS, metavar="N", help=f"how many runs it has to have held in (default: {RUNS})"

@@ -18,7 +18,7 @@ Serves the page of `recall report` on 127.0.0.1, reachable from this machine onl
 the page shows what has come; `latest` is whatever run is the newest then.
 
   recall view --open
-  recall view --once                what stands first on the page, for a log or a script
+  recall view --once                the summary of the page, for a log or a script
 
 RUN may also be the folder of a long-horizon run. Before its first checkpoint that says how many questions are answered.
 """

@@ -25,8 +25,8 @@ SHOWN = 40
 
 ACCEPT_DETAILS = """\
 Of each case that failed in RUN, `expected` in its case file becomes what the agent answered, its row a pass in box 1
-that says who has accepted it and when, and the recordings of the run are taken over. All of it is checked before
-anything is written, and all of it is written or nothing. Read the diff first:
+with who has accepted it and when, and the recordings of the run are copied. All of it is checked before anything is
+written, and all of it is written or nothing. Read the diff first:
 
   recall accept latest --dry-run              what would change
   recall accept latest                        every case that failed and can be accepted by its answer
@@ -34,8 +34,8 @@ anything is written, and all of it is written or nothing. Read the diff first:
   recall accept latest --record /tmp/tapes    of a run with `--record /tmp/tapes`
 
 Only `exact`, `numeric` and `token_f1` compare the whole answer with `expected`. A case that a model, a judge of your
-own or another judge decides is listed with its place: edit it. So is a case whose answer was replayed, since that is no
-news of the model. A case that was edited since, or has a newer verdict, is refused, and nothing is written.
+own or another judge decides is listed with its place: edit it. So is a case whose answer was replayed, since the
+model was not asked. A case that was edited since, or has a newer verdict, is refused, and nothing is written.
 
 Exit code 1 says that there is nothing to accept, 2 that something was left out.
 """

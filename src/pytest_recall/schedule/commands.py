@@ -337,7 +337,7 @@ def _change_quarantine(place: Place, args: argparse.Namespace) -> int:
 FOLD_DETAILS = f"""\
 For one writer, such as the nightly run on the main branch; commit eval/recall.yaml and eval/events
 together after it. The events of the last {KEEP_DAYS} days stay, so that a pull request which merges late
-finds its place among them: a verdict that is older than its row in eval/recall.yaml is no news.
+is applied in its place among them: a verdict that is older than its row in eval/recall.yaml changes nothing.
 """
 
 

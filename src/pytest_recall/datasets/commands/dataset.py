@@ -67,7 +67,7 @@ def _opened(path: Path, format: Format | None) -> Dataset:
     if str(path) != SAMPLE or path.exists():
         return open_dataset(path, format=format)
     if format is None:
-        raise RecallError(f"{SAMPLE}: of which dataset is not said; add --dataset with one of {', '.join(LAYOUTS)}")
+        raise RecallError(f"{SAMPLE}: the dataset is not named; add --dataset with one of {', '.join(LAYOUTS)}")
     return open_dataset(sample_path(format), f"the sample of {format}", format)
 
 

@@ -227,17 +227,15 @@ def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
     for client in clients:
         if args.judge and args.reader is None and type(client).answer is Client.answer:
             raise RecallError(
-                f"--judge: {client.name} hands out passages alone, and a rule is about answers; name a memory that"
-                " answers, or with --reader a model that answers from passages"
+                f"--judge: {client.name} returns passages alone, and no answer to judge; name a memory that answers, or"
+                " with --reader a model that answers from passages"
             )
     if args.repeat > 1 and len(clients) > 1:
         raise RecallError("--repeat tells one memory the same several times; name one with --memory, or remove it")
     if args.repeat > 1 and clients[0].baseline:
-        raise RecallError(
-            f"--repeat: {clients[0].name} looks for nothing, and each ingest of it is the same; remove it"
-        )
+        raise RecallError(f"--repeat: {clients[0].name} does not search, so that each ingest gives the same; remove it")
     if args.reader is not None and all(client.answers_only for client in clients):
-        raise RecallError(f"--reader: {clients[0].name} answers by itself, and hands out no passages; remove it")
+        raise RecallError(f"--reader: {clients[0].name} answers by itself, and returns no passages; remove it")
 
 
 def judge_answers(

@@ -132,8 +132,8 @@ def run_misses(args: argparse.Namespace) -> int:
     measured = sum(ids_of(run.trials[id]) is not None for id in asked if id in run.trials)
     if not measured:
         raise RecallError(
-            f"{args.run_folder}: of no question it is known what came back: the memory hands out no passages, or has"
-            " rewritten what it was told and names no ids"
+            f"{args.run_folder}: for no question is it known what the memory returned: it returns no passages, or has"
+            " rewritten what it was told and names no ids; there is nothing to show"
         )
     found = list(missed(run._replace(asked=asked), k))
     if args.json:

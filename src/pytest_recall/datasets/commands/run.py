@@ -238,7 +238,7 @@ def run_membench(args: argparse.Namespace) -> int:
     check(args, clients)
     check_floors(args, clients)
     if len(clients) > 1 and args.published:
-        raise RecallError("--published is shown beside one memory; name one with --memory")
+        raise RecallError("--published has an effect with one memory alone; name one with --memory, or remove it")
     if args.dry_run:
         return dry_run(args, bench, clients)
     with budget_of(args, {} if args.budget is None else models_of(args)) as meter:

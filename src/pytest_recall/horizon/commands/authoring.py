@@ -47,10 +47,10 @@ if TYPE_CHECKING:
 
 CREATE_PERSONA_USUAL, DAYS = Usual(temperature=0.7, max_tokens=4_000, timeout=120_000), 1_000
 CREATE_PERSONA_DETAILS = """\
-Writes DIR/persona.yaml, with sessions, cast and what everybody knows, and DIR/arcs-<N>d.yaml, the story of its
-days: arcs that overlap, are touched on in other sessions, and beliefs that are corrected. What the model
-replies is checked; if something is missing or wrong it is told what, three times at the most. Nothing is
-written before all of it can be taken, and what is written `recall bench generate` can go on with.
+Writes DIR/persona.yaml, with sessions, cast and shared knowledge, and DIR/arcs-<N>d.yaml, the story of its days:
+arcs that overlap and are mentioned in other sessions, and beliefs that are corrected. Each reply of the model is
+checked; if something is missing or wrong, the model is told what and asked again, three times at most. Nothing is
+written before all of it is valid. `recall bench generate` then writes the days.
 
   recall bench create-persona --model offline --days 60 --persona eval/personas/ferry-office
   recall bench create-persona --model anthropic:claude-sonnet-5 --persona DIR --days 180 --prompt \\
@@ -71,8 +71,8 @@ def add_create_persona(commands: Commands) -> None:
     parser = placeless(
         commands, "create-persona", "write a persona and its story", run_create_persona, CREATE_PERSONA_DETAILS
     )
-    parser.add_argument("--prompt", metavar="TEXT", help="what kind of persona; not for offline")
-    parser.add_argument("--model", metavar="SELECTOR", help="who writes: a model, or offline[:SEED]")
+    parser.add_argument("--prompt", metavar="TEXT", help="what kind of persona to write; not for offline")
+    parser.add_argument("--model", metavar="SELECTOR", help="the model that writes, or offline[:SEED]")
     add_persona(parser)
     parser.add_argument(
         "--epoch", type=_date, metavar="YYYY-MM-DD", help="the date of the first day (default: 2024-01-01)"
@@ -133,7 +133,7 @@ def run_create_persona(args: argparse.Namespace) -> int:
         try:
             code = _create(args, corpus.arcs_path, wanted, known, writer)
         except KeyboardInterrupt:
-            raise StoppedError("stopped; nothing is written, replies are kept, and the same command goes on") from None
+            raise StoppedError("stopped; nothing is written, replies are kept; the same command resumes") from None
     if profile is not None and profile.persona.id != (id := corpus.persona.id):
         say(f"{args.profile}: persona.id: is {profile.persona.id!r}, and the persona's is {id!r}; write that there")
     return code
@@ -208,8 +208,8 @@ GENERATE_USUAL = Usual(temperature=0.7, max_tokens=2_000, timeout=600_000)
 WINDOW, CONCURRENCY = 3, 4
 GENERATE_DETAILS = f"""\
 Writes DIR/memories-…/day-0001.md and so on, from DIR/persona.yaml and the story in DIR/arcs-….yaml. One call
-is made for each session of a day, with what belongs to it: its own last entries, its arcs, what has to happen
-that day, and what is believed by then. Of confidential sessions others learn a title at most.
+is made for each session of a day. Its prompt has the session's last entries, its arcs, the events of that day, and
+what is believed by then; of a confidential session, prompts for other sessions have the title at most.
 
 A day is written when all of its sessions are. Days that are there stay as they are, and what was written in
 them is what later days go on from; so the same command goes on where one was stopped. Replies are kept in
@@ -234,7 +234,7 @@ def add_generate(commands: Commands) -> None:
     add_persona(parser)
     add_folders(parser)
     add_days(parser)
-    parser.add_argument("--model", metavar="SELECTOR", help="who writes: a model, or offline[:SEED]")
+    parser.add_argument("--model", metavar="SELECTOR", help="the model that writes, or offline[:SEED]")
     add_model(parser, tokens=GENERATE_USUAL.max_tokens, timeout=GENERATE_USUAL.timeout)
     parser.add_argument(
         "--history-window",
@@ -286,7 +286,7 @@ def run_generate(args: argparse.Namespace) -> int:
         try:
             return _write(args, days, len(plans), writer)
         except KeyboardInterrupt:
-            raise StoppedError("stopped; whole days stay, replies are kept, and the same command goes on") from None
+            raise StoppedError("stopped; whole days stay, replies are kept, and the same command continues") from None
 
 
 def _write(args: argparse.Namespace, days: WantedDays, total: int, writer: AuthorOptions) -> int:

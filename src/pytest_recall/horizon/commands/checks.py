@@ -43,7 +43,7 @@ rule comes first, with three of each; --all prints all of them.
   recall bench check eval/personas/ferry-office
   recall bench check DIR --arcs arcs-180d.yaml
 
-Exits with 1 if there are errors; warnings are no reason.
+Exits with 1 if there are errors, and with 0 if there are warnings alone.
 """
 
 

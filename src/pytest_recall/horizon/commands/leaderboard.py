@@ -27,7 +27,9 @@ exit codes: 0 printed or written, 2 a folder holds no run
 
 def add_leaderboard(commands: Commands) -> None:
     """Add the command."""
-    parser = placeless(commands, "leaderboard", "rank runs, where they can be", run_leaderboard, LEADERBOARD_DETAILS)
+    parser = placeless(
+        commands, "leaderboard", "rank runs that were asked the same questions", run_leaderboard, LEADERBOARD_DETAILS
+    )
     parser.add_argument(
         "run_dirs", type=Path, nargs="+", metavar="DIR", help="the folder of a run, or one that has several in it"
     )

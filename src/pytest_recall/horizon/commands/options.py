@@ -61,7 +61,7 @@ def say_dates(corpus: Corpus) -> None:
 def add_persona(parser: argparse.ArgumentParser) -> None:
     """Add the options for the persona's folder and for a profile that says the same."""
     parser.add_argument("--persona", type=Path, metavar="DIR", help="the persona's folder")
-    parser.add_argument("--profile", type=Path, metavar="FILE", help="a profile; options that are given go before it")
+    parser.add_argument("--profile", type=Path, metavar="FILE", help="a profile, a YAML file; options override it")
 
 
 class Usual(NamedTuple):
@@ -74,7 +74,7 @@ class Usual(NamedTuple):
 
 def add_asking(parser: argparse.ArgumentParser, usual: Usual, *, concurrency: bool = True) -> None:
     """Add the options for the model that is asked."""
-    parser.add_argument("--model", metavar="SELECTOR", help="who is asked; `recall judges models` prints the forms")
+    parser.add_argument("--model", metavar="SELECTOR", help="the model to ask; `recall judges models` prints the forms")
     add_model(parser, tokens=usual.max_tokens, timeout=usual.timeout, temperature=usual.temperature)
     if concurrency:
         parser.add_argument("--concurrency", type=few, default=1, metavar="N", help="calls at once (default: 1)")
@@ -152,7 +152,7 @@ def span_of(args: argparse.Namespace, profile: Profile | None, last: int) -> tup
     from pytest_recall.files.errors import RecallError
 
     if args.days is not None and (args.start is not None or args.end is not None):
-        raise RecallError("--days: says where it ends, and so do --start and --end; give either")
+        raise RecallError("--days: means --start 1 and --end; give either")
     part = None if profile is None else profile.generate
     alone = args.start is None and args.end is None
     days = args.days if args.days is not None or part is None or not alone else part.days

@@ -148,16 +148,16 @@ def _wanted(
 
 
 CONVERSATIONS_DETAILS = """\
-Each day is told as a conversation of 4 to 12 turns: the persona is the agent (assistant), and whom it works for is the
-user. Each file is written as soon as it is there, conv-0007.md for day 7, and one that is there is kept. A reply that
-cannot be read is asked for once more; after that the day is left out and named.
+Each day is told as a conversation of 4 to 12 turns: the persona is the assistant, and the person it works for is the
+user. Each day's file is written as soon as its reply is there, conv-0007.md for day 7; an existing one is kept. A
+reply that cannot be read is asked for once more; after that the day is left out and reported.
 
   recall bench generate-conversations --persona personas/assistant --arcs arcs-60d.yaml --model openai:gpt-5.5
   recall bench generate-conversations --profile run.yaml --days 10 --format json --concurrency 4
 
---model offline[:SEED] asks no model: whom the agent works for asks about the topics, and the notes are the answers.
+--model offline[:SEED] asks no model: the user asks about the topics of the day, and its notes are the answers.
 
-Exits with 2 if a day had to be left out. The same command goes on where one was stopped.
+Exits with 2 if a day had to be left out. The same command continues one that was stopped.
 """
 CONVERSATIONS_USUAL = Usual(temperature=0.7, max_tokens=4_000, timeout=120_000)
 
@@ -167,7 +167,7 @@ def add_conversations(commands: Commands) -> None:
     parser = placeless(
         commands,
         "generate-conversations",
-        "tell a persona's days as conversations",
+        "write a persona's days as conversations",
         run_conversations,
         CONVERSATIONS_DETAILS,
     )
@@ -199,8 +199,8 @@ def run_conversations(args: argparse.Namespace) -> int:
 
 TOOL_CALLS_DETAILS = """\
 For each day a file tools/day-0007.yaml with calls of the tool memorySave, by session, in the order of the day's
-headings. A file that is there is kept, and nothing is asked for it. A call in a session that the day has not is not
-taken, which is said; a day without any is asked for once more, and then left out and named.
+headings. An existing file is kept, and no model is asked for it. A call in a session that the day does not have
+is left out and reported; a day without any call is asked for once more, and then left out and reported.
 
 Days come one after the other, since each is shown the calls of the day before, also when a pass goes on. With
 --concurrency N they are cut into N stretches; the first day of each has no day before, unless its file is there.
@@ -209,7 +209,7 @@ Days come one after the other, since each is shown the calls of the day before, 
 
 --model offline asks no model: each line of the notes with a figure, a date or someone's words is a call.
 
-Exits with 2 if a day had to be left out. The same command goes on where one was stopped.
+Exits with 2 if a day had to be left out. The same command continues one that was stopped.
 """
 TOOL_CALLS_USUAL = Usual(temperature=0.3, max_tokens=4_000, timeout=120_000)
 
@@ -219,7 +219,7 @@ def add_tool_calls(commands: Commands) -> None:
     parser = placeless(
         commands,
         "generate-tool-calls",
-        "write what a persona would have told its memory",
+        "write the memorySave calls that a persona would have made on each day",
         run_tool_calls,
         TOOL_CALLS_DETAILS,
     )
@@ -253,10 +253,10 @@ that was cut off is used as far as it goes.
 tell nothing of what was said, and for every two of them one that is asked in the session itself and must be answered.
 
 --model offline[:SEED] asks no model: questions are made of the days' own dates, numbers, corrections and events, and of
-the orders that days written without a model tell of.
+the orders in days that were written without a model.
 
-The same command goes on where one was stopped. Which days are covered is kept in DIR/.recall-bench; for questions
-that came from elsewhere nothing is, and --start says where to begin.
+The same command continues one that was stopped. DIR/.recall-bench has which days are covered; for questions that were
+not written by this command nothing is known, and --start says where to begin.
 
   recall bench generate-qa --persona personas/assistant --arcs arcs-60d.yaml --model openai:gpt-5.5
   recall bench generate-qa --persona personas/assistant --arcs arcs-60d.yaml --model offline --mode boundary

@@ -36,7 +36,7 @@ exit codes: 0 drawn, 2 nothing was drawn
 
 def add_heatmap(commands: Commands) -> None:
     """Add the command."""
-    parser = placeless(commands, "heatmap", "draw a run as pictures", run_heatmap, HEATMAP_DETAILS)
+    parser = placeless(commands, "heatmap", "draw the scores of a run as pictures", run_heatmap, HEATMAP_DETAILS)
     parser.add_argument("run_dir", type=Path, metavar="RUN_DIR", help="the folder of the run")
     parser.add_argument(
         "-o", "--out", type=Path, metavar="FILE", help="the heatmap's file; others go beside it (default: in RUN_DIR)"
@@ -245,8 +245,8 @@ def run_misses(args: argparse.Namespace) -> int:
     )
     if not measured:
         raise RecallError(
-            f"{args.run_dir}: of no answer it is known what came back: the memory answers by itself, or its passages do"
-            " not say what they are from"
+            f"{args.run_dir}: for no answer is it known what the memory returned: it answers by itself, or its passages"
+            " do not name their source; there is nothing to show"
         )
     if args.json:
         print(json.dumps(missed_days_json(found, measured), indent=2, ensure_ascii=False))

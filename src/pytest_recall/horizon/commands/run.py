@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 BENCH_DETAILS = """\
-A profile is a YAML file that says which persona, which memory and which models. Options come before it.
+A profile is a YAML file that names the persona, the memory and the models. Options override it.
   persona: {id: mara, dir: personas/mara, arcs: arcs-60d.yaml}
   harness: {adapter: sqlite-fts}
   models: {judge: "openai:gpt-5.4-mini", appellateJudge: "openai:gpt-5.4", answer: "openai:gpt-5.4-mini"}
@@ -39,9 +39,9 @@ shown for answers alone: of passages the result is how much of the relevant days
 
 Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
 files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.png, or
-without matplotlib heatmap.svg, shows it. The same command
-resumes a run that was stopped: what has points is not asked again, what broke is. Where the code of the memory
-has changed, or with --fresh, all is asked again, and the run of before is kept in DIR/earlier-1. A folder with a run
+without matplotlib heatmap.svg, shows it. The same command resumes a run that was stopped: questions with points
+are not asked again, questions that failed are. Where the code of the memory has changed, or with --fresh, all is asked
+again, and the earlier run is kept in DIR/earlier-1. A folder with a run
 of another configuration is refused. `recall cassettes cost`, `compare` and `audit` read the journal as any other.
 
   recall bench run --profile mara.profile.yaml --dry-run
@@ -51,8 +51,8 @@ of another configuration is refused. `recall cassettes cost`, `compare` and `aud
 Several personas, named with --personas or all that are in the folder of --data, are run one after the other, each in
 a folder of its own below --out.
 
-With --budget no call of a model begins once this command has spent so much. What was not asked then is told,
-result.json says it, and the same command asks it, within a new budget.
+With --budget no call of a model begins once this command has spent so much. What was not asked then is printed and in
+result.json, and the same command asks it, within a new budget.
 
 With --record the calls of the judges and of `answer` go to cassettes, one for each question, below
 DIR/_bench-…; --replay answers them from there, without a network, a key or a cost. The memory is told and
@@ -131,7 +131,7 @@ def add_bench(commands: Commands) -> None:
         "--memory-reset", action="store_true", help="allow to reset a memory that is not empty, or does not say so"
     )
     parser.add_argument(
-        "--skip-preflight", action="store_true", help="do not put known answers to the judging models first"
+        "--skip-preflight", action="store_true", help="do not try the judging models on known answers first"
     )
     parser.add_argument(
         "--budget",
