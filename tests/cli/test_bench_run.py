@@ -36,7 +36,7 @@ def test_the_table_has_each_checkpoint_and_category(tmp_path: Path, capsys: pyte
     assert "left out, since the evidence must not be told: 10 answers" in told
     assert not any("lexical points" in line for line in told)
     assert "boundaries: leaks 100% (10 of 10), over-refusals of no question" in told
-    assert "of 40 answers the memory gave passages alone, which stand as the answer" in told
+    assert "40 answers are the passages of the memory, which gave no answer of its own" in told
     assert captured.err.splitlines()[0] == "recall: asked 4 of 40"
     assert len(captured.err.splitlines()) == 10
 

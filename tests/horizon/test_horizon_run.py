@@ -46,5 +46,5 @@ def test_what_the_points_are_is_said() -> None:
 
 def test_passages_that_stand_as_the_answer_and_nothing_at_all_are_told_apart() -> None:
     shown = told(evaluation(answered_by="passages", answer="Oak."), evaluation(answered_by="passages", answer=" "))
-    assert "of 1 answer the memory gave passages alone, which stand as the answer" in shown
-    assert "for 1 question the memory found nothing, which stands as the answer" in shown
+    assert "1 answer is the passages of the memory, which gave no answer of its own" in shown
+    assert "for 1 question the memory found nothing, so that the answer is empty" in shown

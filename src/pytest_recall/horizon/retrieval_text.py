@@ -16,7 +16,7 @@ STOP_HEAD = ("checkpoint", "days", *CATEGORY_HEAD[1:], "tokens")
 FLOOR_HEAD = ("at as many tokens", "recall %", "MRR", "nDCG", "nDCG (LongMemEval)", "passages", "tokens")
 INDISTINCT = "where these questions cannot tell the evidence itself from a floor of ten texts"
 """Why a category is left out of the second figure, whichever memory is asked."""
-LEXICAL = "the points of these answers are lexical, and not shown: passages alone contain almost any words"
+LEXICAL = "points are not shown: no model judged, and passages alone have the words of nearly every reference by chance"
 
 
 def unpointed(count: int) -> str:

@@ -293,9 +293,10 @@ def run_lines(
     if lost := [f"{whole.failures[kind]:,} {kind}" for kind in FAILURES if whole.failures[kind]]:
         yield f"no points, and in no mean: {', '.join(lost)}"
     if some := sum(bool(one.answer.strip()) for one in alone):
-        yield f"of {plural(some, 'answer')} the memory gave passages alone, which stand as the answer"
+        what = "answer is" if some == 1 else "answers are"
+        yield f"{some:,} {what} the passages of the memory, which gave no answer of its own"
     if empty := len(alone) - some:
-        yield f"for {plural(empty, 'question')} the memory found nothing, which stands as the answer"
+        yield f"for {plural(empty, 'question')} the memory found nothing, so that the answer is empty"
     yield f"written to {folder}"
 
 
