@@ -14,7 +14,9 @@ import pytest
 from pytest_recall.cli import main
 from pytest_recall.horizon.aggregates import metadata
 from pytest_recall.horizon.runs import read_run
+from tests.cli.test_membench_lost import Busy
 from tests.helpers.persona import profile, write_persona, write_project
+from tests.memory.services import serving
 
 RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png")
 
@@ -273,6 +275,19 @@ class Memory:
             print(metadata["day"], metadata["date"], file=file)
     def recall(self, query, limit, context): return []
 """
+
+
+def test_waits_for_a_busy_service_are_in_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_project(tmp_path)
+    with serving(Busy()) as service:
+        assert main([*RUN, "--memory", service.url, "--out", "o"]) == 0
+        busy = [path for path, _ in service.asked if path.startswith("busy POST")]
+    assert busy.count("busy POST /recall") >= 4
+    lines = [json.loads(line) for line in Path("o/questions.jsonl").read_text().splitlines()]
+    assert max(line["latencyMs"] for line in lines) < 200
+    told = [json.loads(line) for line in Path("o/progress.jsonl").read_text().splitlines()]
+    assert "busy POST /store" in busy
+    assert sum(line["ingestMs"] for line in told if line["type"] == "checkpoint") < 200
 
 
 def test_days_that_are_dated_as_the_published_ones_are_told_with_the_dates_of_their_texts(

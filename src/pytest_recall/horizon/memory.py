@@ -12,7 +12,7 @@ from pytest_recall.cases.memory_part import QueryContext, Unit
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.files.interruptible import result_of
-from pytest_recall.memory.client import deadline
+from pytest_recall.memory.client import deadline, own_time
 from pytest_recall.memory.session import Memory, Readback
 from pytest_recall.trials.concurrency import TASKS, Tasks
 from pytest_recall.trials.drive import CallThread
@@ -23,7 +23,10 @@ GRACE = 10.0
 
 
 class MemoryReply(NamedTuple):
-    """What a memory gave: its own answer, None if it gives none, what it found, and the seconds that it took."""
+    """What a memory gave: its own answer, None if it gives none, what it found, and the seconds that it took.
+
+    Those waited before a request to a busy service was tried again are not among them.
+    """
 
     text: str | None
     passages: tuple[Passage, ...]
@@ -118,10 +121,10 @@ class Subject:
 
         def call() -> MemoryReply:
             TASKS.set(tasks)
-            with deadline(self._seconds):
+            with deadline(self._seconds), own_time() as took:
                 passages = () if self._answers_only else tuple(self._memory.recall(question, limit, context))
                 text = self._memory.answer(question, limit, context)
-            return MemoryReply(text, passages, clock.perf_counter() - start)
+            return MemoryReply(text, passages, took.seconds)
 
         future = lane.submit(call)
         try:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.memory_part import Unit
-from pytest_recall.files import clock
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.files.wording import plural
@@ -28,6 +27,7 @@ from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.horizon.result import Reached, duration, query_ms, result
 from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, retrieval
 from pytest_recall.horizon.run_file import PERSONA, RESULT, RunFiles, ToldDays, begun, write_result
+from pytest_recall.memory.client import own_time
 from pytest_recall.memory.filled import FILLED
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.answers import estimated_tokens
@@ -363,14 +363,14 @@ class BenchRun:
         untold = [day for day in days if day > self._held]
         if days and not untold and not new:
             return
-        start = clock.perf_counter()
-        for day in untold:
-            units = day_units(parts.corpus, day, parts.settings.run)
-            with self._holds.telling(str(day)):
-                subject.tell(units)
-            self._units[day] = _sized(units)
-        subject.finalize()
-        seconds = round(clock.perf_counter() - start, 6)
+        with own_time() as took:
+            for day in untold:
+                units = day_units(parts.corpus, day, parts.settings.run)
+                with self._holds.telling(str(day)):
+                    subject.tell(units)
+                self._units[day] = _sized(units)
+            subject.finalize()
+        seconds = round(took.seconds, 6)
         label = checkpoint.range.label
         if len(untold) < len(days):
             self._ingest_ms.setdefault(label, None)

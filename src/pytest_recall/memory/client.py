@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -137,13 +137,40 @@ _WAITS: ContextVar[RetriedCalls | None] = ContextVar("recall_memory_waits", defa
 
 @contextmanager
 def noting_waits() -> Iterator[RetriedCalls]:
-    """Count how often calls of memories in this block are tried again."""
-    waits = RetriedCalls()
+    """Count how often calls of memories in this block are tried again; blocks around it count them as well."""
+    waits, around = RetriedCalls(), _WAITS.get()
     token = _WAITS.set(waits)
     try:
         yield waits
     finally:
         _WAITS.reset(token)
+        if around is not None:
+            around.count += waits.count
+            around.seconds += waits.seconds
+
+
+@dataclass(slots=True)
+class OwnTime:
+    """The seconds that a memory itself took: without those waited before a request to it was tried again.
+
+    `whole` are those with them.
+    """
+
+    seconds: float = 0.0
+    whole: float = 0.0
+
+
+@contextmanager
+def own_time(clock: Callable[[], float] = clock.perf_counter) -> Iterator[OwnTime]:
+    """Measure how long a memory takes for what it is told or asked in this block, also where that breaks."""
+    took = OwnTime()
+    begin = clock()
+    with noting_waits() as waits:
+        try:
+            yield took
+        finally:
+            took.whole = clock() - begin
+            took.seconds = max(0.0, took.whole - waits.seconds)
 
 
 def waited(seconds: float) -> None:

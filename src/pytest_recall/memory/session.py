@@ -17,7 +17,7 @@ from pytest_recall.cases.memory_part import MAX_LIMIT, MemoryPart, QueryContext,
 from pytest_recall.files import clock
 from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError
-from pytest_recall.memory.client import Client, RetriedCalls, deadline, noting_waits, passages_of
+from pytest_recall.memory.client import Client, OwnTime, deadline, noting_waits, own_time, passages_of
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.trials.execution import Ends, Wait, called, renamed
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
@@ -312,34 +312,31 @@ class Memory:
         nothing is picked out by what is expected. The question may take so many `seconds`, where that is given.
         """
         with noting_waits() as waits:
-            answer = self._answered(case, seconds, waits)
+            answer = self._answered(case, seconds)
         if not waits.count:
             return answer
         again = {"memory_retries": waits.count, "memory_waited_seconds": round(waits.seconds, 6)}
         return replace(answer, usage={**answer.usage, **again})
 
-    def _answered(self, case: Case, seconds: float | None, waits: RetriedCalls) -> Answer:
-        """Return the answer; `waits` are those of the calls that are made, which are in none of its times."""
+    def _answered(self, case: Case, seconds: float | None) -> Answer:
         part, query = case.memory, case.input
         assert part is not None
         assert isinstance(query, str)
-        begin = self._clock()
+        stored = OwnTime()
         try:
-            self.ingest(part)
+            with own_time(self._clock) as stored:
+                self.ingest(part)
         finally:
-            middle, before = self._clock(), waits.seconds
             if self._stages:
-                self._seconds += middle - begin - before
+                self._seconds += stored.seconds
         limit = case.limit or DEFAULT_LIMIT
         context = QueryContext() if case.context is None else case.context.context
-        with nullcontext() if seconds is None else deadline(seconds):
+        with nullcontext() if seconds is None else deadline(seconds), own_time(self._clock) as asked:
             passages = self._recalled("recall", query, limit, context)
             text = self.answer(query, limit, context)
-        end = self._clock()
-        if seconds is not None and end - middle > seconds:
+        if seconds is not None and asked.whole > seconds:
             raise CaseError("memory timeout", f"no answer within {seconds:g} s")
-        took = max(0.0, end - middle - (waits.seconds - before))
-        usage = {"memory_recall_seconds": round(took, 6), ANSWERED: 0 if text is None else 1}
+        usage = {"memory_recall_seconds": round(asked.seconds, 6), ANSWERED: 0 if text is None else 1}
         usage |= self.took(part, limit)
         known = _named(part, passages)
         return Answer(text="\n\n".join(p.text for p in known) if text is None else text, passages=known, usage=usage)
