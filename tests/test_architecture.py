@@ -233,7 +233,15 @@ WORLD = {
         *("rate_limiter", "resolve", "sdk", "waiting"),
     },
     "replay": {
-        *("budget", "call_recorder", "cassette_file", "cassette_library", "clients.httpx_family", "clients.native"),
+        *(
+            "budget",
+            "call_recorder",
+            "carried",
+            "cassette_file",
+            "cassette_library",
+            "clients.httpx_family",
+            "clients.native",
+        ),
         *(
             "clients.vcr_import",
             "clients.vcr_stubs",

@@ -7,15 +7,13 @@ item finds its fixtures there, and `runtest` waits for the trial.
 
 from __future__ import annotations
 
-import functools
 import inspect
 import threading
-from collections.abc import Callable, Generator, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager, nullcontext, suppress
-from contextvars import Context, ContextVar, copy_context
+from contextvars import Context, copy_context
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -30,6 +28,7 @@ from pytest_recall.plugin.output import SINK, Output, Sink
 from pytest_recall.plugin.pytest_internals import fixtures_of, is_known, renew_request, steady_environment
 from pytest_recall.plugin.stash import AHEAD, CASSETTES, TAPE
 from pytest_recall.plugin.trials import trial_of
+from pytest_recall.replay.carried import carry
 from pytest_recall.replay.open_tapes import CARRIED, CURRENT_CASE, CaseContext
 from pytest_recall.trials.concurrency import Loop, Pool, TrialJob
 from pytest_recall.trials.execution import Result
@@ -358,56 +357,3 @@ def _queued(config: pytest.Config) -> list[int]:
             with lock() as queue:
                 return [place for place in queue if isinstance(place, int)]
     return []
-
-
-Undo = Callable[[], None]
-
-
-def carry(first: ContextVar[Any], *others: ContextVar[Any]) -> list[Undo]:
-    """Let threads that are started where `first` is set have these variables, and return how to take it back.
-
-    Tasks of asyncio have them anyway. A thread of an executor has those of anyone who submitted what
-    it works on, for as long as it does. Other variables stay behind, as without us.
-    """
-    variables = (first, *others)
-    start: Any = threading.Thread.start
-    submit: Any = ThreadPoolExecutor.submit
-
-    @functools.wraps(start)
-    def started(self: threading.Thread) -> None:
-        if first.get() is not None:
-            taken, run = _values(variables), self.run
-
-            def within() -> None:
-                del self.run
-                for variable, value in taken:
-                    variable.set(value)
-                run()
-
-            self.run = within  # type: ignore[method-assign]
-        start(self)
-
-    @functools.wraps(submit)
-    def submitted(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        taken = _values(variables)
-
-        def within() -> Any:
-            tokens = [(variable, variable.set(value)) for variable, value in taken]
-            try:
-                return fn(*args, **kwargs)
-            finally:
-                for variable, token in tokens:
-                    variable.reset(token)
-
-        return submit(self, within)
-
-    threading.Thread.start = started  # type: ignore[method-assign]
-    ThreadPoolExecutor.submit = submitted  # type: ignore[method-assign, assignment]
-    return [
-        functools.partial(setattr, threading.Thread, "start", start),
-        functools.partial(setattr, ThreadPoolExecutor, "submit", submit),
-    ]
-
-
-def _values(variables: tuple[ContextVar[Any], ...]) -> list[tuple[ContextVar[Any], Any]]:
-    return [(variable, variable.get(None)) for variable in variables]

@@ -25,7 +25,7 @@ _LOOPS = ("asyncio", "trio")
 _MACHINERY = ("pluggy", "_pytest", "xdist", "execnet")
 _PAIR = ("socketpair", "_fallback_socketpair")
 _HAND_ON = ("anyio", "asyncio", "concurrent", "multiprocessing", "pytest_recall", "trio")
-_STARTS = ("threading", "pytest_recall.plugin.overlap")  # The latter puts a function of its own before a thread's.
+_STARTS = ("threading", "pytest_recall.replay.carried")  # The latter puts a function of its own before a thread's.
 _RUNS_A_TEST = "pytest_pyfunc_call"
 
 
