@@ -55,6 +55,7 @@ NOT_RUN = {
     "docs/how-to/long-horizon-run.md: recall bench run --profile mara.profile.yaml --record": PAID,
     "docs/how-to/pick-a-slice.md: pytest -p recall eval --record=missing --recall-dry-run": PAID,
     "docs/how-to/read-the-report.md: pip install": "installs",
+    "docs/how-to/run-a-memory-benchmark.md: models of the memory, ingest:": "tests/cli has such lines",
     "docs/how-to/read-the-report.md: recall view --open": "serves until it is stopped",
     "docs/how-to/record-and-replay.md: pytest -p recall eval --record": PAID,
     "docs/how-to/record-and-replay.md: programs that cases started": "tests/plugin/test_unrecorded.py holds this line",

@@ -18,6 +18,7 @@ from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory
 from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.drive import CallThread, Question
+from pytest_recall.trials.memory_calls import MemoryModelCalls
 from pytest_recall.trials.trial import Answer, Trial
 
 PROBED, ASKED_BACK = 4, 40
@@ -99,12 +100,14 @@ def open_store(
     threads: bool,
     settle: int,
     mark: FilledMark | None = None,
+    calls: MemoryModelCalls | None = None,
 ) -> Iterator[OpenStore]:
     """Hand out the memory, ready and empty; what is not private is empty again afterwards, or it is told why not.
 
     At most `in_all` units are asked back. One that several threads must not ask has a thread of its own, from the
     beginning to the end, if `threads` do. It has `settle` seconds to become ready after a conversation was told. What
     is not private may hold something if `mark` says that it is of the same run, which says so before anything is told.
+    `calls` are listened to meanwhile.
     """
 
     def telling(key: str) -> AbstractContextManager[None]:
@@ -131,6 +134,7 @@ def open_store(
                 in_all=in_all,
                 settle=settle,
                 telling=nullcontext if mark is None or client.private else telling,
+                calls=calls,
             )
             stack.callback(lambda: on(memory.close))
             memory.ready()
@@ -179,11 +183,13 @@ def handed_out(
     closed: Callable[[], str],
     settle: int,
     mark: FilledMark,
+    calls: MemoryModelCalls | None = None,
 ) -> Iterator[OpenQuestions]:
     """Hand out the open questions. `ask` asks one; no further one is begun at once when `closed` gives a reason.
 
     Where conversations have each their own store, that is emptied whatever it holds; another is if that is `allowed`,
-    or if `mark` says that it holds what this run has told it. A store has `settle` seconds to become ready.
+    or if `mark` says that it holds what this run has told it. A store has `settle` seconds to become ready. The `calls`
+    of its models are listened to.
     Where the run was killed, stores of conversations that no question is left about are emptied as well.
     """
     with ExitStack() as stack:
@@ -203,6 +209,7 @@ def handed_out(
                 threads=threads,
                 settle=settle,
                 mark=mark,
+                calls=calls,
             )
             shared = stack.enter_context(one_store)
         if at_once is None:
@@ -223,6 +230,7 @@ def handed_out(
                 threads=True,
                 settle=settle,
                 mark=mark.of(row),
+                calls=calls,
             )
 
         for row in sorted(mark.parts - groups.keys()) if own is not None else ():

@@ -6,16 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from pytest_recall.datasets import model_usage_text as own_models
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, Paired
 from pytest_recall.datasets.floors_text import floor_lines, floors_json
-from pytest_recall.datasets.membench import (
-    RECALL,
-    Arguments,
-    CategoryResult,
-    MembenchSummary,
-    plain,
-)
+from pytest_recall.datasets.membench import RECALL, Arguments, CategoryResult, MembenchSummary, plain
 from pytest_recall.datasets.ranking_text import RANKED, ranking_lines
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
@@ -108,6 +103,7 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
             f"ingest: {plural(summary.units, 'unit')}{tokens} in {plural(summary.ingests, 'conversation')},"
             f" in {summary.ingest_seconds:.2f}s{f', {summary.repeats} ingests together' if summary.repeats > 1 else ''}"
         )
+    yield from own_models.usage_lines(arguments.memory, summary)
     yield from retried_lines(summary)
     if summary.readback.trouble:
         yield f"not kept as it was told: {summary.readback.trouble}"
@@ -137,7 +133,8 @@ def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "fa
     groups = {**summary.categories, "all": summary.everything}
     names = shown_metrics([summary])
     reading = READING if summary.everything.reading.answers else ()
-    head = ("category", "n", failed, "not judged", *(SHOWN[name] for name in names), *reading)
+    models = own_models.HEAD if own_models.is_heard(summary) else ()
+    head = ("category", "n", failed, "not judged", *(SHOWN[name] for name in names), *reading, *models)
     rows = [
         (
             category_title(category),
@@ -146,6 +143,7 @@ def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "fa
             f"{group.unjudged:,}",
             *(mean_cell(group, name) for name in names),
             *reading_cells(group.reading)[: len(reading)],
+            *own_models.usage_cells(own_models.asked_usage(group.models, summary))[: len(models)],
         )
         for category, group in groups.items()
     ]
@@ -253,6 +251,7 @@ def membench_json(arguments: Arguments, summary: MembenchSummary) -> dict[str, A
             "tokens": summary.ingest_tokens,
             "seconds": summary.ingest_seconds,
         },
+        "models": own_models.models_json(arguments.memory, summary),
         "retried": {"requests": summary.retries, "seconds": summary.waited},
         "readback": asdict(summary.readback),
         "telling": None if summary.telling is None else _plain(summary.telling),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from math import fsum
 from typing import NamedTuple
 
+from pytest_recall.datasets.model_usage import ModelUsage, together
 from pytest_recall.memory.session import Readback, readback_of
 
 
@@ -13,7 +14,8 @@ class StoredConversations(NamedTuple):
     """What a memory was told at a time: so many `conversations`, in `seconds`, and what came of asking units back.
 
     `place` is that of the last of them among all that one store holds, None where each has a store of its own. `tokens`
-    are those of the texts, by an estimate, None in a journal that does not say them.
+    are those of the texts, by an estimate, None in a journal that does not say them. `models` is what the calls of the
+    memory's own models took for it.
     """
 
     conversations: int
@@ -21,6 +23,7 @@ class StoredConversations(NamedTuple):
     readback: Readback
     place: int | None = None
     tokens: int | None = None
+    models: ModelUsage = ModelUsage()
 
     @property
     def last(self) -> int:
@@ -48,6 +51,7 @@ def stored_before(usage: Mapping[str, float]) -> StoredConversations | None:
         readback_of(usage),
         None if place is None else int(place),
         None if tokens is None else int(tokens),
+        ModelUsage.of(usage, "memory_store"),
     )
 
 
@@ -77,6 +81,7 @@ class IngestCounter:
             fsum(one.seconds for one in taken),
             sum(more, start=first),
             tokens=sum(tokens) if len(tokens) == len(taken) else None,
+            models=together(one.models for one in taken),
         )
 
     @property

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.ingests import IngestCounter, stored_before
+from pytest_recall.datasets.model_usage import ModelUsage, together
 from pytest_recall.files.wording import plural
 from pytest_recall.memory.session import Readback
 from pytest_recall.metrics.floors import FLOORS, FULL, LAST, ORACLE, RANDOM, discriminates
@@ -89,7 +90,8 @@ class CategoryResult(NamedTuple):
     of the ceiling; none where that was not measured of all. `spreads` say by metric what each of several ingests came
     to; none for a single one. Of several, a question has the mean of its values, and has failed, is not judged or not
     read if that is so after each of them. Of the `unmeasurable` ones passages came back that do not name the texts they
-    are from, so that evidence cannot be looked for; the other metrics have them.
+    are from, so that evidence cannot be looked for; the other metrics have them. `models` is what the calls of the
+    memory's own models took for a question on average.
     """
 
     n: int
@@ -102,6 +104,7 @@ class CategoryResult(NamedTuple):
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
     spreads: Mapping[str, IngestSpread] = MappingProxyType({})
     unmeasurable: int = 0
+    models: ModelUsage = ModelUsage()
 
     @property
     def discriminates(self) -> bool | None:
@@ -126,7 +129,8 @@ class MembenchSummary(NamedTuple):
     the texts, by an estimate, None where that is not known. `readback` is what came of asking units back.
     `telling` is the evidence found without the categories in which a floor finds about as much, None if none is left.
     All conversations were ingested, and all questions asked, `repeats` times. So many requests were tried again, after
-    `waited` seconds, which are in no other time.
+    `waited` seconds, which are in no other time. `models` is what the calls of the memory's own models took for all
+    conversations that were stored.
     """
 
     total: int
@@ -142,6 +146,7 @@ class MembenchSummary(NamedTuple):
     retries: int = 0
     waited: float = 0.0
     ingest_tokens: int | None = None
+    models: ModelUsage = ModelUsage()
 
     @property
     def untelling(self) -> list[str]:
@@ -161,6 +166,7 @@ class _Group:
         self.read: dict[str, list[float | None]] = {READ: [], WRITTEN: [], USD: []}
         self.floors: dict[str, dict[str, list[float]]] = {}
         self.answers: dict[str, list[Answers]] = {}
+        self.models: list[ModelUsage] = []
 
     def add(self, ingests: Sequence[Trial | None], cluster: str, asked: QuestionRecord | None) -> None:
         trials = [trial for trial in ingests if trial is not None]
@@ -176,6 +182,8 @@ class _Group:
             if trial.answer is not None and trial.answer.by == "model":
                 for name, values in self.read.items():
                     values.append(trial.answer.usage.get(name))
+            if trial.answer is not None and "memory_recall_seconds" in trial.answer.usage:
+                self.models.append(ModelUsage.of(trial.answer.usage, "memory_recall"))
         self._add_floors(trials)
         measured = [{} if trial is None else trial.measures or {} for trial in ingests]
         for name in dict.fromkeys(name for measures in measured for name in measures):
@@ -207,6 +215,7 @@ class _Group:
             floors={name: found for name in ROWS if (found := self._floor(name))},
             spreads={name: one.spread for name, one in means.items() if one.spread is not None},
             unmeasurable=self.unmeasurable,
+            models=together(self.models).per(len(self.models)),
         )
 
     def _floor(self, name: str) -> dict[str, float]:
@@ -283,6 +292,7 @@ class MembenchFold:
             retries=self._retries,
             waited=round(fsum(self._waited), 6),
             ingest_tokens=_sum([one.tokens for one in told]),
+            models=together(one.models for one in told),
         )
 
     def _telling(self, names: Iterable[str]) -> Mean | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -44,9 +45,10 @@ from pytest_recall.memory.fingerprint import fingerprint
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import Retrieval
+from pytest_recall.replay.call import Call
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.cost import Spend, of_run, spend_of, total
-from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError
+from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError, SpentError
 from pytest_recall.trials.evidence import UNNAMED
 from pytest_recall.trials.execution import (
     CallSummary,
@@ -58,7 +60,7 @@ from pytest_recall.trials.execution import (
     with_result,
 )
 from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal, told_aside
-from pytest_recall.trials.model_calls import source_of
+from pytest_recall.trials.model_calls import RunModels, source_of
 from pytest_recall.trials.record import Header, Record, setting_lines
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Passage, Trial, TrialStep
 
@@ -251,6 +253,7 @@ def go_on(
     fresh: bool = False,
     reader: PassageReader | None = None,
     floor: ReaderFloor | None = None,
+    models: RunModels | None = None,
     at_once: AtOnce | None = None,
     filled: Path | None = None,
 ) -> MembenchResult:
@@ -259,6 +262,7 @@ def go_on(
     A question that failed is asked again, and five of them in a row stop the run, unless it `keeps_failed` ones.
     `allowed` says that a memory may be reset that is not empty; `tell` takes sentences for the caller; `fresh` asks
     all of them; the `reader` answers where the memory hands out passages alone, as far as that can be paid for;
+    `models` says how models are asked, and hears those of the memory itself;
     `at_once` says how several are asked at a time; `filled` is the folder that says what the memory was told, where
     that is not the journal's.
     Raises RecallError, also for a run that a person stops; what was asked is in the journal.
@@ -286,7 +290,7 @@ def go_on(
         if at_once is not None:
             at_once = at_once._replace(run=sha256(name.encode()).hexdigest()[:12])
         open_ = [one for id, one in bench.entries.items() if id not in done]
-        closed = str if reader is None else reader.calls.closed
+        closed = str if models is None else models.closed
         with (
             handed_out(
                 bench,
@@ -295,10 +299,11 @@ def go_on(
                 at_once,
                 allowed=allowed,
                 tell=tell,
-                ask=partial(ask_question, bench, reader, floor),
+                ask=partial(ask_question, bench, reader, floor, models),
                 closed=closed,
                 settle=arguments.settle,
                 mark=FilledMark((filled or folder) / FILLED, client.name),
+                calls=None if models is None else models.memory,
             ) as handed,
             journal_of(folder, header) as journal,
             # What is asked at once stops by itself, and what has begun by then is paid for, and taken.
@@ -313,19 +318,20 @@ def go_on(
 
             if record is None or len(record.asked) < total:
                 journal.asked(map(bench.question, bench.entries.values()))
-            try:
-                for count, trial in enumerate(driver.ask(handed.questions), start=len(done) + 1):
-                    keep(trial)
-                    if clock.monotonic() - told >= EVERY:
-                        told = clock.monotonic()
-                        tell(f"{count:,} of {total:,} questions")
-            except KeyboardInterrupt:
-                raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
-            except LostError as error:
-                stopped = error.reason
-            finally:
-                for trial in handed.rest():
-                    keep(trial)
+            with nullcontext() if models is None else models.memory.written(journal.spent):
+                try:
+                    for count, trial in enumerate(driver.ask(handed.questions), start=len(done) + 1):
+                        keep(trial)
+                        if clock.monotonic() - told >= EVERY:
+                            told = clock.monotonic()
+                            tell(f"{count:,} of {total:,} questions")
+                except KeyboardInterrupt:
+                    raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
+                except LostError as error:
+                    stopped = error.reason
+                finally:
+                    for trial in handed.rest():
+                        keep(trial)
             stopped = stopped or driver.stopped
             journal.end(2 if stopped else 0, stopped)
         record = read_journal(folder)
@@ -366,15 +372,36 @@ def ask_question(
     bench: DatasetCases,
     reader: PassageReader | None,
     floor: ReaderFloor | None,
+    models: RunModels | None,
     entry: QuestionEntry,
     store: OpenStore,
 ) -> Trial:
     """Ask a question of the dataset, and return its trial; what breaks is an error of this question.
 
     Where there is a `floor`, it hands out passages in place of the memory. A conversation is stored once for its
-    questions. Raises RecallError if the dataset cannot be read any more, and SpentError for an answer that cannot be
-    paid for.
+    questions. Raises RecallError if the dataset cannot be read any more, and SpentError for what cannot be paid for.
     """
+    if models is None:
+        return _trial(bench, reader, floor, entry, store, [])
+    calls: list[Call] = []
+    try:
+        with models.memory.about(calls):
+            return _trial(bench, reader, floor, entry, store, calls)
+    except SpentError:
+        # It is asked again, and what was called for it until then has cost its money.
+        models.memory.beside(*calls)
+        raise
+
+
+def _trial(
+    bench: DatasetCases,
+    reader: PassageReader | None,
+    floor: ReaderFloor | None,
+    entry: QuestionEntry,
+    store: OpenStore,
+    calls: list[Call],
+) -> Trial:
+    """Return the trial of a question; into `calls` those of the memory's models are put while it is asked."""
     case = bench.case(entry)
     run = RunFacts(reason=DATASET, where=f"{bench.name}:{bench.lines[case.id]}")
     if floor is not None and floor.is_unknown(case.evidence, unanswerable=entry.question.unanswerable):
@@ -388,14 +415,19 @@ def ask_question(
         # What was stored for it is there all the same.
         took = store.took(case)
         given = Answer(text="", usage={ANSWERED: 0, **took}) if took else None
-        return make_trial(TrialCase.of(case), Result.no_verdict(error, given), run=run)
+        return make_trial(TrialCase.of(case), Result.no_verdict(error, given), _summary(calls), run)
     if reader is None or answer.usage[ANSWERED]:
-        return make_trial(TrialCase.of(case), _measured(bench, store.memory, entry, case, answer), run=run)
+        result = _measured(bench, store.memory, entry, case, answer)
+        return make_trial(TrialCase.of(case), result, _summary(calls), run)
     reading = reader.read(case, answer, bench.units_of(entry))
     result = _measured(bench, store.memory, entry, case, reading.answer)
     if reading.error:
         result = result._replace(outcome=Outcome.ERROR, verdicts=(), error=reading.error, stage=READER)
-    return make_trial(TrialCase.of(case), result, CallSummary(source_of(reading.calls), reading.calls), run)
+    return make_trial(TrialCase.of(case), result, _summary((*calls, *reading.calls)), run)
+
+
+def _summary(calls: Sequence[Call]) -> CallSummary:
+    return CallSummary(source_of(calls), tuple(calls))
 
 
 def _measured(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: Case, answer: Answer) -> Result:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pytest_recall.datasets import floors_text
+from pytest_recall.datasets import model_usage_text as own_models
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, compare_benches
 from pytest_recall.datasets.datasets_text import (
@@ -105,15 +106,16 @@ def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchCompariso
     names = metrics_shown(runs)
     reading = READING if any(one.summary.everything.reading.answers for one in runs) else ()
     floors = COLUMNS if any(one.summary.everything.floors for one in runs) else ()
+    models = own_models.COLUMNS if any(own_models.is_heard(one.summary) for one in runs) else ()
     shown = (*(SHOWN[name] for name in names), "tokens", *floors, *reading)
-    head = ("memory", "n", "failed", *shown, "recall p50", "ingest", _COST)
-    tables = [TextTable("", head, [_row(one, names, floors, len(reading)) for one in runs])]
+    head = ("memory", "n", "failed", *shown, "recall p50", "ingest", *models, _COST)
+    tables = [TextTable("", head, [_row(one, names, floors, len(reading), len(models)) for one in runs])]
     summaries = [(one.contents.name, one.summary) for one in runs]
     if (ranking := ranking_table(summaries, first.arguments.dataset)) is not None:
         tables.append(ranking)
     if names:
         tables.append(_by_category(runs, names[0]))
-    return TableSection(told, tables, list(_notes(runs, compared, bool(floors), bool(reading))))
+    return TableSection(told, tables, list(_notes(runs, compared, bool(floors), bool(reading), bool(models))))
 
 
 def metrics_shown(runs: Sequence[MemoryRun]) -> list[str]:
@@ -132,7 +134,7 @@ def pair_sections(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison 
 
 
 def _notes(
-    runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str], floors: bool, reading: bool
+    runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str], floors: bool, reading: bool, models: bool
 ) -> Iterator[str]:
     yield legend(one.summary for one in runs)
     yield "tokens: handed out for a question on average, estimated as characters / 4"
@@ -140,7 +142,12 @@ def _notes(
         yield floors_text.MEANING
     if reading:
         yield MEANING
-    yield f"{_COST}: all calls of reader and judges at list price; what the models of a memory itself cost is unknown"
+    if models:
+        yield own_models.MEANING
+        yield own_models.INGEST_MEANING
+    also = ", and of a memory's own models as far as they are heard," if models else ""
+    yield f"{_COST}: all calls of reader and judges{also} at list price"
+    yield from own_models.unheard_lines([(one.contents.name, one.arguments.memory, one.summary) for one in runs])
     for one in runs:
         if not one.summary.complete:
             told = f"not complete, with {one.summary.everything.n:,} of {plural(one.summary.total, 'question')}"
@@ -178,7 +185,7 @@ def _compared_on(found: BenchComparison, first: MemoryRun, other: MemoryRun) -> 
     return on
 
 
-def _row(one: MemoryRun, names: Sequence[str], floors: Sequence[str], reading: int) -> tuple[str, ...]:
+def _row(one: MemoryRun, names: Sequence[str], floors: Sequence[str], reading: int, models: int) -> tuple[str, ...]:
     group, summary, spend = one.summary.everything, one.summary, one.contents.spend
     tokens, latency = group.means.get("tokens_read"), summary.latency.get("p50")
     return (
@@ -191,6 +198,7 @@ def _row(one: MemoryRun, names: Sequence[str], floors: Sequence[str], reading: i
         *reading_cells(group.reading)[:reading],
         "–" if latency is None else f"{1000 * latency:.1f} ms",
         f"{summary.ingest_seconds:.2f} s",
+        *own_models.columns(summary, one.arguments.memory)[:models],
         price(spend.recording) if spend.calls else "–",
     )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 from urllib.parse import urlsplit
 
 from pytest_recall.files.duration import read_duration
@@ -84,6 +85,21 @@ class MemorySelector:
         if "bearer" in self.options:
             found["authorization"] = self.options["bearer"]
         return found
+
+
+ModelPlace = Literal["none", "here", "elsewhere"]
+"""Where a memory calls models: not at all, in this process, or where it runs itself."""
+
+
+def models_of(text: str) -> ModelPlace:
+    """Return where the memory that `text` selects calls models, as far as its selector says so."""
+    try:
+        found = parse(text)
+    except RecallError:
+        return "elsewhere"
+    if found.kind in ("command", "http", "mcp", "grpc"):
+        return "elsewhere"
+    return "here" if found.kind == "python" or (found.kind == "mem0" and found.target) else "none"
 
 
 def parse(text: str) -> MemorySelector:

@@ -10,7 +10,7 @@ from difflib import SequenceMatcher
 from functools import partial
 from itertools import islice, pairwise
 from time import sleep
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import MAX_LIMIT, MemoryPart, QueryContext, Unit
@@ -21,6 +21,10 @@ from pytest_recall.memory.client import Client, OwnTime, deadline, noting_waits,
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.trials.execution import Ends, Wait, called, renamed
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
+
+if TYPE_CHECKING:
+    from pytest_recall.replay.call import Call
+    from pytest_recall.trials.memory_calls import MemoryModelCalls
 
 _STRIDE = 7919
 _POLLED = 0.25
@@ -121,7 +125,7 @@ class Memory:
     units are asked back of what a case stores, and at most `in_all` in all. With `reuses`, a case that stores what
     the one before it has stored asks at once; where each case has its own recording, none does. What a case stores is
     stored within `telling`, which is given its key; after all of it there are `settle` seconds in which the memory may
-    become ready for questions.
+    become ready for questions. `calls` are listened to while it is told and asked.
     """
 
     def __init__(
@@ -136,9 +140,11 @@ class Memory:
         settle: float = 0,
         clock: Callable[[], float] = clock.perf_counter,
         telling: Callable[[str], AbstractContextManager[object]] = nullcontext,
+        calls: MemoryModelCalls | None = None,
     ) -> None:
         self._client = client
         self._telling = telling
+        self._calls = calls
         self._wait = wait
         self._ends = ends
         self._probed = probed
@@ -154,6 +160,7 @@ class Memory:
         # The same for the stages that these were told in, and the seconds that it took.
         self._stages = 0
         self._seconds = 0.0
+        self._store_calls: list[Call] | None = None
         self.filled = False
         self.readback: Readback | None = None
 
@@ -169,7 +176,7 @@ class Memory:
         self._holds = None
         self._call("reset", self._client.reset)
         self._stored = self._told = self._told_tokens = self._counted = self._stages = 0
-        self._seconds = 0.0
+        self._seconds, self._store_calls = 0.0, None
 
     def store(self, content: str, metadata: Mapping[str, str] | None = None) -> None:
         """Keep a text; without an `id` in `metadata` it is `unit-N`, counted from 1."""
@@ -322,21 +329,27 @@ class Memory:
         part, query = case.memory, case.input
         assert part is not None
         assert isinstance(query, str)
-        stored = OwnTime()
+        stored, calls = OwnTime(), None
         try:
-            with own_time(self._clock) as stored:
+            with nullcontext() if self._calls is None else self._calls.told() as calls, own_time(self._clock) as stored:
                 self.ingest(part)
         finally:
             if self._stages:
                 self._seconds += stored.seconds
+                self._store_calls = calls if self._store_calls is None else [*self._store_calls, *(calls or ())]
         limit = case.limit or DEFAULT_LIMIT
         context = QueryContext() if case.context is None else case.context.context
-        with nullcontext() if seconds is None else deadline(seconds), own_time(self._clock) as asked:
+        with (
+            nullcontext() if seconds is None else deadline(seconds),
+            nullcontext() if self._calls is None else self._calls.asked() as calls,
+            own_time(self._clock) as asked,
+        ):
             passages = self._recalled("recall", query, limit, context)
             text = self.answer(query, limit, context)
         if seconds is not None and asked.whole > seconds:
             raise CaseError("memory timeout", f"no answer within {seconds:g} s")
         usage = {"memory_recall_seconds": round(asked.seconds, 6), ANSWERED: 0 if text is None else 1}
+        usage |= self._usage(calls, "memory_recall")
         usage |= self.took(part, limit)
         known = _named(part, passages)
         return Answer(text="\n\n".join(p.text for p in known) if text is None else text, passages=known, usage=usage)
@@ -350,7 +363,9 @@ class Memory:
             return {}
         stages, seconds, self._stages, self._seconds = self._stages, self._seconds, 0, 0.0
         tokens, self._told_tokens = self._told_tokens, 0
+        calls, self._store_calls = self._store_calls, None
         found = {"memory_store_seconds": round(seconds, 6), "memory_told_tokens": tokens}
+        found |= self._usage(calls, "memory_store")
         found |= self._probe(part, limit or DEFAULT_LIMIT)
         if stages > 1:
             found["memory_stages"] = stages
@@ -386,7 +401,8 @@ class Memory:
         for unit in [] if self._client.answers_only else sample(units, left, uneven=self._in_all is not None):
             context = QueryContext(session=unit.metadata.get("session") if at_home else None)
             try:
-                found = seen(found, unit, self._recalled("probe", unit.content, limit, context))
+                with nullcontext() if self._calls is None else self._calls.probed():
+                    found = seen(found, unit, self._recalled("probe", unit.content, limit, context))
             except CaseError:
                 if not as_far:
                     raise
@@ -408,6 +424,9 @@ class Memory:
         if found.asked:
             plain |= {"memory_changed": found.changed, "memory_missing": found.missing}
         return {**plain, **({} if found.held is None else {"memory_held": found.held})}
+
+    def _usage(self, calls: list[Call] | None, of: str) -> Mapping[str, float]:
+        return {} if self._calls is None or calls is None else self._calls.usage_of(calls, of)
 
     def _recalled(self, stage: str, query: str, limit: int, context: QueryContext) -> list[Passage]:
         self._check(query, limit)

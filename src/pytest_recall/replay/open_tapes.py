@@ -92,11 +92,11 @@ class OpenTapes:
             self._lanes.append(lane)
         return lane
 
-    def leave(self, lane: CaseContext) -> None:
-        """End a lane; threads that are left in it belong to no case any more."""
+    def leave(self, lane: CaseContext, late: Tape | None = None) -> None:
+        """End a lane; threads that are left in it belong to no case any more, and their calls to `late`, if given."""
         with self._lock:
             self._lanes.remove(lane)
-            lane.tapes.clear()
+            lane.tapes[:] = [] if late is None else [late]
         if self.batches is not None:
             self.batches.call_off(lane)
 

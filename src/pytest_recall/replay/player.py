@@ -32,7 +32,8 @@ class Player(OpenTapes):
 
     Hosts in `ignored` (`host` or `host:port`) are no upstream, those in `telemetry` are sent nothing in a replay. What
     is `allowed` asks past the player in a replay as well; `started` and `unseen` are the names of the programs and the
-    clients that do so in cases, one for each time. `error` and `redact` are as in OpenTapes.
+    clients that do so in cases, one for each time. One that `listens` is asked by each client that it knows, also where
+    nothing is recorded. `error` and `redact` are as in OpenTapes.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Player(OpenTapes):
         self.meter: Meter | None = None
         self.limits: Limits | None = None
         self.shared: Shared | None = None
+        self.listens = False
         self.started: list[str] = []
         self.unseen: list[str] = []
         self._is_ours: Callable[[], bool] | None = None
@@ -120,7 +122,9 @@ class Player(OpenTapes):
         tape = tapes[-1] if tapes else None
         if lane is not None:
             self._check(request, None, lane)
-        if self.mode == "replay" and self._may_be_of_another(lane) and self.unowned.in_own_thread():
+        # What is only listened to is told apart by its context alone.
+        recorded = tape is None or tape.mode != "off"
+        if self.mode == "replay" and recorded and self._may_be_of_another(lane) and self.unowned.in_own_thread():
             tape = self._likely_tape(request, tape)
         way = self._way(kind)
         if way == "forbidden":
@@ -146,7 +150,7 @@ class Player(OpenTapes):
                 self.batches.direct("outside of any case")
             return CallStep()
         if way == "live" or tape.mode == "off":
-            return self._tapped(tape, request, kind, record=False)
+            return self._tapped(tape, request, kind, record=False) if tape.hears(request) else CallStep()
         if tape.process != os.getpid():
             # What a forked process has of the tape is a copy: nothing that it does there is known here.
             if tape.mode != "replay":

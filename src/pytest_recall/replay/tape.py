@@ -101,6 +101,10 @@ class Tape:
         """The rules for what is recorded beside what is there: a header that is unknown of that decides nothing."""
         return self.rules if self.cassette is None else self.cassette.rules
 
+    def hears(self, request: Request) -> bool:
+        """Whether a call that is neither recorded nor replayed is any of its business."""
+        return True
+
     def serve(self, request: Request, kind: str) -> Exchange | None:
         """Return the answer to `request` that is next in turn, or None if no recording has one left.
 

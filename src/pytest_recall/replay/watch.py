@@ -164,7 +164,7 @@ def install(player: Player) -> list[Undo]:
 
 def install_others(player: Player) -> list[Undo]:
     """Patch the clients that vcrpy knows, if anything is done with their calls."""
-    if player.mode == "off" and player.limits is None and player.batches is None:
+    if player.mode == "off" and player.limits is None and player.batches is None and not player.listens:
         return []
     from pytest_recall.replay.clients import vcr_stubs
 

@@ -193,6 +193,10 @@ BASELINES = "(baselines)"
 """Stands among the scenarios for calls of the agents that were asked beside the one under test, and their judges'."""
 
 
+INGEST = "(ingest)"
+"""Stands among them for calls of a memory's own models that are of no question: as it is told, and asked back."""
+
+
 class Bill(NamedTuple):
     """Some calls in US dollars: `usd` is the sum of those that have a price, `unpriced` counts the others."""
 
@@ -261,12 +265,17 @@ def by_scenario(made: Iterable[tuple[str, Sequence[Call]]], stays: Collection[st
 
 
 def of_run(record: Record) -> dict[str, Spend]:
-    """Return the spend of each scenario of a run, by name, and at last those of `BASELINES` and `FIXTURES`, if any."""
-    spends = by_scenario((trial.scenario, trial.calls) for trial in record.trials if not trial.arm)
+    """Return the spend of each scenario of a run, by name, and at last those of `BASELINES` and `FIXTURES`, if any.
+
+    The memory of a run over a dataset or a persona is asked in a replay as well, and its calls are live then.
+    """
+    of_cases = record.header.of_cases
+    stays = ("judge",) if of_cases else ("judge", "agent")
+    spends = by_scenario(((trial.scenario, trial.calls) for trial in record.trials if not trial.arm), stays)
     beside = [call for trial in record.trials if trial.arm for call in trial.calls]
     if beside:
         spends[BASELINES] = spend_of(beside)
-    return {**spends, FIXTURES: spend_of(record.calls)} if record.calls else spends
+    return {**spends, FIXTURES if of_cases else INGEST: spend_of(record.calls, stays)} if record.calls else spends
 
 
 def total(spends: Mapping[str, Spend]) -> Spend:

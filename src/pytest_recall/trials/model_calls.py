@@ -23,6 +23,7 @@ from pytest_recall.replay.tape import Mode
 from pytest_recall.replay.watch import Watch
 from pytest_recall.trials.command_cassette import CommandCassettes, answered_itself, open_tape, or_without, player_of
 from pytest_recall.trials.drive import SpentError
+from pytest_recall.trials.memory_calls import MemoryModelCalls
 from pytest_recall.trials.priced import check_prices
 
 if TYPE_CHECKING:
@@ -135,8 +136,8 @@ class RunModels:
 
     `mode` and `folder` are of their cassettes, `meter` keeps the budget, None for as much as it takes. `problems`
     are those of recordings. One attempt at a call may take `timeout` milliseconds, None for as long as usual. The calls
-    of the memory are its own: they are made as always. In a replay they are listened to once: what is called after that
-    is not the run's.
+    of the memory are its own: they are made as always, and listened to by `memory` if it makes them `here`. In a replay
+    they are listened to once: what is called after that is not the run's.
     """
 
     def __init__(
@@ -147,6 +148,8 @@ class RunModels:
         folder: Path | None = None,
         meter: Meter | None = None,
         timeout: int | None = None,
+        *,
+        here: bool = False,
     ) -> None:
         self._timeout = timeout
         self._place, self._rubric = place, rubric
@@ -159,6 +162,9 @@ class RunModels:
         self._heard: dict[str, bool] = {}
         self._say: Callable[[str], None] | None = None
         self.problems: list[str] = []
+        self.memory = MemoryModelCalls(
+            self._player, rubric, here=here, tape=lambda: open_tape(rubric), closed=lambda: self.closed()
+        )
 
     @property
     def mode(self) -> Mode:
@@ -206,9 +212,11 @@ class RunModels:
             scenario=scenario,
             repeat=repeat,
         )
+        self._player.listens = self.memory.here
         watch = Watch(self._player)
         try:
-            yield
+            with self.memory.listening():
+                yield
         finally:
             watch.close()
             silent = [name for name, heard in self._heard.items() if not heard]
@@ -223,7 +231,7 @@ class RunModels:
         calls are made, and not recorded.
         """
         if self._cassettes is None:
-            with counting(QuestionCalls(prices=self._rubric.prices)) as sheet:
+            with counting(QuestionCalls(prices=self._rubric.prices)) as sheet, self.memory.about(sheet.calls):
                 yield sheet
             return
         tape = self._cassettes.tape(name) if kept and self.mode != "off" else open_tape(self._rubric)
@@ -231,8 +239,11 @@ class RunModels:
         self._player.push(tape, lane)
         sheet = QuestionCalls(prices=self._rubric.prices, tape=tape, lane=lane, closed=self.closed)
         try:
-            with counting(sheet):
+            with counting(sheet), self.memory.about(sheet.calls):
                 yield sheet
+        except SpentError:
+            self.memory.beside(*sheet.calls)
+            raise
         finally:
             self._player.leave(lane)
             tape.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -82,13 +82,13 @@ def models_of(args: argparse.Namespace) -> dict[str, Model]:
     return found | (judging_models(args, "membench").panel.roles if args.judge else {})
 
 
-def _run_models(args: argparse.Namespace, meter: Meter | None) -> RunModels:
-    """Return how the models of the command are asked."""
+def _run_models(args: argparse.Namespace, meter: Meter | None, mode: Mode, *, here: bool = False) -> RunModels:
+    """Return how the models of the command are asked; the memory asks its own `here` or in another process."""
     from pytest_recall.trials.model_calls import RunModels
 
     place, rubric = project()
     given = args.record or args.replay
-    return RunModels(place, rubric, _mode(args), Path.cwd() / given if given else None, meter)
+    return RunModels(place, rubric, mode, Path.cwd() / given if given else None, meter, here=here)
 
 
 def _scenario(arguments: Arguments) -> str:
@@ -126,31 +126,51 @@ def budget_of(args: argparse.Namespace, models: Mapping[str, Model]) -> Iterator
         meter.close()
 
 
-@contextmanager
-def reader_of(
-    args: argparse.Namespace, arguments: Arguments, meter: Meter | None, number: int
-) -> Iterator[PassageReader | None]:
-    """Hand out the model that answers from passages, if there is to be one; its calls are listened to in the block.
+class AskedModels(NamedTuple):
+    """How the models of a run are asked, its memory's own among them, and the reader, if there is one."""
 
+    calls: RunModels
+    reader: PassageReader | None = None
+
+
+@contextmanager
+def asked_models(
+    args: argparse.Namespace, arguments: Arguments, meter: Meter | None, number: int
+) -> Iterator[AskedModels | None]:
+    """Hand out the model that answers from passages, if there is to be one, and listen to calls in the block.
+
+    These are its own, and those of the memory's models if it makes them in this process; None where there are neither.
     `number` is that of the ingest, counted from 1: each has cassettes of its own, as it finds other passages. Raises
     RecallError, also for a call that could not be recorded.
     """
     from pytest_recall.datasets.reading import PassageReader
     from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.wording import plural
+    from pytest_recall.memory.selector import models_of as models_of_memory
 
-    if args.reader is None:
+    here = models_of_memory(arguments.memory) == "here"
+    if args.reader is None and not here:
         yield None
         return
-    calls = _run_models(args, meter)
-    try:
-        model = calls.model(args.reader, "worker", project()[0].root, say, ready=True)
-    except RecallError as error:
-        raise RecallError(*(f"--reader: {message}" for message in error.messages)) from None
+    mode: Mode = "off" if args.reader is None else _mode(args)
+    calls = _run_models(args, meter, mode, here=here)
     scenario = _scenario(arguments)
-    if calls.mode == "replay" and not args.judge:
-        calls.check_recorded([model.name], scenario)
-    with closing(model), calls.listening(scenario, number):
-        yield PassageReader(model=model, prompt=arguments.prompt.partition(" ")[0], calls=calls)
+    with ExitStack() as stack:
+        reader = None
+        if args.reader is not None:
+            try:
+                model = calls.model(args.reader, "worker", project()[0].root, say, ready=True)
+            except RecallError as error:
+                raise RecallError(*(f"--reader: {message}" for message in error.messages)) from None
+            if calls.mode == "replay" and not args.judge:
+                calls.check_recorded([model.name], scenario)
+            stack.enter_context(closing(model))
+            reader = PassageReader(model=model, prompt=arguments.prompt.partition(" ")[0], calls=calls)
+        stack.enter_context(calls.listening(scenario, number))
+        yield AskedModels(calls, reader)
+    if calls.memory.heard and (args.record is not None or args.replay is not None):
+        made = plural(calls.memory.heard, "call")
+        say(f"{arguments.memory}: made {made} to models of its own, which are neither recorded nor replayed")
     if calls.problems:
         raise RecallError(*calls.problems)
 
@@ -214,8 +234,11 @@ def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
     """Refuse options that would have no effect, before anything is asked. Raises RecallError."""
     from pytest_recall.files.errors import RecallError
     from pytest_recall.memory.client import Client
+    from pytest_recall.memory.selector import models_of as models_of_memory
 
     given = [f"--{name}" for name in ("record", "replay", "budget") if getattr(args, name) is not None]
+    if given == ["--budget"] and any(models_of_memory(client.name) == "here" for client in clients):
+        given = []  # It keeps what the models of a memory itself cost as well.
     if given and not args.judge and args.reader is None:
         raise RecallError(f"{given[0]} is about the calls of models; name one with --reader or --judge, or remove it")
     if args.reader_prompt is not None and args.reader is None:
@@ -253,7 +276,7 @@ def judge_answers(
     from pytest_recall.files.errors import RecallError
 
     place, rubric = project()
-    calls = _run_models(args, meter)
+    calls = _run_models(args, meter, _mode(args))
     panel = _panel(args, "membench", partial(calls.model, kind="judge", root=place.root, say=say, ready=True))
     judge = AnswerJudge(bench, panel, rubric, calls)
     # Judges that are recorded one after the other must not take each other's cassettes.

@@ -14,7 +14,14 @@ from pytest_recall.cli.common import Commands, counted, names, placeless, say, s
 from pytest_recall.datasets.commands.answer_floors import add_floors, ask_floors, check_floors
 from pytest_recall.datasets.commands.dry_run import dry_run
 from pytest_recall.datasets.commands.exit_code import exit_code, floors_of
-from pytest_recall.datasets.commands.judging import add_options, budget_of, check, judge_answers, models_of, reader_of
+from pytest_recall.datasets.commands.judging import (
+    add_options,
+    asked_models,
+    budget_of,
+    check,
+    judge_answers,
+    models_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -56,6 +63,10 @@ models; an answer on which they come to no verdict is in no mean, and is judged 
 
 --record keeps the calls of reader and judges, and --replay answers them from there. With --budget no further call
 begins once this command has spent so much, and the exit code is 2 if something was left; the same command continues.
+
+What the models cost that a memory calls itself, in this process, is in the table: for a question on average, and for a
+conversation that it is told. --budget is for these as well; they are neither recorded nor replayed. What a memory in
+another process calls is unknown.
 
 A memory that ingests by a model has another store each time it is told the same. --repeat N tells it all of the
 dataset N times and asks all questions each time. A question then has the mean of its values, and the intervals have
@@ -414,7 +425,8 @@ def _asked(
     from pytest_recall.datasets.repeats import Ingest
 
     args, bench, _, meter = asking
-    with reader_of(args, arguments, meter, number) as reader:
+    with asked_models(args, arguments, meter, number) as models:
+        reader = None if models is None else models.reader
         found = go_on(
             bench,
             client,
@@ -426,6 +438,7 @@ def _asked(
             fresh=args.fresh,
             reader=reader,
             floor=floor,
+            models=None if models is None else models.calls,
             at_once=at_once_of(args.concurrency, client, reads=reader is not None, accumulate=args.accumulate),
             # All ingests fill the same store, and each of them may be the one that was killed.
             filled=folder if number == 1 else folder.parent,

@@ -1,0 +1,121 @@
+"""Render what the models of a memory itself took, of an ingest and of a question."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pytest_recall.datasets.membench import MembenchSummary
+from pytest_recall.datasets.model_usage import ModelUsage
+from pytest_recall.files.wording import dollars, listed, plural
+from pytest_recall.memory.selector import ModelPlace, models_of
+from pytest_recall.trials.cost_text import ABSENT, UNKNOWN
+
+HEAD = ("memory read", "memory written", "memory cost")
+"""The columns of a table about what the models of a memory took for a question."""
+INGEST_HEAD = ("ingest read", "ingest written", "ingest cost")
+"""The same of a conversation that it was told."""
+COLUMNS = (*HEAD, *INGEST_HEAD)
+MEANING = (
+    "memory read, written, cost: tokens and list price of the models of the memory itself, for a question on average"
+)
+INGEST_MEANING = "ingest read, written, cost: the same for a conversation that it was told"
+
+
+def is_heard(summary: MembenchSummary) -> bool:
+    """Whether any call of a model of the memory was heard."""
+    return bool(summary.models.calls or summary.everything.models.calls)
+
+
+def usage_cells(one: ModelUsage, memory: str = "") -> tuple[str, str, str]:
+    """Return the cells of the columns; a `memory` that calls no model has none."""
+    if memory and models_of(memory) == "none":
+        return (ABSENT, ABSENT, ABSENT)
+    read, written = (UNKNOWN if count is None else f"{count:,.0f}" for count in (one.read, one.written))
+    return read, written, UNKNOWN if one.usd is None else dollars(one.usd)
+
+
+def told_usage(summary: MembenchSummary) -> ModelUsage:
+    """Return what all conversations took that were told."""
+    return _known(summary.models, summary)
+
+
+def asked_usage(one: ModelUsage, summary: MembenchSummary) -> ModelUsage:
+    """Return what the questions of a row of the table took on average."""
+    return _known(one, summary)
+
+
+def _known(one: ModelUsage, summary: MembenchSummary) -> ModelUsage:
+    """Return a usage; where calls were heard at all, work without one has taken nothing."""
+    return ModelUsage(0.0, 0.0, 0.0, 0.0) if one.calls == 0 and is_heard(summary) else one
+
+
+def columns(summary: MembenchSummary, memory: str) -> tuple[str, ...]:
+    """Return the cells of all columns in the row of a memory, by its selector."""
+    asked, told = asked_usage(summary.everything.models, summary), told_usage(summary).per(summary.ingests)
+    return (*usage_cells(asked, memory), *usage_cells(told, memory))
+
+
+def usage_lines(memory: str, summary: MembenchSummary) -> Iterator[str]:
+    """Yield the lines on the models of one memory, none where it calls no model."""
+    if models_of(memory) == "none" or not summary.everything.n:
+        return
+    if not is_heard(summary):
+        yield f"models of the memory: cost {UNKNOWN}, since {_why(models_of(memory))}"
+        return
+    told, asked = told_usage(summary), asked_usage(summary.everything.models, summary)
+    each = f"; for a conversation on average {_told(told.per(summary.ingests))}" if summary.ingests > 1 else ""
+    yield f"models of the memory, ingest: {_told(told)}{each}"
+    yield f"models of the memory, a question on average: {_told(asked)}"
+
+
+def unheard_lines(named: Sequence[tuple[str, str, MembenchSummary]]) -> Iterator[str]:
+    """Yield of which memories, each by name, selector and summary, it is not known what their models cost, and why."""
+    why: dict[str, list[str]] = {}
+    for name, memory, summary in named:
+        if models_of(memory) != "none" and not is_heard(summary):
+            why.setdefault(_why(models_of(memory)), []).append(name)
+    for reason, names in why.items():
+        yield f"what the models of a memory itself cost is {UNKNOWN} of {listed(names)}, since {reason}"
+
+
+def usage_json(one: ModelUsage, memory: str) -> dict[str, Any] | None:
+    """Return the same as plain JSON types: null where calls were not heard, 0 where the memory calls no model."""
+    if models_of(memory) == "none":
+        return {"calls": 0, "input_tokens": 0, "output_tokens": 0, "usd": 0}
+    if one.usd is None and not one.calls:
+        return None
+    return {
+        "calls": _number(one.calls),
+        "input_tokens": _number(one.read),
+        "output_tokens": _number(one.written),
+        "usd": one.usd,
+    }
+
+
+def _number(value: float | None) -> float | None:
+    return int(value) if value is not None and value == int(value) else value
+
+
+def models_json(memory: str, summary: MembenchSummary) -> dict[str, Any]:
+    """Return what is said of the models of a memory: of all that it was told, of a conversation and of a question."""
+    told, asked = told_usage(summary), asked_usage(summary.everything.models, summary)
+    return {
+        "called": models_of(memory),
+        "ingest": usage_json(told, memory),
+        "conversation": usage_json(told.per(summary.ingests), memory),
+        "question": usage_json(asked, memory),
+    }
+
+
+def _why(called: ModelPlace) -> str:
+    if called == "elsewhere":
+        return "it calls them where it runs, in another process"
+    return "no call of one was heard in this process"
+
+
+def _told(one: ModelUsage) -> str:
+    count = one.calls or 0
+    calls = plural(int(count), "call") if count == int(count) else f"{count:,.1f} calls"
+    read, written = (UNKNOWN if tokens is None else f"{tokens:,.0f}" for tokens in (one.read, one.written))
+    return f"{calls}, {read} tokens read, {written} written, {UNKNOWN if one.usd is None else dollars(one.usd)}"
