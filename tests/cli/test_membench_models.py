@@ -336,7 +336,7 @@ def test_reader_and_judges_are_recorded_beside_calls_of_the_memory_which_are_liv
 ) -> None:
     models = ("--reader", f"{served.url}/v1#reader", "--judge", f"{served.url}/v1#judge")
     out = ran(*memory(), *models, "--out", "o", "--record", "shelf", "--concurrency", "3")
-    assert "python:own.py:Memory: made 79 calls to models of its own, which are neither recorded nor replayed" in out
+    assert "recall: the memory made 79 calls to models of its own, which are neither recorded nor replayed" in out
     made = len(served.asked)
     spent = cost(capsys)["total"]
     usd = sum(price * words(served, name) for name, price in PRICES.items()) / 1e6

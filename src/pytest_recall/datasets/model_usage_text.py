@@ -60,11 +60,16 @@ def usage_lines(memory: str, summary: MembenchSummary) -> Iterator[str]:
     """Yield the lines on the models of one memory, none where it calls no model."""
     if models_of(memory) == "none" or not summary.everything.n:
         return
-    if not is_heard(summary):
+    told, asked = told_usage(summary), asked_usage(summary.everything.models, summary)
+    yield from lines_of(memory, told, asked, summary.ingests)
+
+
+def lines_of(memory: str, told: ModelUsage, asked: ModelUsage, conversations: int = 1) -> Iterator[str]:
+    """Yield what the memory took as it was `told` so many conversations, and for a question that it was `asked`."""
+    if not told.calls and not asked.calls:
         yield f"models of the memory: cost {UNKNOWN}, since {_why(models_of(memory))}"
         return
-    told, asked = told_usage(summary), asked_usage(summary.everything.models, summary)
-    each = f"; for a conversation on average {_told(told.per(summary.ingests))}" if summary.ingests > 1 else ""
+    each = f"; for a conversation on average {_told(told.per(conversations))}" if conversations > 1 else ""
     yield f"models of the memory, ingest: {_told(told)}{each}"
     yield f"models of the memory, a question on average: {_told(asked)}"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from pytest_recall.cases.case import NAME_PATTERN, Case, JudgeCall
@@ -40,7 +40,8 @@ def now() -> str:
 class Asker:
     """Asks the questions of one run. `k` passages are asked for; all of them of a memory that shows the `whole`.
 
-    `about` hands out the sheet on which the calls about a question are put, by its name.
+    `about` hands out the sheet on which the calls about a question are put, by its name; `hearing` listens to those
+    that the memory makes itself.
     """
 
     persona: str
@@ -52,6 +53,7 @@ class Asker:
     whole: bool
     clock: Callable[[], str] = now
     about: Callable[[str], AbstractContextManager[QuestionCalls]] = lambda name: counting()
+    hearing: Callable[[], AbstractContextManager[object]] = nullcontext
 
     def ask(self, question: BenchQuestion, checkpoint: Checkpoint) -> Trial:
         """Return the trial of the question. What breaks is an error of it.
@@ -79,7 +81,8 @@ class Asker:
 
     def _asked(self, question: BenchQuestion, checkpoint: Checkpoint, context: QueryContext) -> Result:
         try:
-            found = self.subject.ask(question.question, MAX_LIMIT if self.whole else self.k, context)
+            with self.hearing():
+                found = self.subject.ask(question.question, MAX_LIMIT if self.whole else self.k, context)
         except CaseError as error:
             return Result.no_verdict(error)
         seconds = round(found.seconds, 6)

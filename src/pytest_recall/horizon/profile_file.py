@@ -18,7 +18,7 @@ from pytest_recall.horizon.corpus import PERSONA, Corpus, persona_folder, person
 from pytest_recall.horizon.persona import DateMap
 from pytest_recall.horizon.profile import PersonaPart, Profile, RunPart
 from pytest_recall.horizon.result import LEXICAL
-from pytest_recall.memory.selector import DISPLAYED
+from pytest_recall.memory.selector import DISPLAYED, models_of
 
 _SCRIPT = re.compile(r"\.[cm]?[jt]sx?$", re.IGNORECASE)
 _MODULE = re.compile(r"python:(?:[^:]*[/\\])?[^:/\\]+")
@@ -47,6 +47,11 @@ class BenchSettings:
     labels: Mapping[str, str] = field(default_factory=dict)
     config: Mapping[str, Any] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+
+    @property
+    def calls_here(self) -> bool:
+        """Whether the memory calls models of its own in this process, as far as its selector says so."""
+        return models_of(self.memory) == "here"
 
     @property
     def models(self) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.memory_part import Unit
+from pytest_recall.datasets.model_usage import ModelUsage, together
+from pytest_recall.datasets.model_usage_text import lines_of
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.files.wording import plural
@@ -53,7 +55,7 @@ class BenchOutcome(NamedTuple):
 
     Of a run that could not be paid for to its end `unasked` counts the questions that were not asked, `beside` the
     answers at a checkpoint whose other questions were not, and `stopped` says why. `units` are what was told before
-    each of the checkpoints, since the one before.
+    each of the checkpoints, since the one before. `model_lines` say what the models of the memory itself took.
     """
 
     result: dict[str, Any]
@@ -63,6 +65,7 @@ class BenchOutcome(NamedTuple):
     stopped: str = ""
     persona: str = ""
     units: tuple[tuple[SizedUnit, ...], ...] = ()
+    model_lines: tuple[str, ...] = ()
 
     @property
     def retrieval(self) -> RetrievalReport | None:
@@ -110,6 +113,7 @@ class BenchRun:
         self._planned = planned(parts.configuration.persona, parts.checkpoints, str(parts.corpus.path))
         self._done: Done = {}
         self._ingest_ms: dict[str, float | None] = {}
+        self._ingest_models: dict[str, ModelUsage] = {}
         self._new_days: dict[str, int] = {}
         self._units: dict[int, list[SizedUnit]] = {}
         self._starts: list[str] = []
@@ -137,13 +141,15 @@ class BenchRun:
         for told in () if record is None else record.told:
             self._ingest_ms[told.label] = round(1000 * told.seconds, 3)
             self._new_days[told.label] = told.units
+            self._ingest_models[told.label] = ModelUsage(told.calls, told.input_tokens, told.output_tokens, told.usd)
         self._starts = [header.started] if record is None else [record.header.started, *record.resumed, header.started]
         open_ = {one.place: self._open(one) for one in parts.checkpoints}
         left = sum(map(len, open_.values()))
         total = sum(len(one.asked) for one in parts.checkpoints)
         if left < total:
             self._tell(f"{self._folder}: {total - left:,} of {plural(total, 'question')} {_are(total)} answered")
-        with parts.calls.listening(f"_bench-{parts.configuration.recordings}") if parts.models else nullcontext():
+        listens = parts.models or parts.calls.memory.here
+        with parts.calls.listening(f"_bench-{parts.configuration.recordings}") if listens else nullcontext():
             self._say_unrecorded(open_)
             if left:
                 self._look()
@@ -164,12 +170,13 @@ class BenchRun:
         self, header: Header, before: Sequence[CheckpointTrial], open_: dict[int, list[BenchQuestion]], left: int
     ) -> BenchOutcome:
         """Ask what is open, write down what it comes to, and return that."""
-        said = self._whole()
-        lines = [self._parts.configuration.header(self._starts[0]), *map(self._line, said)]
+        parts, said = self._parts, self._whole()
+        lines = [parts.configuration.header(self._starts[0]), *map(self._line, said)]
         lines += [{"type": "resume", "timestamp": start} for start in self._starts[1:]]
         with RunFiles(self._folder, header, lines, before) as files:
             if left and not self._stopped:
-                self._work(files, open_, left)
+                with parts.calls.memory.written(files.journal.spent):
+                    self._work(files, open_, left)
             whole = self._whole()
             for checkpoint in whole:
                 # A run that was killed just after the last answer of a checkpoint has not said so.
@@ -273,12 +280,17 @@ class BenchRun:
                     k=parts.settings.run.k,
                     whole=parts.client.whole,
                     about=parts.calls.about,
+                    hearing=parts.calls.memory.asked,
                 )
                 told = 0
                 for checkpoint in parts.checkpoints[:last]:
                     # A run that is resumed tells all days again, with the same stops: a memory that works on what it
                     # was told at each of them is as it would have been.
-                    self._ingest(files, subject, told, checkpoint, new=bool(open_[checkpoint.place]))
+                    try:
+                        self._ingest(files, subject, told, checkpoint, new=bool(open_[checkpoint.place]))
+                    except SpentError as error:
+                        self._stopped = str(error)
+                        break
                     told = checkpoint.days
                     if not open_[checkpoint.place]:
                         continue
@@ -293,7 +305,7 @@ class BenchRun:
                         break
                     self._reach(files, checkpoint)
                 # After all questions, so that no answer is changed by it.
-                days = [day for day in parts.days if day <= told and not driver.stopped]
+                days = [day for day in parts.days if day <= told and not self._stopped]
                 units = [unit for day in days for unit in day_units(parts.corpus, day, parts.settings.run)]
                 try:
                     trouble = subject.read_back(units).trouble if units else ""
@@ -317,7 +329,11 @@ class BenchRun:
         with ExitStack() as stack:
             loop = stack.enter_context(closing(Loop()))
             memory = Memory(
-                parts.client, wait=loop.wait, probed=0 if parts.client.baseline else READ_BACK, in_all=READ_BACK
+                parts.client,
+                wait=loop.wait,
+                probed=0 if parts.client.baseline else READ_BACK,
+                in_all=READ_BACK,
+                calls=parts.calls.memory,
             )
             subject = Subject(
                 memory,
@@ -363,7 +379,7 @@ class BenchRun:
         untold = [day for day in days if day > self._held]
         if days and not untold and not new:
             return
-        with own_time() as took:
+        with parts.calls.memory.told() as calls, own_time() as took:
             for day in untold:
                 units = day_units(parts.corpus, day, parts.settings.run)
                 with self._holds.telling(str(day)):
@@ -372,11 +388,13 @@ class BenchRun:
             subject.finalize()
         seconds = round(took.seconds, 6)
         label = checkpoint.range.label
+        usage = {} if calls is None else parts.calls.memory.usage_of(calls, "memory_store")
         if len(untold) < len(days):
             self._ingest_ms.setdefault(label, None)
             self._new_days.setdefault(label, len(days))
         elif new or label not in self._ingest_ms:
-            files.journal.told(Told(label, len(days), seconds, now()))
+            used = self._ingest_models[label] = ModelUsage.of(usage, "memory_store")
+            files.journal.told(Told(label, len(days), seconds, now(), *used))
             self._ingest_ms[label] = round(1000 * seconds, 3)
             self._new_days[label] = len(days)
 
@@ -440,8 +458,28 @@ class BenchRun:
             unasked=unasked,
             stopped=self._stopped,
         )
+        lines: tuple[str, ...] = ()
+        if self._parts.calls.memory.here and reached:
+            told, asked = together(self._ingest_models.values()), self._question_models(reached)
+            lines = tuple(lines_of(self._parts.client.name, told, asked))
+            if told.calls or asked.calls:
+                plain["metadata"]["memoryModels"] = {"ingest": _published(told), "question": _published(asked)}
         beside = len(planned) - unasked - sum(len(every) for _, every in reached)
-        return BenchOutcome(plain, reached, unasked, beside, self._stopped)
+        return BenchOutcome(plain, reached, unasked, beside, self._stopped, model_lines=lines)
+
+    def _question_models(self, reached: Iterable[Reached]) -> ModelUsage:
+        """Return what the models of the memory itself took for a question on average."""
+        usage_of = self._parts.calls.memory.usage_of
+        every = [
+            ModelUsage.of(usage_of([call for call in one.trial.calls if call.kind == "agent"], "memory"), "memory")
+            for _, evaluations in reached
+            for one in evaluations
+        ]
+        return together(every).per(len(every))
+
+
+def _published(one: ModelUsage) -> dict[str, float | None]:
+    return dict(zip(("calls", "inputTokens", "outputTokens", "usd"), one, strict=True))
 
 
 def _are(count: int) -> str:

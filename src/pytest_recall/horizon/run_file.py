@@ -53,8 +53,8 @@ def begun(
 ) -> Record | None:
     """Return the journal of a run of this configuration in `folder`, None if there is none. Raises RecallError.
 
-    One that has asked nothing yet is none. Where only the memory's code has changed, or with `fresh`, the run is set
-    aside with the files `beside` it, which `tell` is told.
+    One that has asked nothing yet, nor paid for anything, is none. Where only the memory's code has changed, or with
+    `fresh`, the run is set aside with the files `beside` it, which `tell` is told.
     """
     if not is_begun(folder):
         if (folder / QUESTIONS).is_file():
@@ -63,7 +63,7 @@ def begun(
     record = read_journal(folder)
     if record.header.source_kind != PERSONA:
         raise RecallError(f"{folder}: holds a run of another kind; name another --out")
-    if not record.trials:
+    if not record.trials and not record.calls:
         (folder / NAME).unlink()
         return None
     changed = differences(header_of_settings(record.header.settings), header_of_settings(configuration.settings))

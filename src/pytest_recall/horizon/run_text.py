@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_recall.datasets.reading import MAX_TOKENS
@@ -262,11 +262,18 @@ def exported(done: Sequence[tuple[str, int, int, int]]) -> Iterator[str]:
 
 
 def run_lines(
-    name: str, reached: Sequence[Reached], folder: str, *, lexical: bool, found: RetrievalReport | None = None
+    name: str,
+    reached: Sequence[Reached],
+    folder: str,
+    *,
+    lexical: bool,
+    found: RetrievalReport | None = None,
+    own: Iterable[str] = (),
 ) -> Iterator[str]:
     """Yield the lines for a terminal: what was found, each checkpoint, each category, and what went wrong.
 
     Points of the reference's words are those of answers alone: where the memory gave passages, what it `found` counts.
+    `own` are the lines on the models of the memory itself.
     """
     every = [one for _, evaluations in reached for one in evaluations]
     whole = summarize(every, measured=not lexical)
@@ -297,6 +304,7 @@ def run_lines(
         yield f"{some:,} {what} the passages of the memory, which gave no answer of its own"
     if empty := len(alone) - some:
         yield f"for {plural(empty, 'question')} the memory found nothing, so that the answer is empty"
+    yield from own
     yield f"written to {folder}"
 
 

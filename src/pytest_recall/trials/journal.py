@@ -107,7 +107,7 @@ class Journal:
 
     def told(self, told: Told) -> None:
         """Write what a memory was told. Raises OSError."""
-        self._write({"kind": "told", **told._asdict()})
+        self._write({"kind": "told", **{name: one for name, one in told._asdict().items() if one is not None}})
 
     def amend(self, header: Header) -> None:
         """Write a header that takes the place of the first one's, known better by now. Raises OSError."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pytest_recall.cases.settings import Settings
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.wording import plural
 from pytest_recall.models.model import Ask, Model, Reply, parse
 from pytest_recall.models.prices import call_of_reply, list_price, seller_of, url_of
 from pytest_recall.models.resolve import model_of
@@ -220,8 +221,12 @@ class RunModels:
         finally:
             watch.close()
             silent = [name for name, heard in self._heard.items() if not heard]
-            if silent and self._say is not None and self.mode != "off":
-                self._say(answered_itself(silent, replays=self.mode == "replay"))
+            if self._say is not None and self.mode != "off":
+                if silent:
+                    self._say(answered_itself(silent, replays=self.mode == "replay"))
+                if self.memory.heard:
+                    made = plural(self.memory.heard, "call")
+                    self._say(f"the memory made {made} to models of its own, which are neither recorded nor replayed")
 
     @contextmanager
     def about(self, name: str, *, kept: bool = True) -> Iterator[QuestionCalls]:

@@ -114,12 +114,20 @@ class Header(NamedTuple):
 
 
 class Told(NamedTuple):
-    """What a memory was told just before the questions of a checkpoint: so many `units`, in `seconds`, `at` a time."""
+    """What a memory was told just before the questions of a checkpoint: so many `units`, in `seconds`, `at` a time.
+
+    The models of the memory itself took so many `calls` and tokens for it, and `usd` at list price; what is not known
+    of these is None.
+    """
 
     label: str
     units: int
     seconds: float
     at: str
+    calls: float | None = None
+    input_tokens: float | None = None
+    output_tokens: float | None = None
+    usd: float | None = None
 
 
 class QuestionRecord(NamedTuple):

@@ -145,7 +145,6 @@ def asked_models(
     """
     from pytest_recall.datasets.reading import PassageReader
     from pytest_recall.files.errors import RecallError
-    from pytest_recall.files.wording import plural
     from pytest_recall.memory.selector import models_of as models_of_memory
 
     here = models_of_memory(arguments.memory) == "here"
@@ -168,9 +167,6 @@ def asked_models(
             reader = PassageReader(model=model, prompt=arguments.prompt.partition(" ")[0], calls=calls)
         stack.enter_context(calls.listening(scenario, number))
         yield AskedModels(calls, reader)
-    if calls.memory.heard and (args.record is not None or args.replay is not None):
-        made = plural(calls.memory.heard, "call")
-        say(f"{arguments.memory}: made {made} to models of its own, which are neither recorded nor replayed")
     if calls.problems:
         raise RecallError(*calls.problems)
 

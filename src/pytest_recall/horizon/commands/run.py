@@ -19,6 +19,7 @@ from pytest_recall.horizon.commands.several import personas_of, run_each
 if TYPE_CHECKING:
     from pytest_recall.horizon.parts import Parts
     from pytest_recall.horizon.profile import Profile
+    from pytest_recall.horizon.profile_file import BenchSettings
     from pytest_recall.horizon.run import BenchOutcome
     from pytest_recall.replay.budget import Meter
     from pytest_recall.replay.tape import Mode
@@ -51,12 +52,12 @@ of another configuration is refused. `recall cassettes cost`, `compare` and `aud
 Several personas, named with --personas or all that are in the folder of --data, are run one after the other, each in
 a folder of its own below --out.
 
-With --budget no call of a model begins once this command has spent so much. What was not asked then is printed and in
-result.json, and the same command asks it, within a new budget.
+With --budget no call of a model begins once this command has spent so much, also of those that the memory calls
+itself in this process. What was not asked then is printed and in result.json, and the same command asks it.
 
 With --record the calls of the judges and of `answer` go to cassettes, one for each question, below
 DIR/_bench-…; --replay answers them from there, without a network, a key or a cost. The memory is told and
-asked as always. A question with a call that is not recorded has no points.
+asked as always, and calls its own models. A question with a call that is not recorded has no points.
 
 Exits with 2 if a question is without points in the end, or was not asked.
 """
@@ -184,9 +185,9 @@ def _one(args: argparse.Namespace, profile: Profile | None, meter: Meter | None)
     if settings.ignored:
         say(f"{args.profile}: {', '.join(settings.ignored)}: no effect on {settings.memory}")
     if not settings.models:
-        _check_models(args)
+        _check_models(args, here=settings.calls_here)
     say_dates(settings.corpus)
-    with closing(parts_of(settings, _calls(args, meter, settings.model_timeout), say, ready=not args.dry_run)) as parts:
+    with closing(parts_of(settings, _calls(args, meter, settings), say, ready=not args.dry_run)) as parts:
         return (_dry_run(args, parts), None) if args.dry_run else _go(args, parts)
 
 
@@ -230,9 +231,8 @@ def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
         print(json.dumps(grid(folder) if args.heatmap else outcome.result, indent=2, ensure_ascii=False))
     else:
         lexical = not isinstance(parts.judge, PanelJudge)
-        print(
-            "\n".join(run_lines(_name(parts), outcome.reached, str(folder), lexical=lexical, found=outcome.retrieval))
-        )
+        found, own = outcome.retrieval, outcome.model_lines
+        print("\n".join(run_lines(_name(parts), outcome.reached, str(folder), lexical=lexical, found=found, own=own)))
     for problem in parts.calls.problems:
         say(problem)
     if outcome.lost:
@@ -275,12 +275,12 @@ def _check(args: argparse.Namespace) -> None:
         raise RecallError(f"{other} continues a run, and --fresh asks all of it again; give one of them")
 
 
-def _check_models(args: argparse.Namespace) -> None:
-    """Refuse options that are about the calls of models where none is asked."""
+def _check_models(args: argparse.Namespace, *, here: bool) -> None:
+    """Refuse options that are about the calls of models where none is asked; the memory may call some `here` itself."""
     from pytest_recall.files.errors import RecallError
 
     for name in ("budget", "model_timeout", "record", "replay"):
-        if getattr(args, name) is not None:
+        if getattr(args, name) is not None and not (here and name == "budget"):
             told = f"--{name.replace('_', '-')} is about the calls of models, and none is asked"
             raise RecallError(f"{told}; name one with --judge or --answer, or remove it")
 
@@ -297,7 +297,7 @@ def _budget(args: argparse.Namespace) -> Iterator[Meter | None]:
         yield meter
 
 
-def _calls(args: argparse.Namespace, meter: Meter | None, timeout: int | None) -> RunModels:
+def _calls(args: argparse.Namespace, meter: Meter | None, settings: BenchSettings) -> RunModels:
     """Return how models are asked. Raises RecallError for a rubric that is none, or a folder that is not there."""
     from pytest_recall.files.errors import RecallError
     from pytest_recall.trials.model_calls import RunModels
@@ -317,7 +317,7 @@ def _calls(args: argparse.Namespace, meter: Meter | None, timeout: int | None) -
     folder = root / given if given else place.cassettes
     if mode == "replay" and not folder.is_dir():
         raise RecallError(f"--replay: {place.name(folder)}: no such directory; --record makes recordings there")
-    return RunModels(place, rubric, mode, folder, meter, timeout)
+    return RunModels(place, rubric, mode, folder, meter, settings.model_timeout, here=settings.calls_here)
 
 
 def _given(args: argparse.Namespace) -> Any:

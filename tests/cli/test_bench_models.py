@@ -1,0 +1,107 @@
+"""`recall bench run` of a memory with models of its own: what these cost is counted, shown and within the budget."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_recall.cli import main
+from pytest_recall.trials.journal import read_journal
+from tests.cli.test_bench_run import RUN
+from tests.cli.test_membench_models import OWN, PRICES, cost, counted, words
+from tests.helpers.persona import write_project
+from tests.models.endpoint import Endpoint
+
+# A run of pytest in this process forgets what it was the first to import, and some of it would be there twice.
+importlib.import_module("pytest_recall.horizon.run")
+
+MEMORY = ("--memory", "python:own.py:InPool", "--out", "o")
+
+
+@pytest.fixture(name="served")
+def _served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+    endpoint = Endpoint(counted)
+    monkeypatch.setenv("MODELS", endpoint.url)
+    yield endpoint
+    endpoint.close()
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    write_project(tmp_path)
+    (tmp_path / "own.py").write_text(OWN)
+    (tmp_path / "eval").mkdir()
+    prices = {name: {"input": usd, "output": 0} for name, usd in PRICES.items()}
+    (tmp_path / "eval" / "rubric.yaml").write_text(json.dumps({"owner": "us", "preflight": "off", "prices": prices}))
+
+
+def models() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(Path("o/result.json").read_text())["metadata"]["memoryModels"]
+    return found
+
+
+def test_calls_of_the_memory_are_of_its_ingest_or_of_a_question(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*RUN, *MEMORY, "--concurrency", "3"]) == 0
+    out = capsys.readouterr().out
+    record = read_journal(Path("o"))
+    assert len(record.trials) == 40
+    assert all([call.model for call in trial.calls] == ["rank"] for trial in record.trials)
+    read = words(served, "extract")
+    assert sum(told.input_tokens or 0 for told in record.told) == read
+    assert models()["ingest"] == {
+        "calls": sum(told.calls or 0 for told in record.told),
+        "inputTokens": read,
+        "outputTokens": 2 * sum(told.calls or 0 for told in record.told),
+        "usd": pytest.approx(read / 1000),
+    }
+    asked = sum(call.cost or 0 for trial in record.trials for call in trial.calls)
+    assert models()["question"]["usd"] == pytest.approx(asked / 40)
+    assert f", {read:,} tokens read, " in next(
+        one for one in out.splitlines() if one.startswith("models of the memory,")
+    )
+    assert "models of the memory, a question on average: 1 call, " in out
+    spent = cost(capsys)["total"]["spent"]
+    assert spent["calls"] == len(served.asked)
+    assert spent["usd"] == pytest.approx((read + 2 * words(served, "rank")) / 1000)
+
+
+@pytest.mark.parametrize("budget", ["0.02", "0.9"])
+def test_no_call_of_the_memory_begins_once_the_budget_is_spent(
+    served: Endpoint, capsys: pytest.CaptureFixture[str], budget: str
+) -> None:
+    assert main([*RUN, *MEMORY, "--budget", budget]) == 2
+    assert "not asked; the same command with --resume o and a new --budget goes on" in capsys.readouterr().err
+    spent = (words(served, "extract") + 2 * words(served, "rank")) / 1000
+    assert float(budget) <= spent < float(budget) + 0.2
+    assert main([*RUN, *MEMORY, "--budget", "90"]) == 0
+    assert len(read_journal(Path("o")).trials) == 40
+    all_of_it = (words(served, "extract") + 2 * words(served, "rank")) / 1000
+    capsys.readouterr()
+    assert cost(capsys)["total"]["spent"]["usd"] == pytest.approx(all_of_it)
+
+
+def test_what_a_killed_run_has_cost_is_in_the_cost(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    served.script = [*[counted] * 4, served.hang]
+    command = [sys.executable, "-m", "pytest_recall", *RUN, *MEMORY]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        limit = time.monotonic() + 60
+        while len(served.asked) < 5 and time.monotonic() < limit:
+            time.sleep(0.01)
+        process.kill()
+    served.asked.pop()
+    served.script = [counted]
+    assert main([*RUN, *MEMORY]) == 0
+    capsys.readouterr()
+    assert cost(capsys)["total"]["spent"]["calls"] == len(served.asked)
