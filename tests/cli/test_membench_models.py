@@ -26,7 +26,9 @@ importlib.import_module("pytest_recall.datasets.judged")
 
 OWN = """
 import asyncio
+import json
 import os
+import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import Thread
@@ -83,6 +85,13 @@ class Deaf(Memory):
             super().ask(model, text)
         except BaseException:
             pass
+
+
+class Plain(Memory):
+    def ask(self, model, text):
+        body = json.dumps({"model": model, "messages": [{"role": "user", "content": text}]}).encode()
+        with urllib.request.urlopen(URL + "/v1/chat/completions", body) as reply:
+            reply.read()
 
 
 class Async(Memory):
@@ -214,7 +223,7 @@ def test_what_the_models_of_a_memory_take_is_in_table_json_journal_and_cost(
     assert found["total"]["replay"] == found["total"]["record"]
 
 
-@pytest.mark.parametrize("name", ["InPool", "InThread", "Async"])
+@pytest.mark.parametrize("name", ["InPool", "InThread", "Async", "Plain"])
 def test_calls_are_of_their_conversation_and_question_also_where_several_are_at_once(
     served: Endpoint, ran: Ran, name: str
 ) -> None:
@@ -329,6 +338,12 @@ def test_embeddings_are_counted_and_a_model_without_a_price_has_none(
     served.script = [counted]
     out = ran(*memory("Silent"), "--out", "p")
     assert "models of the memory, a question on average: 1 call, " in out
+
+
+def test_a_model_that_a_selector_names_has_to_have_a_price_for_a_budget(capsys: pytest.CaptureFixture[str]) -> None:
+    command = (*RUN, "--memory", "mem0:openai:gpt-9-unlisted,sqlite-fts", "--budget", "1")
+    assert main(command) == 2
+    assert "recall: mem0:openai:gpt-9-unlisted `openai:gpt-9-unlisted`: its price is unknown" in capsys.readouterr().err
 
 
 def test_reader_and_judges_are_recorded_beside_calls_of_the_memory_which_are_live(

@@ -48,7 +48,7 @@ from pytest_recall.metrics.retrieval import Retrieval
 from pytest_recall.replay.call import Call
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.cost import Spend, of_run, spend_of, total
-from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError, SpentError
+from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError
 from pytest_recall.trials.evidence import UNNAMED
 from pytest_recall.trials.execution import (
     CallSummary,
@@ -387,8 +387,8 @@ def ask_question(
     try:
         with models.memory.about(calls):
             return _trial(bench, reader, floor, entry, store, calls)
-    except SpentError:
-        # It is asked again, and what was called for it until then has cost its money.
+    except BaseException:
+        # There is no trial of it, and what was called for it until then has cost its money.
         models.memory.beside(*calls)
         raise
 

@@ -108,7 +108,7 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
         raise RecallError(*problems)
     models = {"judge": primary, "appellate judge": appellate, "answer": answerer}
     asked = {role: one for role, one in models.items() if one is not None}
-    calls.check_prices(asked, say)
+    calls.check_prices({**asked, **({} if client.model is None else {"memory": client.model})}, say)
     run = settings.run
     unsaid = run.groups_enabled and run.feed == "conversations"
     if unsaid:

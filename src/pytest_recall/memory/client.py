@@ -14,6 +14,7 @@ from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.files import clock
 from pytest_recall.files.errors import one_line
 from pytest_recall.memory.fingerprint import files_of
+from pytest_recall.models.model import Model
 from pytest_recall.trials.trial import Passage
 from pytest_recall.trials.trial import passage_of as given_passage
 
@@ -26,7 +27,7 @@ class Client:
     several threads may ask it at once. `baseline`: it looks for nothing, and is there to be compared with.
     `takes_context`: a question reaches it with its session. `namespaces`: it keeps stores apart by a name. `batch`: so
     many texts it takes in one call, of `store_many`; of 1 it has none. What has to be asked for these three, `learn`
-    does.
+    does. `model` is the one that it asks, where its selector names one.
     """
 
     private = False
@@ -37,6 +38,7 @@ class Client:
     takes_context = True
     namespaces = False
     batch = 1
+    model: Model | None = None
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -79,7 +79,7 @@ class Mem0(Client):
 
     def __init__(self, name: str, model: Provider | None = None) -> None:
         super().__init__(name)
-        self._model = model
+        self.model: Provider | None = model
         self._memory: Any = None
         self._sources: dict[str, str | None] = {}
 
@@ -88,15 +88,15 @@ class Mem0(Client):
         embed("ready")
         with _quiet():
             _packages()
-        if self._model is not None:
+        if self.model is not None:
             try:
-                self._model.ready()
+                self.model.ready()
             except ModelError as error:
                 raise MemoryFault(str(error)) from error
 
     def reset(self) -> None:
         """Forget everything."""
-        if self._model is None:
+        if self.model is None:
             with _quiet():
                 self._made().delete_all(user_id=_USER)
         else:
@@ -106,7 +106,7 @@ class Mem0(Client):
 
     def store(self, content: str, metadata: Mapping[str, str]) -> None:
         """Keep a text, or the facts that the model finds in it."""
-        if self._model is not None:
+        if self.model is not None:
             self._learn(content, metadata)
             return
         about = {key: value for key, value in metadata.items() if key != "id"}
@@ -140,7 +140,7 @@ class Mem0(Client):
 
     def count(self) -> int | None:
         """Return how many units it holds; None where it holds facts."""
-        if self._model is not None:
+        if self.model is not None:
             return None
         with _quiet():
             most = len(self._sources) + 1
@@ -149,8 +149,8 @@ class Mem0(Client):
     def close(self) -> None:
         """Close its databases, and the model."""
         self._closed()
-        if self._model is not None:
-            self._model.close()
+        if self.model is not None:
+            self.model.close()
 
     def _closed(self) -> None:
         if self._memory is not None:
@@ -177,8 +177,8 @@ class Mem0(Client):
                 }
             )
             self._memory.embedding_model = _Embedder()
-            if self._model is not None:
-                self._memory.llm = _Extractor(self._model)
+            if self.model is not None:
+                self._memory.llm = _Extractor(self.model)
         return self._memory
 
 

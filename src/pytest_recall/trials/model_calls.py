@@ -183,7 +183,7 @@ class RunModels:
         """Return what tokens of a model cost, by the rubric or the list; None if that is not known."""
         return list_price(model.name, model.seller, tokens, self._rubric.prices, model.url)
 
-    def check_prices(self, models: Mapping[str, Counted], say: Callable[[str], None]) -> None:
+    def check_prices(self, models: Mapping[str, Model], say: Callable[[str], None]) -> None:
         """Raise RecallError for models, by their roles, whose price is not known if there is a budget to keep."""
         if self._meter is not None:
             check_prices(models, self._rubric, self._place.name(self._place.rubric), say)
@@ -246,7 +246,8 @@ class RunModels:
         try:
             with counting(sheet), self.memory.about(sheet.calls):
                 yield sheet
-        except SpentError:
+        except BaseException:
+            # There is no trial that has them.
             self.memory.beside(*sheet.calls)
             raise
         finally:

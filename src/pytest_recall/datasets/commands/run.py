@@ -252,7 +252,9 @@ def run_membench(args: argparse.Namespace) -> int:
         raise RecallError("--published has an effect with one memory alone; name one with --memory, or remove it")
     if args.dry_run:
         return dry_run(args, bench, clients)
-    with budget_of(args, {} if args.budget is None else models_of(args)) as meter:
+    priced = {} if args.budget is None else models_of(args)
+    priced |= {client.name: client.model for client in clients if client.model is not None}
+    with budget_of(args, priced) as meter:
         asking = _Asking(args, bench, floors, meter)
         return _run_one(asking, clients[0]) if len(clients) == 1 else _run_several(asking, clients)
 
