@@ -123,4 +123,5 @@ def _told(one: ModelUsage) -> str:
     count = one.calls or 0
     calls = plural(int(count), "call") if count == int(count) else f"{count:,.1f} calls"
     read, written = (UNKNOWN if tokens is None else f"{tokens:,.0f}" for tokens in (one.read, one.written))
-    return f"{calls}, {read} tokens read, {written} written, {UNKNOWN if one.usd is None else dollars(one.usd)}"
+    cost = f"price {UNKNOWN}" if one.usd is None else dollars(one.usd)
+    return f"{calls}, {read} tokens read, {written} written, {cost}"
