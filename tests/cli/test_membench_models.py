@@ -217,7 +217,7 @@ def test_what_the_models_of_a_memory_take_is_in_table_json_journal_and_cost(
     assert [call.model for call in record.calls].count("extract") == 49
     assert [call.model for call in record.calls].count("rank") == asked_back
     found = cost(capsys)
-    assert sorted(found["scenarios"]) == ["(ingest)", "conv-1", "conv-2"]
+    assert sorted(found["scenarios"]) == ["(no question)", "conv-1", "conv-2"]
     assert found["total"]["calls"] == 49 + 22 + 8
     assert found["total"]["spent"]["usd"] == pytest.approx((read + 2 * words(served, "rank")) / 1000)
     assert found["total"]["replay"] == found["total"]["record"]

@@ -188,19 +188,21 @@ def judge_all(
                 str(folder), threads=threads, closed=judge.calls.closed, in_a_row=None if free else IN_A_ROW
             ) as driver,
         ):
-            try:
-                for trial in driver.ask(
-                    () if stopped else (partial(judge.judged, trials[id], asked[id]) for id in left)
-                ):
-                    said[trial.case_id] = trial
-                    # What is held of a trial has no passages, and its line in the journal has them.
-                    journal.append(with_passages_of(trial, passages.get(trial.case_id)))
-                    if len(said) % EVERY == 0:
-                        tell(f"{len(said):,} of {len(asked):,} answers judged")
-            except KeyboardInterrupt:
-                raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
-            except LostError as error:
-                stopped = error.reason
+            # What was called for an answer that could not be judged to its end has cost its money.
+            with judge.calls.memory.written(journal.spent):
+                try:
+                    for trial in driver.ask(
+                        () if stopped else (partial(judge.judged, trials[id], asked[id]) for id in left)
+                    ):
+                        said[trial.case_id] = trial
+                        # What is held of a trial has no passages, and its line in the journal has them.
+                        journal.append(with_passages_of(trial, passages.get(trial.case_id)))
+                        if len(said) % EVERY == 0:
+                            tell(f"{len(said):,} of {len(asked):,} answers judged")
+                except KeyboardInterrupt:
+                    raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
+                except LostError as error:
+                    stopped = error.reason
             stopped = stopped or driver.stopped
             journal.end(2 if stopped else 0, stopped)
     judged = tuple(said[id] for id in asked if id in said)

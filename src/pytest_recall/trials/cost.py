@@ -193,8 +193,9 @@ BASELINES = "(baselines)"
 """Stands among the scenarios for calls of the agents that were asked beside the one under test, and their judges'."""
 
 
-INGEST = "(ingest)"
-"""Stands among them for calls of a memory's own models that are of no question: as it is told, and asked back."""
+NO_QUESTION = "(no question)"
+"""Stands among them for calls that no trial of a question has: of a memory's own models as it is told and asked back,
+and those for questions and answers that were not finished."""
 
 
 class Bill(NamedTuple):
@@ -275,7 +276,7 @@ def of_run(record: Record) -> dict[str, Spend]:
     beside = [call for trial in record.trials if trial.arm for call in trial.calls]
     if beside:
         spends[BASELINES] = spend_of(beside)
-    return {**spends, FIXTURES if of_cases else INGEST: spend_of(record.calls, stays)} if record.calls else spends
+    return {**spends, FIXTURES if of_cases else NO_QUESTION: spend_of(record.calls, stays)} if record.calls else spends
 
 
 def total(spends: Mapping[str, Spend]) -> Spend:
