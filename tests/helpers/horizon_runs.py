@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -251,25 +253,33 @@ SMALL: Stops = {
 }
 """A run with a bit of everything."""
 
-SCORES = st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(0, 1))
+_SCORES = (None, *itertools.product(range(4), range(3), range(2)))
+_ASKED: dict[str, tuple[Any, ...]] = {
+    "score": _SCORES,
+    "category": CATEGORIES[:8],
+    "difficulty": ("easy", "medium", "hard"),
+    "primary": _SCORES,
+    "answer": ("It was 42.", "No one knows.", "été ☕"),
+}
+"""What an evaluation may have; one drawn number stands for a choice from each, since each draw costs as much."""
 
 
-def asked(number: int) -> st.SearchStrategy[Asked]:
-    """Return any evaluation of a question."""
-    return st.builds(
-        Asked,
-        id=st.just(f"q{number:03}"),
-        score=st.none() | SCORES,
-        category=st.sampled_from(CATEGORIES[:8]),
-        difficulty=st.sampled_from(("easy", "medium", "hard")),
-        primary=st.none() | SCORES,
-        answer=st.sampled_from(("It was 42.", "No one knows.", "été ☕")),
-    ).map(lambda one: one if one.score is not None else replace(one, primary=None))
+def _asked(number: int, drawn: int) -> Asked:
+    given: dict[str, Any] = {}
+    for name, choices in _ASKED.items():
+        drawn, place = divmod(drawn, len(choices))
+        given[name] = choices[place]
+    if given["score"] is None:
+        given["primary"] = None
+    return Asked(id=f"q{number:03}", **given)
+
+
+_ANY_ASKED = st.integers(0, math.prod(map(len, _ASKED.values())) - 1)
+_ANY_STOPS: st.SearchStrategy[Stops] = st.dictionaries(
+    st.integers(1, 60), st.dictionaries(st.integers(0, 12), _ANY_ASKED, max_size=5), min_size=1, max_size=3
+).map(lambda stops: {days: [_asked(*one) for one in sorted(drawn.items())] for days, drawn in sorted(stops.items())})
 
 
 def any_stops() -> st.SearchStrategy[Stops]:
     """Return any checkpoints."""
-    stop = st.sets(st.integers(0, 12), max_size=5).flatmap(lambda ids: st.tuples(*map(asked, sorted(ids))))
-    return st.dictionaries(st.integers(1, 60), stop, min_size=1, max_size=3).map(
-        lambda stops: dict(sorted(stops.items()))
-    )
+    return _ANY_STOPS

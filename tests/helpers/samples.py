@@ -130,6 +130,13 @@ changes = st.sampled_from(("1", "2", "12", "15", "9f86d081884c", "123456789012",
 """Pull requests and commits, as rows name what has touched a case."""
 
 
+# Made once: what is made within a draw is looked through and checked in each of them.
+_MAYBE_DATES = st.none() | dates
+_MAYBE = st.booleans()
+_TOUCHED = st.lists(changes, max_size=8, unique=True)
+_EVIDENCE = st.just(1.0) | st.integers(101, 10**6).map(lambda hundredths: hundredths / 100)
+
+
 @st.composite
 def rows(draw: st.DrawFn) -> Row:
     """Draw a row that some history could have left."""
@@ -145,14 +152,14 @@ def rows(draw: st.DrawFn) -> Row:
         draw(maybe_text),
         draw(maybe_text),
         draw(st.integers(0, 9)),
-        since := draw(st.none() | dates),
-        since and draw(st.none() | st.just(since + days(30))),
+        since := draw(_MAYBE_DATES),
+        since + days(30) if since and draw(_MAYBE) else None,
         draw(maybe_text),
         draw(extras),
         draw(maybe_text),
-        tuple(draw(st.lists(changes, max_size=8, unique=True))),
+        tuple(draw(_TOUCHED)),
         draw(maybe_text),
-        draw(st.just(1.0) | st.integers(101, 10**6).map(lambda hundredths: hundredths / 100)),
+        draw(_EVIDENCE),
         failed := draw(st.integers(0, 3)),
         failed + draw(st.integers(0, 99)),
     )

@@ -108,18 +108,23 @@ def fill(folder: Path, persona: dict[str, Any] | None = None, story: dict[str, A
 
 _WORDS = st.text("ab {}#%", min_size=1, max_size=12).map(lambda text: text.strip() or "a")
 _DAYS = st.integers(1, 40)
+# Made once: what is made within a draw is looked through and checked in each of them.
+_BOUNDS = st.none() | _DAYS
+_KINDS = st.sampled_from(["project", "incident", "decision", "learning", "relationship", "correction"])
+_ROOMS = st.sampled_from([*SESSIONS, "unknown"])
+_MAYBE_ROOMS, _SEVERAL_ROOMS = st.none() | _ROOMS, st.lists(_ROOMS, max_size=3, unique=True)
+_SEVERAL_DAYS, _SEVERAL_SESSIONS = st.lists(_DAYS, max_size=3), st.sets(st.sampled_from(SESSIONS))
 
 
 @st.composite
 def arcs(draw: st.DrawFn, id: str) -> Arc:
     """Draw any arc that a file can hold, also one that ends before it begins."""
     first, last = draw(_DAYS), draw(_DAYS)
-    kind = draw(st.sampled_from(["project", "incident", "decision", "learning", "relationship", "correction"]))
-    rooms = st.sampled_from([*SESSIONS, "unknown"])
+    kind = draw(_KINDS)
     given: dict[str, Any] = {"id": id, "type": kind, "title": draw(_WORDS), "description": draw(_WORDS)}
-    given |= {"startDay": first, "endDay": last, "primarySession": draw(st.none() | rooms)}
-    given["referencedSessions"] = draw(st.lists(rooms, max_size=3, unique=True))
-    given["directives"] = [{"day": day, "event": draw(_WORDS)} for day in draw(st.lists(_DAYS, max_size=3))]
+    given |= {"startDay": first, "endDay": last, "primarySession": draw(_MAYBE_ROOMS)}
+    given["referencedSessions"] = draw(_SEVERAL_ROOMS)
+    given["directives"] = [{"day": day, "event": draw(_WORDS)} for day in draw(_SEVERAL_DAYS)]
     if kind == "correction" and draw(st.booleans()):
         given |= {"wrongDay": draw(_DAYS), "correctedDay": draw(_DAYS)}
         given |= {"wrongBelief": draw(_WORDS), "correctedBelief": draw(_WORDS)}
@@ -130,8 +135,5 @@ def arcs(draw: st.DrawFn, id: str) -> Arc:
 def stories(draw: st.DrawFn) -> Story:
     """Draw any story over the museum's sessions."""
     count = draw(st.integers(0, 6))
-    bounds = st.none() | _DAYS
-    lives = [
-        {"id": id, "firstDay": draw(bounds), "lastDay": draw(bounds)} for id in draw(st.sets(st.sampled_from(SESSIONS)))
-    ]
+    lives = [{"id": id, "firstDay": draw(_BOUNDS), "lastDay": draw(_BOUNDS)} for id in draw(_SEVERAL_SESSIONS)]
     return Story.model_validate({"sessions": lives, "arcs": [draw(arcs(f"arc-{place}")) for place in range(count)]})
