@@ -29,7 +29,7 @@ from tests.helpers.autoload import nursery
 
 # A run in this process forgets the modules that it was the first to import, and the next one would import
 # them again and rewrite their assertions. Our own are kept, and what they import late; some of that are extras.
-_LATE = ("asyncio", "filelock", "jsonschema", "ijson", "sqlite3", "statistics")
+_LATE = ("asyncio", "filelock", "jsonschema", "ijson", "sqlite3", "statistics", "xdist.dsession")
 _OURS = (found.name for found in pkgutil.walk_packages(pytest_recall.__path__, "pytest_recall."))
 for _module in (*_LATE, *(name for name in _OURS if not name.endswith("__main__"))):
     with contextlib.suppress(ModuleNotFoundError):

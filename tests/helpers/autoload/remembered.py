@@ -2,8 +2,8 @@
 
 A run looks through all names of fifty plugins for hooks, and again for fixtures, and parses whole modules to
 show a line of them. That was half of what a run within a test took. Only answers about the modules of pytest
-and pytest-xdist are kept, which stay as they are, and which fixtures our plugin has. Nothing else about our
-modules is kept, and nothing about conftest files and tests.
+and pytest-xdist are kept, which stay as they are, and about functions: which fixtures our plugin has, and what
+arguments they take. Nothing else about our modules is kept, and nothing about conftest files and tests.
 
 PYTEST_DONT_REWRITE: a process imports it before it imports pytest.
 """
@@ -12,14 +12,15 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import copy
 import dataclasses
 import functools
 import importlib
+import inspect
 import itertools
+import operator
 import sys
 from collections.abc import Callable, Iterator
-from types import ModuleType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 from unittest import mock
 
@@ -48,14 +49,16 @@ def _looked_through(holder: object) -> list[str]:
     return dir(holder) if definer is None else _fixtures_of(definer)
 
 
-@functools.cache
-def _hooks_of(module: ModuleType) -> list[str]:
-    return [name for name in dir(module) if name.startswith("pytest_")]
+def _hooks(holder: object) -> list[str]:
+    return [name for name in dir(holder) if name.startswith("pytest_")]
+
+
+_hooks_of = functools.cache(_hooks)
 
 
 def _asked(plugin: object) -> list[str]:
-    """Return which names of a plugin can be hooks; of one of pytest's own only those that pytest takes for hooks."""
-    return _hooks_of(plugin) if isinstance(plugin, ModuleType) and _stable(plugin) is plugin else dir(plugin)
+    """Return which names of a plugin can be hooks: pytest takes no others for hooks."""
+    return _hooks_of(plugin) if isinstance(plugin, ModuleType) and _stable(plugin) is plugin else _hooks(plugin)
 
 
 def _fixtures(original: Callable[..., None]) -> Callable[..., None]:
@@ -77,13 +80,47 @@ def _of_modules(original: Callable[..., Any], at: int) -> Callable[..., Any]:
 
     def remembering(*args: Any) -> Any:
         plugin, name = args[at:]
-        if not name.startswith("pytest_") or not isinstance(plugin, ModuleType) or _stable(plugin) is None:
+        if not isinstance(plugin, ModuleType):
             return original(*args)
         if (plugin, name) not in kept:
+            if not name.startswith("pytest_") or _stable(plugin) is None:
+                return original(*args)
             kept[plugin, name] = original(*args)
-        return copy.copy(kept[plugin, name])  # pluggy adds to it what is not said.
+        found = kept[plugin, name]
+        return found.copy() if isinstance(found, dict) else found  # pluggy adds to it what is not said.
 
     return remembering
+
+
+class _Few(set[str]):
+    """Names whose intersection looks for each of them, and not at thousands of modules."""
+
+    def intersection(self, *others: Any) -> set[str]:
+        return {name for name in self if all(name in other for other in others)}
+
+
+def _arguments(original: Callable[..., Any]) -> Callable[..., Any]:
+    kept = functools.cache(original)
+
+    def getfuncargnames(function: Any, *args: Any, **given: Any) -> Any:
+        defined = isinstance(function, FunctionType) and f"{function.__module__}.".startswith(DEFINING)
+        return (kept if defined else original)(function, *args, **given)
+
+    return getfuncargnames
+
+
+def _module_of(original: Callable[..., Any]) -> Callable[..., Any]:
+    newest = 50
+
+    def getmodule(of: Any, _filename: str | None = None) -> Any:
+        # For a file that it does not know, it asks each module for its own; of a run these are the newest.
+        if isinstance(of, CodeType) and _filename and _filename not in inspect.modulesbyfile:
+            for name in list(itertools.islice(reversed(sys.modules.copy()), newest)):
+                if getattr(sys.modules.get(name), "__file__", None) == _filename:
+                    inspect.modulesbyfile[_filename] = name
+        return original(of, _filename)
+
+    return getmodule
 
 
 def _entry_points(original: Callable[..., int]) -> Callable[..., int]:
@@ -154,10 +191,12 @@ def _restored(_: Callable[..., None]) -> Callable[..., None]:
 
 
 def _put_back(saved: dict[str, ModuleType], preserve: Callable[[str], bool] | None) -> None:
-    for name in sys.modules.keys() - saved.keys():
+    # There are thousands: no step of Python is for each of them.
+    for name in list(itertools.filterfalse(saved.__contains__, sys.modules)):
         if preserve is None or not preserve(name):
             del sys.modules[name]
-    for name in [name for name, module in saved.items() if sys.modules.get(name) is not module]:
+    others = map(operator.is_not, map(sys.modules.get, saved), saved.values())
+    for name in list(itertools.compress(saved, others)):
         if name not in sys.modules or preserve is None or not preserve(name):
             sys.modules[name] = saved[name]
 
@@ -165,12 +204,17 @@ def _put_back(saved: dict[str, ModuleType], preserve: Callable[[str], bool] | No
 @contextlib.contextmanager
 def in_this_process() -> Iterator[None]:
     """Keep the answers of runs in this process, and of those that it forks, as long as this lasts."""
-    fixtures, config, code, manager, pytester = map(
+    fixtures, config, code, manager, pytester, rewrite, pluggy = map(
         importlib.import_module,
-        ("_pytest.fixtures", "_pytest.config", "_pytest._code.code", "pluggy._manager", "_pytest.pytester"),
+        (
+            *("_pytest.fixtures", "_pytest.config", "_pytest._code.code", "pluggy._manager", "_pytest.pytester"),
+            *("_pytest.assertion.rewrite", "pluggy"),
+        ),
     )
     changes = (
         (fixtures.FixtureManager, "parsefactories", _fixtures),
+        (fixtures, "getfuncargnames", _arguments),
+        (inspect, "getmodule", _module_of),
         (config.PytestPluginManager, "parse_hookimpl_opts", functools.partial(_of_modules, at=1)),
         (manager.PluginManager, "load_setuptools_entrypoints", _entry_points),
         (manager, "_static_hook_attr", functools.partial(_of_modules, at=0)),
@@ -181,6 +225,9 @@ def in_this_process() -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         for module, names in ((fixtures, _looked_through), (manager, _asked)):
             stack.enter_context(mock.patch.object(module, "dir", names, create=True))
+        stack.enter_context(mock.patch.object(rewrite, "set", _Few, create=True))
+        # The header of a run has it, and it is looked up in the metadata whenever it is asked for.
+        stack.enter_context(mock.patch.object(pluggy, "__version__", pluggy.__version__, create=True))
         for owner, name, change in changes:
             if hasattr(owner, name):  # Some of them are not in each version.
                 stack.enter_context(mock.patch.object(owner, name, change(getattr(owner, name))))
