@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.acceptance import acceptance
-from pytest_recall.schedule.boxes import review
+from pytest_recall.schedule.boxes import released, review
 from pytest_recall.schedule.events import Event, Events, fold_events
 from pytest_recall.trials.conditions import Conditions
 from pytest_recall.trials.trial import Row, Trial
@@ -78,6 +78,7 @@ def test_what_is_older_than_the_verdict_is_no_news() -> None:
 
 
 @unhurried
+@example(row(1, 0, lapses=1, quarantined=TODAY - days(30)), False)  # The quarantine ends with this day.
 @given(rows(), st.booleans())
 def test_a_later_verdict_goes_on_from_there(before: Row, passes: bool) -> None:
     before = before._replace(last_tested=min(before.last_tested, TODAY - days(1)))
@@ -88,7 +89,7 @@ def test_a_later_verdict_goes_on_from_there(before: Row, passes: bool) -> None:
     later = review(found, trial("a", PASSED if passes else FAILED), TODAY + days(1))
     assert later is not None
     assert (later.box, later.accepted) == (2 if passes else 1, NOTE)
-    assert later.lapses == found.lapses
+    assert later.lapses == released(found, TODAY + days(1)).lapses
 
 
 def test_an_accepted_answer_comes_behind_the_run_in_event_files() -> None:
