@@ -57,8 +57,10 @@ _hooks_of = functools.cache(_hooks)
 
 
 def _asked(plugin: object) -> list[str]:
-    """Return which names of a plugin can be hooks: pytest takes no others for hooks."""
-    return _hooks_of(plugin) if isinstance(plugin, ModuleType) and _stable(plugin) is plugin else _hooks(plugin)
+    """Return which names of a plugin can be hooks: of those, pytest takes no others than these."""
+    if isinstance(plugin, ModuleType) and _stable(plugin) is plugin:
+        return _hooks_of(plugin)
+    return _hooks(plugin) or dir(plugin)  # One without any may be a plugin of something else.
 
 
 def _fixtures(original: Callable[..., None]) -> Callable[..., None]:
