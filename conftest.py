@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.helpers import forked_workers
 from tests.helpers.autoload import nursery, remembered
 
 pytest_plugins = "pytester"
@@ -107,9 +108,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Open one nursery for all workers of this run, before they are there."""
-    if config.getoption("numprocesses", None):
+    """Open one nursery for all workers of this run before they are there, and have those of whole folders forked."""
+    if workers := config.getoption("numprocesses", None):
         nursery.open_one()
+        if workers > 1 and all(Path(argument).is_dir() for argument in config.args):
+            forked_workers.open_one(config)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -117,17 +120,14 @@ def pytest_collection(session: pytest.Session) -> None:
     """Let each worker import the tests from another place on, so that each file is rewritten by one of them only.
 
     In the same order they would all rewrite all files, at the same time, and that is most of what collection takes.
+    Workers that are forked have imported all of them already.
     """
     given = getattr(session.config, "workerinput", None)
     if given is None:
         return
-    root = Path(__file__).parent
-    files = sorted(path for folder in session.config.args for path in Path(folder).rglob("test_*.py"))
+    files = forked_workers.files_of(session.config.args)
     begin = int(given["workerid"].removeprefix("gw")) * len(files) // given["workercount"]
-    for path in files[begin:] + files[:begin]:
-        # What cannot be imported is told when it is collected.
-        with contextlib.suppress(Exception, pytest.skip.Exception):
-            importlib.import_module(".".join(path.resolve().relative_to(root).with_suffix("").parts))
+    forked_workers.import_tests(files[begin:] + files[:begin])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

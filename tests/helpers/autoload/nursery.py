@@ -127,8 +127,13 @@ def _asked(path: str, files: Sequence[int], cwd: Path, env: dict[str, str], argv
     return line
 
 
-def take() -> None:
-    """Let execnet take workers of this process from here, as long as few plugins are loaded."""
+def few_loaded() -> str | None:
+    """Return where workers of this process come from, as long as few plugins are loaded."""
+    return _fit(dict(os.environ)) if "PYTEST_DISABLE_PLUGIN_AUTOLOAD" in os.environ else None
+
+
+def take(asked: Callable[[], str | None] = few_loaded) -> None:
+    """Let execnet take workers of this process from the socket that it is told, if it is told one."""
     from execnet import gateway_base, gateway_io
 
     original = gateway_io.create_io
@@ -136,8 +141,7 @@ def take() -> None:
         return
 
     def create_io(spec: Any, execmodel: Any) -> Any:
-        path = _fit(dict(os.environ))
-        if path is None or "PYTEST_DISABLE_PLUGIN_AUTOLOAD" not in os.environ or not spec.popen or spec.python:
+        if (path := asked()) is None or not spec.popen or spec.python:
             return original(spec, execmodel=execmodel)
         made = gateway_io.Popen2IOMaster.__new__(gateway_io.Popen2IOMaster)
         try:
@@ -249,7 +253,8 @@ def _under(base: type) -> set[Any]:
     return {base}.union(*map(_under, base.__subclasses__()))
 
 
-def _serve(path: str) -> Callable[[], object] | None:
+def serve(path: str, preload: Callable[[], None]) -> Callable[[], object] | None:
+    """Import what processes need, and fork them until the input ends; in such a process, return what it has to do."""
     # Those who press Ctrl-C end it by ending themselves; no caller waits for its children but who asked for them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -257,7 +262,7 @@ def _serve(path: str) -> Callable[[], object] | None:
         listening.bind(path)
         listening.listen(64)
         os.write(1, b"ready\n")  # Connections from now on wait until all is imported.
-        _preload()
+        preload()
         while True:
             ready, _, _ = select.select([listening.fileno(), 0], [], [])
             if 0 not in ready:
@@ -269,7 +274,7 @@ def _serve(path: str) -> Callable[[], object] | None:
                 return None
 
 
-def _end(todo: Callable[[], object]) -> NoReturn:
+def end(todo: Callable[[], object]) -> NoReturn:
     """Do it and end as a process does, but leave what is in memory to the system.
 
     To free all that was imported, object by object, would copy each page of it: that is most of what a short run costs.
@@ -293,5 +298,5 @@ def _end(todo: Callable[[], object]) -> NoReturn:
     os._exit((code or 0) & 0xFF)
 
 
-if __name__ == "__main__" and (todo := _serve(sys.argv[1])):
-    _end(todo)
+if __name__ == "__main__" and (todo := serve(sys.argv[1], _preload)):
+    end(todo)
