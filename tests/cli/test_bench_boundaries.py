@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ import yaml
 
 from pytest_recall.cli import main
 from pytest_recall.horizon.corpus import Corpus
+from tests.helpers import programs
 
 FERRY = Path(__file__).parents[2] / "eval/personas/ferry-office"
 SILENT = """
@@ -47,7 +47,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def rates(office: Path, memory: str) -> dict[str, float]:
     """Return the shares of leaks and of over-refusals, by the command as people call it."""
-    command = [sys.executable, "-m", "pytest_recall", "bench", "run", "--persona", "ferry-office", "--memory", memory]
+    command = programs.recall("bench", "run", "--persona", "ferry-office", "--memory", memory)
     done = subprocess.run(
         [*command, "--groups-enabled", "--ranges", "60d", "--json"],
         cwd=office,

@@ -17,6 +17,7 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.datasets.file import sample_text
+from tests.helpers import programs
 from tests.memory.services import Service, serving
 from tests.plugin.test_memory import CLIENT
 
@@ -263,7 +264,7 @@ class Memory:
 
 
 def test_a_memory_whose_code_has_changed_is_asked_again(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pytest_recall", *RUN, "--memory", "python:mine.py:Memory", "--out", "o"]
+    command = programs.recall(*RUN, "--memory", "python:mine.py:Memory", "--out", "o")
     (tmp_path / "mine.py").write_text(FIRST)
     first = subprocess.run(command, capture_output=True, text=True, check=True)
     again = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.cli.test_membench import RUN
+from tests.helpers import programs
 
 SERVER = """
 import json
@@ -62,8 +63,9 @@ server.run("stdio")
 
 def run(folder: Path, *arguments: str) -> dict[str, Any]:
     """Return the results of a run in a process of its own."""
-    command = [sys.executable, "-m", "pytest_recall", *RUN, "--json", *arguments]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        programs.recall(*RUN, "--json", *arguments), cwd=folder, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found

@@ -78,12 +78,16 @@ def folder() -> Path:
     return made
 
 
+def recall(*arguments: str) -> list[str]:
+    """Return the command line of `recall` in a process that ends by itself, and has all imports at its start."""
+    return [str(folder() / "python"), "-m", "pytest_recall", *arguments]
+
+
 def begin(where: Path, *arguments: str, env: Mapping[str, str] = os.environ) -> subprocess.Popen[str]:
     """Begin `recall` in a process group of its own, to which signals for it are sent, and do not wait for its end."""
-    command = [str(folder() / "python"), "-m", "pytest_recall", *arguments]
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        command, cwd=where, env=env, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", process_group=0
+        recall(*arguments), cwd=where, env=env, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", process_group=0
     )
 
 

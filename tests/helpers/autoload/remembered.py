@@ -10,6 +10,7 @@ PYTEST_DONT_REWRITE: a process imports it before it imports pytest.
 
 from __future__ import annotations
 
+import argparse
 import ast
 import contextlib
 import dataclasses
@@ -216,6 +217,7 @@ def in_this_process() -> Iterator[None]:
     changes = (
         (fixtures.FixtureManager, "parsefactories", _fixtures),
         (fixtures, "getfuncargnames", _arguments),
+        (argparse, "_", functools.cache),  # It looks for translations in folders that there are not.
         (inspect, "getmodule", _module_of),
         (config.PytestPluginManager, "parse_hookimpl_opts", functools.partial(_of_modules, at=1)),
         (manager.PluginManager, "load_setuptools_entrypoints", _entry_points),
