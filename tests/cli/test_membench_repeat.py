@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 from pytest_recall.cli import main
 from pytest_recall.datasets.bundle import ABOUT, MANIFEST, manifest_of
 from pytest_recall.trials.journal import read_journal
+from tests.helpers import programs
 from tests.models.endpoint import Answer, Asked, Endpoint, chat
 
 RUN = ("memory", "run", "--dataset", "locomo", "sample")
@@ -116,7 +116,7 @@ def test_more_ingests_are_added_and_fewer_are_the_first_ones(capsys: pytest.Capt
 
 
 def test_a_run_that_is_killed_in_the_second_ingest_resumes_there(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pytest_recall", *RUN, *MEMORY, "--repeat", "3", "--out", "o"]
+    command = programs.recall(*RUN, *MEMORY, "--repeat", "3", "--out", "o")
     (tmp_path / "deadly").touch()
     killed = subprocess.run(command, capture_output=True, text=True)
     assert (killed.returncode, killed.stdout) == (-9, "")

@@ -53,7 +53,8 @@ while len(read) < 8:
     read += more
 code = int.from_bytes(read[4:], "big", signed=True)
 if code < 0:
-    _signal.signal(-code, _signal.SIG_DFL)
+    if -code != _signal.SIGKILL:
+        _signal.signal(-code, _signal.SIG_DFL)
     os.kill(os.getpid(), -code)
 os._exit(code)
 """
