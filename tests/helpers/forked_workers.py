@@ -10,6 +10,7 @@ import contextlib
 import functools
 import gc
 import importlib
+import logging
 import os
 import subprocess
 import sys
@@ -57,9 +58,12 @@ def _preload(arguments: Sequence[str]) -> None:
     gc.set_threshold(200_000)
     # Assertions are rewritten as a worker would have them, and a warning is an error, so that a worker tells of it.
     config = importlib.import_module("_pytest.config")._prepareconfig([*arguments])
+    # What is logged meanwhile has to find a handler, as it does while pytest collects: else one to stderr is made.
+    logging.root.addHandler(handler := logging.NullHandler())
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         import_tests(files_of(arguments))
+    logging.root.removeHandler(handler)
     config._ensure_unconfigure()
     gc.collect()
     gc.freeze()
