@@ -9,6 +9,9 @@ from pathlib import Path
 # one later, whose errors httpx does not know.
 import httpcore  # noqa: F401
 import pytest
+
+# The same of YAML, whose events would be of two modules.
+import yaml  # noqa: F401
 from hypothesis import HealthCheck, Phase, settings
 
 from pytest_recall.files.eval_directory import Place
