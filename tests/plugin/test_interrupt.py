@@ -73,7 +73,7 @@ def test_an_agent_that_leaves_is_an_error_and_no_verdict(
 
 def test_ctrl_c_on_the_running_process(pytester: pytest.Pytester) -> None:
     # The agent notes that it was asked, and then waits for the signal.
-    running = Running(stopping("import time; time.sleep(60)"), pytester)
+    running = Running(stopping("import time; [time.sleep(0.1) for _ in range(600)]"), pytester)
     checkout, begun = running.checkout, running.start()
     wait_until(lambda: "stop" in checkout.asked())
     result = running.end(begun, signal.SIGINT)
