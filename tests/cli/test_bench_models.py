@@ -18,6 +18,7 @@ from pytest_recall.trials.journal import read_journal
 from tests.cli.test_bench_run import RUN
 from tests.cli.test_membench_models import OWN, PRICES, cost, counted, words
 from tests.helpers.persona import write_project
+from tests.helpers.priced import priced_folder
 from tests.models.endpoint import Endpoint
 
 # A run of pytest in this process forgets what it was the first to import, and some of it would be there twice.
@@ -36,13 +37,8 @@ def _served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    priced_folder(tmp_path, monkeypatch, PRICES, OWN)
     write_project(tmp_path)
-    (tmp_path / "own.py").write_text(OWN)
-    (tmp_path / "eval").mkdir()
-    prices = {name: {"input": usd, "output": 0} for name, usd in PRICES.items()}
-    (tmp_path / "eval" / "rubric.yaml").write_text(json.dumps({"owner": "us", "preflight": "off", "prices": prices}))
 
 
 def models() -> dict[str, Any]:

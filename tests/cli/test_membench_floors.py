@@ -12,6 +12,7 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.trials.journal import read_journal
+from tests.helpers.priced import priced_folder
 from tests.models.endpoint import Answer, Asked, Endpoint, chat
 
 # A run of pytest in this process forgets what it was the first to import, and some of it would be there twice.
@@ -57,13 +58,7 @@ def _served() -> Iterator[Endpoint]:
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    prices = {"reader": {"input": 1000, "output": 0}, "judge": {"input": 1000, "output": 0}}
-    (tmp_path / "eval").mkdir()
-    rubric = {"owner": "us", "preflight": "off", "prices": prices}
-    (tmp_path / "eval" / "rubric.yaml").write_text(json.dumps(rubric))
-    (tmp_path / "own.py").write_text(OWN)
+    priced_folder(tmp_path, monkeypatch, {"reader": 1000, "judge": 1000}, OWN)
     (tmp_path / "size.txt").write_text("5")
 
 

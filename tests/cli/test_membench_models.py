@@ -18,6 +18,7 @@ from pytest_recall.files.wording import dollars as money
 from pytest_recall.trials.journal import read_journal
 from tests.cli.test_membench import RUN, trials
 from tests.cli.test_membench_at_once import untimed
+from tests.helpers.priced import priced_folder
 from tests.memory.services import Service, serving
 from tests.models.endpoint import Answer, Asked, Endpoint, chat
 
@@ -151,12 +152,7 @@ def _served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    (tmp_path / "own.py").write_text(OWN)
-    (tmp_path / "eval").mkdir()
-    prices = {name: {"input": usd, "output": 0} for name, usd in PRICES.items()}
-    (tmp_path / "eval" / "rubric.yaml").write_text(json.dumps({"owner": "us", "preflight": "off", "prices": prices}))
+    priced_folder(tmp_path, monkeypatch, PRICES, OWN)
 
 
 def memory(name: str = "Memory") -> tuple[str, str]:
