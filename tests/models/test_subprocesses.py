@@ -333,6 +333,23 @@ def test_ctrl_c_ends_the_program_as_well(tmp_path: Path) -> None:
     assert gone(child)
 
 
+def test_ctrl_c_while_a_program_starts_ends_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    class Interrupted(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            started.append(self)
+            signal.raise_signal(signal.SIGINT)
+
+    handler = signal.getsignal(signal.SIGINT)
+    monkeypatch.setattr(subprocess, "Popen", Interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        command("import time; time.sleep(60)", tmp_path).ask(asks())
+    assert started[0].returncode is not None
+    assert signal.getsignal(signal.SIGINT) is handler
+
+
 # The channel
 
 

@@ -13,11 +13,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
+from types import FrameType
 from typing import IO, Literal, NamedTuple
 
 from pytest_recall.files import clock
@@ -87,20 +89,39 @@ def run(
         given.write(stdin)
         given.seek(0)
         start = clock.monotonic()
+        process: subprocess.Popen[bytes] | None = None
         try:
-            process = subprocess.Popen(
-                argv, stdin=given, stdout=out, stderr=err, cwd=folder, env=dict(env), start_new_session=True
-            )
-        except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or str(error)
-            raise ModelError(f"{argv[0]} cannot be started: {reason}; check the program") from error
-        try:
+            with _ctrl_c_after():
+                process = subprocess.Popen(
+                    argv, stdin=given, stdout=out, stderr=err, cwd=folder, env=dict(env), start_new_session=True
+                )
             exceeded = _wait(process, out, start + timeout, check)
-        except BaseException:
-            _end(process, GRACE)
+        except BaseException as error:
+            if process is not None:
+                _end(process, GRACE)
+            elif isinstance(error, OSError | ValueError):
+                reason = getattr(error, "strerror", None) or str(error)
+                raise ModelError(f"{argv[0]} cannot be started: {reason}; check the program") from error
             raise
         _end(process, GRACE if exceeded else 0.0)
         return Finished(process.returncode, _read(out), _read(err), clock.monotonic() - start, exceeded)
+
+
+@contextmanager
+def _ctrl_c_after() -> Iterator[None]:
+    """Let Ctrl-C end this block once it is over: a program that is started in it would run on, known to no caller."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler):
+        yield  # Python handles signals in the main thread alone.
+        return
+    came: list[tuple[int, FrameType | None]] = []
+    signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    for number, frame in came[:1]:
+        handler(number, frame)
 
 
 def _wait(process: subprocess.Popen[bytes], out: IO[bytes], end: float, check: Callable[[], object]) -> Exceeded:
