@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Iterator
+
 import pytest
 
 from tests.helpers.project import BARE, Project, case, row
@@ -36,10 +39,12 @@ def project(*names: str, **rubric: object) -> Project:
 
 
 @pytest.fixture
-def down(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The server that the agent asks is gone."""
-    with endpoint(Answer()) as gone:
-        monkeypatch.setenv("URL", gone.url)
+def down(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The server that the agent asks is gone, and no other takes its port."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("URL", f"http://127.0.0.1:{bound.getsockname()[1]}")
+        yield
 
 
 @pytest.mark.usefixtures("down")
