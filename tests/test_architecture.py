@@ -196,6 +196,7 @@ WORLD = {
         *(
             "answer_files",
             "answer_judging",
+            "asking",
             "bundle_file",
             "cases",
             "file",

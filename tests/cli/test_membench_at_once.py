@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -306,6 +307,49 @@ def test_killed_among_several_questions_it_asks_the_rest(
         assert len(set(asked)) == len(asked) == 22
         whole = found(capsys, "--memory", service.url, "--out", "whole", *more)
     assert json.loads(captured.out)["all"] == whole["all"]
+
+
+SLOW = """
+import time
+
+
+class Memory:
+    private = True
+
+    def reset(self):
+        pass
+
+    def store(self, content, metadata):
+        with open("told.txt", "a") as file:
+            file.write("+")
+        time.sleep(0.2)
+
+    def recall(self, query, limit, context):
+        return []
+"""
+
+
+def test_ctrl_c_ends_conversations_that_are_told(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW)
+    told = tmp_path / "told.txt"
+    command = ("memory", "run", "--dataset", "locomo", "sample", "--memory", "python:slow.py:Memory", "--out", "o")
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest_recall", *command, "--concurrency", "2"],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        limit = time.monotonic() + 60
+        while (not told.exists() or len(told.read_text()) < 4) and time.monotonic() < limit:
+            assert process.poll() is None
+            time.sleep(0.01)
+        before = len(told.read_text())
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "recall: o: stopped; run the same command again to resume" in err
+    # Each of both ends the text that it is at; all 49 take five seconds.
+    assert len(told.read_text()) <= before + 8
 
 
 def test_a_store_that_no_question_is_left_about_is_emptied_too(tmp_path: Path) -> None:

@@ -110,6 +110,7 @@ def test_the_table_has_the_floors_below_the_memory_by_the_judge(
     assert table[6].startswith("below the memory, in as many tokens as it handed out: the same reader answered from no")
     assert table[7].startswith("does not discriminate, as answers from a floor are about as good: ")
     assert [line.split()[-1] for line in table[1:6]] == ["$0.01"] * 5
+    assert "\ncalls about the floors: 160, cost $1.60\n" in out
     # 22 questions, of which 18 have a rule.
     assert len(served.asked) == 5 * (22 + 18)
 
@@ -157,7 +158,9 @@ def test_floors_are_recorded_and_replayed(
     served.close()
     monkeypatch.delenv("OPENAI_API_KEY")
     replayed = found(capsys, *models, "--out", "replayed", "--replay", "tapes")
+    costs = [one["answer_floors"].pop("cost") for one in (live, replayed)]
     assert replayed["answer_floors"] == live["answer_floors"]
+    assert [(one["calls"], one["replayed"]) for one in costs] == [(160, 0), (160, 160)]
 
 
 def test_a_bundle_has_the_floors_and_holds(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
@@ -169,8 +172,46 @@ def test_a_bundle_has_the_floors_and_holds(served: Endpoint, capsys: pytest.Capt
 
 def test_a_dry_run_says_what_floors_would_take(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "--reader", "openai:x", "--floors", "--dry-run"]) == 0
-    told = "then from nothing, random, last, oracle, in as many tokens as the memory hands out: 88 further calls"
+    told = "then from nothing, random, last, oracle, in as many tokens as the memory hands out: 88 further calls of the"
     assert told in capsys.readouterr().out
+    run = ("memory", "run", "--dataset", "dmr", "sample", "--reader", "openai:x", "--floors", "--dry-run", "--json")
+    assert main(run) == 0
+    assert json.loads(capsys.readouterr().out)["floor_calls"] == 15  # No evidence is named, and no ceiling is known.
+
+
+def test_what_the_reader_did_not_answer_has_its_floors_where_it_is_kept(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(asked: Asked) -> Answer:
+        if "boat called" in asked.body["messages"][-1]["content"]:
+            return Answer(400, {"error": {"message": "no", "type": "invalid_request_error"}})
+        return all_passages(asked)
+
+    served.script = [broken]
+    assert main([*RUN, *reading(served)]) == 2
+    assert "floors of answers: not measured; the same command measures them" in capsys.readouterr().out
+    kept = found(capsys, *reading(served), "--keep-failed")
+    assert kept["answer_floors"]["last"]["all"]["reading"]["unread"] == kept["all"]["reading"]["unread"] > 0
+
+
+def test_a_memory_that_answers_by_itself_has_no_floors(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    text = OWN + "\n    def answer(self, query, limit, context):\n        return 'Heron'\n"
+    Path("own.py").write_text(text)
+    assert main([*RUN, *reading(served), "--memory", "python:own.py:Memory"]) == 0
+    captured = capsys.readouterr()
+    told = "--floors: python:own.py:Memory answers by itself, so that there is no answer of the reader to compare"
+    assert told in captured.err
+    assert "floors of answers" not in captured.out
+    assert served.asked == []
+
+
+def test_a_judge_that_is_not_there_is_told_before_the_reader_is_asked(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for judge in ("nope:x", "python:nope.py:x"):
+        assert main([*RUN, *reading(served), "--judge", judge]) == 2
+        assert capsys.readouterr().err.startswith("recall: --judge: ")
+    assert served.asked == []
 
 
 @pytest.mark.parametrize(

@@ -142,7 +142,7 @@ def test_judging_stops_after_five_answers_without_a_verdict(capsys: pytest.Captu
     (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\npreflight: 'off'\njudge_attempts: 1\n")
     assert main([*RUN, "--judge", "python:judge.py:prose"]) == 1
     err = capsys.readouterr().err
-    why = "5 questions in a row came to no verdict, the last one because of `judge paper: python:judge.py:prose: asked"
+    why = "5 answers in a row came to no verdict, the last one because of `judge paper: python:judge.py:prose: asked"
     assert f"recall: 3 answers not judged, since {why}" in err
     assert "recall: no answer was judged: 5 answers came to no verdict of the judge; correct it" in err
     assert found(capsys, *ORACLE)["judge"]["answers"] == 8
@@ -175,6 +175,25 @@ def test_answers_are_judged_at_once(capsys: pytest.CaptureFixture[str], tmp_path
     at_once = found(capsys, *by, "--out", "four", "--concurrency", "4")
     assert "++++" in Path("at-once.txt").read_text()
     assert at_once["all"] == one_by_one["all"]
+
+
+def test_the_newest_line_of_an_answer_is_of_the_judge_that_was_asked_for(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    first = found(capsys, *ORACLE)
+    calls = times_asked()
+    assert found(capsys, "--judge", "python:judge.py:third")["judge"]["models"] == "python:judge.py:third"
+    again = found(capsys, *ORACLE)
+    assert again == first
+    assert times_asked() == 2 * calls
+    assert main(["memory", "rescore", "o", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["k"]["10"]["all"]["metrics"]["longmemeval_judge"]
+    assert told["value"] == first["all"]["metrics"]["longmemeval_judge"]["value"]
+    newest = {one.case_id: one for one in read_journal(Path("o")).trials}
+    assert {one.verdicts[-1].panel for one in newest.values() if one.verdicts} == {"python:judge.py:oracle"}
+    lines = len(read_journal(Path("o")).trials)
+    assert found(capsys, *ORACLE) == first
+    assert len(read_journal(Path("o")).trials) == lines
 
 
 HALF = """

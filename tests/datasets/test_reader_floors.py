@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.datasets.membench import HANDED_OUT
-from pytest_recall.datasets.reader_floors import READ_FROM, ReaderFloor, reader_floors
+from pytest_recall.datasets.reader_floors import READ_FROM, ReaderFloor, is_unknown, reader_floors
 from pytest_recall.files.errors import CaseError
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.trials.trial import Answer, Outcome, Trial
@@ -47,12 +47,11 @@ def test_none_hands_out_more_tokens_than_the_memory(name: str, budget: int, evid
 
 
 def test_the_ceiling_is_not_known_where_no_evidence_is_named() -> None:
-    oracle, last = (ReaderFloor(name, "mine", {"q": 25}) for name in ("oracle", "last"))
-    assert oracle.is_unknown(None, unanswerable=False)
-    assert not oracle.is_unknown(["D1:3"], unanswerable=False)
+    assert is_unknown("oracle", None, False)
+    assert not is_unknown("oracle", ["D1:3"], False)
     # Nothing is what should be handed out where there is no answer.
-    assert not oracle.is_unknown(None, unanswerable=True)
-    assert not last.is_unknown(None, unanswerable=False)
+    assert not is_unknown("oracle", None, True)
+    assert not is_unknown("last", None, False)
 
 
 def test_the_tokens_are_those_of_each_question_and_what_failed_has_none() -> None:

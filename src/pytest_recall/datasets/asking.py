@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
 from functools import partial
+from threading import Event
 from typing import NamedTuple, TypeVar
 
 from pytest_recall.cases.case import Case
@@ -101,13 +102,14 @@ def open_store(
     settle: int,
     mark: FilledMark | None = None,
     calls: MemoryModelCalls | None = None,
+    is_halted: Callable[[], bool] = lambda: False,
 ) -> Iterator[OpenStore]:
     """Hand out the memory, ready and empty; what is not private is empty again afterwards, or it is told why not.
 
     At most `in_all` units are asked back. One that several threads must not ask has a thread of its own, from the
     beginning to the end, if `threads` do. It has `settle` seconds to become ready after a conversation was told. What
     is not private may hold something if `mark` says that it is of the same run, which says so before anything is told.
-    `calls` are listened to meanwhile.
+    `calls` are listened to meanwhile. Once `is_halted` nothing more is told.
     """
 
     def telling(key: str) -> AbstractContextManager[None]:
@@ -134,6 +136,7 @@ def open_store(
                 in_all=in_all,
                 settle=settle,
                 telling=nullcontext if mark is None or client.private else telling,
+                is_halted=is_halted,
                 calls=calls,
             )
             stack.callback(lambda: on(memory.close))
@@ -192,6 +195,7 @@ def handed_out(
     of its models are listened to.
     Where the run was killed, stores of conversations that no question is left about are emptied as well.
     """
+    halted = Event()
     with ExitStack() as stack:
         own = None if at_once is None else at_once.client
         if own is not None and client.namespaces:
@@ -210,6 +214,7 @@ def handed_out(
                 settle=settle,
                 mark=mark,
                 calls=calls,
+                is_halted=halted.is_set,
             )
             shared = stack.enter_context(one_store)
         if at_once is None:
@@ -231,6 +236,7 @@ def handed_out(
                 settle=settle,
                 mark=mark.of(row),
                 calls=calls,
+                is_halted=halted.is_set,
             )
 
         for row in sorted(mark.parts - groups.keys()) if own is not None else ():
@@ -256,6 +262,6 @@ def handed_out(
 
         most = 1 if own is None else at_once.places
         bench.holds = max(bench.holds, most)
-        lanes = Lanes(groups.values(), at_once.places, conversation, most=most, closed=closed)
+        lanes = Lanes(groups.values(), at_once.places, conversation, most=most, closed=closed, halt=halted.set)
         stack.enter_context(lanes)
         yield OpenQuestions(lanes.questions(), lanes.rest)

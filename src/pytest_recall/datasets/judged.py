@@ -175,8 +175,15 @@ def judge_all(
     if unrecorded := judge.calls.unrecorded(said):
         tell(f"{folder}: {unrecorded:,} of the verdicts are not recorded; --fresh asks and records all of them")
     stopped = ""
+    passages = {} if found.record is None else newest(found.record)
+    # The last line of a question is what tables are made of: where other judges have said something since, it says
+    # again what these have said, and has no call, as no further one was made.
+    if again := [one._replace(calls=()) for id, one in said.items() if _overtaken(one, passages.get(id))]:
+        with journal_of(folder, header) as journal:
+            for trial in again:
+                journal.append(with_passages_of(trial, passages.get(trial.case_id)))
+            journal.end(0)
     if left := [id for id in asked if id not in said]:
-        passages = {} if found.record is None else newest(found.record)
         free = keeps_failed or judge.calls.mode == "replay"
         try:
             judge.ready()
@@ -185,7 +192,11 @@ def judge_all(
         with (
             journal_of(folder, header) as journal,
             Driver(
-                str(folder), threads=threads, closed=judge.calls.closed, in_a_row=None if free else IN_A_ROW
+                str(folder),
+                threads=threads,
+                closed=judge.calls.closed,
+                in_a_row=None if free else IN_A_ROW,
+                asked="answer",
             ) as driver,
         ):
             # What was called for an answer that could not be judged to its end has cost its money.
@@ -202,7 +213,7 @@ def judge_all(
                 except KeyboardInterrupt:
                     raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
                 except LostError as error:
-                    stopped = error.reason
+                    stopped = f"{error.reason}; correct that, or go on to the others with --keep-failed"
             stopped = stopped or driver.stopped
             journal.end(2 if stopped else 0, stopped)
     judged = tuple(said[id] for id in asked if id in said)
@@ -214,6 +225,11 @@ def judge_all(
         left=len(asked) - len(said),
         stopped=stopped,
     )
+
+
+def _overtaken(judged: Trial, newest: Trial | None) -> bool:
+    """Return whether others have judged an answer after those that have judged this trial."""
+    return newest is None or newest.verdicts[-1:] != judged.verdicts[-1:]
 
 
 def _known(found: MembenchResult, asked: Mapping[str, _Asked]) -> dict[str, tuple[Verdict, tuple[Call, ...]]]:

@@ -39,7 +39,7 @@ class Lanes(Generic[Entry]):
     `open_` is entered for each conversation, by the first question of it, and left after the last one, whichever thread
     asks that; at most `most` are open. As long as a conversation is not told its questions are asked one after the
     other, in their order. A free thread opens the next conversation, and asks a question if it cannot. Once `closed`
-    gives a reason no further question is begun.
+    gives a reason no further question is begun. `halt` is called once nothing more is taken.
     """
 
     def __init__(
@@ -50,6 +50,7 @@ class Lanes(Generic[Entry]):
         *,
         most: int,
         closed: Callable[[], str] = str,
+        halt: Callable[[], None] = lambda: None,
     ) -> None:
         self._unopened = deque(_Conversation(one) for one in conversations if one)
         self._total = sum(len(one.entries) for one in self._unopened)
@@ -57,6 +58,7 @@ class Lanes(Generic[Entry]):
         self._opened: list[_Conversation[Entry]] = []
         self._changed = Condition()
         self._stop = False
+        self._when_halted = halt
         self._ended: Queue[Trial | BaseException | None] = Queue()
         self._unpaid: SpentError | None = None
         self._places = min(places, self._total)
@@ -108,6 +110,7 @@ class Lanes(Generic[Entry]):
 
     def _end(self) -> None:
         self._halt()
+        self._when_halted()
         deadline = clock.monotonic() + GRACE
         for thread in self._threads:
             thread.join(max(0.0, deadline - clock.monotonic()))

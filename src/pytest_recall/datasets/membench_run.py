@@ -32,7 +32,7 @@ from pytest_recall.datasets.membench import (
     remade,
 )
 from pytest_recall.datasets.questions import JUDGE
-from pytest_recall.datasets.reader_floors import NO_EVIDENCE, ReaderFloor
+from pytest_recall.datasets.reader_floors import NO_EVIDENCE, ReaderFloor, is_unknown
 from pytest_recall.datasets.reading import PassageReader
 from pytest_recall.datasets.repeat_folders import set_aside_all
 from pytest_recall.datasets.rescoring import LONGEST, PASSAGES, RETRIEVED
@@ -268,7 +268,7 @@ def go_on(
     Raises RecallError, also for a run that a person stops; what was asked is in the journal.
     """
     _, missing = metrics_of(bench.dataset.format, client.whole)
-    if missing:
+    if missing and floor is None:  # It was told of the memory.
         tell(missing)
     total = len(bench.entries)
     record = begun(folder, arguments, fresh=fresh, tell=tell)
@@ -404,7 +404,7 @@ def _trial(
     """Return the trial of a question; into `calls` those of the memory's models are put while it is asked."""
     case = bench.case(entry)
     run = RunFacts(reason=DATASET, where=f"{bench.name}:{bench.lines[case.id]}")
-    if floor is not None and floor.is_unknown(case.evidence, unanswerable=entry.question.unanswerable):
+    if floor is not None and is_unknown(floor.name, case.evidence, entry.question.unanswerable):
         return make_trial(TrialCase.of(case), Result(Outcome.SKIPPED, None, error=NO_EVIDENCE), run=run)
     try:
         if floor is None:

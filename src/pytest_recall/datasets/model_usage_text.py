@@ -78,7 +78,7 @@ def unheard_lines(named: Sequence[tuple[str, str, MembenchSummary]]) -> Iterator
     """Yield of which memories, each by name, selector and summary, it is not known what their models cost, and why."""
     why: dict[str, list[str]] = {}
     for name, memory, summary in named:
-        if models_of(memory) != "none" and not is_heard(summary):
+        if models_of(memory) != "none" and summary.everything.n and not is_heard(summary):
             why.setdefault(_why(models_of(memory)), []).append(name)
     for reason, names in why.items():
         yield f"what the models of a memory itself cost is {UNKNOWN} of {listed(names)}, since {reason}"

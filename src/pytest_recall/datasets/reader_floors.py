@@ -11,6 +11,7 @@ from pytest_recall.datasets.floors import sized_units
 from pytest_recall.datasets.membench import HANDED_OUT, TOKENS
 from pytest_recall.files.errors import CaseError
 from pytest_recall.memory.client import Client
+from pytest_recall.memory.selector import AS_MANY
 from pytest_recall.memory.window import Null
 from pytest_recall.metrics.answers import CHARACTERS
 from pytest_recall.metrics.floors import LAST, NOTHING, ORACLE, RANDOM, handed_out
@@ -32,17 +33,13 @@ class ReaderFloor(NamedTuple):
     @property
     def title(self) -> str:
         """What tables and journals call it."""
-        return f"{self.name} (as many tokens as {self.memory})"
+        return f"{self.name}{AS_MANY}{self.memory})"
 
     @property
     def digest(self) -> str:
         """A digest of the tokens that it may hand out, so that a run notes where they are others."""
         told = "\n".join(f"{id} {tokens:g}" for id, tokens in sorted(self.budgets.items()))
         return f"{TOKENS}{sha256(told.encode()).hexdigest()[:_DIGITS]}"
-
-    def is_unknown(self, evidence: Collection[str] | None, *, unanswerable: bool) -> bool:
-        """Return whether it is not known what it hands out, as no `evidence` is named for an answer that there is."""
-        return self.name == ORACLE and not evidence and not unanswerable
 
     def answer(self, question: str, units: Sequence[Unit], evidence: Sequence[str]) -> Answer:
         """Return the passages, of which the last one may be cut; of random ones the first draw.
@@ -62,6 +59,11 @@ class ReaderFloor(NamedTuple):
             left -= len(text) / CHARACTERS
         usage: dict[str, float] = {"memory_recall_seconds": 0.0, ANSWERED: 0}
         return Answer(text="\n\n".join(one.text for one in passages), passages=tuple(passages), usage=usage)
+
+
+def is_unknown(name: str, evidence: Collection[str] | None, unanswerable: bool) -> bool:
+    """Return whether it is not known what a floor hands out, as no `evidence` is named for an answer that there is."""
+    return name == ORACLE and not evidence and not unanswerable
 
 
 class FloorClient(Null):

@@ -14,6 +14,8 @@ from pytest_recall.datasets.reading_text import reading_cells
 from pytest_recall.files.wording import grid, listed, plural
 from pytest_recall.metrics.floors import FLOORS, UNTELLING, discriminates
 from pytest_recall.metrics.intervals import Mean
+from pytest_recall.trials import cost_text
+from pytest_recall.trials.cost import Spend
 
 METRICS = ("longmemeval_judge", "locomo_judge", "dmr_judge", "locomo_f1", "answer_contains", "answer_token_f1")
 """What answers are compared by: the first of these that was measured."""
@@ -28,8 +30,11 @@ def metric_of_answers(summary: MembenchSummary) -> str | None:
     return next((name for name in METRICS if name in summary.everything.means), None)
 
 
-def answer_floor_lines(memory: MembenchSummary, floors: Mapping[str, MembenchSummary]) -> Iterator[str]:
-    """Yield the table of the answers by category, with the floors by their name, and what does not discriminate."""
+def answer_floor_lines(memory: MembenchSummary, floors: Mapping[str, MembenchSummary], spent: Spend) -> Iterator[str]:
+    """Yield the table of the answers by category, with the floors by their name, and what does not discriminate.
+
+    `spent` is what all calls about the floors came to.
+    """
     metric = metric_of_answers(memory)
     if metric is None:
         return
@@ -50,13 +55,17 @@ def answer_floor_lines(memory: MembenchSummary, floors: Mapping[str, MembenchSum
     untelling = [category_title(name) for name, told in _told(memory, floors, metric).items() if told is False]
     if untelling:
         yield f"{UNTELLING}, as answers from a floor are about as good: {listed(untelling)}"
+    if spent.calls:
+        yield f"calls about the floors: {spent.calls:,}, cost {cost_text.price(spent.recording)}"
 
 
-def answer_floors_json(memory: MembenchSummary, floors: Mapping[str, MembenchSummary]) -> dict[str, Any]:
+def answer_floors_json(memory: MembenchSummary, floors: Mapping[str, MembenchSummary], spent: Spend) -> dict[str, Any]:
     """Return the same as plain JSON types, with all metrics."""
     metric = metric_of_answers(memory)
     told = {} if metric is None else _told(memory, floors, metric)
-    return {"metric": metric, "discriminates": told, **{name: groups(one) for name, one in floors.items()}}
+    cost = cost_text.cost_json({"": spent})["total"]
+    found = {name: groups(one) for name, one in floors.items()}
+    return {"metric": metric, "discriminates": told, **found, "cost": cost}
 
 
 def _told(memory: MembenchSummary, floors: Mapping[str, MembenchSummary], metric: str) -> dict[str, bool | None]:

@@ -152,13 +152,14 @@ class PassageReader:
         dates = [spelled(told.get(one.source or "", "")) for one in answer.passages]
         today = spelled("" if case.context is None else case.context.context.date or "")
         asked = reading_of(PROMPTS[self.prompt], material(str(case.input), answer.passages, dates, today))
+        handed_out = estimated_tokens(one.text for one in answer.passages)
         with self.calls.about(case.id) as sheet:
             try:
                 text = reply_of(self.model, asked)
             except RecallError as error:
-                return Reading(answer, tuple(sheet.calls), one_line(str(error), 300))
+                without = replace(answer, usage={**answer.usage, HANDED_OUT: handed_out})
+                return Reading(without, tuple(sheet.calls), one_line(str(error), 300))
             sheet.whole = True
-        handed_out = estimated_tokens(one.text for one in answer.passages)
         usage = {**answer.usage, ANSWERED: 1, HANDED_OUT: handed_out, **usage_of(sheet.calls)}
         return Reading(replace(answer, text=text, usage=usage, by="model"), tuple(sheet.calls))
 

@@ -30,6 +30,8 @@ def ingest_lines(result: RepeatedResult, summary: MembenchSummary) -> Iterator[s
     yield from grid(("ingest", "n", "failed", *(SHOWN[name] for name in spreads)), rows)
     if len(rows) < 2:
         yield "of a single ingest nothing is known of others, and no interval has it in"
+    elif not result.complete:
+        yield "SD: over the questions that were asked after each of these ingests"
     elif all(spread.deviation == 0 for spread in spreads.values()):
         yield "no ingest came to another mean than the others: told the same, this memory is the same"
 

@@ -46,6 +46,8 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 TOKENIZERS = ("unicode61", "porter", "trigram")
 DISPLAYED = ("synthesisModel", "embeddingProvider", "embeddingModel")
 """Settings of a memory by the published names that results show as well, whether it takes them or not."""
+AS_MANY = " (as many tokens as "
+"""Stands in the name of a floor before the memory whose tokens it hands out: it is no selector, and calls no model."""
 WORKER = "{worker}"
 """Stands in a selector for the process: `main`, or the name of a worker of pytest-xdist."""
 
@@ -93,6 +95,8 @@ ModelPlace = Literal["none", "here", "elsewhere"]
 
 def models_of(text: str) -> ModelPlace:
     """Return where the memory that `text` selects calls models, as far as its selector says so."""
+    if AS_MANY in text:
+        return "none"
     try:
         found = parse(text)
     except RecallError:

@@ -118,6 +118,10 @@ PROBED = 5
 """Units that are asked back after storing, where no number is given."""
 
 
+class HaltedError(BaseException):
+    """The run has stopped, by another thread, while the memory was told; it is no error of the memory."""
+
+
 class Memory:
     """A memory system. Every method raises CaseError with the stage that broke, such as `memory store`.
 
@@ -125,7 +129,8 @@ class Memory:
     units are asked back of what a case stores, and at most `in_all` in all. With `reuses`, a case that stores what
     the one before it has stored asks at once; where each case has its own recording, none does. What a case stores is
     stored within `telling`, which is given its key; after all of it there are `settle` seconds in which the memory may
-    become ready for questions. `calls` are listened to while it is told and asked.
+    become ready for questions. `calls` are listened to while it is told and asked. Once
+    `is_halted`, HaltedError ends what it is told.
     """
 
     def __init__(
@@ -141,10 +146,12 @@ class Memory:
         clock: Callable[[], float] = clock.perf_counter,
         telling: Callable[[str], AbstractContextManager[object]] = nullcontext,
         calls: MemoryModelCalls | None = None,
+        is_halted: Callable[[], bool] = lambda: False,
     ) -> None:
         self._client = client
         self._telling = telling
         self._calls = calls
+        self._is_halted = is_halted
         self._wait = wait
         self._ends = ends
         self._probed = probed
@@ -189,6 +196,8 @@ class Memory:
         """Keep units in their order, several with one call as far as the client takes them."""
         left = iter(units)
         while some := list(islice(left, self._client.batch)):
+            if self._is_halted():
+                raise HaltedError("stopped while it was told")
             if len(some) == 1:
                 self.store(some[0].content, some[0].metadata)
                 continue

@@ -68,16 +68,23 @@ class Driver:
     """Asks the questions of one run on up to `threads` threads; a context manager that ends them.
 
     `closed` says why no further question may be asked, empty if one may. After `in_a_row` questions without a
-    verdict the run is stopped; None lets it go on. `name` is what messages call the run.
+    verdict the run is stopped; None lets it go on. `name` is what messages call the run, and `asked` a question.
     """
 
     def __init__(
-        self, name: str, *, threads: int = 1, closed: Callable[[], str] = str, in_a_row: int | None = IN_A_ROW
+        self,
+        name: str,
+        *,
+        threads: int = 1,
+        closed: Callable[[], str] = str,
+        in_a_row: int | None = IN_A_ROW,
+        asked: str = "question",
     ) -> None:
         self._name = name
         self._closed = closed
         self._in_a_row = in_a_row
         self._lost = 0
+        self._asked = asked
         # One question at a time needs no thread: a client that lives in this one is used from this one.
         self._threads = [CallThread() for _ in range(threads)] if threads > 1 else []
         self.stopped = ""
@@ -133,7 +140,7 @@ class Driver:
     def _count(self, trial: Trial) -> None:
         self._lost = self._lost + 1 if trial.outcome is Outcome.ERROR else 0
         if self._in_a_row is not None and self._lost >= self._in_a_row:
-            told = f"{self._lost} questions in a row came to no verdict, the last one because of `{trial.error}`"
+            told = f"{self._lost} {self._asked}s in a row came to no verdict, the last one because of `{trial.error}`"
             raise LostError(self._name, told)
 
     def __enter__(self) -> Self:

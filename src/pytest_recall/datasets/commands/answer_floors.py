@@ -45,7 +45,9 @@ def check_floors(args: argparse.Namespace, clients: Sequence[Client]) -> None:
         raise RecallError(f"--floors: {clients[0].name} looks for nothing itself; name another memory, or remove it")
 
 
-def ask_floors(memory: Ingest, name: str, arguments: Callable[[Client], Arguments], ask: Ask) -> dict[str, Ingest]:
+def ask_floors(
+    memory: Ingest, name: str, arguments: Callable[[Client], Arguments], ask: Ask, *, keeps_failed: bool
+) -> dict[str, Ingest]:
     """Ask each floor, once all questions of the memory are answered, and return what came of it by its name.
 
     `name` is that of the memory, and `arguments` returns what decides the outcome of a run. What cannot be paid for
@@ -54,7 +56,11 @@ def ask_floors(memory: Ingest, name: str, arguments: Callable[[Client], Argument
     from pytest_recall.datasets.reader_floors import FloorClient, reader_floors
 
     found: dict[str, Ingest] = {}
-    if memory.unfinished or memory.found.unread:
+    answers = [trial.answer for trial in memory.found.trials if trial.answer is not None]
+    if not memory.found.unread and not any(one.by == "model" for one in answers):
+        say(f"--floors: {name} answers by itself, so that there is no answer of the reader to compare; remove it")
+        return found
+    if memory.unfinished or (memory.found.unread and not keeps_failed):
         say("--floors: the same command asks them, once there is an answer to all questions")
         return found
     for one in reader_floors(name, memory.found.trials):

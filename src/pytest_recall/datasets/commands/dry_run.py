@@ -17,7 +17,7 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
     """Print what would be asked, and ask nothing."""
     from pytest_recall.datasets.categories import category_title
     from pytest_recall.datasets.datasets_text import stored_by
-    from pytest_recall.datasets.reader_floors import READ_FROM
+    from pytest_recall.datasets.reader_floors import READ_FROM, is_unknown
     from pytest_recall.datasets.reading import PROMPTS, prompt_version
     from pytest_recall.datasets.reading_text import prompt_lines
     from pytest_recall.files.wording import grid, listed, plural
@@ -28,6 +28,8 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
     name = args.reader_prompt or bench.dataset.format
     version = prompt_version(name) if args.reader else ""
     counts = Counter(one.question.category for one in bench.entries.values())
+    cases = [(bench.case(one).evidence, one.question.unanswerable) for one in bench.entries.values()]
+    further = sum(not is_unknown(floor, *one) for floor in READ_FROM for one in cases)
     memories = [client.name for client in clients]
     told = {**bench.asked.telling._asdict(), "settle": args.settle, "accumulate": bench.accumulate}
     if args.json:
@@ -43,7 +45,7 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
             "prompt": version or None,
             "prompt_text": PROMPTS[name] if args.reader else None,
             "judges": args.judge,
-            "floors": args.floors,
+            "floor_calls": further if args.floors else 0,
         }
         print(json.dumps(plain, indent=2, ensure_ascii=False))
         return 0
@@ -56,6 +58,7 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
     if args.reader:
         print("", *prompt_lines(args.reader, version, PROMPTS[name]), sep="\n")
     if args.floors:
-        calls = plural(len(READ_FROM) * counts.total(), "further call")
-        print(f"\nthen from {listed(list(READ_FROM))}, in as many tokens as the memory hands out: {calls}")
+        judged = ", and as many of each judge where there is a rule for the answer" if args.judge else ""
+        calls = f"{plural(further, 'further call')} of the reader{judged}"
+        print(f"\nthen from {listed(READ_FROM)}, in as many tokens as the memory hands out: {calls}")
     return 0

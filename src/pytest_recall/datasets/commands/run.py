@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_recall.cli.common import Commands, counted, names, placeless, say, seconds
+from pytest_recall.cli.common import LONGEST_WAIT, Commands, counted, names, placeless, say
 from pytest_recall.datasets.commands.answer_floors import add_floors, ask_floors, check_floors
 from pytest_recall.datasets.commands.dry_run import dry_run
 from pytest_recall.datasets.commands.exit_code import exit_code, floors_of
@@ -22,6 +22,7 @@ from pytest_recall.datasets.commands.judging import (
     judge_answers,
     models_of,
 )
+from pytest_recall.files.duration import read_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,9 +86,9 @@ are there. --budget is for all of them together.
 
 
 def _settle(text: str) -> int:
-    found = seconds(text)
-    if not found.is_integer():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number of seconds; write it like 90s or 5m")
+    found = read_duration(text, "s")
+    if found is None or not found.is_integer() or not 1 <= found <= LONGEST_WAIT:
+        raise argparse.ArgumentTypeError(f"{text!r} is not whole seconds, up to 24h; write it like 90s or 5m")
     return int(found)
 
 
@@ -252,7 +253,8 @@ def run_membench(args: argparse.Namespace) -> int:
         raise RecallError("--published has an effect with one memory alone; name one with --memory, or remove it")
     if args.dry_run:
         return dry_run(args, bench, clients)
-    priced = {} if args.budget is None else models_of(args)
+    # A judge that cannot be found is told before the memory is asked, and the reader paid.
+    priced = models_of(args) if args.judge or args.budget is not None else {}
     priced |= {client.name: client.model for client in clients if client.model is not None}
     with budget_of(args, priced) as meter:
         asking = _Asking(args, bench, floors, meter)
@@ -267,6 +269,7 @@ def _run_one(asking: _Asking, client: Client) -> int:
     from pytest_recall.datasets.reading_text import reading_lines, readings_json
     from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.datasets.repeats_text import ingest_lines, ingests_json
+    from pytest_recall.trials.cost import total
 
     args, bench = asking.args, asking.bench
     arguments = asking.arguments(client)
@@ -288,14 +291,16 @@ def _run_one(asking: _Asking, client: Client) -> int:
         said = (result.ingests[0].judges, len(result.judged), result.undecided, spends)
         told += list(render.verdicts(*said))
         extra |= {"judge": render.verdicts_json(*said)}
-    floors = (
-        ask_floors(result.ingests[0], client.name, asking.arguments, partial(_asked, asking)) if args.floors else {}
-    )
+    floors: dict[str, Ingest] = {}
+    if args.floors:
+        ask = partial(_asked, asking)
+        floors = ask_floors(result.ingests[0], client.name, asking.arguments, ask, keeps_failed=args.keep_failed)
     beside = {name: one.found.summary for name, one in floors.items() if not one.unfinished}
     if beside and len(beside) == len(floors):
-        told += ["", *answer_floor_lines(summary, beside)]
-        extra["answer_floors"] = answer_floors_json(summary, beside)
-    elif arguments.reader and args.repeat == 1 and not client.baseline:
+        spent = total({name: one.spend for name, one in floors.items()})
+        told += ["", *answer_floor_lines(summary, beside, spent)]
+        extra["answer_floors"] = answer_floors_json(summary, beside, spent)
+    elif summary.everything.reading.answers and args.repeat == 1 and not client.baseline:
         hint = "the same command measures them" if args.floors else "--floors lets the reader answer from these as well"
         told.append(f"floors of answers: not measured; {hint}")
     if reported:
