@@ -72,6 +72,41 @@ def test_of_a_package_all_of_it_counts(tmp_path: Path, monkeypatch: pytest.Monke
     assert of(tmp_path, "python:ours.memory.client:Memory") != first
 
 
+def test_a_text_of_the_package_counts_and_what_a_memory_may_store_does_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    write(tmp_path, {"ours/__init__": "", "ours/memory": MEMORY.format(imports="")})
+    first = of(tmp_path, "python:ours.memory:Memory")
+    (tmp_path / "ours" / "store.json").write_text("[1]")
+    assert of(tmp_path, "python:ours.memory:Memory") == first
+    (tmp_path / "ours" / "prompt.txt").write_text("Answer in one word.")
+    assert of(tmp_path, "python:ours.memory:Memory") != first
+
+
+def test_a_package_of_another_folder_counts_as_an_editable_install_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "src"
+    monkeypatch.syspath_prepend(str(source))
+    write(source, {"mymem/__init__": "from mymem.store import Memory", "mymem/store": MEMORY.format(imports="")})
+    write(tmp_path, {"adapter": "def later():\n    import mymem\n" + MEMORY.format(imports="")})
+    first = of(tmp_path, "python:adapter.py:Memory")
+    write(source, {"mymem/store": MEMORY.format(imports="import further"), "further": ""})
+    second = of(tmp_path, "python:adapter.py:Memory")
+    write(source, {"further": "x = 1"})
+    third = of(tmp_path, "python:adapter.py:Memory")
+    assert len({first, second, third}) == 3
+
+
+def test_the_module_of_a_factory_counts_at_its_first_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    write(tmp_path, {"made": MEMORY.format(imports=""), "fact/__init__": ""})
+    write(tmp_path, {"fact/mem": "from made import Memory\n\ndef make():\n    return Memory()\n"})
+    memory = resolve("python:fact.mem:make", root=tmp_path)
+    assert tmp_path / "fact" / "mem.py" in [path.resolve() for path in memory.code()]
+
+
 def test_a_factory_counts_as_well_as_what_it_makes(tmp_path: Path) -> None:
     text = "def make():\n    import sys; sys.path.insert(0, {!r})\n    from made import Memory\n    return Memory()\n"
     write(tmp_path, {"made": MEMORY.format(imports=""), "mine": text.format(str(tmp_path))})

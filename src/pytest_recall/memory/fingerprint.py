@@ -6,14 +6,19 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 MOST_FILES = 2000
-"""Files of one package that are read."""
+"""Files that are read of one memory."""
+TEXTS = {".txt", ".md", ".yaml", ".yml", ".toml", ".jinja", ".jinja2", ".j2", ".prompt", ".tmpl"}
+"""Endings of the files in a package that count beside its code, such as prompts. Not `.json`, which is what a memory
+may store in."""
 _OURS = "pytest_recall"
 
 
@@ -28,12 +33,16 @@ class Fingerprint(NamedTuple):
 
 
 def fingerprint(files: Iterable[Path]) -> Fingerprint:
-    """Return the fingerprint of `files`, of the packages that they are in, and of what they import from their folder.
+    """Return the fingerprint of `files`, of the packages that they are in, and of what these import.
 
-    Files that cannot be parsed, such as programs, count by their bytes, and installed packages by their version.
+    Modules outside the folders of installed packages count by their content, with all code and all texts, such as
+    prompts, of the package that they are in; so does a package that is installed in editable mode. Installed packages
+    count by their version. Files that cannot be parsed, such as programs, count by their bytes.
     """
     contents: dict[Path, bytes] = {}
     imported: set[str] = set()
+    packages: set[Path] = set()
+    elsewhere = cache(_elsewhere)  # For this call: the path of modules may be another one at the next.
     left = [path.resolve() for path in files]
     while left and len(contents) < MOST_FILES:
         path = left.pop()
@@ -43,15 +52,15 @@ def fingerprint(files: Iterable[Path]) -> Fingerprint:
         if path in contents or not path.is_file():
             continue
         contents[path] = path.read_bytes()
-        for name in _imports(contents[path], path):
-            found = _local(name, path)
+        root = _package(path)
+        if root is not None and root not in packages:
+            packages.add(root)
+            left += sorted(one for one in root.rglob("*") if one.suffix == ".py" or one.suffix in TEXTS)[:MOST_FILES]
+        for name in _imports(_parsed(contents[path], path)):
+            found = _local(name, path) or elsewhere(name.partition(".")[0])
             left += found
             if not found:
                 imported.add(name.partition(".")[0])
-    for root in {_package(path) for path in contents} - {None}:
-        assert root is not None
-        for path in sorted(root.rglob("*.py"))[:MOST_FILES]:
-            contents.setdefault(path, path.read_bytes())
     if not contents and not imported:
         return Fingerprint()
     # By content alone: where the files are is another matter on each machine.
@@ -90,14 +99,15 @@ def _package(path: Path) -> Path | None:
     return None if folder.name == _OURS else folder
 
 
-def _imports(content: bytes, path: Path) -> Iterator[str]:
+def _parsed(content: bytes, path: Path) -> ast.AST:
+    if path.suffix == ".py":
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            return ast.parse(content)
+    return ast.Module([], [])
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
     """Yield the dotted names that a file imports, relative ones with their dots."""
-    if path.suffix != ".py":
-        return
-    try:
-        tree = ast.parse(content)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -122,6 +132,18 @@ def _local(name: str, path: Path) -> list[Path]:
             return []
     place = folder.joinpath(*parts)
     return [one for one in (place.with_suffix(".py"), place / "__init__.py") if parts and one.is_file()]
+
+
+def _elsewhere(name: str) -> tuple[Path, ...]:
+    """Return the file of a module on the path that is neither installed nor Python's own; none where there is none."""
+    if not name or name == _OURS or name in sys.stdlib_module_names:
+        return ()
+    try:
+        spec = find_spec(name)  # Of a name without a dot, nothing is imported for it.
+    except (ImportError, ValueError):  # `__main__`, and modules that something else put together.
+        return ()
+    path = Path(spec.origin).resolve() if spec is not None and spec.has_location and spec.origin else None
+    return (path,) if path is not None and path.suffix == ".py" and not _installed(path) else ()
 
 
 def _stands_beside(name: str, folder: Path) -> bool:

@@ -149,9 +149,10 @@ class Imported(Own):
 
     def code(self) -> Iterable[Path]:
         """Return the files of the object's classes, and the one that the selector names."""
+        made_of = list(super().code())  # First, since it imports the module.
         file = self._root / self._place if self._place.endswith(".py") else None
         named = getattr(sys.modules.get(self._place), "__file__", None) if file is None else str(file)
-        return [*super().code(), *([Path(named)] if named else [])]
+        return [*made_of, *([Path(named)] if named else [])]
 
     @property
     def _is_there(self) -> bool:
