@@ -43,6 +43,16 @@ def test_other_yaml_files_are_left_alone(pytester: pytest.Pytester) -> None:
     assert not checkout.artifacts.folder.exists()
 
 
+def test_where_no_case_file_is_found_their_names_are_told(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest("-p", "recall")
+    result.stdout.fnmatch_lines(
+        "recall: no case file was found (eval/cases.yaml, [*].cases.yaml); name its folder or file, or let `recall"
+        " init` write one"
+    )
+    pytester.makepyfile("def test_of_a_stranger(): pass")
+    pytester.runpytest("-p", "recall").stdout.no_fnmatch_line("recall: *")
+
+
 def test_the_ini_file_names_further_case_files(pytester: pytest.Pytester) -> None:
     settings = SETTINGS + "recall_files =\n    questions/*.yaml\n    *.evals.jsonl\n"
     files = {"questions/fees.yaml": cases_yaml(case("a")), "x.evals.jsonl": json.dumps(case("b")) + "\n"}

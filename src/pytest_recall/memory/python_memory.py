@@ -171,7 +171,7 @@ class Imported(Own):
                     raise
                 except ModelError as error:
                     raise MemoryFault(str(error)) from error
-                except Exception as error:
+                except (Exception, SystemExit) as error:
                     said = one_line(f"{type(error).__name__}: {error}", 200)
                     raise MemoryFault(f"{self._place} raised {said}; correct it") from error
                 self._found = checked(found)

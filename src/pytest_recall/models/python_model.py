@@ -182,10 +182,10 @@ class OwnModel(Provider):
             return function(*given)
         except ModelError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self._raised(error) from error
 
-    def _raised(self, error: Exception) -> ModelError:
+    def _raised(self, error: BaseException) -> ModelError:
         said = one_line(self._safe(str(error)))
         return ModelError(f"raised {type(error).__name__}{f': {said}' if said else ''}; correct it")
 

@@ -193,8 +193,12 @@ class Hooks:
             own = (item for item in items if CASE_ID in item.stash and not getattr(item, "arm", ""))
             self.run.found.deselected.update(item.stash[CASE_ID] for item in own)
 
-    def pytest_report_collectionfinish(self) -> str | None:
-        """Say the choice here if it could not be made before."""
+    def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
+        """Say the choice here if it could not be made before, or that there is nothing to choose from."""
+        if not items and not (self.run and self.run.plan.files):
+            from pytest_recall.plugin import files
+
+            return files.nothing_line(self.config)
         return self.run.late_line() if self.run else None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:

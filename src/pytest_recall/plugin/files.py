@@ -101,6 +101,14 @@ def foreign_line(config: pytest.Config) -> str:
     )
 
 
+def nothing_line(config: pytest.Config) -> str:
+    """Return that no case file was found, and what one is called; empty if some were passed over and are named."""
+    if config.stash.get(FOREIGN, []):
+        return ""
+    names = ", ".join(one for one in options.patterns(config) if not one.endswith(".jsonl"))
+    return f"recall: no case file was found ({names}); name its folder or file, or let `recall init` write one"
+
+
 def dataset_files(config: pytest.Config) -> Iterator[Path]:
     """Yield the files that name datasets and that this run is about: those given by name, or by the ini file."""
     patterns = tuple(setting(config, "recall_datasets"))

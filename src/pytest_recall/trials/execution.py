@@ -308,7 +308,7 @@ def called(stage: str, call: Callable[[], Any], ends: Ends) -> Any:
         # One of ours has no name, and says itself what to install.
         told = f"needs the module `{error.name}`, which is not installed; install it" if error.name else str(error)
         raise CaseError(stage, told) from None
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # Code that parses its own arguments exits; the run goes on.
         raise CaseError(stage, message_of(error)) from error
 
 
