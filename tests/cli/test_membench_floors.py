@@ -218,7 +218,7 @@ def test_a_judge_that_is_not_there_is_told_before_the_reader_is_asked(
     ("more", "said"),
     [
         ((), "--floors lets a reader answer from other texts; name one with --reader, or remove it"),
-        (("--reader", "openai:x", "--memory", "null,full"), "--floors is about the tokens of one memory;"),
+        (("--reader", "openai:x", "--memory", "null,full"), "--floors: null looks for nothing itself; name another"),
         (("--reader", "openai:x", "--memory", "full"), "--floors: full looks for nothing itself; name another memory"),
         (("--reader", "openai:x", "--repeat", "2"), "--floors is about one ingest, and --repeat makes several;"),
     ],
@@ -226,3 +226,21 @@ def test_a_judge_that_is_not_there_is_told_before_the_reader_is_asked(
 def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], more: tuple[str, ...], said: str) -> None:
     assert main([*RUN, "--floors", *more]) == 2
     assert f"recall: {said}" in capsys.readouterr().err
+
+
+def test_each_of_several_memories_has_its_floors_and_its_answers_by_category(
+    served: Endpoint, capsys: pytest.CaptureFixture[str]
+) -> None:
+    several = (*RUN, "--sample", "7", "--memory", "sqlite-fts,python:own.py:Memory,null", *reading(served))
+    assert main([*several, "--bundle", "b.zip"]) == 0
+    text = capsys.readouterr().out
+    assert "\nLoCoMo F1, by category (n)\n" in text
+    assert [line for line in text.splitlines() if line.endswith(":")] == ["sqlite-fts:", "python:own.py:Memory:"]
+    assert text.count("\noracle  ") == 2
+    assert main([*several, "--json"]) == 0
+    first, second, null = json.loads(capsys.readouterr().out)["memories"]
+    assert set(first["answer_floors"]) == set(second["answer_floors"]) == {"metric", "discriminates", *FLOORS, "cost"}
+    assert "answer_floors" not in null
+    assert len(served.asked) <= 11 * 7  # Null, and five for each of the others; the same command asked nothing again.
+    assert main(["memory", "verify", "b.zip"]) == 0
+    assert "tests against the first memory: 2 pairs tested again" in capsys.readouterr().out

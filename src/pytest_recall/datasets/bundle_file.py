@@ -23,7 +23,7 @@ from pytest_recall.datasets.bundle import (
 )
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.datasets_text import comparison_json, groups
-from pytest_recall.datasets.membench import fold
+from pytest_recall.datasets.membench import TOKENS, fold
 from pytest_recall.datasets.membench_run import read_asked
 from pytest_recall.datasets.several import against_first, memory_run
 from pytest_recall.files.disk import write_bytes
@@ -84,8 +84,13 @@ def figures_of(run: JournalContents, *further: JournalContents) -> dict[str, Any
 
 
 def paired_tests(runs: Sequence[JournalContents]) -> list[Any]:
-    """Return the comparison of each further run with the first, or why there is none, as plain JSON types."""
-    named = [one._replace(name=title(str(one.arguments["memory"]))) for one in runs]
+    """Return the comparison of each further run with the first, or why there is none, as plain JSON types.
+
+    Floors of readers are compared where there is one memory alone, as the table of several compares these.
+    """
+    memories = [one for one in runs if not str(one.arguments.get("code", "")).startswith(TOKENS)]
+    tested = memories if len(memories) > 1 else runs
+    named = [one._replace(name=title(str(one.arguments["memory"]))) for one in tested]
     compared = against_first([memory_run(one) for one in named])
     return [one if isinstance(one, str) else comparison_json(one) for one in compared]
 

@@ -54,6 +54,8 @@ class Arguments(NamedTuple):
 
 
 RECALL = "evidence_recall_at_k"
+ANSWER_METRICS = ("longmemeval_judge", "locomo_judge", "dmr_judge", "locomo_f1", "answer_contains", "answer_token_f1")
+"""What answers are compared by: the first of these that was measured."""
 _READ_AT_ALL = "tokens_read"
 """What is measured wherever passages are handed out, whatever these say of themselves."""
 HANDED_OUT = "memory_handed_out_tokens"

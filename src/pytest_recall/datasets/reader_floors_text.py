@@ -7,7 +7,7 @@ from typing import Any
 
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.datasets_text import SHOWN, groups
-from pytest_recall.datasets.membench import MembenchSummary
+from pytest_recall.datasets.membench import ANSWER_METRICS, MembenchSummary
 from pytest_recall.datasets.ranking_text import interval_cell
 from pytest_recall.datasets.reader_floors import NO_EVIDENCE
 from pytest_recall.datasets.reading_text import reading_cells
@@ -17,8 +17,6 @@ from pytest_recall.metrics.intervals import Mean
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
 
-METRICS = ("longmemeval_judge", "locomo_judge", "dmr_judge", "locomo_f1", "answer_contains", "answer_token_f1")
-"""What answers are compared by: the first of these that was measured."""
 MEANING = (
     "below the memory, in as many tokens as it handed out: the same reader answered from no text, from texts drawn at"
     " random, from the last ones, and as the ceiling from the evidence itself"
@@ -27,7 +25,7 @@ MEANING = (
 
 def metric_of_answers(summary: MembenchSummary) -> str | None:
     """Return the metric that answers are compared by; None where none was measured."""
-    return next((name for name in METRICS if name in summary.everything.means), None)
+    return next((name for name in ANSWER_METRICS if name in summary.everything.means), None)
 
 
 def answer_floor_lines(memory: MembenchSummary, floors: Mapping[str, MembenchSummary], spent: Spend) -> Iterator[str]:

@@ -26,7 +26,15 @@ from pytest_recall.datasets.datasets_text import (
     verdict,
 )
 from pytest_recall.datasets.floors_text import COLUMNS, floor_cell
-from pytest_recall.datasets.membench import RECALL, Arguments, MembenchSummary, asked_of, fold, has_failed
+from pytest_recall.datasets.membench import (
+    ANSWER_METRICS,
+    RECALL,
+    Arguments,
+    MembenchSummary,
+    asked_of,
+    fold,
+    has_failed,
+)
 from pytest_recall.datasets.ranking_text import ranking_table
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import MEANING, read_by, reading_cells
@@ -95,7 +103,7 @@ def against_first(runs: Sequence[MemoryRun]) -> list[BenchComparison | str]:
 
 
 def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str]) -> TableSection:
-    """Return the table of the runs, that by category, and how to read them."""
+    """Return the table of the runs, those by category of what was found and of the answers, and how to read them."""
     first = runs[0]
     told = (
         f"{plural(len(runs), 'memory system')} on {first.arguments.dataset} ({first.arguments.file}):"
@@ -113,8 +121,8 @@ def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchCompariso
     summaries = [(one.contents.name, one.summary) for one in runs]
     if (ranking := ranking_table(summaries, first.arguments.dataset)) is not None:
         tables.append(ranking)
-    if names:
-        tables.append(_by_category(runs, names[0]))
+    answers = next((name for name in ANSWER_METRICS if name in names), None)
+    tables += [_by_category(runs, name) for name in dict.fromkeys((*names[:1], answers)) if name is not None]
     return TableSection(told, tables, list(_notes(runs, compared, bool(floors), bool(reading), bool(models))))
 
 

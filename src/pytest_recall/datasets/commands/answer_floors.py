@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cli.common import say
 
 if TYPE_CHECKING:
-    from pytest_recall.datasets.membench import Arguments
+    from pytest_recall.datasets.membench import Arguments, MembenchSummary
     from pytest_recall.datasets.reader_floors import ReaderFloor
     from pytest_recall.datasets.repeats import Ingest
     from pytest_recall.memory.client import Client
@@ -37,11 +37,9 @@ def check_floors(args: argparse.Namespace, clients: Sequence[Client]) -> None:
         return
     if args.reader is None:
         raise RecallError("--floors lets a reader answer from other texts; name one with --reader, or remove it")
-    if len(clients) > 1:
-        raise RecallError("--floors is about the tokens of one memory; name one with --memory, or remove it")
     if args.repeat > 1:
         raise RecallError("--floors is about one ingest, and --repeat makes several; remove one of them")
-    if clients[0].baseline:
+    if all(one.baseline for one in clients):
         raise RecallError(f"--floors: {clients[0].name} looks for nothing itself; name another memory, or remove it")
 
 
@@ -72,3 +70,21 @@ def ask_floors(
         if found[one.name].unfinished:
             break
     return found
+
+
+def shown_floors(
+    memory: MembenchSummary, floors: dict[str, Ingest], *, wanted: bool
+) -> tuple[list[str], dict[str, Any] | None]:
+    """Return the lines on the floors of a memory, or why there are none, and the same as plain JSON types.
+
+    `memory` is the summary of a memory that a reader answered from, and `wanted` whether its floors were asked for.
+    """
+    from pytest_recall.datasets.reader_floors_text import answer_floor_lines, answer_floors_json
+    from pytest_recall.trials.cost import total
+
+    beside = {name: one.found.summary for name, one in floors.items() if not one.unfinished}
+    if beside and len(beside) == len(floors):
+        spent = total({name: one.spend for name, one in floors.items()})
+        return list(answer_floor_lines(memory, beside, spent)), answer_floors_json(memory, beside, spent)
+    hint = "the same command measures them" if wanted else "--floors lets the reader answer from these as well"
+    return ([f"floors of answers: not measured; {hint}"] if memory.everything.reading.answers else []), None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cli.common import LONGEST_WAIT, Commands, counted, names, placeless, say
-from pytest_recall.datasets.commands.answer_floors import add_floors, ask_floors, check_floors
+from pytest_recall.datasets.commands.answer_floors import add_floors, ask_floors, check_floors, shown_floors
 from pytest_recall.datasets.commands.dry_run import dry_run
 from pytest_recall.datasets.commands.exit_code import exit_code, floors_of
 from pytest_recall.datasets.commands.judging import (
@@ -265,11 +265,9 @@ def _run_one(asking: _Asking, client: Client) -> int:
     """Run one memory, print what it came to, and return the exit code."""
     from pytest_recall.datasets import datasets_text as render
     from pytest_recall.datasets.file import PUBLISHED
-    from pytest_recall.datasets.reader_floors_text import answer_floor_lines, answer_floors_json
     from pytest_recall.datasets.reading_text import reading_lines, readings_json
     from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.datasets.repeats_text import ingest_lines, ingests_json
-    from pytest_recall.trials.cost import total
 
     args, bench = asking.args, asking.bench
     arguments = asking.arguments(client)
@@ -295,14 +293,10 @@ def _run_one(asking: _Asking, client: Client) -> int:
     if args.floors:
         ask = partial(_asked, asking)
         floors = ask_floors(result.ingests[0], client.name, asking.arguments, ask, keeps_failed=args.keep_failed)
-    beside = {name: one.found.summary for name, one in floors.items() if not one.unfinished}
-    if beside and len(beside) == len(floors):
-        spent = total({name: one.spend for name, one in floors.items()})
-        told += ["", *answer_floor_lines(summary, beside, spent)]
-        extra["answer_floors"] = answer_floors_json(summary, beside, spent)
-    elif summary.everything.reading.answers and args.repeat == 1 and not client.baseline:
-        hint = "the same command measures them" if args.floors else "--floors lets the reader answer from these as well"
-        told.append(f"floors of answers: not measured; {hint}")
+    if args.repeat == 1 and not client.baseline:
+        lines, plain = shown_floors(summary, floors, wanted=args.floors)
+        told += lines if plain is None else ["", *lines]
+        extra |= {} if plain is None else {"answer_floors": plain}
     if reported:
         whole = args.sample is None and args.categories is None and result.complete
         same = whole and arguments.sha256 in PUBLISHED
@@ -334,6 +328,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
 
     args, bench = asking.args, asking.bench
     runs, codes, folders = [], [], []
+    floors: dict[str, dict[str, Ingest]] = {}
     broken: dict[str, str] = {}
     wanted: list[tuple[Client, Arguments, Path]] = []
     for client in clients:
@@ -358,21 +353,35 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         contents = read_figures(folder, title(client.name))._replace(trials=trials)
         runs.append(render.MemoryRun(arguments, found.summary, contents))
         folders.append(folder)
-        result = RepeatedResult((one,), 1)
-        code = exit_code(
-            result,
-            asking.floors,
-            replays=args.replay is not None,
-            keeps=args.keep_failed,
-            name=f"{client.name}: ",
-        )
-        codes.append(code)
+        keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
+        codes.append(exit_code(RepeatedResult((one,), 1), asking.floors, **keeps, name=f"{client.name}: "))
+        if client.baseline or not args.reader:
+            continue
+        floors[client.name] = {}
+        if args.floors:
+            asked = partial(_asked, asking)
+            floors[client.name] = ask_floors(one, client.name, asking.arguments, asked, keeps_failed=args.keep_failed)
+        for name, floor in floors[client.name].items():
+            folders.append(floor.folder)
+            codes.append(exit_code(RepeatedResult((floor,), 1), {}, **keeps, name=f"{client.name}, {name}: "))
     compared = render.against_first(runs)
+    beside = {
+        one.arguments.memory: shown_floors(one.summary, floors[one.arguments.memory], wanted=args.floors)
+        for one in runs
+        if one.arguments.memory in floors
+    }
     if args.json:
         left = {"broken": broken} if broken else {}
-        print(json.dumps({**render.several_json(runs, compared), **left}, indent=2, ensure_ascii=False))
+        plain = render.several_json(runs, compared)
+        for one in plain["memories"]:
+            if (measured := beside.get(one["memory"], ([], None))[1]) is not None:
+                one["answer_floors"] = measured
+        print(json.dumps({**plain, **left}, indent=2, ensure_ascii=False))
     elif runs:
         print("\n".join(section_lines(render.several_section(runs, compared))))
+        for name, (lines, measured) in beside.items():
+            told = [f"{name}: {line}" for line in lines] if measured is None else ["", f"{name}:", *lines]
+            print("\n".join(told))
     if runs:
         _bundle(args, bench, folders)
     for name, why in broken.items():
