@@ -10,13 +10,16 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import yaml
 
 from tests.cli.samples import environment
-from tests.helpers import command
+from tests.helpers import command, programs
 
 ROOT = Path(__file__).resolve().parent.parent
 SELECT = ROOT / "scripts" / "select-recall-batch.py"
@@ -130,18 +133,35 @@ def test_a_run_takes_the_made_up_days_of_the_benchmark(tmp_path: Path) -> None:
     assert "memory: 2 questions after 2 days" in done.stdout, done.stdout + done.stderr
 
 
+@pytest.fixture
+def rehearse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
+    """The rehearsal in this process, which goes by its command line."""
+    monkeypatch.syspath_prepend(REHEARSE.parent)
+    ended = signal.getsignal(signal.SIGTERM)
+    yield runpy.run_path(str(REHEARSE), run_name="rehearse")["main"]
+    signal.signal(signal.SIGTERM, ended)
+
+
 @pytest.mark.parametrize(
     "given",
     [("--policy", "lottery", "--slice", "5"), ("--policy", "literal", "--layout", "events", "--keep-days", "0")],
     ids=["lottery-rows", "literal-events"],
 )
 def test_a_day_is_rehearsed_in_a_real_repository(
-    given: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    given: tuple[str, ...],
+    rehearse: Callable[[], int],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    done = call(tmp_path, str(REHEARSE), *DAY, "--drift", "0.1", "--json", *given)
-    assert done.returncode == 0, done.stdout + done.stderr
-    found = json.loads(done.stdout)
+    # What it runs comes from the nursery, as other runs of tests do.
+    monkeypatch.setattr("rehearsal.repository.sys", SimpleNamespace(executable=str(programs.folder() / "python")))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(sys, "argv", [str(REHEARSE), *DAY, "--drift", "0.1", "--json", *given])
+    code = rehearse()
+    captured = capsys.readouterr()
+    assert code == 0, captured
+    found = json.loads(captured.out)
     assert found["faults"] == []
     # One run of everything, a night, and three pull requests, of which one has to push again if it is caught.
     assert found["runs"] == 5 + round((found["rehearsed"]["caught"] or 0) * found["rehearsed"]["bad"])
@@ -181,10 +201,8 @@ def test_a_rehearsal_that_is_stopped_leaves_nothing(tmp_path: Path, number: sign
 
 
 def test_a_rehearsal_refuses_what_has_no_effect(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    rehearse: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.syspath_prepend(REHEARSE.parent)
-    main = runpy.run_path(str(REHEARSE), run_name="rehearse")["main"]
     for given, told in (
         (("--keep-days", "1"), "--keep-days: no effect without --layout events"),
         (("--policy", "literal", "--slice", "5"), "--slice: no effect with --policy literal"),
@@ -193,7 +211,7 @@ def test_a_rehearsal_refuses_what_has_no_effect(
     ):
         monkeypatch.setattr(sys, "argv", [str(REHEARSE), *DAY, *given])
         with pytest.raises(SystemExit) as refused:
-            main()
+            rehearse()
         assert refused.value.code == 2
         captured = capsys.readouterr()
         assert captured.out == ""

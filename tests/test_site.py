@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -144,12 +145,23 @@ def test_a_folder_that_is_no_site_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(importlib.util.find_spec("zensical") is None, reason="the extra `docs` is not installed")
-def test_it_is_built(tmp_path: Path) -> None:
-    command = [sys.executable, str(SCRIPT), "--out", str(tmp_path / "site"), "--url", "https://example.org/recall/"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "arning" not in done.stdout + done.stderr
-    built = tmp_path / "site"
-    assert "<h1" in (built / "docs" / "tutorial" / "index.html").read_text(encoding="utf-8")
+def test_it_is_built(
+    site: ModuleType, project: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Of a few pages; `.ci/run` builds that of ours."""
+    root = project(
+        README="# Home\n\n[All](docs/index.md)\n", docs__index="# Pages\n\n## Do\n\n- [A](a.md)\n", docs__a="# A\n"
+    )
+    shutil.copy(ROOT / "zensical.toml", root)
+    monkeypatch.setattr(site, "ROOT", root)
+    built = root / "built"
+    monkeypatch.setattr(sys, "argv", [SCRIPT.name, "--out", str(built), "--url", "https://example.org/recall/"])
+    code = site.main()
+    told = "".join(capfd.readouterr())
+    assert (code, "arning" in told) == (0, False), told
+    assert "<h1" in (built / "docs" / "a" / "index.html").read_text(encoding="utf-8")
     assert 'href="/recall/' in (built / "404.html").read_text(encoding="utf-8")
     assert (built / "search.json").is_file()
+    # A link that leads nowhere is a warning, and with one there is no site.
+    (root / "docs" / "a.md").write_text("# A\n\n[nowhere](#nowhere)\n", encoding="utf-8")
+    assert site.main() == 1

@@ -1,4 +1,4 @@
-"""Four days of the year that scripts/play-year.py plays in full: the workflow's own steps, and what has to hold."""
+"""Three days of the year that scripts/play-year.py plays in full: the workflow's own steps, and what has to hold."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ def host() -> Iterator[GitHub]:
     served.close()
 
 
-def test_four_days_of_a_team(tmp_path: Path, host: GitHub) -> None:
+def test_three_days_of_a_team(tmp_path: Path, host: GitHub) -> None:
     # A fixed day: what is drawn depends on the date, and this test is to be the same one on every day.
     year = Year(tmp_path, host, date(2026, 1, 5), cases=12, pulls=1)
-    lines = list(year.play(4, outages=(2,), skips=1))
-    assert len(lines) == 4
+    lines = list(year.play(3, outages=(1,), skips=1))
+    assert len(lines) == 3
     count = year.count
-    assert (count.nights, count.pulls) == (8, 4)
+    assert (count.nights, count.pulls) == (6, 3)
     assert count.outages
     assert count.red >= count.outages - 1
     assert len(count.by_merge) >= 2

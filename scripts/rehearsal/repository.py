@@ -195,7 +195,7 @@ class Repository:
                 stderr=subprocess.STDOUT,
                 encoding="utf-8",
                 errors="replace",
-                start_new_session=True,
+                process_group=0,
             )
         except OSError as error:
             raise StepFailedError(f"`{' '.join(command)}` was not started: {error.strerror}") from None

@@ -144,7 +144,7 @@ class Year:
             world = {"YEAR_OUTAGE": "1"} if down else {}
             if skips and day:
                 world["YEAR_SKIPS"] = " ".join(self.ids[:skips])
-            if day % 5 == 3:
+            if day % 5 == 2:
                 world["YEAR_SUBTEST"] = "1"
             self.nights(world, down=down)
             for _ in range(self.pulls):
