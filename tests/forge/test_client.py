@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.forge.client import Clock, ForgeClient, ReadOnlyError, RefusedError, UnavailableError
+from pytest_recall.forge.client import LEAST, Clock, ForgeClient, ReadOnlyError, RefusedError, UnavailableError, pause
 from tests.helpers.github import REPO, TOKEN, Answer, GitHub, failed, first
 
 PATH = f"/repos/{REPO}/issues/7/comments"
@@ -148,3 +148,43 @@ def test_an_address_that_is_none() -> None:
     with pytest.raises(UnavailableError, match=r"^GET /user: .*'http://' or 'https://'"):
         client.send("GET", "/user")
     client.close()
+
+
+# Throttle: what a reply says of limits, and what is none
+
+
+NOW = 1_000_000.0
+SECONDARY_LIMIT = "You have exceeded a secondary rate limit. Please wait a few minutes before you try again."
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "message", "seconds"),
+    [
+        (429, {"Retry-After": "7"}, "", 7),
+        (403, {"Retry-After": "7"}, SECONDARY_LIMIT, 7),
+        (429, {}, "", LEAST),
+        (403, {}, SECONDARY_LIMIT, LEAST),
+        (403, {}, "You have triggered an abuse detection mechanism.", LEAST),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1000030"}, "API rate limit exceeded", 30),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "999990"}, "API rate limit exceeded", 0),
+        (429, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "soon"}, "", LEAST),
+        (429, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "inf"}, "", LEAST),
+        (429, {"RateLimit-Remaining": "0", "RateLimit-Reset": "1000004"}, "", 4),
+    ],
+)
+def test_a_limit_says_how_long(status: int, headers: dict[str, str], message: str, seconds: float) -> None:
+    assert pause(status, headers, message, NOW) == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "message"),
+    [
+        (403, {}, "Resource not accessible by integration"),
+        (403, {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "1000030"}, "Resource not accessible by integration"),
+        (403, {"X-RateLimit-Remaining": "4990"}, "Must have admin rights"),
+        (404, {"Retry-After": "7"}, "Not Found"),
+        (502, {"Retry-After": "7"}, ""),
+    ],
+)
+def test_other_refusals_are_no_limit(status: int, headers: dict[str, str], message: str) -> None:
+    assert pause(status, headers, message, NOW) is None

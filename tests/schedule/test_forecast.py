@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.schedule.boxes import reset
-from pytest_recall.schedule.forecast import forecast
-from tests.helpers.samples import TODAY, days, failing, row
+from pytest_recall.schedule.forecast import Freshness, WarmUp, forecast, freshness, left_out, warm_up
+from pytest_recall.schedule.schedule_text import WIDTH, terminal
+from pytest_recall.schedule.selection import Unanswered
+from pytest_recall.trials.trial import Trial
+from tests.helpers.samples import ERROR, PASSED, TODAY, days, failing, header, row, trial
 
 ROWS = {
     "a": failing(due=TODAY),
@@ -54,3 +59,128 @@ def test_a_reset_neither_fails_a_case_nor_heals_it() -> None:
     again = {**before, **reset(before, "m2", TODAY)}
     assert {case_id: (r.box, r.pass_streak) for case_id, r in again.items()} == {"a": (1, 0), "b": (1, 0), "c": (1, 0)}
     assert forecast(again, again, TODAY, 1).failing == ("b",)
+
+
+# How long a new set takes to be known, by policy and size
+
+
+LOTTERY = Settings(owner="x", policy="lottery", slice_cases=25, nightly_cases=58)
+
+
+def test_the_boxes_take_five_new_cases_a_run() -> None:
+    assert warm_up(800, 800, DEFAULT_SETTINGS, TODAY) == WarmUp(800, 800, 160, 160, TODAY + days(160))
+    never = DEFAULT_SETTINGS.model_copy(update={"new_traffic_sample": 0})
+    assert warm_up(800, 800, never, TODAY) == WarmUp(800, 800, None, None, None)
+
+
+def test_slices_of_a_size_take_as_many() -> None:
+    assert warm_up(800, 800, LOTTERY, TODAY) == WarmUp(800, 800, 32, 14, TODAY + days(14))
+
+
+def test_a_set_that_is_known_or_soon_will_be_needs_none() -> None:
+    assert warm_up(400, 800, LOTTERY, TODAY) is None
+    assert warm_up(250, 250, LOTTERY, TODAY) is None
+    assert warm_up(0, 0, LOTTERY, TODAY) is None
+
+
+# The forecast as lines
+
+
+def test_boxes_and_calendar() -> None:
+    rows = {
+        "a": failing(due=TODAY),
+        "b": row(2, 2, due=TODAY - days(1)),
+        "c": row(2, 2, due=TODAY + days(1)),
+        "gone": row(),
+    }
+    assert list(terminal(forecast(["a", "b", "c", "new"], rows, TODAY, 2))) == [
+        "4 cases on 2026-03-10",
+        "  box 1, every  1 d      1  " + "█" * (WIDTH // 2),
+        "  box 2, every  3 d      2  " + "█" * WIDTH,
+        "  box 3, every  7 d      0",
+        "  box 4, every 14 d      0",
+        "  box 5, every 30 d      0",
+        "  never seen             1  " + "█" * (WIDTH // 2),
+        "",
+        "due by day, over 2 days",
+        "  overdue               1  " + "█" * WIDTH,
+        "  2026-03-10 Tue        1  " + "█" * WIDTH,
+        "  2026-03-11 Wed        1  " + "█" * WIDTH,
+        "",
+        "last verdict was a fail (1): a",
+        "",
+        "rows without a case in the case files (1): gone",
+    ]
+
+
+def test_lines_of_nothing_yet() -> None:
+    lines = list(terminal(forecast([], {}, TODAY, 1)))
+    assert lines[0] == "0 cases on 2026-03-10"
+    assert not any("█" in line for line in lines)
+    assert lines[-1] == "  2026-03-10 Tue        0"
+
+
+def test_a_bar_is_never_empty_and_never_too_long() -> None:
+    rows = {f"c{number}": row(2, 2, due=TODAY + days(1)) for number in range(1000)} | {"a": row(1, 0, due=TODAY)}
+    lines = list(terminal(forecast(rows, rows, TODAY, 2)))
+    bars = [line.count("█") for line in lines if "█" in line]
+    assert bars == [1, WIDTH, 1, WIDTH]
+    assert "  box 2, every  3 d  1,000  " + "█" * WIDTH in lines
+
+
+def test_a_budget_and_what_it_has_left_unasked() -> None:
+    found = forecast(["a", "b"], {"a": row()}, TODAY, 1)
+    assert found.to_json()["bank"] is None
+    found = replace(found, deferred={"a": ("12", "0123456789ab")}, bank=(2.354, 7))
+    assert list(terminal(found))[-3:] == [
+        "budget: $2.35 of at most $7.00 in the bank",
+        "",
+        "deferred (1), which the next night asks first: a (by #12, 0123456789ab)",
+    ]
+    told = found.to_json()
+    assert (told["bank"], told["deferred"]) == ({"left": 2.354, "most": 7}, {"a": ["12", "0123456789ab"]})
+
+
+# How old the verdicts are after a run: of those that were chosen, and of those that were left out
+
+
+OLD = row(3, tested=TODAY - days(20), due=TODAY - days(13))
+YOUNG = row(3, tested=TODAY - days(2), due=TODAY + days(5))
+
+
+def test_what_is_left_out() -> None:
+    rows = {"old": OLD, "young": YOUNG, "stuck": OLD}
+    found = left_out(["old", "young", "stuck", "new"], rows, {"stuck": Unanswered(TODAY, 2)}, TODAY)
+    assert found == (TODAY - days(20), "old", 1)
+    assert left_out(["new"], rows, {}, TODAY) == (None, "", 0)
+
+
+def after(*trials: Trial, not_run: int = 0, **more: object) -> Freshness | None:
+    """Return what is known after these trials of a run that left `young` out."""
+    facts = {"oldest": (TODAY - days(2)).isoformat(), "oldest_case": "young", "overdue": 0, **more}
+    return freshness(header(**facts), {one.case_id: one for one in trials}, not_run)
+
+
+def test_a_verdict_is_of_today_and_an_error_leaves_the_one_before() -> None:
+    assert after(trial("a", PASSED, row=OLD)) == (TODAY - days(2), "young", 2, 0, {}, False)
+    found = after(trial("a", ERROR, row=OLD), trial("b", row=None), not_run=1)
+    assert found == (TODAY - days(20), "a", 20, 1, {"a": Unanswered(TODAY)}, True)
+    # A replayed answer is no evidence, and of no age.
+    replayed = after(trial("a", PASSED, row=OLD, counts_for_schedule=False, source="replayed"))
+    assert replayed is not None
+    assert (replayed.age, replayed.overdue) == (20, 1)
+
+
+def test_what_rests_is_not_overdue() -> None:
+    before = (("a", (TODAY - days(9)).isoformat(), 3),)
+    found = after(trial("a", ERROR, row=OLD), unanswered=before)
+    assert found is not None
+    assert (found.overdue, found.unanswered) == (0, {"a": Unanswered(TODAY, 4)})
+
+
+def test_nothing_is_known_of_a_run_of_an_earlier_version() -> None:
+    assert freshness(header(), {}, 0) is None
+    assert after(trial("a"), scheduled=False) is None
+    nothing = after(oldest="", oldest_case="")
+    assert nothing is not None
+    assert nothing.age is None

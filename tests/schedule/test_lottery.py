@@ -1,4 +1,4 @@
-"""Tests of core.lottery."""
+"""The draw of the lottery: as large as it may be, by streams, and the same wherever it is made."""
 
 from __future__ import annotations
 

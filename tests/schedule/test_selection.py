@@ -6,13 +6,42 @@ from collections.abc import Mapping
 from datetime import date
 from random import Random
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, MODES, Mode, Settings
-from pytest_recall.schedule.selection import select, shuffle_key
-from pytest_recall.trials.trial import Row
-from tests.helpers.samples import TODAY, case_ids, costly, dates, days, printed_alike, row, row_maps, unhurried
+from pytest_recall.files.errors import RecallError
+from pytest_recall.schedule.boxes import DATASET
+from pytest_recall.schedule.selection import (
+    NearRequest,
+    Unanswered,
+    merged_unanswered,
+    parse,
+    select,
+    shuffle_key,
+    touched,
+    unanswered_after,
+    unmatched,
+    with_changes,
+)
+from pytest_recall.trials.trial import Outcome, Row
+from tests.helpers.samples import (
+    ERROR,
+    FAILED,
+    PASSED,
+    SKIPPED,
+    TODAY,
+    case_ids,
+    costly,
+    dates,
+    days,
+    printed_alike,
+    row,
+    row_maps,
+    trial,
+    unhurried,
+)
 
 id_sets = st.sets(case_ids, max_size=40)
 modes = st.sampled_from(MODES)
@@ -239,3 +268,106 @@ def test_the_hash_seed_does_not_matter() -> None:
 def test_a_ticket_is_a_hash_of_seed_and_case() -> None:
     assert shuffle_key("1", "late-fee").hex().startswith("79d3de9e")
     assert shuffle_key("1", "a") != shuffle_key("2", "a")
+
+
+# What a change touches, as it is asked for, and by paths
+
+
+def test_every_form_is_told_from_the_others() -> None:
+    assert parse(["fees, hours", "git:origin/main", "file:list.txt", "fees"]) == NearRequest(
+        ("fees", "hours"), ("list.txt",), ("origin/main",)
+    )
+    assert parse(["off"]) == NearRequest(off=True)
+    assert parse([]) == NearRequest()
+
+
+@pytest.mark.parametrize("value", ["", " , ", "file:", "git:"])
+def test_what_names_nothing_is_refused(value: str) -> None:
+    with pytest.raises(RecallError, match="names nothing; give tags, file:PATH, git:REF, or off"):
+        parse([value])
+
+
+def test_what_pytest_reads_arguments_from_is_none() -> None:
+    with pytest.raises(RecallError, match=r"^--recall-near: write file:list\.txt; pytest itself"):
+        parse(["@list.txt"])
+
+
+def test_off_stands_alone() -> None:
+    with pytest.raises(RecallError, match="`off` is given together with what it would leave out"):
+        parse(["off", "fees"])
+
+
+GLOBS = {
+    "fees": ("src/fees/**", "prompts/fee_*.md"),
+    "all": ("prompts/", "!prompts/README.md"),
+    "root": ("/setup.cfg",),
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "tags"),
+    [
+        ("src/fees/late/rule.py", ["fees"]),
+        ("prompts/fee_late.md", ["all", "fees"]),
+        ("prompts/README.md", []),
+        ("deep/prompts/x", ["all"]),
+        ("setup.cfg", ["root"]),
+        ("deep/setup.cfg", []),
+        ("src/fees", []),
+    ],
+)
+def test_paths_fit_as_in_a_gitignore(path: str, tags: list[str]) -> None:
+    assert touched(GLOBS, [path, "other.txt"]) == tags
+
+
+def test_a_glob_that_fits_no_file_is_named() -> None:
+    assert list(unmatched(GLOBS, ["prompts/README.md", "setup.cfg", "src/fees/a.py"])) == [
+        ("fees", "prompts/fee_*.md"),
+    ]
+
+
+# Cases that come to no verdict: counted by days, forgotten at a verdict, and the same on both sides of a merge
+
+
+waiting = st.dictionaries(case_ids, st.builds(Unanswered, dates, st.integers(1, 6)), max_size=8)
+
+
+def after(before: Mapping[str, Unanswered], outcome: Outcome, on: int = 0, **more: object) -> dict[str, Unanswered]:
+    """Return what is left after a trial of the case `a`."""
+    graded = {"a": trial("a", outcome, **more)}
+    return with_changes(before, unanswered_after(before, graded, TODAY + days(on)))
+
+
+def test_days_are_counted_and_not_runs() -> None:
+    once = after({}, ERROR)
+    assert once == {"a": Unanswered(TODAY, 1)}
+    assert after(once, SKIPPED) == once
+    assert after(once, SKIPPED, on=3) == {"a": Unanswered(TODAY + days(3), 2)}
+
+
+def test_a_verdict_ends_it() -> None:
+    before = {"a": Unanswered(TODAY, 3)}
+    assert after(before, PASSED) == after(before, FAILED, on=2) == {}
+
+
+def test_what_asks_nothing_counts_for_nothing() -> None:
+    before = {"a": Unanswered(TODAY, 3)}
+    assert after(before, PASSED, on=1, counts_for_schedule=False) == before
+    assert after({}, ERROR, source="replayed") == {}
+    assert after({}, ERROR, reason=DATASET) == {}
+    assert after(before, PASSED, on=-1) == before
+
+
+def test_a_merge_knows_the_verdicts_of_both_sides() -> None:
+    base = {"a": Unanswered(TODAY, 2), "b": Unanswered(TODAY, 2)}
+    later = Unanswered(TODAY + days(1), 3)
+    assert merged_unanswered(base, {"a": later}, {"b": later, "c": later}) == {"c": later}
+    assert merged_unanswered(base, base, {"a": later, "b": base["b"]}) == {"a": later, "b": base["b"]}
+
+
+@given(waiting, waiting, waiting)
+def test_the_sides_may_be_swapped(
+    base: dict[str, Unanswered], ours: dict[str, Unanswered], theirs: dict[str, Unanswered]
+) -> None:
+    assert merged_unanswered(base, ours, theirs) == merged_unanswered(base, theirs, ours)
+    assert merged_unanswered(base, ours, ours) == ours

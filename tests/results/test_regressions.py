@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_recall.replay.call import Call
-from pytest_recall.results.regressions import Cause, CauseLabel, cause, narrowed
+from pytest_recall.results.regressions import Cause, CauseLabel, DiffPiece, cause, narrowed, word_diff
 from pytest_recall.trials.trial import Outcome, Trial
-from tests.helpers.samples import days, row, trial
+from tests.helpers.samples import days, row, trial, unhurried
 
 PASSED, FAILED, ERROR = Outcome.PASSED, Outcome.FAILED, Outcome.ERROR
 WAS = "case=aaaaaa system=111111 settings=222222 dialogue=333333 model=small-1 judge=444444 threshold=555555"
@@ -181,3 +183,44 @@ def test_what_the_conditions_say_stands() -> None:
         found = Cause(label, "why")
         assert (narrowed(found, failed(), (), 1) == found) == (label not in (CauseLabel.AGENT, CauseLabel.UNKNOWN))
         assert (narrowed(found, failed(), ("12",), 1) == found) == (label is not CauseLabel.AGENT)
+
+
+# Word diff: short, and about the words that differ
+
+
+def test_what_changed_stands_among_a_few_words() -> None:
+    before = "Dear guest, we are glad to say that we are open from 10:00 to 16:00 each day of the whole year."
+    assert word_diff(before, before.replace("16:00", "17:00")) == [
+        DiffPiece("same", "… open from 10:00 to"),
+        DiffPiece("gone", "16:00"),
+        DiffPiece("new", "17:00"),
+        DiffPiece("same", "each day of the …"),
+    ]
+
+
+def test_what_came_or_went_is_one_piece() -> None:
+    assert word_diff("a b", "a b c") == [DiffPiece("same", "a b"), DiffPiece("new", "c")]
+    assert word_diff("a b c", "b c") == [DiffPiece("gone", "a"), DiffPiece("same", "b c")]
+    assert word_diff("a", "") == [DiffPiece("gone", "a")]
+
+
+def test_the_same_words_differ_in_nothing() -> None:
+    assert word_diff("a  b", "a\nb") == []
+    assert word_diff("", "") == []
+
+
+def test_answers_with_nothing_in_common_are_cut() -> None:
+    pieces = word_diff(" ".join(f"a{n}" for n in range(300)), " ".join(f"b{n}" for n in range(300)), limit=20)
+    assert [piece.kind for piece in pieces] == ["gone", "new"]
+    assert all(len(piece.text.split()) == 11 and piece.text.endswith("…") for piece in pieces)
+
+
+words = st.lists(st.sampled_from("abcde"), max_size=60).map(" ".join)
+
+
+@unhurried
+@given(words, words)
+def test_it_is_short_and_empty_only_where_nothing_differs(before: str, after: str) -> None:
+    pieces = word_diff(before, after)
+    assert bool(pieces) == (before != after)
+    assert sum(len(piece.text.split()) for piece in pieces) <= 80
