@@ -158,18 +158,12 @@ NEED_EVAL = [
 
 
 @pytest.mark.parametrize("arguments", NEED_EVAL)
-def test_no_eval_directory(tmp_path: Path, arguments: list[str], inside: Recall) -> None:
-    done = inside(tmp_path, *arguments)
-    assert done == (2, "", "recall: eval: no such directory; run `recall init`, or give --dir\n")
-    done = inside(tmp_path, *arguments, "--dir", "elsewhere/evals")
-    assert done == (2, "", "recall: elsewhere/evals: no such directory; run `recall init`, or give --dir\n")
-
-
-@pytest.mark.parametrize("arguments", NEED_EVAL)
-def test_a_file_in_place_of_the_directory(project: Path, arguments: list[str], inside: Recall) -> None:
-    done = inside(project, *arguments, "--dir", "eval/cases.yaml")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("recall: eval/cases.yaml: no such directory;")
+def test_no_eval_directory(project: Path, arguments: list[str], inside: Recall) -> None:
+    told = "no such directory; run `recall init`, or give --dir\n"
+    (project / "none").mkdir()
+    assert inside(project / "none", *arguments) == (2, "", f"recall: eval: {told}")
+    for name in ("none/evals", "eval/cases.yaml"):
+        assert inside(project, *arguments, "--dir", name) == (2, "", f"recall: {name}: {told}")
 
 
 @pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])
@@ -201,10 +195,13 @@ def test_no_permission(project: Path, name: str) -> None:
     assert done.err.startswith(f"recall: eval/{name}: cannot be read (Permission denied)")
 
 
+BROKEN = (b"<<<<<<< ours\n", b"\x00\x01\xff", b"a: \x00", b"[" * 5_000, b"- !!python/none x\n")
+
+
 @pytest.mark.parametrize("name", ["cases.yaml", "rubric.yaml", "recall.yaml"])
-@pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])
 @pytest.mark.parametrize(
-    "content", [b"\x00\x01\xff", b"a: \x00", b"<<<<<<< ours\n", b"[" * 5_000, b"- !!python/none x\n"]
+    ("command", "content"),
+    [*((("check",), content) for content in BROKEN), (("schedule", "select"), BROKEN[0]), (("status",), BROKEN[0])],
 )
 def test_broken_files(project: Path, command: tuple[str, ...], name: str, content: bytes, inside: Recall) -> None:
     (project / "eval" / name).write_bytes(content)
@@ -233,9 +230,7 @@ def test_a_reader_that_has_seen_enough(ran: Path, arguments: list[str]) -> None:
     assert [line for line in done.stderr.splitlines() if not line.startswith("recall: pr ")] == []
 
 
-@pytest.mark.parametrize(
-    ("encoding", "arguments"), [("ascii", ["status"]), ("ascii", ["score"]), ("cp1252", ["score", "--markdown"])]
-)
+@pytest.mark.parametrize(("encoding", "arguments"), [("ascii", ["status"]), ("cp1252", ["score", "--markdown"])])
 def test_output_that_is_not_utf_8(ran: Path, encoding: str, arguments: list[str]) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "pytest_recall", *arguments],

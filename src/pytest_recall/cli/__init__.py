@@ -231,5 +231,8 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
     command = next((argument for argument in given if not argument.startswith("-")), None)
     # The others are not needed to understand this one, and take longer to load than most commands take to run.
-    add_commands(commands, COMMANDS if command is None or command not in COMMANDS else (command,))
+    if command is not None and command in COMMANDS:
+        add_commands(commands, (command,))
+    elif given[:1] != ["--version"]:
+        add_commands(commands)
     return parser
