@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from pytest_recall.files.wording import percent, plural
 from pytest_recall.replay.tape import Mode
+from pytest_recall.results import sentences
+from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
 from pytest_recall.results.sentences import past_lines
+from pytest_recall.trials.trial import Outcome
+from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, failing, header, row, trial
 
 PROGRAMS = "what they ask over the network is neither recorded nor replayed"
 CLIENTS = "nothing of it is recorded or replayed"
@@ -41,3 +48,164 @@ def test_of_many_programs_the_most_frequent_are_named() -> None:
         + ", ".join(f"tool-{number:02} ({20 - number})" for number in range(10))
         + f" and 2 more; {PROGRAMS}"
     )
+
+
+# What every rendering says in the same words
+
+
+def card(tested: int, total: int) -> Scorecard:
+    """Return the scorecard of a run in which so many cases passed."""
+    return summarize([trial(f"case-{number}") for number in range(tested)], [], total, TODAY)
+
+
+def result(box: int | None, outcome: Outcome = PASSED, streak: int = 1) -> CaseResult:
+    """Return what became of a case that was in this box."""
+    known = row(box, streak) if box else None
+    return summarize([trial("a", outcome, row=known)], [], 1, TODAY).results[0]
+
+
+@pytest.mark.parametrize(
+    ("picks", "more", "line"),
+    [
+        ([], {}, "pr 2026-03-10, seed 7: 0 of 40 cases"),
+        ([("a", "new")], {"total": 1}, "pr 2026-03-10, seed 7: 1 of 1 case (1 new)"),
+        (
+            [("a", "box 1"), ("b", "due"), ("c", "due"), ("d", "new")],
+            {"not_due": 30, "next_due": "2026-03-12", "over_cap": 4, "unseen": 2},
+            "pr 2026-03-10, seed 7: 4 of 40 cases (1 box 1, 2 due, 1 new);"
+            " not run: 30 not due until 2026-03-12, 4 over the cap, 2 new, not drawn",
+        ),
+        ([("a", "all"), ("b", "all")], {"mode": "all", "total": 2}, "all 2026-03-10, seed 7: 2 of 2 cases"),
+        ([], {"mode": "nightly", "total": 12345}, "nightly 2026-03-10, seed 7: 0 of 12,345 cases"),
+    ],
+)
+def test_the_slice_and_why_the_rest_is_not_run(picks: list[tuple[str, str]], more: dict[str, Any], line: str) -> None:
+    assert sentences.slice_line(header(*picks, **more)) == line
+
+
+@pytest.mark.parametrize(
+    ("more", "title"),
+    [
+        ({}, "pull request, 2026-03-10, seed 7"),
+        ({"pr": "41", "model": "m1"}, "pull request for #41, 2026-03-10, seed 7, model m1"),
+        ({"mode": "nightly"}, "nightly, 2026-03-10, seed 7"),
+        ({"mode": "all"}, "all cases, 2026-03-10, seed 7"),
+        ({"mode": "explicit"}, "explicit choice, 2026-03-10, seed 7"),
+        ({"mode": "all", "source_kind": "dataset", "seed": ""}, "questions of a dataset, 2026-03-10"),
+        ({"mode": "all", "source_kind": "persona"}, "questions of a persona, 2026-03-10, seed 7"),
+    ],
+)
+def test_title(more: dict[str, Any], title: str) -> None:
+    assert sentences.title(header(**more)) == title
+
+
+@pytest.mark.parametrize(
+    ("tested", "line"),
+    [
+        (0, "No case came to a verdict: this run shows nothing."),
+        (40, "40 cases, and every one came to a verdict."),
+        (
+            25,
+            "With 25 of 40 cases tested, a change that breaks up to 11.3 % of all cases could go unseen (95 %).",
+        ),
+    ],
+)
+def test_the_honest_limit(tested: int, line: str) -> None:
+    assert sentences.limit(header(), card(tested, 40)) == line
+
+
+def test_the_limit_where_a_replay_has_proven_the_rest() -> None:
+    reasons = ["affected", "judged again", "other answer", "due"]
+    one = summarize([trial(f"c{n}", reason=reason) for n, reason in enumerate(reasons)], [], 40, TODAY)
+    seen = sentences.limit(header(proven=37), one)
+    assert seen.startswith(
+        "The judged replay proves 37 of 40 cases, and the other 3 came to a verdict. With 4 of 40 cases tested, a fault"
+        " of the provider or the data that breaks up to "
+    )
+    # A case that is neither proven nor tested may hide what the change breaks.
+    assert sentences.limit(header(proven=36), one).startswith("With 4 of 40 cases tested, a change that breaks up to ")
+    assert sentences.limit(header(proven=40), card(0, 40)) == "The judged replay proves 40 of 40 cases; none was asked."
+
+
+def test_the_limit_of_questions_says_nothing_of_a_schedule() -> None:
+    told = "25 of 40 questions came to a verdict."
+    assert sentences.limit(header(source_kind="dataset"), card(25, 40)) == told
+
+
+@pytest.mark.parametrize(
+    ("reason", "writes", "counts", "told"),
+    [
+        ("due", True, False, "1 of 1 verdict on replayed answers, which move no box."),
+        (
+            "due",
+            True,
+            True,
+            "1 of 1 verdict on replayed answers, which moved boxes, since --recall-trust-replays is given.",
+        ),
+        ("explicit", False, True, "1 of 1 verdict on replayed answers."),
+        ("dataset", False, True, "1 of 1 verdict on replayed answers."),
+        ("profile", False, True, "1 of 1 verdict on replayed answers."),
+    ],
+)
+def test_replays_move_boxes_only_of_cases_in_runs_that_move_some(
+    reason: str, writes: bool, counts: bool, told: str
+) -> None:
+    one = trial("a", reason=reason, source="replayed", counts_for_schedule=counts)
+    assert sentences.replays(header(writes=writes), summarize([one], [], 1, TODAY)) == told
+
+
+def test_the_limit_of_one_case() -> None:
+    assert sentences.limit(header(total=1), card(1, 1)) == "1 case, and every one came to a verdict."
+
+
+@pytest.mark.parametrize(
+    ("box", "outcome", "told"),
+    [
+        (None, PASSED, "new → box 1"),
+        (None, FAILED, "new → box 1"),
+        (None, ERROR, "no box"),
+        (2, PASSED, "box 2 → 3"),
+        (5, PASSED, "box 5"),
+        (4, FAILED, "box 4 → 1"),
+        (1, FAILED, "box 1"),
+        (3, ERROR, "box 3"),
+    ],
+)
+def test_the_way_between_boxes(box: int | None, outcome: Outcome, told: str) -> None:
+    assert sentences.move(result(box, outcome)) == told
+
+
+def test_what_a_fail_means() -> None:
+    assert result(3, FAILED, 3).failure.value == "regression"
+    (again,) = summarize([trial("a", FAILED, row=failing())], [], 1, TODAY).results
+    assert again.failure.value == "known failure"
+    assert result(None, FAILED).failure.value == "new failure"
+
+
+def test_orphans() -> None:
+    assert sentences.orphans(header()) == ""
+    one = sentences.orphans(header(orphans=("a",)))
+    assert one == "1 row of the state without a case in the collected files, skipped: a"
+    many = sentences.orphans(header(orphans=tuple(f"c{number}" for number in range(12))))
+    assert many.startswith("12 rows of the state")
+    assert many.endswith("skipped: c0, c1, c2, c3, c4, c5, c6, c7, c8, c9 and 2 more")
+
+
+def test_swap() -> None:
+    assert sentences.swap(header(model="m2")) == ""
+    assert sentences.swap(header(model="m2", swapped=1)) == (
+        "1 case last tested with another model than m2: not moved; --reset-on-model-swap returns to box 1."
+    )
+    assert sentences.swap(header(model="m2", swapped=3, reset=True)) == (
+        "3 cases last tested with another model than m2: returned to box 1."
+    )
+
+
+@pytest.mark.parametrize(("count", "told"), [(0, "0 cases"), (1, "1 case"), (2, "2 cases"), (1000, "1,000 cases")])
+def test_plural(count: int, told: str) -> None:
+    assert plural(count, "case") == told
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.1129, "11.3 %"), (0.95, "95.0 %"), (0.0004, "0.0 %"), (1.0, "100.0 %")])
+def test_percent(share: float, told: str) -> None:
+    assert percent(share) == told

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.boxes import reset, review
-from pytest_recall.schedule.merge import RowStep, between, last_step, merge_row, merge_rows, replayed
+from pytest_recall.schedule.merge import RowStep, explanations, last_step, merge_row, merge_rows, replayed
 from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.samples import FAILED, PASSED, TODAY, case_ids, costly, days, failing, row, rows, trial, unhurried
 from tests.schedule.steps import QUARANTINE, histories, step
@@ -297,6 +297,11 @@ def test_what_is_merged_out_of_order_errs_towards_box_1() -> None:
 
 
 # History: the verdicts between two states of a row, told from the row alone
+
+
+def between(before: Row | None, after: Row, quarantine: Quarantine | None = None) -> list[RowStep] | None:
+    """Return the likeliest steps that lead from one row to the other; None if no verdicts do."""
+    return next(iter(explanations(before, after, quarantine)), None)
 
 
 def told(found: list[RowStep] | None) -> list[tuple[int, str]]:

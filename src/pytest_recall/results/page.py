@@ -188,7 +188,7 @@ def _failed_row(header: Header, result: CaseResult, links: str) -> str:
     trial = result.trial
     where = regressions_text.place(trial.where, links).removeprefix(", ")
     way = (moved(header, result),) if header.of_cases else ()
-    cells = (code(trial.case_id), sentences.standing(result), *way, cell(trial.note), where)
+    cells = (code(trial.case_id), result.failure.value, *way, cell(trial.note), where)
     return f"| {' | '.join(cells)} |"
 
 

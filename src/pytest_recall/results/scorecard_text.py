@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import listed
+from pytest_recall.files.wording import grid, listed
 from pytest_recall.judges import judges_text
 from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.page import (
@@ -258,7 +258,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "baselines": _baselines(card),
         "judged_by_models": None if card.panels is None else judges_text.judges_json(card.panels),
         "judged_rates": judges_text.rates_json(card.rates) if card.rates else [],
-        "regraded": _regraded(card),
+        "regraded": None if card.regraded is None else judges_text.audit_json(card.regraded),
         "cost": cost_text.cost_json(of_run(record)),
         "observed": _observed_json(record, card),
     }
@@ -309,13 +309,6 @@ def _datasets(card: Scorecard) -> dict[str, Any] | None:
     return {name: datasets_text.groups(summary) for name, summary in card.datasets.items()}
 
 
-def _regraded(card: Scorecard) -> dict[str, Any] | None:
-    if card.regraded is None:
-        return None
-
-    return judges_text.audit_json(card.regraded)
-
-
 def _result(result: CaseResult) -> dict[str, Any]:
     trial = result.trial
     return {
@@ -347,12 +340,9 @@ def _repeats(result: CaseResult) -> dict[str, Any]:
 
 def _grid(name: str, table: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
     columns = [column for column in COLUMNS if any(column in counts for counts in table.values())]
-    if not columns:
-        return
-    width = max(len(name), *(len(row) for row in table))
-    yield f"{name:<{width}}  " + "  ".join(columns)
-    for row, counts in table.items():
-        yield f"{row:<{width}}  " + "  ".join(f"{counts.get(column, 0):>{len(column)}}" for column in columns)
+    if columns:
+        rows = [(row, *(str(counts.get(column, 0)) for column in columns)) for row, counts in table.items()]
+        yield from grid((name, *columns), rows)
 
 
 MOST = 10
@@ -379,7 +369,7 @@ def commands(card: Scorecard, below: str = "") -> Iterator[str]:
 
 def _of_case(level: str, card: Scorecard, result: CaseResult, below: str) -> str:
     trial = result.trial
-    standing = "no verdict" if trial.outcome is Outcome.ERROR else sentences.standing(result)
+    standing = "no verdict" if trial.outcome is Outcome.ERROR else result.failure.value
     told = one_line(trial.note, 300)
     if result.cause is not None:
         told += f"\nlikely cause: {result.cause.label}: {result.cause.finding}"

@@ -248,11 +248,6 @@ def move(result: CaseResult) -> str:
     return f"box {result.before}" if result.before == result.after else f"box {result.before} → {result.after}"
 
 
-def standing(result: CaseResult) -> str:
-    """Return what a failure is: a regression, a new or a known failure, or one that counts for nothing."""
-    return result.failure.value
-
-
 def freshness(header: Header, card: Scorecard) -> list[str]:
     """Return how old the oldest verdict is, how many cases are overdue, and which come to no verdict; a line each."""
     found = card.freshness(header)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from pytest_recall.cases.settings import Settings
 from pytest_recall.files.wording import dollars, listed, plural
 from pytest_recall.schedule.account import Account
-from pytest_recall.schedule.bank import AffectedCase, Bank, balance, bank_from, hidden_line, spread
+from pytest_recall.schedule.bank import AffectedCase, Bank, balance, bank_from, hidden_line, micro, spread
 from pytest_recall.schedule.changes import Changes
 from pytest_recall.trials.trial import Row
 
@@ -18,7 +18,6 @@ FOR_MONEY = "budget"
 """Why a case is deferred: there is no money for it."""
 FOR_REGRESSION = "a regression is confirmed"
 """Why a case is deferred: the change has broken another one, and is red as it is."""
-_MICRO = 1_000_000
 
 
 class Allotment(NamedTuple):
@@ -106,9 +105,9 @@ def allot(
     differences = {case_id: changes.found[case_id].key or str(changes.found[case_id].state) for case_id in affected}
     cases = [AffectedCase(case_id, differences[case_id], _falls(rows.get(case_id))) for case_id in affected]
     order = spread(cases, len(cases), seed).now
-    room, rest = 0, round(left * _MICRO)
+    room, rest = 0, micro(left)
     for case_id in order:
-        rest -= round(costs[case_id] * _MICRO)
+        rest -= micro(costs[case_id])
         if rest < 0:
             break
         room += 1

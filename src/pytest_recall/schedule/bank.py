@@ -45,10 +45,10 @@ def balance(bank: Bank, spent: Mapping[date, float], today: date) -> float:
     """
     if any(amount < 0 for amount in spent.values()):
         raise ValueError("an amount that was spent cannot be below 0")
-    a_day, most = _micro(bank.per_day), _micro(bank.per_day) * bank.carry_days
+    a_day, most = micro(bank.per_day), micro(bank.per_day) * bank.carry_days
     left, last = most, None
     for day in sorted(day for day in spent if day <= today):
-        left = _filled(left, a_day, most, day, last) - _micro(spent[day])
+        left = _filled(left, a_day, most, day, last) - micro(spent[day])
         last = day
     return max(_filled(left, a_day, most, today, last), 0) / _MICRO
 
@@ -57,15 +57,16 @@ def _filled(left: int, a_day: int, most: int, day: date, last: date | None) -> i
     return min(left + a_day * (0 if last is None else (day - last).days), most)
 
 
-def _micro(dollars: float) -> int:
+def micro(dollars: float) -> int:
+    """Return an amount in whole millionths of a US dollar."""
     return round(dollars * _MICRO)
 
 
 def affordable(dollars: float, per_run: float) -> int:
     """Return how many runs at `per_run` US dollars fit into `dollars`. Raises ValueError for a price of 0 or less."""
-    if (price := _micro(per_run)) <= 0:
+    if (price := micro(per_run)) <= 0:
         raise ValueError(f"{per_run} is not a price of a run; it has to be a millionth of a dollar at least")
-    return _micro(dollars) // price
+    return micro(dollars) // price
 
 
 class AffectedCase(NamedTuple):

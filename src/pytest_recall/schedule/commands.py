@@ -119,12 +119,33 @@ def run_show(args: argparse.Namespace) -> int:
     if args.at is not None:
         sys.stdout.write(committed_state(place, args.at).text)
         return 0
-    return _show(place)
+    from pytest_recall.schedule.state_file import read_state
+
+    layout = read_settings(place.rubric, place.name(place.rubric)).state
+    state = read_state(place.state, place.name(place.state))
+    waiting = unfolded(place, state)
+    print(f"layout: {layout}")
+    print(f"{place.name(place.state)}: {plural(len(state.rows), 'row')}")
+    if waiting or layout == "events":
+        verdicts = plural(sum(len(events.verdicts) for events in waiting.values()), "verdict")
+        print(f"{place.name(place.events)}: {plural(len(waiting), 'event file')} newer than it, {verdicts}")
+    return 0
 
 
 def run_layout(args: argparse.Namespace) -> int:
     """Run `recall state layout`."""
-    return _change_state(place_of(args), args)
+    place = place_of(args)
+    name = place.name(place.rubric)
+    if read_settings(place.rubric, name).state == args.layout:
+        print(f"{name}: `state: {args.layout}` holds already; nothing to do")
+        return 0
+    check_layout(place, args.layout)
+    with_layout(place.rubric, name, args.layout, write=not args.dry_run)
+    print(f"{name}: {'would get' if args.dry_run else 'has'} `state: {args.layout}`")
+    if args.layout == "events":
+        print(f"Next: commit it. Each run adds a file to {place.name(place.events)}; commit these with their branch,")
+        print("and let one job on the main branch run `recall state fold`.")
+    return 0
 
 
 def run_move(args: argparse.Namespace) -> int:
@@ -151,34 +172,6 @@ def run_forget(args: argparse.Namespace) -> int:
         forget(place, args.cases, write=not args.dry_run)
     would = "would be " if args.dry_run else ""
     print(f"{plural(len(set(args.cases)), 'row')} {would}deleted: {', '.join(sorted(set(args.cases)))}")
-    return 0
-
-
-def _show(place: Place) -> int:
-    from pytest_recall.schedule.state_file import read_state
-
-    layout = read_settings(place.rubric, place.name(place.rubric)).state
-    state = read_state(place.state, place.name(place.state))
-    waiting = unfolded(place, state)
-    print(f"layout: {layout}")
-    print(f"{place.name(place.state)}: {plural(len(state.rows), 'row')}")
-    if waiting or layout == "events":
-        verdicts = plural(sum(len(events.verdicts) for events in waiting.values()), "verdict")
-        print(f"{place.name(place.events)}: {plural(len(waiting), 'event file')} newer than it, {verdicts}")
-    return 0
-
-
-def _change_state(place: Place, args: argparse.Namespace) -> int:
-    name = place.name(place.rubric)
-    if read_settings(place.rubric, name).state == args.layout:
-        print(f"{name}: `state: {args.layout}` holds already; nothing to do")
-        return 0
-    check_layout(place, args.layout)
-    with_layout(place.rubric, name, args.layout, write=not args.dry_run)
-    print(f"{name}: {'would get' if args.dry_run else 'has'} `state: {args.layout}`")
-    if args.layout == "events":
-        print(f"Next: commit it. Each run adds a file to {place.name(place.events)}; commit these with their branch,")
-        print("and let one job on the main branch run `recall state fold`.")
     return 0
 
 

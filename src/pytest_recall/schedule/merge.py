@@ -55,23 +55,15 @@ def last_step(row: Row) -> RowStep:
     return RowStep(row.last_tested, _failed(row) if row.failing else _passed(row))
 
 
-def between(before: Row | None, after: Row, quarantine: Quarantine | None = None) -> list[RowStep] | None:
-    """Return the steps that lead from one row to the other; None if no verdicts do.
+def explanations(before: Row | None, after: Row, quarantine: Quarantine | None = None) -> list[list[RowStep]]:
+    """Return all ways that are known in which one row has become the other, the likely ones first; none if none is.
 
     A row keeps its last verdict, the day on which it was put into its box (`next_due`), its passes
     since the last fail and its lapses. So one verdict is found exactly, and so is an early pass
     after it. Of several, the days of the earlier ones are assumed: passes on the first day on which
     they could promote; fails, and what followed them, as late as it can be. That keeps a
     case in a low box rather than in a high one. Whatever is assumed leads to just this row,
-    but for quarantine and lapses if someone changed these by hand.
-    """
-    return next(iter(explanations(before, after, quarantine)), None)
-
-
-def explanations(before: Row | None, after: Row, quarantine: Quarantine | None = None) -> list[list[RowStep]]:
-    """Return all ways that are known in which one row has become the other, the likely ones first.
-
-    Those that lead to another quarantine or other lapses come last: someone has changed these by hand.
+    but for quarantine and lapses if someone changed these by hand: such ways come last.
     """
     alike: list[list[RowStep]] = []
     by_hand: list[list[RowStep]] = []

@@ -240,16 +240,16 @@ def check_dates(state: State, latest: date, name: str) -> None:
         )
 
 
-def check_layout(place: Place, layout: Layout, state: State | None = None) -> None:
+def check_layout(place: Place, layout: Layout) -> None:
     """Raise RecallError if runs are to change rows of the state file while event files wait to be folded into it."""
-    if layout == "rows" and (files := event_files(place.events)):
-        state = state or read_state(place.state, place.name(place.state))
-        if waiting := len(files.keys() - set(state.folded)):
-            are = "event file is" if waiting == 1 else "event files are"
-            raise RecallError(
-                f"{place.name(place.events)}: {waiting} {are} not in {place.name(place.state)} yet; run"
-                f" `recall state fold --keep-days 0`, or write `state: events` in {place.name(place.rubric)}"
-            )
+    if layout != "rows" or not (files := event_files(place.events)):
+        return
+    if waiting := len(files.keys() - set(read_state(place.state, place.name(place.state)).folded)):
+        are = "event file is" if waiting == 1 else "event files are"
+        raise RecallError(
+            f"{place.name(place.events)}: {waiting} {are} not in {place.name(place.state)} yet; run"
+            f" `recall state fold --keep-days 0`, or write `state: events` in {place.name(place.rubric)}"
+        )
 
 
 def state_at(path: Path, name: str) -> State:

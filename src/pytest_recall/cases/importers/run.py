@@ -93,12 +93,8 @@ def _reads_back(row: Mapping[str, Any]) -> bool:
         return False
 
 
-def lines(made: Import, *, every: bool = True) -> list[str]:
-    """Return the report: the sum, what is left out or differs by kind, and then `every` one by its place."""
-    return list(_lines(made, every))
-
-
-def _lines(made: Import, every: bool) -> Iterator[str]:
+def lines(made: Import) -> Iterator[str]:
+    """Yield the report: the sum, what is left out or differs by kind, and then every one by its place."""
     yield f"{plural(len(made.cases), 'case')} of {plural(made.found, 'test')}{_ids(made)}"
     groups = (
         ("no case", [r for r in made.remarks if r.whole]),
@@ -112,7 +108,7 @@ def _lines(made: Import, every: bool) -> Iterator[str]:
         yield f"{title}:"
         for (what, advice), count in Counter((r.what, r.advice) for r in remarks).items():
             yield f"  {count:>3}  {what}: {advice}"
-    if every and any(r.left for r in made.remarks):
+    if any(r.left for r in made.remarks):
         yield ""
         yield "where:"
         yield from (f"  {_where(remark)}" for remark in made.remarks if remark.left)

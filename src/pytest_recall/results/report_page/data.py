@@ -9,7 +9,6 @@ from typing import Any
 
 from pytest_recall.files.wording import percent, plural
 from pytest_recall.replay.call import Call, Tokens
-from pytest_recall.results import sentences
 from pytest_recall.results.page import moved
 from pytest_recall.results.regressions_text import link
 from pytest_recall.results.report import CaseEntry, CaseStep, RecordedCalls, Report
@@ -112,7 +111,7 @@ def _result(header: Header, result: CaseResult, links: str) -> dict[str, Any]:
     trial = result.trial
     answer = trial.answer
     return {
-        "standing": sentences.standing(result) if trial.outcome.value == "failed" else "",
+        "standing": result.failure.value if trial.outcome.value == "failed" else "",
         "move": moved(header, result),
         "where": trial.where,
         "href": link(trial.where, links),
