@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -34,17 +35,24 @@ def say(sentence: str) -> None:
     print(f"recall: {sentence}", file=sys.stderr, flush=True)
 
 
-def counted(least: int, most: int) -> Callable[[str], int]:
-    """Return what reads a whole number between both, as an option takes it."""
+def whole(what: str, least: int, most: float = math.inf) -> Callable[[str], int]:
+    """Return what reads a whole number from `least` to `most`, as an option takes it; `what` says what it has to be."""
 
-    def count(text: str) -> int:
+    def read(text: str) -> int:
         if not text.isdecimal() or not least <= int(text) <= most:
-            raise argparse.ArgumentTypeError(
-                f"{text!r} is not a count; write a whole number from {least:,} to {most:,}"
-            )
+            raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
         return int(text)
 
-    return count
+    return read
+
+
+def counted(least: int, most: int) -> Callable[[str], int]:
+    """Return what reads a count between both, as an option takes it."""
+    return whole(f"a count; write a whole number from {least:,} to {most:,}", least, most)
+
+
+days = whole(f"a number of days from 1 to {LONGEST.days}", 1, LONGEST.days)
+"""Reads a number of days that there may be, as an option takes it."""
 
 
 def milliseconds(text: str) -> int:
@@ -179,13 +187,6 @@ def case_paths(place: Place, args: argparse.Namespace) -> list[Path]:
     """Return the case files of the eval directory."""
     own = (f"{place.eval_dir.name}/cases.yaml", f"{place.eval_dir.name}/cases.jsonl")
     return list(find_case_files(place.eval_dir, (*DEFAULT_PATTERNS, *own, *args.files)))
-
-
-def days(text: str) -> int:
-    """Return a number of days that there may be, as an option takes it."""
-    if not text.isdigit() or not 1 <= int(text) <= LONGEST.days:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 1 to {LONGEST.days}")
-    return int(text)
 
 
 def marked_in(place: Place) -> dict[str, tuple[str, str]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.cli.common import EXAMPLES, Commands, add_files, case_paths, command, place_of, placeless
+from pytest_recall.cli.common import EXAMPLES, Commands, add_files, case_paths, command, place_of, placeless, whole
 from pytest_recall.files import clock
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.duration import read_duration
@@ -65,7 +65,8 @@ def add_post(commands: Commands) -> None:
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", title="what", required=True)
     one = command(kinds, "comment", "write or update one comment on the pull request", comment, COMMENT)
     one.add_argument("--file", type=Path, metavar="FILE", help="another page (default: the newest scorecard.md)")
-    one.add_argument("--pr", type=_number, metavar="N", help="the pull or merge request (default: the job's)")
+    number = whole("a number of a pull request", 1)
+    one.add_argument("--pr", type=number, metavar="N", help="the pull or merge request (default: the job's)")
     one.add_argument(
         "--name", default="scorecard", help="tells comments of one pull request apart (default: scorecard)"
     )
@@ -94,12 +95,6 @@ def _add_shared(parser: argparse.ArgumentParser) -> None:
         help="how long to wait for limits, like 90s or 2m; a number alone is in seconds (default: 120s)",
     )
     parser.add_argument("--dry-run", action="store_true", help="read, print what would be done, and change nothing")
-
-
-def _number(text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of a pull request")
-    return int(text)
 
 
 def _max_wait(text: str) -> float:

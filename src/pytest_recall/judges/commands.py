@@ -28,6 +28,7 @@ from pytest_recall.cli.common import (
     print_forms,
     say,
     seconds,
+    whole,
 )
 from pytest_recall.files import clock
 from pytest_recall.files.disk import locked, write_text
@@ -277,7 +278,10 @@ def add_audit(commands: Commands) -> None:
     parser.add_argument("-o", "--out", type=Path, metavar="FILE", help="write the items to FILE, and print none")
     parser.add_argument("--only", choices=get_args(Only), help="only these; `all` are all verdicts of the run")
     parser.add_argument(
-        "--sample", type=_count, metavar="N", help=f"how many passes by models are drawn (default: {SAMPLE})"
+        "--sample",
+        type=whole("a count; write a whole number such as 10", 0),
+        metavar="N",
+        help=f"how many passes by models are drawn (default: {SAMPLE})",
     )
     parser.add_argument("--seed", metavar="SEED", help="what they are drawn by (default: the run's)")
     parser.add_argument("--import", dest="graded", type=Path, metavar="FILE", help="import the grades in FILE")
@@ -345,12 +349,6 @@ def _label(args: argparse.Namespace, place: Place, record: Record, gradings: dic
 def _cases(place: Place, args: argparse.Namespace) -> dict[str, Case]:
     files = (CaseFile(path, place.name(path)) for path in case_paths(place, args))
     return {case.id: case for file in files for case in file.cases()}
-
-
-def _count(text: str) -> int:
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"{text!r} is not a count; write a whole number such as 10")
-    return int(text)
 
 
 CHECK = """\

@@ -8,7 +8,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from pytest_recall.cli.common import Commands, command, place_of
+from pytest_recall.cli.common import Commands, command, place_of, whole
 from pytest_recall.files.errors import RecallError
 from pytest_recall.results.report_commands import add_runs, bench_folders, check_runs, horizon_files, view_of
 from pytest_recall.trials.journal import NAME as JOURNAL
@@ -31,17 +31,17 @@ def add_view(commands: Commands) -> None:
         commands, "view", "serve the page of a run, which follows it while it goes on", run_view, VIEW_DETAILS
     )
     add_runs(parser)
-    parser.add_argument("--port", type=_port, default=0, metavar="N", help="the port (default: any that is free)")
+    parser.add_argument(
+        "--port",
+        type=whole("a port from 0 to 65535", 0, 65_535),
+        default=0,
+        metavar="N",
+        help="the port (default: any that is free)",
+    )
     parser.add_argument("--open", action="store_true", help="open the page in the browser")
     parser.add_argument(
         "--once", action="store_true", help="serve nothing: print how far the run has come, in lines of text"
     )
-
-
-def _port(text: str) -> int:
-    if not text.isdigit() or int(text) > 65_535:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a port from 0 to 65535")
-    return int(text)
 
 
 def run_view(args: argparse.Namespace) -> int:

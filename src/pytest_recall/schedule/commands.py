@@ -24,6 +24,7 @@ from pytest_recall.cli.common import (
     marked_in,
     place_of,
     placeless,
+    whole,
 )
 from pytest_recall.files import clock
 from pytest_recall.files.disk import locked
@@ -341,19 +342,13 @@ def add_fold(commands: Commands) -> None:
     )
     parser.add_argument(
         "--keep-days",
-        type=_days,
+        type=whole(f"a number of days from 0 to {LONGEST.days}", 0, LONGEST.days),
         default=KEEP_DAYS,
         metavar="N",
         help=f"leave the events of so many days as they are (default: {KEEP_DAYS}); 0 moves all",
     )
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
     parser.add_argument("--dry-run", action="store_true", help="print what would be moved, and change nothing")
-
-
-def _days(text: str) -> int:
-    if not text.isdecimal() or int(text) > LONGEST.days:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 0 to {LONGEST.days}")
-    return int(text)
 
 
 def run_fold(args: argparse.Namespace) -> int:

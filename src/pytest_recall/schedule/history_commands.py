@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.cli.common import Commands, command, dollars, place_of
+from pytest_recall.cli.common import Commands, command, dollars, place_of, whole
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import find_place, runs_in
 from pytest_recall.files.json_lines import as_lines
@@ -58,7 +58,12 @@ def add_history(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--history", type=Path, metavar="FILE", help="play a history of changes instead, a .jsonl or a .jsonl.gz"
     )
-    parser.add_argument("--seeds", type=_seeds, metavar="N", help="with --history: draws of the verdicts (default: 20)")
+    parser.add_argument(
+        "--seeds",
+        type=whole("a number from 1 to 10,000", 1, 10_000),
+        metavar="N",
+        help="with --history: draws of the verdicts (default: 20)",
+    )
     _add_bank(parser)
 
 
@@ -84,7 +89,7 @@ def _add_bank(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--carry-days",
-        type=_carried,
+        type=whole("a number of days from 1 to 366", 1, 366),
         metavar="N",
         help="with --history: days' worth that it holds (default: the rubric's)",
     )
@@ -118,18 +123,6 @@ def run_export(args: argparse.Namespace) -> int:
         file=sys.stderr,
     )
     return 0
-
-
-def _seeds(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 10_000:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to 10,000")
-    return int(text)
-
-
-def _carried(text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text) <= 366:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of days from 1 to 366")
-    return int(text)
 
 
 def check_options(args: argparse.Namespace) -> None:
