@@ -69,12 +69,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "eval", Path(folder, "eval"), ignore=shutil.ignore_patterns("_artifacts", "__pycache__"))
         os.chdir(folder)
-        sys.setprofile(tracer)
-        threading.setprofile(tracer)
+        sys.settrace(tracer)
+        threading.settrace(tracer)
         chosen = ["-p", "recall", "--replay", "-q", f"eval/{wanted}"]
         code = pytest.main(["-p", "no:cacheprovider", *chosen], plugins=[tracer])
-        sys.setprofile(None)
-        threading.setprofile(None)
+        sys.settrace(None)
+        threading.settrace(None)
         os.chdir(ROOT)
     for what, files in (("case", tracer.case), ("run", tracer.session)):
         print(f"\none {what}: {len(files)} files\n  {' '.join(sorted(files))}")

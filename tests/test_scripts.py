@@ -13,13 +13,14 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 import yaml
 
 from tests.cli.samples import environment
 from tests.helpers import command, programs
+from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
 SELECT = ROOT / "scripts" / "select-recall-batch.py"
@@ -27,6 +28,14 @@ REHEARSE = ROOT / "scripts" / "rehearse-schedule.py"
 COMPARE = ROOT / "scripts" / "compare-confirm-rules.py"
 DAY = ("--days", "1", "--warm-up", "0", "--cases", "20", "--tags", "4", "--pulls", "3")
 ON = ("--date", "2026-11-21", "--seed", "42")
+
+
+class Called(NamedTuple):
+    """What a script came to."""
+
+    code: object
+    out: str
+    err: str
 
 
 @pytest.fixture(scope="module")
@@ -37,37 +46,35 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def call(folder: Path, *script: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *script],
-        cwd=folder,
-        env=environment(),
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-    )
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Called]]:
+    """Run a script in a folder, in this process; what it starts of ours comes from the nursery, as in other tests."""
+    monkeypatch.setattr(sys, "executable", str(programs.folder() / "python"))
+    handler = signal.getsignal(signal.SIGTERM)
+
+    def call(folder: Path, script: Path, *arguments: str) -> Called:
+        monkeypatch.chdir(folder)
+        monkeypatch.syspath_prepend(script.parent)
+        monkeypatch.setattr(sys, "argv", [str(script), *arguments])
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(script), run_name="__main__")
+        return Called(ended.value.code, *capsys.readouterr())
+
+    yield call
+    signal.signal(signal.SIGTERM, handler)
 
 
 def today(folder: Path) -> str:
     return (folder / "eval" / "_artifacts" / "today.yaml").read_text(encoding="utf-8")
 
 
-def selected(folder: Path, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> object:
-    """Run the script in `folder`, in this process; return its exit code, or what it exits with on standard error."""
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr(sys, "argv", [str(SELECT), *arguments])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_path(str(SELECT), run_name="__main__")
-    return ended.value.code
-
-
 @pytest.mark.parametrize("mode", ["pr", "nightly"])
 def test_the_script_the_command_and_the_run_take_one_slice(
-    checkout: Path, mode: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    checkout: Path, mode: str, call: Callable[..., Called]
 ) -> None:
-    assert selected(checkout, monkeypatch, "--mode", mode, *ON) == 0
-    scripted = capsys.readouterr()
+    scripted = call(checkout, SELECT, "--mode", mode, *ON)
+    assert scripted.code == 0
     assert scripted.out == today(checkout), scripted.err
     assert command.run(checkout, "schedule", "select", "--mode", mode, *ON).out == scripted.out
     before = (checkout / "eval" / "recall.yaml").read_bytes()
@@ -81,10 +88,10 @@ def test_the_script_the_command_and_the_run_take_one_slice(
 
 
 def test_of_all_cases_the_script_the_command_and_the_run_take_every_one(
-    checkout: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    checkout: Path, call: Callable[..., Called]
 ) -> None:
-    assert selected(checkout, monkeypatch, "--mode", "all", *ON) == 0
-    scripted = capsys.readouterr().out
+    code, scripted, _ = call(checkout, SELECT, "--mode", "all", *ON)
+    assert code == 0
     assert command.run(checkout, "schedule", "select", "--mode", "all", *ON).out == scripted
     # To list them is enough: a dry run plays each of them.
     run = command.apart(
@@ -97,49 +104,38 @@ def test_of_all_cases_the_script_the_command_and_the_run_take_every_one(
     assert sorted(listed) == sorted(one["id"] for one in yaml.safe_load(scripted)["cases"])
 
 
-def test_a_mistake_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistake_is_one_sentence(tmp_path: Path, call: Callable[..., Called]) -> None:
     (tmp_path / "eval").mkdir()
     (tmp_path / "eval" / "cases.yaml").write_text("- id: a\n", encoding="utf-8")
-    told = str(selected(tmp_path, monkeypatch))
-    assert told.startswith("select-recall-batch: eval/cases.yaml:1: scenario: is missing; add it\n")
-    assert capsys.readouterr().out == ""
+    told, out, _ = call(tmp_path, SELECT)
+    assert str(told).startswith("select-recall-batch: eval/cases.yaml:1: scenario: is missing; add it\n")
+    assert out == ""
 
 
-def test_the_tables_of_the_shipped_memories_still_hold() -> None:
+def test_the_tables_of_the_shipped_memories_still_hold(call: Callable[..., Called]) -> None:
     pytest.importorskip("wordllama")
-    done = call(ROOT, str(ROOT / "scripts" / "memory-baselines.py"), "--check")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = call(ROOT, ROOT / "scripts" / "memory-baselines.py", "--check")
+    assert done.code == 0, done
 
 
-def test_memories_are_put_into_one_table_by_one_command(tmp_path: Path) -> None:
+def test_memories_are_put_into_one_table_by_one_command(tmp_path: Path, call: Callable[..., Called]) -> None:
     persona = ROOT / "eval" / "personas" / "ferry-office"
-    script = str(ROOT / "scripts" / "memories-on-personas.py")
+    script = ROOT / "scripts" / "memories-on-personas.py"
     done = call(tmp_path, script, str(persona), "--memories", "sqlite-fts", "null", "--ranges", "9")
     head, _, searched, nothing = (
-        [cell.strip() for cell in line.strip("| ").split("|")] for line in done.stdout.splitlines()
+        [cell.strip() for cell in line.strip("| ").split("|")] for line in done.out.splitlines()
     )
-    assert head[:4] == ["persona", "memory", "answers", "recall %"], done.stderr
+    assert head[:4] == ["persona", "memory", "answers", "recall %"], done.err
     assert (searched[:2], nothing[:2]) == (["ferry-office", "sqlite-fts"], ["ferry-office", "null"])
     assert float(searched[3].split()[0]) > float(nothing[3].split()[0]) == 0
     assert dict(zip(head, nothing, strict=True))["oracle %"] == "0.0", "nothing is what hands out as many tokens"
 
 
-def test_a_run_takes_the_made_up_days_of_the_benchmark(tmp_path: Path) -> None:
-    made = call(tmp_path, str(ROOT / "benchmarks" / "inside" / "horizon_data.py"), str(tmp_path), "2", "2")
-    assert made.returncode == 0, made.stderr
-    done = call(tmp_path, "-m", "pytest_recall", "bench", "run", "--profile", "made-up.profile.yaml", "--dry-run")
-    assert "memory: 2 questions after 2 days" in done.stdout, done.stdout + done.stderr
-
-
-@pytest.fixture
-def rehearse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
-    """The rehearsal in this process, which goes by its command line."""
-    monkeypatch.syspath_prepend(REHEARSE.parent)
-    ended = signal.getsignal(signal.SIGTERM)
-    yield runpy.run_path(str(REHEARSE), run_name="rehearse")["main"]
-    signal.signal(signal.SIGTERM, ended)
+def test_a_run_takes_the_made_up_days_of_the_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "benchmarks" / "inside")
+    loaded(ROOT / "benchmarks" / "inside" / "horizon_data.py").main(tmp_path, 2, 2)
+    done = command.run(tmp_path, "bench", "run", "--profile", "made-up.profile.yaml", "--dry-run")
+    assert "memory: 2 questions after 2 days" in done.out, done
 
 
 @pytest.mark.parametrize(
@@ -148,20 +144,12 @@ def rehearse(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], int]]:
     ids=["lottery-rows", "literal-events"],
 )
 def test_a_day_is_rehearsed_in_a_real_repository(
-    given: tuple[str, ...],
-    rehearse: Callable[[], int],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    given: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Called]
 ) -> None:
-    # What it runs comes from the nursery, as other runs of tests do.
-    monkeypatch.setattr("rehearsal.repository.sys", SimpleNamespace(executable=str(programs.folder() / "python")))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setattr(sys, "argv", [str(REHEARSE), *DAY, "--drift", "0.1", "--json", *given])
-    code = rehearse()
-    captured = capsys.readouterr()
-    assert code == 0, captured
-    found = json.loads(captured.out)
+    done = call(tmp_path, REHEARSE, *DAY, "--drift", "0.1", "--json", *given)
+    assert done.code == 0, done
+    found = json.loads(done.out)
     assert found["faults"] == []
     # One run of everything, a night, and three pull requests, of which one has to push again if it is caught.
     assert found["runs"] == 5 + round((found["rehearsed"]["caught"] or 0) * found["rehearsed"]["bad"])
@@ -171,12 +159,14 @@ def test_a_day_is_rehearsed_in_a_real_repository(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_rehearsal_tells_the_step_that_failed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+def test_a_rehearsal_tells_the_step_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Called]
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    done = call(tmp_path, str(REHEARSE), *DAY)
-    assert done.returncode == 2
-    assert done.stderr == "`git init -q -b main` was not started: No such file or directory\n"
+    done = call(tmp_path, REHEARSE, *DAY)
+    assert done.code == 2
+    assert done.err == "`git init -q -b main` was not started: No such file or directory\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -200,25 +190,19 @@ def test_a_rehearsal_that_is_stopped_leaves_nothing(tmp_path: Path, number: sign
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_rehearsal_refuses_what_has_no_effect(
-    rehearse: Callable[[], int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_rehearsal_refuses_what_has_no_effect(tmp_path: Path, call: Callable[..., Called]) -> None:
     for given, told in (
         (("--keep-days", "1"), "--keep-days: no effect without --layout events"),
         (("--policy", "literal", "--slice", "5"), "--slice: no effect with --policy literal"),
         (("--keep", str(tmp_path)), f"--keep: {tmp_path} is there already"),
         (("--tags", "30"), "--tags: 30 are more than 20 cases"),
     ):
-        monkeypatch.setattr(sys, "argv", [str(REHEARSE), *DAY, *given])
-        with pytest.raises(SystemExit) as refused:
-            rehearse()
-        assert refused.value.code == 2
-        captured = capsys.readouterr()
-        assert captured.out == ""
-        assert captured.err.endswith(f"error: {told}\n")
+        code, out, err = call(tmp_path, REHEARSE, *DAY, *given)
+        assert (code, out) == (2, "")
+        assert err.endswith(f"error: {told}\n")
 
 
-def test_rules_that_confirm_a_fail_are_compared_in_both_worlds(tmp_path: Path) -> None:
+def test_rules_that_confirm_a_fail_are_compared_in_both_worlds(tmp_path: Path, call: Callable[..., Called]) -> None:
     line = {
         "commit": "a",
         "date": "2026-01-01",
@@ -226,8 +210,8 @@ def test_rules_that_confirm_a_fail_are_compared_in_both_worlds(tmp_path: Path) -
         "cases": [[0, "a", ["x"], [9, 1]], [1, "b", ["y"], [4, 0]]],
     }
     (tmp_path / "t.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    done = call(tmp_path, str(COMPARE), "--history", "t.jsonl", "--rules", "evidence", "--seeds", "1", "--days", "2")
-    assert done.returncode == 0, done.stderr
-    assert "3% of the verdicts on each case are wrong" in done.stdout
-    assert "real rates: 5.2% in the mean, 50.0% of 2 cases failed at least once" in done.stdout
-    assert done.stdout.count("| `evidence` | ") == 2
+    done = call(tmp_path, COMPARE, "--history", "t.jsonl", "--rules", "evidence", "--seeds", "1", "--days", "2")
+    assert done.code == 0, done.err
+    assert "3% of the verdicts on each case are wrong" in done.out
+    assert "real rates: 5.2% in the mean, 50.0% of 2 cases failed at least once" in done.out
+    assert done.out.count("| `evidence` | ") == 2
