@@ -15,7 +15,7 @@ from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, LITERAL, Settings
 from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of, placeless
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of, placeless, say
 from pytest_recall.files import clock
 from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError, nearest
@@ -389,10 +389,10 @@ def _check_near(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
     try:
         paths = Repository(place.root).files()
     except RecallError as error:
-        print(f"recall: {name}: its paths were not looked for, since {error}", file=sys.stderr)
+        say(f"{name}: its paths were not looked for, since {error}")
         return
     for tag, glob in unmatched(rubric.near, paths):
-        print(f"recall: {name}: {tag}: `{glob}` fits no file of the repository", file=sys.stderr)
+        say(f"{name}: {tag}: `{glob}` fits no file of the repository")
 
 
 def _names_dataset(path: Path) -> bool:

@@ -195,7 +195,7 @@ def marked_in(place: Place) -> dict[str, tuple[str, str]]:
 
     found = marked_tests(place)
     if found.problem:
-        print(f"recall: {found.problem}", file=sys.stderr)
+        say(found.problem)
     return found.tests
 
 

@@ -133,7 +133,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
         raise RecallError(f"calibrate: {error}") from None
     bench = LabelledSet(labels, labels_name, args.kind, panel, rubric)
     if bench.left_out:
-        print(f"recall: {plural(bench.left_out, 'label')} of other judges left out", file=sys.stderr)
+        say(f"{plural(bench.left_out, 'label')} of other judges left out")
     # What a cassette holds is complete, whatever was asked before.
     by_cassette = player.mode != "off"
     replies = Replies(None if by_cassette else place.artifacts.calibration(args.kind), fresh=args.fresh)
@@ -169,13 +169,13 @@ def run_calibrate(args: argparse.Namespace) -> int:
     if done.left:
         unwritten = f"{place.name(place.calibration)} is as it was; " if args.write else ""
         again = "the same command without --fresh" if args.fresh else "the same command"
-        print(f"recall: {unwritten}the replies are kept, and {again} continues it", file=sys.stderr)
+        say(f"{unwritten}the replies are kept, and {again} continues it")
         return 2
     if args.write:
         _write(place, done, digest)
     short = [told for one in done.agreements if (told := one.shortfall(standard_of(rubric)))]
     for told in short:
-        print(f"recall: {told}", file=sys.stderr)
+        say(told)
     return int(bool(short))
 
 
@@ -216,7 +216,7 @@ def _write(place: Place, done: Calibrated, digest: str) -> None:
     name = place.name(place.calibration)
     for one in done.agreements:
         if one.kappa is None:
-            print(f"recall: {one.name}: its kappa is undefined, and not written", file=sys.stderr)
+            say(f"{one.name}: its kappa is undefined, and not written")
     if rows := done.rows(clock.now().date().isoformat(), f"sha256:{digest}"):
         with locked(place.lock):
             write_calibrations(place.calibration, name, rows)
@@ -239,7 +239,7 @@ def _progress(done: int, total: int) -> None:
 def _told(meter: Meter) -> str:
     """Say what is left of the budget, and return why no further call may begin."""
     why = meter.closed()
-    print(f"recall: {budget_line(meter.budget, *meter.sums(), why)}", file=sys.stderr)
+    say(budget_line(meter.budget, *meter.sums(), why))
     return why
 
 
@@ -432,7 +432,7 @@ def run_check(args: argparse.Namespace) -> int:
         if args.json:
             print(json.dumps({"version": 1, "selector": args.selector, "ok": False, "error": str(error)}, indent=2))
         else:
-            print(f"recall: {error}", file=sys.stderr)
+            say(str(error))
         return 1
     return 0
 

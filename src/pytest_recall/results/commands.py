@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.gate import Gate
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, names, place_of
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, names, place_of, say
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import BENCHES, Place, find_place
 from pytest_recall.metrics.measures import JUDGED
@@ -95,7 +94,7 @@ def run_score(args: argparse.Namespace) -> int:
     blocks = rubric.blocks if args.fail_on in (None, "rubric") else args.fail_on
     why = blocking(record, card, blocks, rubric.no_verdict_allowed)
     if why:
-        print(f"recall: this run blocks: {'; '.join(why)}", file=sys.stderr)
+        say(f"this run blocks: {'; '.join(why)}")
     return int(bool(why))
 
 
@@ -125,7 +124,7 @@ def _observed(place: Place, args: argparse.Namespace) -> int:
         try:
             record = read_journal(folder)
         except RecallError as error:
-            print(f"recall: left out: {error}", file=sys.stderr)
+            say(f"left out: {error}")
             continue
         if record.header.mode == "observe" and record.exit_code is not None:
             runs.append(observed(record, finish.scorecard(record)))

@@ -24,6 +24,7 @@ from pytest_recall.cli.common import (
     marked_in,
     place_of,
     placeless,
+    say,
     whole,
 )
 from pytest_recall.files import clock
@@ -444,6 +445,6 @@ def run_merge_driver(args: argparse.Namespace) -> int:
         drive(args.base, args.ours, args.theirs, args.name, clock.now().date())
     except RecallError as error:
         for message in error.messages:
-            print(f"recall: {message}", file=sys.stderr)
+            say(message)
         return 1
     return 0

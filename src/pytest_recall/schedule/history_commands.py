@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.cli.common import Commands, command, dollars, place_of, whole
+from pytest_recall.cli.common import Commands, command, dollars, place_of, say, whole
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import find_place, runs_in
 from pytest_recall.files.json_lines import as_lines
@@ -118,10 +118,7 @@ def run_export(args: argparse.Namespace) -> int:
         )
     sys.stdout.write(as_lines(lines))
     silent = sum(run.affected is None for run in runs)
-    print(
-        f"recall: {plural(len(lines), 'change')} of {plural(len(runs), 'run')}; {silent:,} say nothing of a change",
-        file=sys.stderr,
-    )
+    say(f"{plural(len(lines), 'change')} of {plural(len(runs), 'run')}; {silent:,} say nothing of a change")
     return 0
 
 
@@ -148,7 +145,7 @@ def play_history(args: argparse.Namespace, rule: AnyRule | None, rubric: Setting
         # Without counts nothing is drawn but cases, and every draw has as many.
         draws = [play(history, policy, usd, seed, rubric) for seed in range(seeds if history.counted else 1)]
         found.append(summary_of(draws, facts.days))
-        print(f"recall: {name} done", file=sys.stderr, flush=True)
+        say(f"{name} done")
     confirm = f"a fail {counting(rule)}"
     if args.json:
         settings = {
@@ -236,4 +233,4 @@ def journals(folders: Iterable[Path]) -> Iterator[Record]:
         try:
             yield read_journal(folder)
         except RecallError as error:
-            print(f"recall: left out: {error}", file=sys.stderr)
+            say(f"left out: {error}")

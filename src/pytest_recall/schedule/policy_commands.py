@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,7 @@ from pytest_recall.cli.common import (
     names,
     near_of,
     place_of,
+    say,
 )
 from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import RecallError
@@ -97,9 +97,9 @@ def run_select(args: argparse.Namespace) -> int:
     place.artifacts.write("today.yaml", text)
     print("".join(f"{pick.case_id}\n" for pick in plan.picks) if args.ids else text, end="")
     header = plan.header("", "")
-    print(f"recall: {slice_line(header)}", file=sys.stderr)
+    say(slice_line(header))
     if told := near(header):
-        print(f"recall: {told}", file=sys.stderr)
+        say(told)
     return 0
 
 
@@ -283,7 +283,7 @@ def run_simulate(args: argparse.Namespace) -> int:
         print("\n".join(render.simulation_lines(sums, settings, notes)))
     if args.plot is not None:
         write_bytes(args.plot, drawn)
-        print(f"recall: drew {args.plot}", file=sys.stderr)
+        say(f"drew {args.plot}")
     return 0
 
 
@@ -292,7 +292,7 @@ def _simulated(policies: list[Policy], world: World, seeds: int) -> dict[str, li
     for seed in range(seeds):
         for policy in policies:
             found[policy.name].append(simulate(policy, world, seed))
-        print(f"recall: seed {seed}: {seed + 1} of {seeds} done", file=sys.stderr, flush=True)
+        say(f"seed {seed}: {seed + 1} of {seeds} done")
     return found
 
 
@@ -421,7 +421,7 @@ def run_backtest(args: argparse.Namespace) -> int:
     found = [as_it_was(runs)]
     for make in (lambda some: literal(rubric, some), lambda some: lottery(some, *sizes)):
         found.append(backtest(make, runs, rows, rubric.quarantine))
-        print(f"recall: {found[-1].policy} done", file=sys.stderr, flush=True)
+        say(f"{found[-1].policy} done")
     if args.json:
         facts = {
             "first": runs[0].day.isoformat(),
