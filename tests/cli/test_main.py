@@ -77,6 +77,13 @@ def test_version(tmp_path: Path) -> None:
     assert recall(tmp_path, "--version") == (0, f"pytest-recall {__version__}\n", "")
 
 
+def test_the_version_needs_no_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("pytest_recall.cli.add_commands", None)
+    with pytest.raises(SystemExit, match="0"):
+        main(["--version"])
+    assert capsys.readouterr().out == f"pytest-recall {__version__}\n"
+
+
 def test_installed_command_is_the_module(tmp_path: Path) -> None:
     script = Path(sys.executable).with_name("recall")
     done = subprocess.run([script, "--version"], capture_output=True, text=True, check=True, cwd=tmp_path)
