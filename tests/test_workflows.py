@@ -126,13 +126,19 @@ KEYS = {"secrets.OPENAI_API_KEY": "", "secrets.ANTHROPIC_API_KEY": ""}
 TOKEN = {"secrets.push-token || github.token": ""}
 
 
-@pytest.fixture
-def bare(tmp_path: Path) -> Path:
-    fill(tmp_path / "work")
-    (tmp_path / "work" / ".gitignore").write_text("__pycache__/\n", encoding="utf-8")
-    bare = with_remote(tmp_path / "work")
+@pytest.fixture(scope="module")
+def _remote(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("remote")
+    fill(folder / "work")
+    (folder / "work" / ".gitignore").write_text("__pycache__/\n", encoding="utf-8")
+    bare = with_remote(folder / "work")
     git(bare, "branch", "feature", "main")
     return bare
+
+
+@pytest.fixture
+def bare(_remote: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(_remote, tmp_path / _remote.name))
 
 
 @pytest.fixture
@@ -223,12 +229,12 @@ def test_a_fork_writes_nothing_and_is_green_for_it(tmp_path: Path, bare: Path, h
     assert "# Recall scorecard" in Path(report.env["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8")
 
 
-def test_nights_that_push_at_the_same_time_keep_each_others_rows(tmp_path: Path, bare: Path, host: GitHub) -> None:
+def test_nights_that_push_at_the_same_time_keep_each_others_rows(bare: Path, host: GitHub) -> None:
     first = evaluated(bare, "first", night(host))
-    more = CASES.replace("id: right", "id: fresh")
-    (tmp_path / "work" / "eval" / "cases.yaml").write_text(more, encoding="utf-8")
-    git(tmp_path / "work", "commit", "--quiet", "--all", "--message", "Other cases")
-    git(tmp_path / "work", "push", "--quiet")
+    work = clone(bare, "work")
+    (work / "eval" / "cases.yaml").write_text(CASES.replace("id: right", "id: fresh"), encoding="utf-8")
+    git(work, "commit", "--quiet", "--all", "--message", "Other cases")
+    git(work, "push", "--quiet")
     second = evaluated(bare, "second", night(host))
     jobs = [reporting(bare, run, night(host)) for run in (first, second)]
     done: dict[int, subprocess.CompletedProcess[str]] = {}
@@ -248,7 +254,7 @@ def test_nights_that_push_at_the_same_time_keep_each_others_rows(tmp_path: Path,
     assert len(host.issues) == 1
 
 
-def test_a_night_on_a_protected_branch_is_red_and_says_why(tmp_path: Path, bare: Path, host: GitHub) -> None:
+def test_a_night_on_a_protected_branch_is_red_and_says_why(bare: Path, host: GitHub) -> None:
     """With the secret `push-token`, of an app that the rule lets through, the same step works."""
     run = evaluated(bare, "night", night(host))
     hook = bare / "hooks" / "pre-receive"
