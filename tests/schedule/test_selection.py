@@ -46,7 +46,7 @@ from tests.helpers.samples import (
 id_sets = st.sets(case_ids, max_size=40)
 modes = st.sampled_from(MODES)
 seeds = st.sampled_from(["1", "2", "2026-03-10"])
-rubrics = st.builds(
+literals = st.builds(
     Settings,
     owner=st.just("x"),
     max_due_cases=st.integers(0, 8),
@@ -173,7 +173,7 @@ def test_the_draw_has_no_favourites() -> None:
 
 
 @costly
-@given(id_sets, row_maps, rubrics, modes, dates, seeds, st.randoms(use_true_random=False))
+@given(id_sets, row_maps, literals, modes, dates, seeds, st.randoms(use_true_random=False))
 def test_the_order_of_the_file_does_not_matter(
     cases: set[str],
     rows: Mapping[str, Row],
@@ -192,7 +192,7 @@ def test_the_order_of_the_file_does_not_matter(
 
 
 @costly
-@given(id_sets, case_ids, row_maps, rubrics, modes, dates, seeds)
+@given(id_sets, case_ids, row_maps, literals, modes, dates, seeds)
 def test_one_unseen_case_more_changes_one_pick_at_most(
     cases: set[str], more: str, rows: Mapping[str, Row], rubric: Settings, mode: Mode, today: date, seed: str
 ) -> None:
@@ -205,7 +205,7 @@ def test_one_unseen_case_more_changes_one_pick_at_most(
 
 
 @unhurried
-@given(id_sets, id_sets, row_maps, rubrics, modes, dates, seeds)
+@given(id_sets, id_sets, row_maps, literals, modes, dates, seeds)
 def test_choosing_from_a_choice_and_more_is_choosing_from_all(
     some: set[str], others: set[str], rows: Mapping[str, Row], rubric: Settings, mode: Mode, today: date, seed: str
 ) -> None:
@@ -216,7 +216,7 @@ def test_choosing_from_a_choice_and_more_is_choosing_from_all(
 
 
 @costly
-@given(id_sets, row_maps, rubrics, modes, dates, seeds)
+@given(id_sets, row_maps, literals, modes, dates, seeds)
 def test_the_slice_keeps_its_promises(
     cases: set[str], rows: Mapping[str, Row], rubric: Settings, mode: Mode, today: date, seed: str
 ) -> None:
@@ -247,22 +247,25 @@ def test_the_slice_keeps_its_promises(
 
 
 PROGRAM = """
-from datetime import date
-from random import Random
+from datetime import date, timedelta
 from pytest_recall.schedule.boxes import Row
 from pytest_recall.cases.settings import Settings
-from pytest_recall.schedule.selection import select
+from pytest_recall.schedule.selection import choose, select
 cases = {f"case-{number}" for number in range(300)}
 day = date(2026, 3, 10)
 rows = {c: Row(1 + len(c) % 3, 0, day, day) for c in cases if c.endswith(("1", "2", "3"))}
 rubric = Settings(owner="x", max_due_cases=9, new_traffic_sample=9, nightly_max_cases=9)
 for mode in ("pr", "nightly", "all"):
     print(select(cases, rows, rubric, mode, day, "1"))
+rows = {c: row._replace(last_tested=day - timedelta(len(c))) for c, row in rows.items()}
+rubric = Settings(owner="x", policy="lottery", slice_cases=200, nightly_cases=200)
+for mode in ("pr", "nightly"):
+    print(choose(cases, rows, {c for c in cases if "7" in c}, rubric, mode, day, "1"))
 """
 
 
 def test_the_hash_seed_does_not_matter() -> None:
-    assert printed_alike(PROGRAM).count("Pick(") > 300
+    assert printed_alike(PROGRAM).count("Pick(") > 300 + 2 * 200
 
 
 def test_a_ticket_is_a_hash_of_seed_and_case() -> None:

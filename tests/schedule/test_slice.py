@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, MODES, Mode, Settings
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder, select
 from pytest_recall.trials.trial import Row
-from tests.helpers.samples import TODAY, case_ids, costly, dates, days, failing, printed_alike, row, row_maps, unhurried
+from tests.helpers.samples import TODAY, case_ids, costly, dates, days, failing, row, row_maps, unhurried
+from tests.schedule.test_selection import CASES, ROWS, id_sets, literals, seeds
 
 LITERAL = Settings(owner="x", max_due_cases=8, nightly_max_cases=8, new_traffic_sample=4, box_1_cases=10)
 waiting_maps = st.dictionaries(case_ids, st.builds(Unanswered, dates, st.integers(1, 6)), max_size=20)
-id_sets = st.sets(case_ids, max_size=40)
 lotteries = st.builds(
     Settings,
     owner=st.just("x"),
@@ -26,15 +26,7 @@ lotteries = st.builds(
     nightly_cases=st.none() | st.integers(1, 12),
     max_verdict_age=st.none() | st.integers(1, 40),
 )
-literals = st.builds(
-    Settings,
-    owner=st.just("x"),
-    max_due_cases=st.integers(0, 8),
-    new_traffic_sample=st.integers(0, 8),
-    nightly_max_cases=st.none() | st.integers(0, 8),
-)
 rubrics = literals | lotteries
-seeds = st.sampled_from(["1", "2", "2026-03-10"])
 
 
 def lottery(**knobs: Any) -> Settings:
@@ -85,24 +77,6 @@ def test_a_slice_has_its_size_and_a_night_without_one_all_that_is_asked_for(
         assert len(night) == min(rubric.nightly_cases, len(cases))
 
 
-PROGRAM = """
-from datetime import date, timedelta
-from pytest_recall.schedule.boxes import Row
-from pytest_recall.cases.settings import Settings
-from pytest_recall.schedule.selection import choose
-cases = {f"case-{number}" for number in range(300)}
-day = date(2026, 3, 10)
-rows = {c: Row(1 + len(c) % 3, 0, day - timedelta(len(c)), day) for c in cases if c.endswith(("1", "2", "3"))}
-rubric = Settings(owner="x", policy="lottery", slice_cases=200, nightly_cases=200)
-for mode in ("pr", "nightly"):
-    print(choose(cases, rows, {c for c in cases if "7" in c}, rubric, mode, day, "1"))
-"""
-
-
-def test_the_hash_seed_does_not_matter() -> None:
-    assert printed_alike(PROGRAM).count("Pick(") == 400
-
-
 def test_a_case_near_the_change_is_asked_for_its_sake_unless_it_is_failing() -> None:
     rows = {"young": row(1, 1), "failed": failing(), "other": row(1, 1)}
     picks = choose(rows, rows, {"young", "failed"}, lottery(), "pr", TODAY, "1")
@@ -119,17 +93,6 @@ def test_the_due_wait_for_what_is_near() -> None:
 
 
 # The rest
-
-ROWS = {
-    "box1-later": row(1, 1, due=TODAY + days(1)),
-    "box1-due": row(1, 0, due=TODAY),
-    "old": row(4, 4, due=TODAY - days(9)),
-    "today": row(2, 2, due=TODAY),
-    "older": row(3, 3, due=TODAY - days(10)),
-    "later": row(2, 2, due=TODAY + days(1)),
-    "gone": row(1, 0, due=TODAY),
-}
-CASES = [*(case for case in ROWS if case != "gone"), "new"]
 
 
 def test_the_rest_is_counted_by_reason() -> None:
