@@ -2,8 +2,8 @@
 
 A run looks through all names of fifty plugins for hooks, and again for fixtures, and parses whole modules to
 show a line of them. That was half of what a run within a test took. Only answers about the modules of pytest
-and pytest-xdist are kept, which stay as they are, and about functions: which fixtures our plugin has, and what
-arguments they take. Nothing else about our modules is kept, and nothing about conftest files and tests.
+and pytest-xdist are kept, which stay as they are, and about functions: which fixtures and hooks our plugin has, and
+what arguments they take. Nothing else about our modules is kept, and nothing about conftest files and tests.
 
 PYTEST_DONT_REWRITE: a process imports it before it imports pytest.
 """
@@ -27,7 +27,8 @@ from unittest import mock
 
 STABLE = ("_pytest.", "xdist.")
 DEFINING = (*STABLE, "pytest_recall.plugin.")
-"""Where no fixture is added or taken away."""
+"""Where no fixture and no method is added or taken away."""
+CONFTEST = "conftest"
 
 
 def _stable(holder: object, names: tuple[str, ...] = STABLE) -> ModuleType | type | None:
@@ -59,7 +60,7 @@ _hooks_of = functools.cache(_hooks)
 
 def _asked(plugin: object) -> list[str]:
     """Return which names of a plugin can be hooks: of those, pytest takes no others than these."""
-    if isinstance(plugin, ModuleType) and _stable(plugin) is plugin:
+    if isinstance(plugin, ModuleType) and _stable(plugin, DEFINING) is plugin:
         return _hooks_of(plugin)
     return _hooks(plugin) or dir(plugin)  # One without any may be a plugin of something else.
 
@@ -93,6 +94,23 @@ def _of_modules(original: Callable[..., Any], at: int) -> Callable[..., Any]:
         return found.copy() if isinstance(found, dict) else found  # pluggy adds to it what is not said.
 
     return remembering
+
+
+_method_of = functools.cache(lambda kind, name: inspect.getattr_static(kind, name, None))
+
+
+def _of_objects(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Keep which function of its class a hook of an object is; it is bound to the object each time."""
+
+    def static_hook_attr(plugin: object, name: str) -> Any:
+        kind = _stable(plugin, DEFINING)
+        if isinstance(kind, type) and name not in getattr(plugin, "__dict__", ()):
+            found = _method_of(kind, name)
+            if isinstance(found, FunctionType):
+                return found, found.__get__(plugin, kind)
+        return original(plugin, name)
+
+    return static_hook_attr
 
 
 class _Few(set[str]):
@@ -182,10 +200,15 @@ def _restored(_: Callable[..., None]) -> Callable[..., None]:
         if saved is _modules.copy and _modules.restored and _modules.unchanged():
             return
         with contextlib.suppress(RuntimeError):  # A thread imports something.
+            # The conftest file of a run takes the name of ours, and its place is behind what was there.
+            if (theirs := sys.modules.get(CONFTEST)) is not saved.get(CONFTEST, theirs):
+                sys.modules.pop(CONFTEST, None)
             # What came is at the end, unless something went and came back.
             for name in list(itertools.takewhile(lambda name: name not in saved, reversed(sys.modules))):
                 if preserve is None or not preserve(name):
                     del sys.modules[name]
+        if CONFTEST in saved:
+            sys.modules.setdefault(CONFTEST, saved[CONFTEST])
         if sys.modules != saved:
             _put_back(saved, preserve)
         _modules.restored = saved is _modules.copy
@@ -222,6 +245,8 @@ def in_this_process() -> Iterator[None]:
         (config.PytestPluginManager, "parse_hookimpl_opts", functools.partial(_of_modules, at=1)),
         (manager.PluginManager, "load_setuptools_entrypoints", _entry_points),
         (manager, "_static_hook_attr", functools.partial(_of_modules, at=0)),
+        (manager, "_static_hook_attr", _of_objects),
+        (importlib.import_module(manager.HookImpl.__module__), "varnames", _arguments),
         (code, "getstatementrange_ast", _statements),
         (pytester.SysModulesSnapshot, "__init__", _taken),
         (pytester.SysModulesSnapshot, "restore", _restored),
