@@ -81,11 +81,10 @@ def test_they_are_of_no_concern_elsewhere(pytester: pytest.Pytester) -> None:
     [
         # Each leaves a state that cannot be written, at the time when the first case is asked.
         ("state.symlink_to('/proc/no-such-place/recall.yaml')", ()),
-        ("state.mkdir()", ()),
         ("state.write_text('<<<<<<< ours\\n')", ()),
         ("state.mkdir()", ("-n1",)),
     ],
-    ids=["unwritable", "directory", "conflict", "n1"],
+    ids=["unwritable", "conflict", "directory-n1"],
 )
 def test_a_state_that_cannot_be_written_is_said_in_red_and_the_rest_still_shown(
     pytester: pytest.Pytester, harm: str, workers: tuple[str, ...]

@@ -37,12 +37,11 @@ def agent():
 @pytest.mark.parametrize(
     ("statement", "code"),
     [
-        ("raise KeyboardInterrupt", INTERRUPTED),
         ("os.kill(os.getpid(), signal.SIGINT)", INTERRUPTED),
         ("pytest.exit('spent')", INTERRUPTED),
         ("pytest.exit('spent', returncode=7)", 7),
     ],
-    ids=["raised", "sigint", "exit", "exit-7"],
+    ids=["sigint", "exit", "exit-7"],
 )
 def test_what_had_finished_is_kept_and_folded(pytester: pytest.Pytester, statement: str, code: int) -> None:
     checkout = stopping(statement).at(pytester)
@@ -58,17 +57,18 @@ def test_what_had_finished_is_kept_and_folded(pytester: pytest.Pytester, stateme
     assert checkout.scorecard()["complete"] is False
 
 
-@pytest.mark.parametrize(
-    ("statement", "outcome"),
-    [("sys.exit(3)", "error"), ("raise GeneratorExit", "error"), ("raise BaseException('odd')", "error")],
-)
-def test_an_agent_that_leaves_is_an_error_and_no_verdict(
-    pytester: pytest.Pytester, statement: str, outcome: str
-) -> None:
-    checkout = stopping(statement).at(pytester)
-    checkout.run("eval").assert_outcomes(passed=2, errors=1)
-    assert checkout.outcomes() == {"a": "passed", "stop": outcome, "z": "passed"}
-    assert checkout.state()["stop"] == row(3, 3)
+def test_an_agent_that_leaves_is_an_error_and_no_verdict(pytester: pytest.Pytester) -> None:
+    left = ("SystemExit(3)", "GeneratorExit()", "BaseException('odd')")
+    source = (
+        f"@pytest.fixture\ndef agent():\n    def answer(question):\n        raise ({', '.join(left)})[int(question)]\n"
+    )
+    names = [f"c{number}" for number in range(len(left))]
+    cases = (case(name, input=str(number)) for number, name in enumerate(names))
+    agent = f"{source}    return answer\n"
+    checkout = BARE.with_agent(agent).with_cases(*cases).with_state(**{name: row(3, 3) for name in names}).at(pytester)
+    checkout.run("eval").assert_outcomes(errors=3)
+    assert checkout.outcomes() == dict.fromkeys(names, "error")
+    assert checkout.state() == dict.fromkeys(names, row(3, 3))
 
 
 def test_ctrl_c_on_the_running_process(pytester: pytest.Pytester) -> None:

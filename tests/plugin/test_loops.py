@@ -62,7 +62,7 @@ STRICT, AUTO = ("strict", "pytest_asyncio.fixture(scope=SCOPE)"), ("auto", "pyte
     ("mode", "decorator", "scope", "workers"),
     [
         (*STRICT, "function", ()),
-        *((*AUTO, scope, ()) for scope in ("function", "module", "session")),
+        (*AUTO, "module", ()),
         (*STRICT, "session", ("-n", "2")),
     ],
 )

@@ -223,20 +223,19 @@ def test_collect_only_writes_nothing(pytester: pytest.Pytester) -> None:
     assert not (checkout.path / "eval").exists()
 
 
-@pytest.mark.parametrize(
-    ("mark", "sentence"),
-    [
-        ("recall(7)", BAD_MARK),
-        ("recall('')", BAD_MARK),
-        ('recall("a", "b")', BAD_MARK),
-        ('recall("a", scenari="x")', "recall mark: unknown argument `scenari`; did you mean `scenario`?"),
-    ],
-)
-def test_a_bad_mark_is_a_usage_error(pytester: pytest.Pytester, mark: str, sentence: str) -> None:
-    source = HEAD + f'\n@pytest.mark.{mark}\ndef test_it():\n    asked("it")\n'
-    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
-    assert_refused(checkout.run(), f"ERROR: test_marked.py::test_it: {sentence}")
-    assert checkout.asked() == []
+def test_a_bad_mark_is_a_usage_error(pytester: pytest.Pytester) -> None:
+    bad = {
+        "recall(7)": BAD_MARK,
+        "recall('')": BAD_MARK,
+        'recall("a", "b")': BAD_MARK,
+        'recall("a", scenari="x")': "recall mark: unknown argument `scenari`; did you mean `scenario`?",
+    }
+    for number, (mark, sentence) in enumerate(bad.items()):
+        name = f"test_marked{number}.py"
+        source = HEAD + f'\n@pytest.mark.{mark}\ndef test_it():\n    asked("it")\n'
+        checkout = BARE.with_files({name: source}).at(pytester)
+        assert_refused(checkout.run(name), f"ERROR: {name}::test_it: {sentence}")
+        assert checkout.asked() == []
 
 
 @pytest.mark.parametrize(
@@ -420,14 +419,10 @@ def pytest_generate_tests(metafunc):
 
 
 @pytest.mark.usefixtures("quick_collections")
-@pytest.mark.parametrize("command", ["status", "select", "check", "simulate", "estimate"])
-def test_commands_know_them(pytester: pytest.Pytester, command: str) -> None:
+def test_commands_know_them(pytester: pytest.Pytester) -> None:
     source = marked(["m1", "m2"]).replace('("m2")', '("m2", scenario="money")')
     checkout = MIXED.with_files({"eval/test_marked.py": source}).at(pytester)
     more = {"select": ["--mode=all", "--ids"], "simulate": ["--seeds=1", "--days=30"], "estimate": ["--mode=all"]}
-    group = ["schedule"] if command in more else []
-    done = checkout.recall(*group, command, *more.get(command, []))
-    assert done.ret == 0, done.stderr.str()
     told = {
         "status": "8 cases on ",
         "select": "m2",
@@ -435,7 +430,11 @@ def test_commands_know_them(pytester: pytest.Pytester, command: str) -> None:
         "simulate": "8 cases under 0 tags",
         "estimate": "8",
     }
-    assert told[command] in done.stdout.str()
+    for command, said in told.items():
+        group = ["schedule"] if command in more else []
+        done = checkout.recall(*group, command, *more.get(command, []))
+        assert done.ret == 0, done.stderr.str()
+        assert said in done.stdout.str()
     assert checkout.asked() == []
 
 

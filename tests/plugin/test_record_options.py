@@ -42,62 +42,55 @@ def recorded(pytester: pytest.Pytester, project: Project, *args: str) -> Checkou
 class TestUsage:
     """What cannot be meant is refused before anything runs."""
 
-    @pytest.mark.parametrize(
-        ("options", "said"),
-        [
-            (
-                ("eval", "--record", "--replay"),
-                "--record and --replay exclude each other; --record=missing does some of both",
-            ),
-            (
-                ("--replay", "eval"),
-                "--replay takes `eval` for the folder of cassettes; write `eval --replay`, or --replay=DIR",
-            ),
-            (
-                ("--record", "eval/cases.yaml"),
-                "--record takes `eval/cases.yaml` for the folder of cassettes;"
-                " write `eval/cases.yaml --record`, or --record=DIR",
-            ),
-            (
-                ("--record", "eval/cases.yaml::a"),
-                "--record takes `eval/cases.yaml::a` for the folder of cassettes;"
-                " write `eval/cases.yaml::a --record`, or --record=DIR",
-            ),
-            (
-                ("--replay", "tests"),
-                "--replay takes `tests` for the folder of cassettes; write `tests --replay`, or --replay=DIR",
-            ),
-            (
-                ("--record", "more"),
-                "--record takes `more` for the folder of cassettes; write `more --record`, or --record=DIR",
-            ),
-            (("eval", "--record", "--replay-max-age=3"), "--replay-max-age goes with --replay"),
-            (("eval", "--replay", "--replay-max-age=-3"), "--replay-max-age is a number of days, 0 or more"),
-            (("eval", "--recall-trust-replays"), "--recall-trust-replays goes with --replay or --record=missing"),
-            (
-                ("eval", "--record", "--recall-trust-replays"),
-                "--recall-trust-replays goes with --replay or --record=missing",
-            ),
-            (("eval", "--record=Missing"), "--record=Missing: did you mean --record=missing?"),
-            (("eval", "--record=MISSING:there"), "--record=MISSING:there: did you mean --record=missing:there?"),
-            (
-                ("eval", "--record=pytest.ini/there"),
-                "--record: pytest.ini/there: cannot be written, as `pytest.ini` is not a directory; give another",
-            ),
-            (
-                ("eval", "--replay=eval/casettes"),
-                "--replay=eval/casettes: no such directory; --record=eval/casettes records into it",
-            ),
-        ],
+    ROWS = (
+        (
+            ("eval", "--record", "--replay"),
+            "--record and --replay exclude each other; --record=missing does some of both",
+        ),
+        (
+            ("--replay", "eval"),
+            "--replay takes `eval` for the folder of cassettes; write `eval --replay`, or --replay=DIR",
+        ),
+        (
+            ("--record", "eval/cases.yaml"),
+            "--record takes `eval/cases.yaml` for the folder of cassettes;"
+            " write `eval/cases.yaml --record`, or --record=DIR",
+        ),
+        (
+            ("--record", "eval/cases.yaml::a"),
+            "--record takes `eval/cases.yaml::a` for the folder of cassettes;"
+            " write `eval/cases.yaml::a --record`, or --record=DIR",
+        ),
+        (
+            ("--replay", "tests"),
+            "--replay takes `tests` for the folder of cassettes; write `tests --replay`, or --replay=DIR",
+        ),
+        (
+            ("--record", "more"),
+            "--record takes `more` for the folder of cassettes; write `more --record`, or --record=DIR",
+        ),
+        (("eval", "--record", "--replay-max-age=3"), "--replay-max-age goes with --replay"),
+        (("eval", "--replay", "--replay-max-age=-3"), "--replay-max-age is a number of days, 0 or more"),
+        (("eval", "--recall-trust-replays"), "--recall-trust-replays goes with --replay or --record=missing"),
+        (("eval", "--record=Missing"), "--record=Missing: did you mean --record=missing?"),
+        (("eval", "--record=MISSING:there"), "--record=MISSING:there: did you mean --record=missing:there?"),
+        (
+            ("eval", "--record=pytest.ini/there"),
+            "--record: pytest.ini/there: cannot be written, as `pytest.ini` is not a directory; give another",
+        ),
+        (
+            ("eval", "--replay=eval/casettes"),
+            "--replay=eval/casettes: no such directory; --record=eval/casettes records into it",
+        ),
     )
-    def test_it_is_said_in_one_sentence(
-        self, pytester: pytest.Pytester, upstream: Upstream, options: tuple[str, ...], said: str
-    ) -> None:
+
+    def test_it_is_said_in_one_sentence(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         project = asks(upstream, "httpx2_sync", "a").with_files({"tests/test_plain.py": "def test_it():\n    pass\n"})
         checkout = project.with_cases(asking("b"), file="more/other.cases.yaml").at(pytester)
-        result = checkout.run(*options)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert [line for line in result.errlines if line.startswith("ERROR: ")] == [f"ERROR: {said}"]
+        for options, said in self.ROWS:
+            result = checkout.run(*options)
+            assert result.ret == pytest.ExitCode.USAGE_ERROR, options
+            assert [line for line in result.errlines if line.startswith("ERROR: ")] == [f"ERROR: {said}"]
         assert upstream.count == 0
 
 

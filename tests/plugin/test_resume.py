@@ -410,25 +410,23 @@ class TestRefused:
 
         return after(pytester, "one of three", begin)
 
-    @pytest.mark.parametrize(
-        ("args", "told"),
-        [
-            (("--recall-mode=pr",), "--recall-mode"),
-            (("--recall-seed=2",), "--recall-seed"),
-            (("--recall-shard=1/2",), "--recall-shard"),
-            (("--scenarios=one",), "--scenarios"),
-            (("-k", "b"), "-k"),
-            (("-m", "b"), "-m"),
-            (("eval/cases.yaml::b",), "node ids"),
-            (("--recall-update",), "--recall-update"),
-        ],
-    )
-    def test_another_choice(self, checkout: Checkout, args: Workers, told: str) -> None:
-        result = checkout.run(*(() if "::" in args[0] else ("eval",)), "--recall-resume=latest", *args)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        (line,) = [line for line in result.errlines if line]
-        assert line.startswith("ERROR: --recall-resume: the cases of ")
-        assert f"are chosen, and {told} would choose others" in line
+    def test_another_choice(self, checkout: Checkout) -> None:
+        others = {
+            "--recall-mode": ("eval", "--recall-mode=pr"),
+            "--recall-seed": ("eval", "--recall-seed=2"),
+            "--recall-shard": ("eval", "--recall-shard=1/2"),
+            "--scenarios": ("eval", "--scenarios=one"),
+            "-k": ("eval", "-k", "b"),
+            "-m": ("eval", "-m", "b"),
+            "node ids": ("eval/cases.yaml::b",),
+            "--recall-update": ("eval", "--recall-update"),
+        }
+        for told, args in others.items():
+            result = checkout.run(*args, "--recall-resume=latest")
+            assert result.ret == pytest.ExitCode.USAGE_ERROR
+            (line,) = [line for line in result.errlines if line]
+            assert line.startswith("ERROR: --recall-resume: the cases of ")
+            assert f"are chosen, and {told} would choose others" in line
         assert checkout.asked() == ["a"]
 
     def test_another_day(self, checkout: Checkout) -> None:
@@ -436,20 +434,18 @@ class TestRefused:
         checkout.run("eval", "--recall-resume", day=None).assert_outcomes(passed=2)
         assert checkout.state()["b"].last_tested.isoformat() == DAY
 
-    @pytest.mark.parametrize(
-        ("rubric", "args", "told"),
-        [
+    def test_other_judges_models_or_rules(self, checkout: Checkout) -> None:
+        others: tuple[tuple[str, Workers, str], ...] = (
             ("owner: ana\nconfirm: 2of3\n", (), "rubric.confirm"),
             ("owner: ana\nmodel_primary: m2\n", (), "model, rubric.model_primary"),
             ("owner: ana\n", ("--model=m2",), "model"),
             ("owner: ana\n", ("--judge=openai:gpt-4o-mini",), "judge"),
-        ],
-    )
-    def test_other_judges_models_or_rules(self, checkout: Checkout, rubric: str, args: Workers, told: str) -> None:
-        (checkout.path / "eval/rubric.yaml").write_text(rubric, encoding="utf-8")
-        result = checkout.run("eval", "--recall-resume", *args)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        assert any(line.startswith(f"ERROR: --recall-resume: {told} changed since ") for line in result.errlines)
+        )
+        for rubric, args, told in others:
+            (checkout.path / "eval/rubric.yaml").write_text(rubric, encoding="utf-8")
+            result = checkout.run("eval", "--recall-resume", *args)
+            assert result.ret == pytest.ExitCode.USAGE_ERROR
+            assert any(line.startswith(f"ERROR: --recall-resume: {told} changed since ") for line in result.errlines)
         assert checkout.asked() == ["a"]
 
     def test_what_decides_no_verdict_may_change(self, checkout: Checkout) -> None:

@@ -9,21 +9,21 @@ from tests.helpers.project import ECHOING, case
 SET = ECHOING.with_cases(case("a"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--recall-mod", "all"], "--recall-mod: no option of pytest-recall; did you mean `--recall-mode` or *"),
-        (["--recall-mod=all"], "--recall-mod: no option of pytest-recall; did you mean `--recall-mode` or *"),
-        (["--replya"], "--replya: no option; did you mean `--replay`[?]"),
-        (["-p", "no:xdist", "-n", "2"], "-n: an option of pytest-xdist, which is not loaded; leave out what keeps*"),
-    ],
+NEAR: tuple[tuple[list[str], str], ...] = (
+    (["--recall-mod", "all"], "--recall-mod: no option of pytest-recall; did you mean `--recall-mode` or *"),
+    (["--recall-mod=all"], "--recall-mod: no option of pytest-recall; did you mean `--recall-mode` or *"),
+    (["--replya"], "--replya: no option; did you mean `--replay`[?]"),
+    (["-p", "no:xdist", "-n", "2"], "-n: an option of pytest-xdist, which is not loaded; leave out what keeps*"),
 )
-def test_an_option_that_is_near(pytester: pytest.Pytester, arguments: list[str], said: str) -> None:
+
+
+def test_an_option_that_is_near(pytester: pytest.Pytester) -> None:
     checkout = SET.at(pytester)
-    result = checkout.run("eval", *arguments)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert [line for line in result.errlines if line][1:] == []
-    result.stderr.fnmatch_lines([f"ERROR: {said}"])
+    for arguments, said in NEAR:
+        result = checkout.run("eval", *arguments)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert [line for line in result.errlines if line][1:] == []
+        result.stderr.fnmatch_lines([f"ERROR: {said}"])
     assert checkout.asked() == []
 
 
