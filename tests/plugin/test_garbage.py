@@ -45,24 +45,31 @@ OFF = "import gc\ngc.disable()\n"
 PROJECTS = {
     "ours": SET.with_files({"eval/conftest.py": AGENT}),
     "refused": SET.with_files({"conftest.py": AGENT, "eval/rubric.yaml": "owner: x\nmode: nonsense\n"}),
+    "left": SET.with_files({"eval/conftest.py": AGENT + LEFT}),
     "off": SET.with_files(
         {"conftest.py": OFF, "eval/conftest.py": AGENT.replace("gc.isenabled()", "not gc.isenabled()", 1)}
     ),
     "another's": SET.with_files({"conftest.py": "import gc\ngc.enable()\n", "eval/conftest.py": EARLIER + AGENT}),
 }
 """Each is run after those before it, in one process; what is frozen by another stays so for good."""
+LOOKS = pytest.version_tuple >= (8, 4)
+"""Whether pytest looks for what was not closed."""
 RUNS = f"""
-import gc, os, pytest
+import gc, os, pytest, traceback
 for name in {list(PROJECTS)!r}:
     os.chdir(name)
-    code = pytest.main(["-p", "recall", "eval", "-s", "-W", "error"])
+    try:
+        code = pytest.main(["-p", "recall", "eval", "-s", "-W", "error", "--tb=short"])
+    except Exception:  # pytest raises what it finds that was not closed.
+        traceback.print_exc()
+        code = 1
     frozen = gc.get_freeze_count() > 1_000
     print(f"{{name}}: ended with {{int(code)}}, frozen: {{frozen}}, collecting: {{gc.isenabled()}}")
     os.chdir("..")
 """
 
 
-def test_what_stays_is_not_walked_while_cases_run_and_all_is_as_before_afterwards(pytester: pytest.Pytester) -> None:
+def test_what_stays_is_not_walked_while_cases_run_and_what_was_left_is_found_afterwards(pytester: pytest.Pytester) -> None:
     for name, project in PROJECTS.items():
         Project({f"{name}/{file}": text for file, text in project.files.items()}).at(pytester)
     done = pytester.run(sys.executable, "-c", RUNS)
@@ -70,18 +77,12 @@ def test_what_stays_is_not_walked_while_cases_run_and_all_is_as_before_afterward
     assert told == {  # A case passes while what stays is frozen; a plan that is refused ends with 4.
         "ours": "ended with 0, frozen: False, collecting: True",
         "refused": "ended with 4, frozen: False, collecting: True",
+        "left": f"ended with {int(LOOKS)}, frozen: False, collecting: True",
         "off": "ended with 0, frozen: False, collecting: False",
         "another's": "ended with 0, frozen: True, collecting: True",
     }
     looked = [line.rpartition(" ")[2] for line in done.outlines if "frozen while pytest looks" in line]
-    assert looked == ["False", "False", "False", "True"]
-
-
-@pytest.mark.skipif(pytest.version_tuple < (8, 4), reason="pytest looks for what was not closed from 8.4 on")
-def test_what_collection_or_a_test_leaves_in_a_cycle_is_still_found(pytester: pytest.Pytester) -> None:
-    checkout = SET.with_files({"eval/conftest.py": AGENT + LEFT}).at(pytester)
-    done = checkout.run_afresh("-W", "error", "--tb=short")
-    assert done.ret != pytest.ExitCode.OK
+    assert looked == ["False", "False", "False", "False", "True"]
     said = done.stdout.str() + done.stderr.str()
-    assert "left in a cycle since collection" in said
-    assert "left in a cycle by a test" in said
+    for left in ("since collection", "by a test") if LOOKS else ():
+        assert f"left in a cycle {left}" in said
