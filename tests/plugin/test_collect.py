@@ -115,7 +115,7 @@ def test_k_finds_ids_scenarios_dimensions_and_tags(pytester: pytest.Pytester) ->
 def test_m_chooses_from_the_tagged_cases_and_leaves_the_schedule_on(pytester: pytest.Pytester) -> None:
     tagged = [case(f"t{number}", tags=["money"]) for number in range(7)]
     checkout = ECHOING.with_cases(*tagged, case("a"), case("b")).at(pytester)
-    result = checkout.run("eval", "-m", "money", "-n2")
+    result = checkout.run("eval", "-m", "money", "-n1")
     assert result.ret == 0
     assert len(checkout.asked()) == 5
     assert {name[0] for name in checkout.asked()} == {"t"}

@@ -33,7 +33,7 @@ def splitting(project: Project) -> Project:
 @pytest.mark.parametrize("how", ["--deselect", "plugin"])
 def test_the_run_says_that_they_were_deselected(pytester: pytest.Pytester, how: str) -> None:
     project = splitting(THREE) if how == "plugin" else THREE
-    args = ("-n2",) if how == "plugin" else ("--deselect=eval/cases.yaml::b",)
+    args = ("-n1",) if how == "plugin" else ("--deselect=eval/cases.yaml::b",)
     checkout = project.at(pytester)
     result = checkout.run("eval", "--recall-mode=all", *args)
     left = [line for line in result.outlines if line.startswith("partial: ")]

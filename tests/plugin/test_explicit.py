@@ -41,7 +41,7 @@ def test_the_schedule_is_off_and_the_state_left_alone(
 
 def test_recall_update_writes_the_state(pytester: pytest.Pytester) -> None:
     checkout = SET.at(pytester)
-    result = checkout.run("eval", "-k", "wip or late", "--recall-update", "-n2")
+    result = checkout.run("eval", "-k", "wip or late", "--recall-update", "-n1")
     result.stdout.fnmatch_lines(["recall: schedule off,* -k*"])
     assert "left alone" not in result.stdout.str()
     assert checkout.boxes() == {"late": 3, "wip": 1}

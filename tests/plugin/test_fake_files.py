@@ -77,8 +77,8 @@ EACH = ("agent", "call", "fixture", "function")
 
 @pytest.mark.parametrize(
     ("forms", "workers"),
-    [(EACH, ()), (("fs_session",), ("-n", "2"))],
-    ids=["each in a run", "session n2"],
+    [(EACH, ()), (("fs_session",), ("-n1",))],
+    ids=["each in a run", "session n1"],
 )
 def test_a_recording_is_on_the_disk_and_replayed_from_it(
     pytester: pytest.Pytester, upstream: Upstream, forms: tuple[str, ...], workers: tuple[str, ...]

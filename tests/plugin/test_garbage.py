@@ -69,7 +69,9 @@ for name in {list(PROJECTS)!r}:
 """
 
 
-def test_what_stays_is_not_walked_while_cases_run_and_what_was_left_is_found_afterwards(pytester: pytest.Pytester) -> None:
+def test_what_stays_is_not_walked_while_cases_run_and_what_was_left_is_found_afterwards(
+    pytester: pytest.Pytester,
+) -> None:
     for name, project in PROJECTS.items():
         Project({f"{name}/{file}": text for file, text in project.files.items()}).at(pytester)
     done = pytester.run(sys.executable, "-c", RUNS)

@@ -76,8 +76,8 @@ def test_cases_that_somebody_chose_are_held_to_no_gate(pytester: pytest.Pytester
 
 @pytest.mark.parametrize(
     ("blocks", "workers"),
-    [*((blocks, ()) for blocks in ("", "failure", "never", "incomplete")), ("regression", ("-n", "2"))],
-    ids=["default", "failure", "never", "incomplete", "regression-n2"],
+    [*((blocks, ()) for blocks in ("", "failure", "never", "incomplete")), ("regression", ("-n1",))],
+    ids=["default", "failure", "never", "incomplete", "regression-n1"],
 )
 def test_what_only_informs_is_an_expected_fail(
     pytester: pytest.Pytester, blocks: str, workers: tuple[str, ...]

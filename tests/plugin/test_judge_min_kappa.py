@@ -24,7 +24,7 @@ def calibrate(checkout: Checkout, version: str, kappa: float, **more: Any) -> No
 
 def test_the_fail_of_an_uncalibrated_judge_blocks_nobody_and_moves_no_box(pytester: pytest.Pytester) -> None:
     checkout = judged(asks("bad", "wrong"), asks("good", "right"), judge_min_kappa=0.6).at(pytester)
-    result = checkout.run("eval", "-n", "2")
+    result = checkout.run("eval", "-n1")
     result.assert_outcomes(passed=1, xfailed=1)
     assert result.ret == 0
     assert checkout.outcomes() == {"bad": "failed", "good": "passed"}

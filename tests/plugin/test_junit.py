@@ -112,7 +112,7 @@ def test_a_case_says_what_it_is_and_what_a_regression_is_put_down_to(pytester: p
     project = ECHOING.with_cases(case("fine"), failing("broke", scenario="fees"), failing("again"))
     known = row(3, passed_under="case=aaaaaa")
     checkout = project.with_state(broke=known, again=known._replace(failure_note="no")).at(pytester)
-    checkout.run("eval", "--junitxml=out.xml", "-n2")
+    checkout.run("eval", "--junitxml=out.xml", "-n1")
     cases = ElementTree.parse(checkout.path / "out.xml").iter("testcase")
     told = {one.get("name"): {p.get("name"): p.get("value") for p in one.iter("property")} for one in cases}
     assert told["fine"] == {

@@ -63,7 +63,7 @@ STRICT, AUTO = ("strict", "pytest_asyncio.fixture(scope=SCOPE)"), ("auto", "pyte
     [
         (*STRICT, "function", ()),
         (*AUTO, "module", ()),
-        (*STRICT, "session", ("-n", "2")),
+        (*STRICT, "session", ("-n1",)),
     ],
 )
 def test_an_agent_is_asked_on_the_loop_of_its_fixture(

@@ -95,7 +95,7 @@ def test_what_is_not_due_does_not_run(pytester: pytest.Pytester, workers: Worker
 def test_nothing_due_is_ok(pytester: pytest.Pytester) -> None:
     files = {"test_marked.py": marked(["later"]), "eval/recall.yaml": state_yaml(later=row(3, due=IN[3]))}
     checkout = BARE.with_files(files).at(pytester)
-    assert checkout.run("-n2").ret == pytest.ExitCode.OK
+    assert checkout.run("-n1").ret == pytest.ExitCode.OK
     assert checkout.asked() == []
 
 

@@ -26,7 +26,7 @@ def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "workers"), [("prose", ("-n2",)), ("slow", ()), ("limited", ())], ids=["prose-n2", "slow", "limited"]
+    ("fault", "workers"), [("prose", ("-n1",)), ("slow", ()), ("limited", ())], ids=["prose-n1", "slow", "limited"]
 )
 def test_a_judge_that_cannot_judge_moves_no_box(
     pytester: pytest.Pytester, fault: str, workers: tuple[str, ...]

@@ -90,7 +90,7 @@ def test_an_unknown_name_is_a_usage_error_with_the_nearest(
     assert_refused(checkout, checkout.run("eval", *options), *sentences)
 
 
-@pytest.mark.parametrize(("project", "workers"), [(SET, ()), (BESIDE, ("-n2",))], ids=["rows", "marked-n2"])
+@pytest.mark.parametrize(("project", "workers"), [(SET, ()), (BESIDE, ("-n1",))], ids=["rows", "marked-n1"])
 def test_it_is_one_whether_workers_or_marked_tests_take_part_or_not(
     pytester: pytest.Pytester, project: Project, workers: Workers
 ) -> None:

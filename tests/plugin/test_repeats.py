@@ -147,7 +147,7 @@ class TestConfirm:
         letters = {"good": "p", "twice": "ff", "doubt": "fppp", "flaky": "fpp", "late": "f", "bad": "f", "new": "fppp"}
         cases = [spelled(name, text) for name, text in letters.items()]
         checkout = project(*cases, rubric="confirm: evidence\n").with_state(**known).at(pytester)
-        result = checkout.run("eval", "-n2")
+        result = checkout.run("eval", "-n1")
         result.assert_outcomes(passed=2, failed=3, xfailed=2)
         assert sorted(checkout.asked()) == sorted(
             f"{name} {text}" for name, text in letters.items() for _ in range(len(text))
@@ -246,7 +246,7 @@ class TestQuarantine:
         result.assert_outcomes(passed=1, failed=1)
         coin = checkout.state()["coin"]
         assert (coin.lapses, coin.quarantined, coin.owner) == (4, date.fromisoformat(IN[0]), "ana")
-        again = checkout.run("eval", f"--recall-date={IN[1]}", "-n2")
+        again = checkout.run("eval", f"--recall-date={IN[1]}", "-n1")
         again.assert_outcomes(xfailed=1)
         assert again.ret == pytest.ExitCode.OK
         again.stdout.fnmatch_lines(

@@ -102,7 +102,7 @@ class TestKinds:
         base = talking(upstream, agent("return httpx2_sync(question)") + JUDGE).with_cases(asking("a", judges=["kind"]))
         return base.with_files({"eval/rubric.yaml": f"owner: me\ncassette_kinds: {{{kinds}}}\n"})
 
-    @pytest.mark.parametrize(("rubric", "workers"), [("judge: live", ()), ("", ("-n2",))], ids=["rubric", "option-n2"])
+    @pytest.mark.parametrize(("rubric", "workers"), [("judge: live", ()), ("", ("-n1",))], ids=["rubric", "option-n1"])
     def test_a_judge_may_be_live(
         self, pytester: pytest.Pytester, upstream: Upstream, rubric: str, workers: Workers
     ) -> None:

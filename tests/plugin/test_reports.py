@@ -127,8 +127,8 @@ REPEATED = {
 
 @pytest.mark.parametrize(
     ("plugin", "workers"),
-    [(RETRIES, ("-n2",)), (SHOWS_THE_LAST, ())],
-    ids=["first report is the last-n2", "last reports alone"],
+    [(RETRIES, ("-n1",)), (SHOWS_THE_LAST, ())],
+    ids=["first report is the last-n1", "last reports alone"],
 )
 def test_what_pytest_reports_last_is_the_verdict_and_each_attempt_is_in_the_journal(
     pytester: pytest.Pytester, plugin: str, workers: tuple[str, ...]

@@ -54,8 +54,8 @@ RUN = ("eval", "--recall-pr=17", "--recall-model=m-1")
 
 @pytest.mark.parametrize(
     ("options", "parts"),
-    [((), (HEAD, REST, END)), (("-q",), (HEAD, END)), (("-n2",), (HEAD, REST, END))],
-    ids=["plain", "quiet", "n2"],
+    [((), (HEAD, REST, END)), (("-q",), (HEAD, END)), (("-n1",), (HEAD, REST, END))],
+    ids=["plain", "quiet", "n1"],
 )
 def test_the_section_in_the_terminal(
     pytester: pytest.Pytester, options: tuple[str, ...], parts: tuple[str, ...]
