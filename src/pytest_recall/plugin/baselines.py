@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.files.errors import MissError, RecallError
-from pytest_recall.plugin.pytest_internals import definitions
+from pytest_recall.plugin.pytest_internals import defined_names, definitions
 from pytest_recall.plugin.session import run_of
 from pytest_recall.plugin.stash import CASSETTES, MISSED, MODELS, OUTCOME
 from pytest_recall.trials.baselines import Baseline, baseline_of, check_names, fixture_of, named
@@ -52,15 +52,10 @@ def of_module(module: pytest.Module) -> list[Baseline]:
     for name in run.plan.baselines:
         has_fixture = ":" not in name and bool(definitions(module, fixture_of(name)))
         try:
-            found.append(baseline_of(name, has_fixture=has_fixture, fixtures=_known(module.config)))
+            found.append(baseline_of(name, has_fixture=has_fixture, fixtures=defined_names(module.config)))
         except RecallError as error:
             run.found.unknown_baselines.update(dict.fromkeys(error.messages))
     return found
-
-
-def _known(config: pytest.Config) -> set[str]:
-    # As for judges: pytest has no public list of fixtures, but the modules that define some are plugins.
-    return {name for plugin in config.pluginmanager.get_plugins() for name in getattr(plugin, "__dict__", ())}
 
 
 def agent_of(config: pytest.Config, baseline: Baseline, fixtures: Mapping[str, Any]) -> Callable[[Any], Any]:

@@ -21,7 +21,7 @@ from pytest_recall.files.wording import plural
 from pytest_recall.judges.rehearsal import mistakes, rehearsal
 from pytest_recall.plugin import baselines, files, judging, marks, memories, options, portion, start
 from pytest_recall.plugin.case_item import CaseItem
-from pytest_recall.plugin.pytest_internals import closure_of, fixtures_of
+from pytest_recall.plugin.pytest_internals import closure_of, defined_names, fixtures_of
 from pytest_recall.plugin.stash import CASE_ID, RUN
 from pytest_recall.runs.collection import TOLD_IN
 from pytest_recall.runs.plan import check_names
@@ -327,9 +327,7 @@ def check_thresholds(run: Run) -> None:
 
 def known_judges(config: pytest.Config) -> list[str]:
     """Return the names of the judge fixtures in plugins and conftest files, without the prefix."""
-    # pytest has no public list of fixtures; modules that define some are registered as plugins.
-    names = {name for plugin in config.pluginmanager.get_plugins() for name in getattr(plugin, "__dict__", ())}
-    return sorted(name.removeprefix("judge_") for name in names if name.startswith("judge_"))
+    return sorted(name.removeprefix("judge_") for name in defined_names(config) if name.startswith("judge_"))
 
 
 def no_judge(config: pytest.Config, name: str) -> str:

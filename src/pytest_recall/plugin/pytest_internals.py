@@ -69,6 +69,11 @@ def definitions(node: pytest.Item | pytest.Collector, name: str) -> Sequence[Any
     return found
 
 
+def defined_names(config: pytest.Config) -> set[str]:
+    """Return the names in all plugins and conftest files, those of fixtures among them: pytest has no list of these."""
+    return {name for plugin in config.pluginmanager.get_plugins() for name in getattr(plugin, "__dict__", ())}
+
+
 def fresh_copy(definition: Any) -> Any:
     """Return the definition of a fixture without a value, which shares nothing with the one that it is a copy of."""
     own = copy.copy(definition)

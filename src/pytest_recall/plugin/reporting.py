@@ -26,7 +26,7 @@ from pytest_recall.results.regressions import cause
 from pytest_recall.trials.trial import Outcome, Trial
 
 if TYPE_CHECKING:
-    from pytest_recall.trials.trial import Row, Trial
+    from pytest_recall.trials.trial import Row
 
 
 THREAD = "recall-progress"

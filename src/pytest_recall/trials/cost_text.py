@@ -213,7 +213,7 @@ def estimate_lines(
         yield f"the agent's time, one case after another: {_time(agent.seconds)}"
     if len(agent.by_scenario) > 1:
         for scenario, part in agent.by_scenario.items():
-            yield f"  {_scenario(scenario)}: {_estimate_told(part)}"
+            yield f"  {_name(scenario)}: {_estimate_told(part)}"
     yield f"from {plural(runs, 'earlier run')}: {_sources(amount)}"
 
 
@@ -282,7 +282,7 @@ def _side_by_side(found: Mapping[str, Estimate], *, timed: bool) -> Iterator[str
     yield from grid(["asked", "cost", "95 %", *time, "by itself", "by scenario", UNKNOWN], rows)
     scenarios = list(found[""].by_scenario)
     if len(scenarios) > 1:
-        costs = [[_scenario(name), *(_cost(one.by_scenario[name]) for one in found.values())] for name in scenarios]
+        costs = [[_name(name), *(_cost(one.by_scenario[name]) for one in found.values())] for name in scenarios]
         yield from grid(["cost by scenario", *map(_estimate_name, found)], costs)
 
 
@@ -292,10 +292,6 @@ def _counts(usd: Amount) -> list[str]:
 
 def _estimate_name(name: str) -> str:
     return one_line(name, 60) or AGENT
-
-
-def _scenario(name: str) -> str:
-    return one_line(name) or "(none)"
 
 
 # Amounts
