@@ -58,17 +58,7 @@ def test_rows_and_marked_tests_are_one_draw_with_and_without_workers(pytester: p
     assert told[-1] == "recall: pr 2026-03-10, seed 2026-03-10: 5 of 12 cases (5 new); not run: 7 new, not drawn"
 
 
-def test_they_need_no_eval_folder(pytester: pytest.Pytester) -> None:
-    checkout = BARE.with_files({"test_marked.py": marked(["a", "b"])}).at(pytester)
-    result = checkout.run()
-    result.assert_outcomes(passed=2)
-    assert checkout.boxes() == {"a": 1, "b": 1}
-    assert checkout.slice() == {"a": "new", "b": "new"}
-    assert checkout.outcomes() == {"a": "passed", "b": "passed"}
-    result.stdout.fnmatch_lines(["*= recall scorecard =*", "eval/recall.yaml: 2 rows changed"])
-
-
-def test_the_sample_holds_without_an_eval_folder_too(pytester: pytest.Pytester) -> None:
+def test_they_need_no_eval_folder_and_the_sample_holds_without_one(pytester: pytest.Pytester) -> None:
     checkout = BARE.with_files({"test_marked.py": marked(f"m{number}" for number in range(9))}).at(pytester)
     result = checkout.run()
     result.assert_outcomes(passed=5, deselected=4)

@@ -9,7 +9,6 @@ from datetime import date
 import pytest
 
 from pytest_recall.trials.trial import Row
-from tests.helpers.kept import ran
 from tests.helpers.project import ECHOING, IN, WORKERS, case, failing, row, state_yaml
 
 DAY = date(2026, 3, 10)
@@ -31,43 +30,28 @@ def test_a_new_case_lands_in_box_1_after_its_first_run(pytester: pytest.Pytester
     result.stdout.fnmatch_lines(["eval/recall.yaml: 2 rows changed"])
 
 
-@pytest.fixture
-def moved(pytester: pytest.Pytester) -> dict[str, Row]:
-    """The rows after a run of all cases, due or not, which is made once for the tests of what moves a row."""
+def test_what_moves_a_row(pytester: pytest.Pytester) -> None:
+    """A pass on a due row moves it up, and nothing graduates; a fail always counts, whether it is due or not."""
     rows = {f"box{box}": row(box, 3) for box in range(1, 6)}
     rows |= {"young": row(1, 1, due=IN[1]), "early": row(3, 3, due=IN[7])}
     rows |= {"cleared": row(1, 0, failure_note="exact: no", failure_pr="16")}
     falls = {"fell": row(4, 6, due="2026-03-01"), "fell_early": row(4, 6, due=IN[7])}
     cases = [*map(case, rows), *(failing(name.replace("_", "-"), input="x") for name in falls)]
     project = ECHOING.with_cases(*cases).with_state(**rows, **falls)
-    checkout, result = ran(pytester, project, "eval", "--recall-mode=all", "--recall-pr=17")
+    checkout = project.at(pytester)
+    result = checkout.run("eval", "--recall-mode=all", "--recall-pr=17")
     result.assert_outcomes(passed=len(rows), failed=len(falls))
-    return checkout.state()
-
-
-@pytest.mark.parametrize(("box", "then", "days"), [(1, 2, 3), (2, 3, 7), (3, 4, 14), (4, 5, 30), (5, 5, 30)])
-def test_a_pass_on_a_due_row_moves_it_up_and_nothing_graduates(
-    moved: dict[str, Row], box: int, then: int, days: int
-) -> None:
-    assert moved[f"box{box}"] == Row(then, 4, DAY, day(IN[days]), "17")
-
-
-def test_a_pass_in_box_1_moves_up_before_it_is_due(moved: dict[str, Row]) -> None:
-    assert moved["young"] == Row(2, 2, DAY, day(IN[3]), "17")
-
-
-def test_an_early_pass_refreshes_the_date_and_never_promotes(moved: dict[str, Row]) -> None:
-    assert moved["early"] == Row(3, 3, DAY, day(IN[7]), "17")
-
-
-@pytest.mark.parametrize("name", ["fell", "fell-early"])
-def test_a_fail_always_counts(moved: dict[str, Row], name: str) -> None:
     note = "exact: expected “something else”, got “x”"
-    assert moved[name] == Row(1, 0, DAY, day(IN[1]), "17", failure_note=note, failure_pr="17", lapses=1)
-
-
-def test_a_pass_after_a_fail_clears_the_note(moved: dict[str, Row]) -> None:
-    assert moved["cleared"] == Row(2, 1, DAY, day(IN[3]), "17")
+    fallen = Row(1, 0, DAY, day(IN[1]), "17", failure_note=note, failure_pr="17", lapses=1)
+    up = {1: (2, 3), 2: (3, 7), 3: (4, 14), 4: (5, 30), 5: (5, 30)}
+    assert checkout.state() == {
+        **{f"box{box}": Row(then, 4, DAY, day(IN[days]), "17") for box, (then, days) in up.items()},
+        "young": Row(2, 2, DAY, day(IN[3]), "17"),  # In box 1 it moves up before it is due,
+        "early": Row(3, 3, DAY, day(IN[7]), "17"),  # and in another one it is seen today, and stays.
+        "cleared": Row(2, 1, DAY, day(IN[3]), "17"),
+        "fell": fallen,
+        "fell-early": fallen,
+    }
 
 
 def test_three_passes_mean_box_3_and_five_box_5(pytester: pytest.Pytester) -> None:
@@ -102,11 +86,11 @@ def test_nothing_due_is_ok_with_workers_too(pytester: pytest.Pytester) -> None:
     assert checkout.today()["chosen"] == 0
 
 
-@pytest.mark.parametrize("text", ["", "# none yet\n", "[]\n"])
-def test_a_case_file_without_a_case_is_no_run(pytester: pytest.Pytester, text: str) -> None:
-    checkout = ECHOING.with_files({"eval/cases.yaml": text}).at(pytester)
-    assert checkout.run("eval").ret == pytest.ExitCode.NO_TESTS_COLLECTED
-    assert checkout.state_text() is None
+def test_a_case_file_without_a_case_is_no_run(pytester: pytest.Pytester) -> None:
+    for text in ("", "# none yet\n", "[]\n"):
+        checkout = ECHOING.with_files({"eval/cases.yaml": text}).at(pytester)
+        assert checkout.run("eval").ret == pytest.ExitCode.NO_TESTS_COLLECTED
+        assert checkout.state_text() is None
 
 
 def test_only_the_lines_of_the_slice_change(pytester: pytest.Pytester) -> None:
@@ -304,22 +288,20 @@ def test_what_writes_the_state_is_imported_before_a_case_runs(pytester: pytest.P
     assert set(line.split()[1:]) <= {"pytest_recall.results.last_pass"}  # It is for the page alone.
 
 
-@pytest.mark.parametrize(
-    ("broken", "told"),
-    [
-        ("pytest_recall.runs.finish.scorecard", "the scorecard: not complete"),
-        ("pytest_recall.plugin.ending.Ending._tell_how_to_go_on", "the notes of the run: not complete"),
-        ("pytest_recall.plugin.ending.Ending._look_for_moved", "cases that were renamed: not complete"),
-    ],
-)
-def test_the_state_is_written_whatever_a_report_meets(pytester: pytest.Pytester, broken: str, told: str) -> None:
-    where, _, name = broken.rpartition(".")
+def test_the_state_is_written_whatever_a_report_meets(pytester: pytest.Pytester) -> None:
+    broken = {
+        ("pytest_recall.runs.finish", "scorecard"): "the scorecard",
+        ("pytest_recall.plugin.ending.Ending", "_tell_how_to_go_on"): "the notes of the run",
+        ("pytest_recall.plugin.ending.Ending", "_look_for_moved"): "cases that were renamed",
+    }
     breaks = (
         "import pkgutil\n\n\ndef pytest_collection_finish():\n    def fails(*args):\n"
-        f"        raise SystemError('no frames')\n\n    setattr(pkgutil.resolve_name({where!r}), {name!r}, fails)\n"
+        f"        raise SystemError('no frames')\n\n    for where, name in {[*broken]!r}:\n"
+        "        setattr(pkgutil.resolve_name(where), name, fails)\n"
     )
     checkout = ECHOING.with_cases(case("a")).with_files({"conftest.py": breaks}).at(pytester)
     result = checkout.run_apart("eval")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert checkout.boxes() == {"a": 1}
-    result.stdout.fnmatch_lines([f"*{told} (SystemError: no frames)*"])
+    for told in broken.values():
+        result.stdout.fnmatch_lines([f"*{told}: not complete (SystemError: no frames)*"])
