@@ -91,12 +91,6 @@ def test_what_is_not_chosen_is_not_collected(pytester: pytest.Pytester) -> None:
     result.stdout.no_fnmatch_line("*deselected*")
 
 
-def test_a_node_id_runs_that_case_only(pytester: pytest.Pytester) -> None:
-    checkout = ECHOING.with_cases(case("a"), case("b")).at(pytester)
-    checkout.run("eval/cases.yaml::b").assert_outcomes(passed=1)
-    assert checkout.asked() == ["b"]
-
-
 def test_an_unknown_node_id_is_an_error(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a")).at(pytester)
     result = checkout.run("eval/cases.yaml::nope")
@@ -149,13 +143,6 @@ def test_x_stops_at_the_first_failure(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a"), failing("b"), case("c")).at(pytester)
     checkout.run("eval", "-x").assert_outcomes(passed=1, failed=1)
     assert checkout.asked() == ["a", "b"]
-
-
-def test_lf_runs_what_failed_last(pytester: pytest.Pytester) -> None:
-    checkout = ECHOING.with_cases(case("a"), failing("b"), case("c")).at(pytester)
-    checkout.run("eval").assert_outcomes(passed=2, failed=1)
-    checkout.run("eval", "--lf").assert_outcomes(failed=1)
-    assert checkout.asked() == ["a", "b", "b", "c"]
 
 
 def test_collect_only_writes_nothing(pytester: pytest.Pytester) -> None:

@@ -21,13 +21,13 @@ def assert_refused(checkout: Checkout, result: pytest.RunResult, *sentences: str
     assert not checkout.artifacts.runs()
 
 
-@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "n2"])
-def test_a_broken_state_stops_the_run(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+def test_a_broken_state_stops_the_run_with_and_without_workers(pytester: pytest.Pytester) -> None:
     text = state_yaml(a=row(2)).replace("  a:\n", "<<<<<<< ours\n  a:\n")
     checkout = SET.with_files({"eval/recall.yaml": text}).at(pytester)
     sentence = "eval/recall.yaml:6: merge-conflict marker; run `recall state resolve`, then run again"
-    assert_refused(checkout, checkout.run("eval", *workers), sentence)
-    assert checkout.state_text() == text
+    for workers in ((), ("-n2",)):
+        assert_refused(checkout, checkout.run("eval", *workers), sentence)
+        assert checkout.state_text() == text
 
 
 def test_an_explicit_run_does_not_start_over_a_broken_state_either(pytester: pytest.Pytester) -> None:

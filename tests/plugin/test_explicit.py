@@ -61,6 +61,7 @@ def test_lf_is_explicit(pytester: pytest.Pytester) -> None:
     before = checkout.state_text()
     result = checkout.run("eval", "--lf")
     result.assert_outcomes(failed=1)
+    assert checkout.asked() == ["late", "other", "wip", "wip"]
     result.stdout.fnmatch_lines(["recall: schedule off,* --lf*; the state is left alone"])
     assert checkout.slice() == {"wip": "explicit"}
     assert checkout.state_text() == before

@@ -143,11 +143,10 @@ def test_a_run_that_stops_at_a_fail_says_nothing_more(pytester: pytest.Pytester)
     "end",
     [
         "return question",
-        "raise KeyboardInterrupt",
         "os.kill(os.getpid(), signal.SIGINT)",
         "pytest.exit('spent')",
     ],
-    ids=["end", "interrupt", "sigint", "exit"],
+    ids=["end", "sigint", "exit"],
 )
 def test_no_thread_stays_behind(pytester: pytest.Pytester, end: str) -> None:
     source = f"""
