@@ -72,6 +72,10 @@ class TestUsage:
         (("eval", "--record", "--replay-max-age=3"), "--replay-max-age goes with --replay"),
         (("eval", "--replay", "--replay-max-age=-3"), "--replay-max-age is a number of days, 0 or more"),
         (("eval", "--recall-trust-replays"), "--recall-trust-replays goes with --replay or --record=missing"),
+        (
+            ("eval", "--record", "--recall-trust-replays"),
+            "--recall-trust-replays goes with --replay or --record=missing",
+        ),
         (("eval", "--record=Missing"), "--record=Missing: did you mean --record=missing?"),
         (("eval", "--record=MISSING:there"), "--record=MISSING:there: did you mean --record=missing:there?"),
         (
