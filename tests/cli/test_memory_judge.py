@@ -206,7 +206,9 @@ def test_a_spent_budget_leaves_the_rest_to_the_same_command(
     assert main([*RUN, answers, *by, "--budget", "0.5"]) == 2
     some = upstream.count
     assert 0 < some < 54
-    assert f"recall: {54 - some} judgements not made, as the budget is spent" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert f"recall: {54 - some} judgements not made, as the budget is spent" in said
+    assert " of the budget of $0.50\n" in said
     assert means(judged(capsys, answers, *by))["strict"] == 1.0
     assert upstream.count == 54
 

@@ -136,14 +136,16 @@ def test_what_the_first_judge_fails_is_appealed_and_both_are_kept(tmp_path: Path
     assert found["personas"][0]["rangeResults"][0]["questionResults"][0]["primaryScore"]["hallucination"] == 0
 
 
-def test_a_judge_that_cannot_be_asked_about_what_is_known_asks_nothing(
+def test_a_judge_that_cannot_be_asked_about_what_is_known_asks_nothing_and_leaves_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_project(tmp_path, models={"judge": MINE("broken")})
     assert main(RUN) == 2
     told = "could not be asked about 2 of 2 known answers of the judge `memory`: no model is there"
     assert capsys.readouterr().err == f"recall: python:mine.py:broken {told}\n"
-    assert not Path("out/questions.jsonl").exists()
+    assert not Path("out").exists()
+    assert main([*RUN, "--out", "runs/mine"]) == 2
+    assert not Path("runs").exists()
 
 
 @pytest.mark.parametrize(

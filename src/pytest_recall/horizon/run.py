@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.datasets.model_usage import ModelUsage, together
 from pytest_recall.datasets.model_usage_text import lines_of
-from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.files.wording import plural
 from pytest_recall.horizon.ask import Asker, name_of, now, planned
@@ -28,7 +27,7 @@ from pytest_recall.horizon.published import checkpoint_line, summary_line
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
 from pytest_recall.horizon.result import Reached, duration, query_ms, result
 from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, retrieval
-from pytest_recall.horizon.run_file import PERSONA, RESULT, RunFiles, ToldDays, begun, write_result
+from pytest_recall.horizon.run_file import PERSONA, RESULT, RunFiles, ToldDays, begun, held, write_result
 from pytest_recall.memory.client import own_time
 from pytest_recall.memory.filled import FILLED
 from pytest_recall.memory.session import Memory
@@ -125,7 +124,7 @@ class BenchRun:
         Raises RecallError where the folder holds another run, or something breaks; what was asked is kept.
         """
         try:
-            with locked(self._folder / ".lock", f"{self._folder}: another run is at it; wait, or name another --out"):
+            with held(self._folder):
                 return self._run()
         except KeyboardInterrupt:
             raise StoppedError(f"{self._folder}: stopped; run the same command again to resume") from None

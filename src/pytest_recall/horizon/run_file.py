@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from pytest_recall.files.disk import read_text, write_text
+from pytest_recall.files.disk import locked, names_in, read_text, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import Appended, objects
 from pytest_recall.files.validation import MAX_PROBLEMS
@@ -37,6 +37,25 @@ def run_folder(named: str, *beside: Path) -> Path | None:
     path = Path(named)
     folders = (path.parent if path.name in FILES else path, *(folder / named for folder in beside))
     return next((one for one in folders if any((one / name).is_file() for name in FILES)), None)
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Keep other processes out of the folder of a run; it is removed again if nothing was written to it.
+
+    Raises RecallError if another process is at it.
+    """
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    lock = folder / ".lock"
+    with locked(lock, f"{folder}: another run is at it; wait, or name another --out"):
+        try:
+            yield
+        finally:
+            if made and names_in(folder) == [lock.name]:
+                with suppress(OSError):  # Another process may have begun a run there.
+                    lock.unlink()
+                    for one in made:
+                        one.rmdir()
 
 
 PERSONA = "persona"
