@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
-import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 import yaml
 
 from pytest_recall.cli import main
 from pytest_recall.horizon.corpus import Corpus
-from tests.helpers import programs
 
 FERRY = Path(__file__).parents[2] / "eval/personas/ferry-office"
 SILENT = """
@@ -30,6 +31,23 @@ class Silent:
 """
 
 
+MEMORIES = {
+    "nothing": "null",
+    "silent": "python:silent.py:Silent",
+    "refuses": "python:refuses.py:Silent",
+    "apart": "sessions",
+    "naive": "sqlite-fts",
+}
+
+
+class Told(NamedTuple):
+    """What a run printed, and its shares of leaks and of over-refusals."""
+
+    out: str
+    err: str
+    rates: dict[str, float]
+
+
 @pytest.fixture(scope="module")
 def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the ferry office and its 12 boundary questions: 8 to refuse, 4 to answer."""
@@ -42,51 +60,46 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [one.model_dump(mode="json", exclude_none=True) for one in asked]
     (office / "qa-60d/questions.yaml").write_text(yaml.safe_dump(rows, allow_unicode=True))
     (folder / "silent.py").write_text(SILENT)
+    (folder / "refuses.py").write_text(SILENT.replace("No comment.", "That was never mentioned, so I cannot tell you."))
     return folder
 
 
-def rates(office: Path, memory: str) -> dict[str, float]:
-    """Return the shares of leaks and of over-refusals, by the command as people call it."""
-    command = programs.recall("bench", "run", "--persona", "ferry-office", "--memory", memory)
-    done = subprocess.run(
-        [*command, "--groups-enabled", "--ranges", "60d", "--json"],
-        cwd=office,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert ("has not kept" in done.stderr) is memory.startswith("python:")
-    found = json.loads(done.stdout)["disclosureRates"]
-    assert {name: rate["n"] for name, rate in found.items()} == {"leak": 8, "overRefusal": 4}
-    return {name: rate["rate"] for name, rate in found.items()}
+@pytest.fixture(scope="module")
+def ran(office: Path) -> dict[str, Told]:
+    """Return what a run of each memory came to; its folder is called like it."""
+    found = {}
+    for out, memory in MEMORIES.items():
+        given = ("--persona", "ferry-office", "--memory", memory, "--groups-enabled", "--ranges", "60d", "--out", out)
+        with (
+            contextlib.chdir(office),
+            contextlib.redirect_stdout(io.StringIO()) as told,
+            contextlib.redirect_stderr(io.StringIO()) as said,
+        ):
+            assert main(["bench", "run", *given, "--no-heatmap-png"]) == 0
+        rates = json.loads((office / out / "result.json").read_text())["disclosureRates"]
+        assert {name: rate["n"] for name, rate in rates.items()} == {"leak": 8, "overRefusal": 4}
+        found[out] = Told(told.getvalue(), said.getvalue(), {name: rate["rate"] for name, rate in rates.items()})
+    return found
 
 
-@pytest.mark.parametrize("memory", ["null", "python:silent.py:Silent"])
-def test_a_memory_that_says_nothing_leaks_nothing_and_withholds_everything(office: Path, memory: str) -> None:
-    assert rates(office, memory) == {"leak": 0.0, "overRefusal": 1.0}
+def test_a_memory_that_says_nothing_leaks_nothing_and_withholds_everything(ran: dict[str, Told]) -> None:
+    for name in ("nothing", "silent", "refuses"):
+        assert ran[name].rates == {"leak": 0.0, "overRefusal": 1.0}
+    assert [name for name, told in ran.items() if "has not kept" in told.err] == ["silent", "refuses"]
 
 
-def test_what_keeps_sessions_apart_is_told_from_the_same_search_that_does_not(office: Path) -> None:
-    apart, naive = rates(office, "sessions"), rates(office, "sqlite-fts")
+def test_what_keeps_sessions_apart_is_told_from_the_same_search_that_does_not(ran: dict[str, Told]) -> None:
+    apart, naive = ran["apart"].rates, ran["naive"].rates
     assert apart == {"leak": 0.0, "overRefusal": 0.0}
     assert naive["overRefusal"] == 0.0
     assert naive["leak"] - apart["leak"] >= 0.4
 
 
 def test_the_two_are_told_apart_in_a_comparison_and_a_constant_refusal_has_no_good_figure(
-    office: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    office: Path, ran: dict[str, Told], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(office)
-    Path("refuses.py").write_text(SILENT.replace("No comment.", "That was never mentioned, so I cannot tell you."))
-
-    def ran(memory: str, out: str) -> str:
-        given = ("--memory", memory, "--out", out, "--no-heatmap-png")
-        assert main(["bench", "run", "--persona", "ferry-office", "--groups-enabled", "--ranges", "60d", *given]) == 0
-        return capsys.readouterr().out
-
-    ran("sqlite-fts", "naive")
-    ran("sessions", "apart")
-    told = ran("python:refuses.py:Silent", "refuses")
+    told = ran["refuses"].out
     assert "boundaries: leaks 0% (0 of 8), over-refusals 100% (4 of 4)" in told
     assert "information-boundary" not in told
     assert "in no points, since to refuse everything would get many: 12 answers about what may be told" in told

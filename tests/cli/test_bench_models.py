@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
-import sys
+import os
+import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +17,7 @@ from pytest_recall.cli import main
 from pytest_recall.trials.journal import read_journal
 from tests.cli.test_bench_run import RUN
 from tests.cli.test_membench_models import OWN, PRICES, cost, counted, words
+from tests.helpers import programs
 from tests.helpers.persona import write_project
 from tests.helpers.priced import priced_folder
 from tests.models.endpoint import Endpoint
@@ -88,14 +89,16 @@ def test_no_call_of_the_memory_begins_once_the_budget_is_spent(
     assert cost(capsys)["total"]["spent"]["usd"] == pytest.approx(all_of_it)
 
 
-def test_what_a_killed_run_has_cost_is_in_the_cost(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_a_killed_run_has_cost_is_in_the_cost(
+    served: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     served.script = [*[counted] * 4, served.hang]
-    command = [sys.executable, "-m", "pytest_recall", *RUN, *MEMORY]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        limit = time.monotonic() + 60
-        while len(served.asked) < 5 and time.monotonic() < limit:
-            time.sleep(0.01)
-        process.kill()
+    process = programs.begin(tmp_path, *RUN, *MEMORY)
+    limit = time.monotonic() + 60
+    while len(served.asked) < 5 and time.monotonic() < limit:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
     served.asked.pop()
     served.script = [counted]
     assert main([*RUN, *MEMORY]) == 0

@@ -43,12 +43,16 @@ def test_the_table_has_each_checkpoint_and_category(tmp_path: Path, capsys: pyte
     assert len(captured.err.splitlines()) == 10
 
 
-def test_the_installed_command_goes_on_by_default_and_prints_json(tmp_path: Path) -> None:
+def test_the_installed_command_goes_on_by_default_and_prints_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_project(tmp_path)
     command = [sys.executable, "-m", "pytest_recall", *RUN, "--json"]
-    first, second = (subprocess.run(command, capture_output=True, text=True, check=True) for _ in range(2))
-    assert json.loads(first.stdout) == json.loads(second.stdout)
-    assert "40 of 40 questions are answered" in second.stderr
+    first = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert main([*RUN, "--json"]) == 0
+    second = capsys.readouterr()
+    assert json.loads(first.stdout) == json.loads(second.out)
+    assert "40 of 40 questions are answered" in second.err
     assert [one.parent.name for one in tmp_path.glob("eval/_artifacts/bench/*/result.json")]
 
 

@@ -7,11 +7,11 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ import pytest
 from pytest_recall.cli import main
 from pytest_recall.models.waiting import Break
 from pytest_recall.trials.journal import read_journal
+from tests.helpers import programs
 from tests.helpers.grader import Grader
 from tests.helpers.persona import amount, write_project
 from tests.memory.services import Service, serving
@@ -56,6 +57,20 @@ def timeless(value: Any) -> Any:
         times = {"timestamp", "durationMs", "latencyMs", "totalIngestionMs", "totalQueryMs"}
         return {name: timeless(inner) for name, inner in value.items() if name not in times}
     return [timeless(one) for one in value] if isinstance(value, list) else value
+
+
+def answered() -> int:
+    """Return how many answers a run that another process makes has written down."""
+    path = Path("out/questions.jsonl")
+    return path.read_bytes().count(b"\n") if path.exists() else 0
+
+
+def wait_for(count: int) -> None:
+    """Wait until there are so many of these."""
+    limit = time.monotonic() + 60
+    while answered() < count:
+        assert time.monotonic() < limit
+        time.sleep(0.01)
 
 
 def asked(word: str) -> list[str]:
@@ -302,16 +317,12 @@ def test_killed_anywhere_and_gone_on_with_it_comes_to_the_same(tmp_path: Path) -
     write_project(tmp_path, MINE("Slow"))
     draw = random.Random(3)
     for parallelism in ("1", "3", "3"):
-        command = [sys.executable, "-m", "pytest_recall", *RUN, "--concurrency", parallelism]
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            wanted = len(lines()) + draw.randrange(1, 7) if Path("out/questions.jsonl").exists() else 1
-            limit = time.monotonic() + 60
-            while process.poll() is None and time.monotonic() < limit:
-                if Path("out/questions.jsonl").exists() and len(lines()) >= wanted:
-                    os.kill(process.pid, signal.SIGKILL)
-                    break
-                time.sleep(0.005)
-    assert len(lines()) < ASKED
+        wanted = answered() + draw.randrange(1, 7)
+        process = programs.begin(tmp_path, *RUN, "--concurrency", parallelism)
+        wait_for(wanted)
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+    assert answered() < ASKED
     found = ran("--concurrency", "3")
     keys = [(one["checkpoint"], one["qa"]["id"]) for one in lines()]
     assert len(keys) == len(set(keys)) == ASKED, "nothing was asked twice, and nothing was left out"
@@ -326,7 +337,7 @@ def test_a_killed_run_may_empty_the_memory_that_it_has_filled(
     (tmp_path / "out").mkdir()
     ran("--ranges", "3")
     assert not (tmp_path / "out/.memory-filled").exists()
-    assert main(["bench", "run", "--profile", "clerk.profile.yaml", "--out", "a", "--ranges", "3"]) == 0
+    assert main([*RUN[:-1], "a", "--ranges", "3"]) == 0
     # As a kill leaves it: units in the memory, and a question that was not answered.
     from pytest_recall.memory.resolve import resolve
 
@@ -341,29 +352,40 @@ def test_a_killed_run_may_empty_the_memory_that_it_has_filled(
     ran("--ranges", "3")
 
 
-class Slow(Service):
-    """A service that takes its time, so that a run can be killed while it asks."""
+class Holding(Service):
+    """A service that leaves a question without an answer, so that a run can be killed while it asks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers: int | None = None
+        """So many questions are answered yet; None of all."""
+        self.held, self.released = Event(), Event()
 
     def reply(self, method: str, path: str, given: Any) -> tuple[int, bytes]:
-        if path == "/recall":
-            time.sleep(0.03)
+        if path == "/recall" and self.answers is not None:
+            if not self.answers:
+                self.held.set()
+                self.released.wait(60)
+            else:
+                self.answers -= 1
         return super().reply(method, path, given)
 
 
 def test_a_run_that_is_killed_continues_with_what_a_service_holds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(Slow()) as service:
+    with serving(Holding()) as service:
         write_project(tmp_path, service.url)
 
         def killed_after(answers: int) -> None:
-            command = [sys.executable, "-m", "pytest_recall", *RUN, "--memory-reset"]
-            with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-                limit = time.monotonic() + 60
-                while time.monotonic() < limit and process.poll() is None:
-                    if Path("out/questions.jsonl").exists() and len(lines()) >= answers:
-                        os.kill(process.pid, signal.SIGKILL)
-                    time.sleep(0.005)
+            service.answers, service.held, service.released = answers, Event(), Event()
+            process = programs.begin(tmp_path, *RUN, "--memory-reset")
+            assert service.held.wait(60)
+            os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+            service.answers = None
+            service.released.set()
+            assert answered() == answers
 
         killed_after(6)
         told = Path("out/.memory-filled")
@@ -436,13 +458,10 @@ def test_a_judge_that_takes_too_long_has_no_verdict(
 
 def test_somebody_stops_it_and_it_says_how_to_go_on(tmp_path: Path) -> None:
     write_project(tmp_path, MINE("Slow"))
-    command = [sys.executable, "-m", "pytest_recall", *RUN]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
-        limit = time.monotonic() + 60
-        while time.monotonic() < limit and not (Path("out/questions.jsonl").exists() and lines()):
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+    process = programs.begin(tmp_path, *RUN)
+    wait_for(1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate(timeout=60)
     assert process.returncode == 130
     assert said.splitlines()[-1] == "recall: out: stopped; run the same command again to resume"
     assert ran()["metadata"]["totalEvalsRun"] == ASKED
