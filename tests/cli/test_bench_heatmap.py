@@ -16,11 +16,23 @@ from tests.helpers.horizon_runs import SMALL, read_lines, write_lines, write_run
 pytest.importorskip("matplotlib")
 
 
-def test_pictures_go_into_the_folder_of_the_run(tmp_path: Path, inside: Recall) -> None:
+def test_pictures_go_into_the_folder_of_the_run_and_replace_older_ones_of_the_other_format(
+    tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_run(tmp_path / "run", SMALL)
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "matplotlib", None)
+        assert inside(tmp_path, "bench", "heatmap", "run", "--svg").code == 0
+    for file in (tmp_path / "run").glob("*.svg"):
+        os.utime(file, (1, 1))
     done = inside(tmp_path, "bench", "heatmap", "run")
     assert (done.code, done.out.split()) == (0, ["run/heatmap.png", "run/recall-vs-size.png"])
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in done.out.split())
+    assert done.err == (
+        "recall: run/heatmap.svg is removed: it is older than what heatmap.png shows\n"
+        "recall: run/recall-vs-size.svg is removed: it is older than what recall-vs-size.png shows\n"
+    )
+    assert not list((tmp_path / "run").glob("*.svg"))
 
 
 def test_verdicts_are_a_picture_of_their_own(tmp_path: Path, inside: Recall) -> None:
@@ -82,20 +94,6 @@ def test_a_png_that_is_asked_for_needs_matplotlib(
     told = "pictures need matplotlib; run `pip install 'pytest-recall[pictures]'`, or call it *.svg and give --svg"
     assert done == (2, "", f"recall: a.png: {told}\n")
     assert not list(tmp_path.glob("a.*"))
-
-
-def test_pictures_of_the_other_format_go_when_the_run_has_gone_on(tmp_path: Path, inside: Recall) -> None:
-    write_run(tmp_path / "run", SMALL)
-    assert inside(tmp_path, "bench", "heatmap", "run", "--svg").err == ""
-    assert inside(tmp_path, "bench", "heatmap", "run").err == ""
-    assert (tmp_path / "run" / "heatmap.svg").exists()
-    for file in (tmp_path / "run").glob("*.svg"):
-        os.utime(file, (1, 1))
-    assert inside(tmp_path, "bench", "heatmap", "run").err == (
-        "recall: run/heatmap.svg is removed: it is older than what heatmap.png shows\n"
-        "recall: run/recall-vs-size.svg is removed: it is older than what recall-vs-size.png shows\n"
-    )
-    assert not list((tmp_path / "run").glob("*.svg"))
 
 
 def texts_of(picture: Path) -> list[ElementTree.Element]:

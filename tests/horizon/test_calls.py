@@ -16,6 +16,8 @@ from tests.helpers.persona import write_project
 
 RUN = ("bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png", "--skip-preflight")
 REPLAY = ("bench", "run", "--profile", "clerk.profile.yaml", "--no-heatmap-png", "--replay")
+EARLY = ("--ranges", "3d", "6d", "9d")
+"""Checkpoints with 4, 8 and 12 questions."""
 CENT = 0.01
 """What a call costs."""
 PRICES = {"grader": {"input": 1000, "output": 0}}
@@ -62,30 +64,30 @@ class TestBudget:
     def test_what_cannot_be_paid_for_is_not_asked_and_asked_with_a_new_budget(
         self, served: Grader, capsys: pytest.CaptureFixture[str], parallelism: str
     ) -> None:
-        assert main([*RUN, "--out", "out", "--budget", "0.15", "--concurrency", parallelism]) == 2
+        run = (*RUN, *EARLY, "--concurrency", parallelism)
+        assert main([*run, "--out", "out", "--budget", "0.07"]) == 2
         made = len(served.bodies)
-        assert 15 <= made <= 15 + int(parallelism) - 1
+        assert 7 <= made <= 7 + int(parallelism) - 1
         assert len(lines()) == made
         captured = capsys.readouterr()
         spent = f"${made * CENT:.2f}"
-        assert f"recall: spent {spent} of the budget of $0.15\n" in captured.err
-        assert f"{40 - made} questions were not asked; the same command with --resume out and a new" in captured.err
-        assert f"{made - 12} answers of the next checkpoint, which is not whole, will count" in captured.err
-        assert "2 checkpoints, 12 questions asked" in captured.out
+        assert f"recall: spent {spent} of the budget of $0.07\n" in captured.err
+        assert f"{24 - made} questions were not asked; the same command with --resume out and a new" in captured.err
+        assert f"{made - 4} answers of the next checkpoint, which is not whole, will count" in captured.err
+        assert "1 checkpoint, 4 questions asked" in captured.out
         found = result()["metadata"]
-        assert (found["unasked"], found["stopped"]) == (40 - made, "the budget of $0.15 is spent")
-        assert [one["type"] for one in lines(name="progress.jsonl")] == ["header", "checkpoint", "checkpoint"]
+        assert (found["unasked"], found["stopped"]) == (24 - made, "the budget of $0.07 is spent")
+        assert [one["type"] for one in lines(name="progress.jsonl")] == ["header", "checkpoint"]
         assert main(["bench", "report", "out"]) == 0
         told = capsys.readouterr().out
-        assert "not over: 2 of 4 checkpoints were reached, 28 of 40 questions are to be asked yet, 1 min at the" in told
-        assert "pace so far, $0.12 was spent on what is known, since the budget of $0.15 is spent" in told
-        more = ("--resume", "out", "--budget", "1", "--concurrency", parallelism)
-        assert main([*RUN, *more]) == 0
-        assert (len(served.bodies), len(lines())) == (40, 40)
+        assert "not over: 1 of 3 checkpoints were reached, 20 of 24 questions are to be asked yet, 1 min at the" in told
+        assert "pace so far, $0.04 was spent on what is known, since the budget of $0.07 is spent" in told
+        assert main([*run, "--resume", "out", "--budget", "1"]) == 0
+        assert (len(served.bodies), len(lines())) == (24, 24)
         assert "unasked" not in result()["metadata"]
         assert "stopped" not in result()["metadata"]
-        assert result()["metadata"]["usd"] == 0.4
-        assert main([*RUN, "--out", "whole", "--concurrency", parallelism]) == 0
+        assert result()["metadata"]["usd"] == 0.24
+        assert main([*run, "--out", "whole"]) == 0
         assert scores("out") == scores("whole")
 
     def test_an_answer_that_cannot_be_judged_is_not_written_down(self, served: Grader) -> None:
@@ -142,12 +144,13 @@ class TestRecordings:
     def test_a_recording_is_replayed_without_the_models(
         self, served: Grader, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        assert main([*RUN, "--out", "live", "--record"]) == 0
+        assert main([*RUN, *EARLY[:3], "--out", "live", "--record"]) == 0
         (folder,) = (tmp_path / "eval/cassettes").glob("_bench-clerk-*")
-        assert len(list(folder.iterdir())) == len(served.bodies) == 40
+        assert len(list(folder.iterdir())) == len(served.bodies) == 12
         served.close()
         monkeypatch.delenv("OPENAI_API_KEY")
-        assert main([*REPLAY, "--out", "replayed", "--concurrency", "3"]) == 0
+        replay = (*REPLAY[:-1], *EARLY[:3], "--replay")
+        assert main([*replay, "--out", "replayed", "--concurrency", "3"]) == 0
         assert scores("replayed") == scores("live")
         found = result("replayed")["metadata"]
         assert (found["replayed"], found["usd"]) == (True, 0)
@@ -156,7 +159,7 @@ class TestRecordings:
         capsys.readouterr()
         assert main(["bench", "report", "replayed"]) == 0
         assert "models: not asked: their replies are from recordings" in capsys.readouterr().out
-        assert main([*REPLAY, "--out", "live"]) == 2
+        assert main([*replay, "--out", "live"]) == 2
         assert "live: holds another run: `replayed` was None and is True" in capsys.readouterr().err
 
     def test_what_is_not_recorded_is_no_score_and_says_so(
@@ -189,12 +192,13 @@ class TestRecordings:
         assert (tmp_path / "asked.txt").read_text() == 2 * asked
 
     def test_a_stopped_recording_goes_on(self, served: Grader, capsys: pytest.CaptureFixture[str]) -> None:
-        assert main([*RUN, "--out", "live", "--record", "--budget", "0.05"]) == 2
-        assert main([*RUN, "--out", "live", "--record"]) == 0
-        assert main([*REPLAY, "--out", "replayed"]) == 0
-        assert len(served.bodies) == 40
-        assert main([*RUN, "--out", "live", "--record", "other"]) == 0
-        told = "live: 40 of the answered questions are not recorded, and not asked again; name another --out"
+        run = (*RUN, *EARLY[:3], "--out", "live")
+        assert main([*run, "--record", "--budget", "0.05"]) == 2
+        assert main([*run, "--record"]) == 0
+        assert main([*REPLAY[:-1], *EARLY[:3], "--out", "replayed", "--replay"]) == 0
+        assert len(served.bodies) == 12
+        assert main([*run, "--record", "other"]) == 0
+        told = "live: 12 of the answered questions are not recorded, and not asked again; name another --out"
         assert told in capsys.readouterr().err
 
 

@@ -10,6 +10,7 @@ import pytest
 from pytest_recall.horizon.heatmap_svg import heatmap_svg
 from pytest_recall.horizon.picture_data import heatmap
 from pytest_recall.horizon.picture_files import answered_at, looked_at, write_pictures
+from pytest_recall.horizon.pictures import Format, drawn
 from tests.helpers.horizon_runs import SMALL, run_of
 
 SECOND = 1_000_000_000
@@ -28,10 +29,14 @@ def ours(path: Path, seconds: int) -> Path:
     if path.suffix == ".svg":
         path.write_text(heatmap_svg(heatmap(run_of(SMALL))), encoding="utf-8")
     else:
-        pictures = pytest.importorskip("pytest_recall.horizon.pictures")
-        pytest.importorskip("matplotlib")
-        path.write_bytes(pictures.draw_heatmap(heatmap(run_of(SMALL))))
+        path.write_bytes(by_matplotlib("png"))
     return at(path, seconds)
+
+
+def by_matplotlib(format: Format) -> bytes:
+    """Return a small picture as `drawn` makes each one."""
+    figure = pytest.importorskip("matplotlib.figure")
+    return drawn(lambda: figure.Figure(figsize=(1, 1)), format)
 
 
 @pytest.mark.parametrize(("new", "old"), [("a.png", "a.svg"), ("a.svg", "a.png")])
@@ -43,9 +48,7 @@ def test_one_of_ours_that_is_older_than_the_answers_is_removed(tmp_path: Path, n
 
 
 def test_what_matplotlib_draws_as_svg_is_ours(tmp_path: Path) -> None:
-    pictures = pytest.importorskip("pytest_recall.horizon.pictures")
-    pytest.importorskip("matplotlib")
-    (tmp_path / "a.svg").write_bytes(pictures.draw_heatmap(heatmap(run_of(SMALL)), format="svg"))
+    (tmp_path / "a.svg").write_bytes(by_matplotlib("svg"))
     at(tmp_path / "a.svg", 10)
     write_pictures({tmp_path / "a.png": (b"new", 20 * SECOND)})
     assert not (tmp_path / "a.svg").exists()
