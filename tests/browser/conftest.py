@@ -32,6 +32,12 @@ def soon(opened: Page, read: Callable[[Page], Any], expected: Any) -> None:
     assert read(opened) == expected
 
 
+def follow(opened: Page, fragment: str) -> None:
+    """Go to another fragment of the page, and wait until the dialog that it opens is there."""
+    opened.evaluate("to => { location.hash = to }", fragment)
+    opened.wait_for_selector("dialog")
+
+
 def close(opened: Page) -> None:
     """Press Escape, and wait until the dialog is gone."""
     opened.keyboard.press("Escape")
@@ -65,11 +71,14 @@ def figures_are_told(opened: Page, count: int) -> None:
         assert figure.locator("table tbody tr").count() > 0
 
 
-def everybody_can_use(opened: Page) -> None:
-    """See that nothing scrolls sideways, and that axe knows nothing against it: contrast, names, roles, landmarks."""
+def everybody_can_use(opened: Page, part: str | None = None) -> None:
+    """See that nothing scrolls sideways, and that axe knows nothing against it: contrast, names, roles, landmarks.
+
+    Where a `part` is named, which has come since, axe looks at that alone.
+    """
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe is missing; install the extra `dev`")
     assert opened.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    found = axe.Axe().run(opened).response["violations"]
+    found = axe.Axe().run(opened, part).response["violations"]
     assert [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found] == []
 
 

@@ -11,7 +11,7 @@ import pytest
 from pytest_recall.horizon.evaluation import HandedOut, Points
 from pytest_recall.horizon.page import page
 from pytest_recall.horizon.published import PublishedRun
-from tests.browser.conftest import Open, close, everybody_can_use, figures_are_told, soon
+from tests.browser.conftest import Open, close, everybody_can_use, figures_are_told, follow, soon
 from tests.browser.test_run_page import SIZES, fragment
 from tests.helpers.horizon_runs import CLOSE, MADE_UP, RIGHT, SMALL, Asked, run_of
 from tests.helpers.reports import HOSTILE
@@ -66,7 +66,7 @@ def columns(opened: Page) -> list[str]:
     return opened.locator("dialog table").first.locator("thead th").all_inner_texts()
 
 
-def test_what_matters_stands_there_at_once(report: Path, open_page: Open) -> None:
+def test_what_matters_stands_there_at_once_with_its_figures(report: Path, open_page: Open) -> None:
     opened = open_page(report)
     head = opened.inner_text("header")
     assert "Partial: 4 of 5 checkpoints were reached, $" in head
@@ -75,24 +75,8 @@ def test_what_matters_stands_there_at_once(report: Path, open_page: Open) -> Non
     assert "q006 at 40d" in opened.inner_text("#leaked")
     assert "unknown" in opened.inner_text("#checkpoints")
     assert shown(opened)[0] == "q003"
-
-
-def test_without_scripts_all_of_that_is_there_as_well(report: Path, open_page: Open) -> None:
-    opened = open_page(report, java_script_enabled=False)
-    assert "need JavaScript" in opened.inner_text("#cases")
-    assert len(shown(opened)) == 6
-    assert not opened.is_visible("#filters")
-
-
-def test_figures_are_drawn_and_told(report: Path, open_page: Open) -> None:
-    opened = open_page(report)
     figures_are_told(opened, 8)
-
-
-def test_squares_say_what_they_hold_without_colour(report: Path, open_page: Open) -> None:
-    opened = open_page(report)
     figure = opened.locator("figure.heatmap").first
-    figure.locator("svg").wait_for()
     drawn = figure.locator("svg").text_content() or ""
     assert "6.0" in drawn
     assert "×" in drawn
@@ -102,7 +86,14 @@ def test_squares_say_what_they_hold_without_colour(report: Path, open_page: Open
     assert "asked, and no answer got points" in row
 
 
-def test_filters_hold_for_one_and_the_same_answer(report: Path, open_page: Open) -> None:
+def test_without_scripts_all_of_that_is_there_as_well(report: Path, open_page: Open) -> None:
+    opened = open_page(report, java_script_enabled=False)
+    assert "need JavaScript" in opened.inner_text("#cases")
+    assert len(shown(opened)) == 6
+    assert not opened.is_visible("#filters")
+
+
+def test_filters_hold_for_one_and_the_same_answer_and_search_finds_each_text(report: Path, open_page: Open) -> None:
     opened = open_page(report)
     opened.select_option("[name=outcome]", "failing")
     soon(opened, shown, ["q003", "q006", "q001"])
@@ -117,10 +108,7 @@ def test_filters_hold_for_one_and_the_same_answer(report: Path, open_page: Open)
     opened.select_option("[name=category]", "synthesis")
     soon(opened, shown, ["q002"])
     assert opened.inner_text("#shown") == "1 of 6 questions"
-
-
-def test_search(report: Path, open_page: Open) -> None:
-    opened = open_page(report)
+    opened.click("text=Clear filters")
     for words, found in (
         ("q004", ["q004"]),  # its id
         ("BERTH nine", ["q001"]),  # the answer
@@ -162,6 +150,8 @@ def test_a_link_opens_its_question_and_an_unknown_one_says_so(report: Path, open
     opened = open_page(report, "#case=q003&outcome=failing")
     assert opened.inner_text("#case-h") == "q003"
     assert "no points" in opened.inner_text("dialog table")
+    assert columns(opened) == ["checkpoint", "points of 6", "correct of 3", "complete of 2", "made up", "outcome"]
+    assert "none" in opened.inner_text("dialog table tr:has-text('20d')")
     opened = open_page(report, "#case=unknown")
     assert "no question with this id. It has 6 questions" in opened.inner_text("dialog")
 
@@ -177,10 +167,11 @@ def test_whatever_an_answer_holds_is_text(report: Path, open_page: Open) -> None
 
 @pytest.mark.parametrize(("size", "scheme"), [("phone", "dark"), ("desk", "light")])
 def test_it_fits_and_everybody_can_use_it(report: Path, open_page: Open, size: str, scheme: str) -> None:
-    for start in ("", "#case=q001&checkpoint=30d"):
-        opened = open_page(report, start, viewport=SIZES[size], color_scheme=scheme)
-        opened.locator("figure.heatmap svg").first.wait_for(state="attached")
-        everybody_can_use(opened)
+    opened = open_page(report, viewport=SIZES[size], color_scheme=scheme)
+    opened.locator("figure.heatmap svg").first.wait_for(state="attached")
+    everybody_can_use(opened)
+    follow(opened, "case=q001&checkpoint=30d")
+    everybody_can_use(opened, "dialog")
 
 
 def test_a_run_of_passages_shows_what_was_found(tmp_path: Path, open_page: Open) -> None:
@@ -199,18 +190,11 @@ def test_a_run_of_passages_shows_what_was_found(tmp_path: Path, open_page: Open)
     figure.locator("svg").wait_for()
     assert "oracle" in (figure.locator("svg").text_content() or "")
     assert "100 %" in opened.inner_text("#table tbody tr >> nth=0")
-    opened = open_page(path, "#case=q1")
+    everybody_can_use(opened)
+    follow(opened, "case=q1")
     assert "passing, all days found" in opened.inner_text("dialog")
     assert columns(opened) == ["checkpoint", "outcome"]
-    opened.locator("figure.heatmap svg").first.wait_for(state="attached")
-    everybody_can_use(opened)
-
-
-def test_points_have_columns_where_an_answer_to_the_question_has_some(report: Path, open_page: Open) -> None:
-    scored = ["checkpoint", "points of 6", "correct of 3", "complete of 2", "made up", "outcome"]
-    opened = open_page(report, "#case=q003")
-    assert columns(opened) == scored
-    assert "none" in opened.inner_text("dialog table tr:has-text('20d')")
+    everybody_can_use(opened, "dialog")
 
 
 def test_two_runs_side_by_side(tmp_path: Path, open_page: Open) -> None:

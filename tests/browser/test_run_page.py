@@ -9,7 +9,7 @@ import pytest
 
 from pytest_recall.results.report_page.run_page import page
 from pytest_recall.trials.trial import Outcome
-from tests.browser.conftest import Open, close, everybody_can_use, figures_are_told, soon
+from tests.browser.conftest import Open, close, everybody_can_use, figures_are_told, follow, soon
 from tests.helpers.reports import HOSTILE, JOURNAL, answered, report_of, sample
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def fragment(opened: Page) -> str:
     return str(opened.evaluate("location.hash.slice(1)"))
 
 
-def test_what_matters_stands_there_at_once(report: Path, open_page: Open) -> None:
+def test_what_matters_stands_there_at_once_with_its_figures(report: Path, open_page: Open) -> None:
     opened = open_page(report)
     said = "1 regression, 1 new failure, 1 known failure, 1 in quarantine, 1 error, 3 passed, 1 skipped, 1 not run"
     assert opened.title().endswith(f": {said}")
@@ -47,6 +47,7 @@ def test_what_matters_stands_there_at_once(report: Path, open_page: Open) -> Non
     assert "left-out" in opened.inner_text("#unrun")
     assert "since 2026-03-10" in opened.inner_text("#apart")
     assert opened.inner_text("#shown") == "10 cases"
+    figures_are_told(opened, 4)
 
 
 def test_without_scripts_all_of_that_is_there_as_well(report: Path, open_page: Open) -> None:
@@ -57,12 +58,7 @@ def test_without_scripts_all_of_that_is_there_as_well(report: Path, open_page: O
     assert not opened.is_visible("#filters")
 
 
-def test_charts_are_drawn_and_told(report: Path, open_page: Open) -> None:
-    opened = open_page(report)
-    figures_are_told(opened, 4)
-
-
-def test_filters(report: Path, open_page: Open) -> None:
+def test_filters_and_search(report: Path, open_page: Open) -> None:
     opened = open_page(report)
     opened.select_option("[name=scenario]", "hours")
     soon(opened, shown, ["crashed", "no-key", "opening-hours"])
@@ -77,10 +73,9 @@ def test_filters(report: Path, open_page: Open) -> None:
     opened.wait_for_selector("#shown:text-is('10 cases')")
     soon(opened, fragment, "")
     assert not opened.is_visible("#nothing")
-
-
-def test_search(report: Path, open_page: Open) -> None:
-    opened = open_page(report)
+    opened.click(".counts .error a")
+    soon(opened, shown, ["crashed"])
+    opened.click("text=Clear filters")
     for words, found in (
         ("late-fee", ["late-fee"]),  # its id
         ("WHEN DO YOU", ["opening-hours"]),  # its input
@@ -93,7 +88,9 @@ def test_search(report: Path, open_page: Open) -> None:
         soon(opened, shown, found)
 
 
-def test_a_case_opens_with_all_that_is_known_of_it(report: Path, open_page: Open) -> None:
+def test_a_case_opens_with_all_that_is_known_of_it_and_closes_by_key_or_by_going_back(
+    report: Path, open_page: Open
+) -> None:
     opened = open_page(report)
     opened.click("#table >> text=late-fee")
     soon(opened, fragment, "case=late-fee")
@@ -119,6 +116,10 @@ def test_a_case_opens_with_all_that_is_known_of_it(report: Path, open_page: Open
     close(opened)
     soon(opened, fragment, "")
     assert opened.evaluate("document.activeElement.textContent") == "late-fee"
+    opened.click("#regressions article a")
+    opened.wait_for_selector("dialog")
+    opened.go_back()
+    opened.wait_for_selector("dialog", state="hidden")
 
 
 def test_a_link_opens_its_case_and_its_filters(report: Path, open_page: Open) -> None:
@@ -130,32 +131,15 @@ def test_a_link_opens_its_case_and_its_filters(report: Path, open_page: Open) ->
     soon(opened, fragment, "scenario=hours&q=open")
 
 
-def test_going_back_closes_the_case(report: Path, open_page: Open) -> None:
-    opened = open_page(report)
-    opened.click("#regressions article a")
-    opened.wait_for_selector("dialog")
-    opened.go_back()
-    opened.wait_for_selector("dialog", state="hidden")
-
-
-def test_a_link_to_an_unknown_case_says_so(report: Path, open_page: Open) -> None:
-    opened = open_page(report, "#case=unknown")
+def test_a_link_to_what_is_not_there_says_so(report: Path, open_page: Open) -> None:
+    opened = open_page(report, "#case=unknown&scenario=gone")
     assert "no case with this id" in opened.inner_text("dialog")
-
-
-def test_a_link_with_a_value_that_no_case_has_shows_it(report: Path, open_page: Open) -> None:
-    opened = open_page(report, "#scenario=gone")
     assert opened.input_value("[name=scenario]") == "gone"
+    close(opened)
     assert opened.is_visible("#nothing")
 
 
-def test_a_link_to_an_outcome_filters(report: Path, open_page: Open) -> None:
-    opened = open_page(report)
-    opened.click(".counts .error a")
-    soon(opened, shown, ["crashed"])
-
-
-def test_whatever_an_answer_holds_is_text(report: Path, open_page: Open) -> None:
+def test_whatever_an_answer_holds_is_text_and_a_long_one_is_folded(report: Path, open_page: Open) -> None:
     opened = open_page(report)
     title = opened.title()
     opened.locator("#table tbody tr", has_text="onerror").locator("a").click()
@@ -167,16 +151,9 @@ def test_whatever_an_answer_holds_is_text(report: Path, open_page: Open) -> None
     assert opened.title() == title
     assert opened.locator("img").count() == 0
     assert opened.locator("script").count() == 2
-
-
-def test_a_long_text_is_folded_and_there(report: Path, open_page: Open) -> None:
-    opened = open_page(report, "#case=long")
-    answer = opened.locator(ANSWER)
-    assert len(answer.inner_text()) < 2_000
+    follow(opened, "case=long")
     opened.click("text=Show all 200,000 characters")
-    told = answer.text_content()
-    assert told is not None
-    assert len(told) == 200_000
+    assert len(opened.text_content(ANSWER) or "") == 200_000
 
 
 def test_by_keyboard_alone(report: Path, open_page: Open) -> None:
@@ -216,9 +193,10 @@ def test_by_keyboard_alone(report: Path, open_page: Open) -> None:
 
 @pytest.mark.parametrize(("size", "scheme"), [("phone", "dark"), ("desk", "light")])
 def test_it_fits_and_everybody_can_use_it(report: Path, open_page: Open, size: str, scheme: str) -> None:
-    for start in ("", "#case=late-fee"):
-        opened = open_page(report, start, viewport=SIZES[size], color_scheme=scheme)
-        everybody_can_use(opened)
+    opened = open_page(report, viewport=SIZES[size], color_scheme=scheme)
+    everybody_can_use(opened)
+    follow(opened, "case=late-fee")
+    everybody_can_use(opened, "dialog")
 
 
 def test_two_runs_side_by_side(tmp_path: Path, open_page: Open) -> None:
