@@ -14,10 +14,8 @@ from tests.cli.test_bench_boundaries import FERRY, SILENT
 @pytest.fixture(name="run", scope="module")
 def _run(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("misses") / "run"
-    assert (
-        main(["bench", "run", "--persona", str(FERRY), "--memory", "last-20", "--ranges", "30d", "--out", str(folder)])
-        == 0
-    )
+    given = ("--persona", str(FERRY), "--memory", "last-20", "--ranges", "30d", "--out", str(folder))
+    assert main(["bench", "run", *given, "--no-heatmap-png"]) == 0
     return str(folder)
 
 
