@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from pytest_recall.cli.common import Commands, placeless, say
 from pytest_recall.files.duration import show_duration
 from pytest_recall.files.errors import RecallError, StoppedError
+from pytest_recall.files.wording import plural
 from pytest_recall.horizon.commands.options import (
     ASKING,
     RANGE,
@@ -155,7 +156,6 @@ def _story(args: argparse.Namespace, profile: Profile | None) -> tuple[str, int]
 def _create(
     args: argparse.Namespace, arcs: Path, wanted: StoryRequest, known: Persona | None, writer: AuthorOptions
 ) -> int:
-    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.corpus import PERSONA
     from pytest_recall.horizon.passes.days import create_persona, create_story, write_persona, write_story
 
@@ -290,7 +290,6 @@ def run_generate(args: argparse.Namespace) -> int:
 
 
 def _write(args: argparse.Namespace, days: WantedDays, total: int, writer: AuthorOptions) -> int:
-    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.passes.work import PassProgress
 
     done = days.write(writer.author, PassProgress("day", total).step)
@@ -311,7 +310,6 @@ def _write(args: argparse.Namespace, days: WantedDays, total: int, writer: Autho
 
 def _need_generate(args: argparse.Namespace, days: WantedDays, asked: AskOptions) -> int:
     """Say what the pass would take."""
-    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.passes.work import sentence
 
     need = days.need(asked.max_tokens)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cli.common import Commands, placeless, say
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import grid, plural
 from pytest_recall.horizon.commands.options import (
     Usual,
     add_asking,
@@ -62,8 +64,6 @@ def add_check(commands: Commands) -> None:
 
 def run_check(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.files.errors import RecallError
-    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.check import check
     from pytest_recall.horizon.corpus import Corpus, story_name
 
@@ -88,8 +88,6 @@ def _whole(found: Iterable[ToldFinding]) -> list[str]:
 
 def _summary(found: Sequence[ToldFinding], total: str) -> Iterator[str]:
     """Yield how many findings there are of each rule, errors before warnings, and the first ones of each."""
-    from pytest_recall.files.wording import grid
-
     by_rule: dict[tuple[str, str], list[ToldFinding]] = {}
     for one in sorted(found, key=lambda one: one.severity != "error"):
         by_rule.setdefault((one.severity, one.rule), []).append(one)
@@ -132,8 +130,6 @@ def add_lint(commands: Commands) -> None:
 
 def run_lint(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.files.errors import RecallError
-    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.check import lint_corpus
     from pytest_recall.horizon.corpus import QUESTIONS
 
@@ -233,8 +229,6 @@ def run_verify(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    from pytest_recall.files.errors import RecallError
-
     if args.model is None and not args.apply:
         raise RecallError("--model: is not given; name a strong model, or give --apply for the verdicts that there are")
     if args.dry_run and (args.apply or args.model is None):
@@ -248,7 +242,6 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _dry_run(args: argparse.Namespace, found: Verification, chosen: list[BenchQuestion], work: Work) -> int:
-    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.passes.work import forecast, sentence, sizes_of
 
     left = found.left(chosen)
@@ -288,8 +281,6 @@ def _print(
     changes: Mapping[str, QuestionChange],
     applied: bool,
 ) -> None:
-    from pytest_recall.files.wording import plural
-
     path = found.file.path
     lines = {row.raw.get("id"): row.line for row in found.file.rows}
     for question in wrong:

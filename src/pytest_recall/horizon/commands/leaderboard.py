@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.files.errors import RecallError
 
 LEADERBOARD_DETAILS = """\
 Each table is of runs that were asked the same questions about the same persona at the same checkpoints, the best one
@@ -64,7 +65,6 @@ def run_leaderboard(args: argparse.Namespace) -> int:
 
 def _runs(path: Path) -> Iterator[Path]:
     """Yield the folders of runs that a person has named. Raises RecallError if there are none."""
-    from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon.run_file import FILES
 
     def is_run(folder: Path) -> bool:

@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cli.common import counted, milliseconds, say
+from pytest_recall.files.disk import make_ignored
 from pytest_recall.files.duration import show_duration
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import plural
 from pytest_recall.horizon.persona import KEPT
 
 if TYPE_CHECKING:
@@ -100,8 +102,6 @@ def profile_of(args: argparse.Namespace) -> Profile | None:
 
 def folder_of(args: argparse.Namespace, profile: Profile | None) -> Path:
     """Return the persona's folder, which need not be there. Raises RecallError if nothing names one."""
-    from pytest_recall.files.errors import RecallError
-
     if args.persona is not None:
         return Path(args.persona)
     if profile is None:
@@ -123,7 +123,6 @@ def say_unused(args: argparse.Namespace, profile: Profile | None, *used: str) ->
 
 def corpus_of(args: argparse.Namespace, profile: Profile | None = None) -> Corpus:
     """Return the corpus that the options and the profile name. Raises RecallError."""
-    from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon.corpus import Corpus, story_name
 
     part = None if profile is None else profile.persona
@@ -149,8 +148,6 @@ def corpus_of(args: argparse.Namespace, profile: Profile | None = None) -> Corpu
 
 def span_of(args: argparse.Namespace, profile: Profile | None, last: int) -> tuple[int, int]:
     """Return the first and the last day that are asked for, by default 1 to `last`. Raises RecallError."""
-    from pytest_recall.files.errors import RecallError
-
     if args.days is not None and (args.start is not None or args.end is not None):
         raise RecallError("--days: means --start 1 and --end; give either")
     part = None if profile is None else profile.generate
@@ -167,8 +164,6 @@ def span_of(args: argparse.Namespace, profile: Profile | None, last: int) -> tup
 
 def days_of(args: argparse.Namespace, profile: Profile | None, corpus: Corpus) -> list[int]:
     """Return the days of the corpus that are asked for. Raises RecallError if there are none."""
-    from pytest_recall.files.errors import RecallError
-
     first, last = span_of(args, profile, corpus.days[-1])
     found = [day for day in corpus.days if first <= day <= last]
     if last > (end := corpus.days[-1]) and found:
@@ -190,8 +185,6 @@ def settled(args: argparse.Namespace, profile: Profile | None, usual: Usual) -> 
 
 def selector_of(args: argparse.Namespace, profile: Profile | None, *kinds: str) -> str:
     """Return the model that is given, else the first of these kinds that a profile names. Raises RecallError."""
-    from pytest_recall.files.errors import RecallError
-
     written = [] if profile is None else [getattr(profile.models, kind) for kind in kinds]
     found: str | None = args.model or next((one for one in written if one), None)
     if found is None:
@@ -208,7 +201,6 @@ def root_of(args: argparse.Namespace) -> Path:
 @contextmanager
 def working(selector: str, args: argparse.Namespace) -> Iterator[Work]:
     """Yield what asks the model. Raises RecallError if there is none, or something is missing for it."""
-    from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon.passes.work import Work, seed_of
 
     if seed_of(selector) is not None:
@@ -248,7 +240,6 @@ def spent(work: Work | None) -> dict[str, Any]:
 
 def spent_line(work: Work | None) -> str:
     """Return in words what was spent."""
-    from pytest_recall.files.wording import plural
     from pytest_recall.trials.cost_text import price
 
     bill = _bill(work)
@@ -279,7 +270,6 @@ def writing(asked: AskOptions, folder: Path, root: Path) -> Iterator[AuthorOptio
 
     A selector's relative paths are those from `root`.
     """
-    from pytest_recall.files.disk import make_ignored
     from pytest_recall.horizon.passes.offline_days import OfflineAuthor
     from pytest_recall.horizon.passes.work import ModelAuthor, Whole, Work, seed_of
 

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.common import Commands, placeless, say
+from pytest_recall.files.disk import write_text
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.wording import plural
 from pytest_recall.horizon.commands.options import (
     ASKING,
     RANGE,
@@ -105,7 +108,6 @@ def _pass(
     work: Work | None,
 ) -> int:
     """Have `write` write the days that are not there, or only say what it would take, and return the exit code."""
-    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.corpus import alone
     from pytest_recall.horizon.passes.daily import reasons
     from pytest_recall.horizon.passes.work import sentence
@@ -134,8 +136,6 @@ def _pass(
 
 def _write(path: Path, text: str) -> bool:
     """Write a day's file; return whether there was anything to write."""
-    from pytest_recall.files.disk import write_text
-
     if text:
         write_text(path, text, durable=True)
     return bool(text)
@@ -287,7 +287,6 @@ def add_qa(commands: Commands) -> None:
 
 def run_qa(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.files.errors import RecallError, nearest
     from pytest_recall.horizon.passes.questioner import Questioner, TemplateWriter
     from pytest_recall.horizon.passes.questions import QuestionPlan
     from pytest_recall.horizon.passes.work import seed_of
@@ -347,7 +346,6 @@ def _go(args: argparse.Namespace, corpus: Corpus, plan: QuestionPlan, writer: Qu
 
 
 def _dry_run(args: argparse.Namespace, corpus: Corpus, plan: QuestionPlan, writer: QuestionWriter) -> int:
-    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.corpus import QUESTIONS, Covered, QuestionFile
     from pytest_recall.horizon.passes.questioner import Questioner
     from pytest_recall.horizon.passes.questions import requests
@@ -370,7 +368,6 @@ def _dry_run(args: argparse.Namespace, corpus: Corpus, plan: QuestionPlan, write
 
 
 def _print(args: argparse.Namespace, corpus: Corpus, outcome: PassOutcome, work: Work | None) -> None:
-    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.corpus import QUESTIONS
 
     counts = Counter(row["category"] for row in outcome.added)

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.cli.common import Commands, counted, names, placeless, say
+from pytest_recall.files.disk import read_text, write_text
+from pytest_recall.files.errors import RecallError, nearest
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.picture_data import Heatmap, SizeCurve
@@ -83,7 +85,6 @@ class _Drawing(NamedTuple):
 
 def _drawing(args: argparse.Namespace) -> tuple[Path, _Drawing]:
     """Return the heatmap's file, and what draws it: matplotlib, or without it, SVG alone."""
-    from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon import pictures
 
     format: pictures.Format = "svg" if args.svg else "png"
@@ -226,7 +227,6 @@ def add_misses(commands: Commands) -> None:
 
 def run_misses(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.files.errors import RecallError, nearest
     from pytest_recall.horizon.misses import missed_days, missed_days_json, missed_days_lines
     from pytest_recall.horizon.runs import read_answered
 
@@ -271,7 +271,6 @@ def add_audit(commands: Commands) -> None:
 
 def run_audit(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon.runs import read_run
 
     _check(args)
@@ -298,8 +297,6 @@ def run_audit(args: argparse.Namespace) -> int:
 
 
 def _apply(args: argparse.Namespace, found: PublishedRun) -> int:
-    from pytest_recall.files.disk import read_text, write_text
-    from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon import run_text
     from pytest_recall.horizon.audit import AUDITED, FOLDER, NOTES, read_regrades, write_defects
     from pytest_recall.horizon.regrade import audited
@@ -332,8 +329,6 @@ def _apply(args: argparse.Namespace, found: PublishedRun) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse options that would have no effect."""
-    from pytest_recall.files.errors import RecallError
-
     if args.apply:
         for name in ("checkpoint", "seed", "persona", "arcs"):
             if getattr(args, name) is not None:

@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cli.common import Commands, dollars, milliseconds, placeless, project, say
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import PERSONAS, find_place
+from pytest_recall.files.wording import listed, plural
 from pytest_recall.horizon.commands.options import add_dates, profile_of, say_dates
 from pytest_recall.horizon.commands.published import add_published, draw, grid, settle_published, with_timeout
 from pytest_recall.horizon.commands.several import personas_of, run_each
@@ -192,8 +195,6 @@ def _one(args: argparse.Namespace, profile: Profile | None, meter: Meter | None)
 
 
 def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
-    from pytest_recall.files.errors import RecallError
-    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.judge import PanelJudge
     from pytest_recall.horizon.run import BenchRun
     from pytest_recall.horizon.run_file import write_result
@@ -262,8 +263,6 @@ def _dry_run(args: argparse.Namespace, parts: Parts) -> int:
 
 def _check(args: argparse.Namespace) -> None:
     """Refuse options that would have no effect."""
-    from pytest_recall.files.errors import RecallError
-
     if args.out is not None and args.resume is not None:
         raise RecallError("--out and --resume both name the folder of the run; give one of them")
     spends = args.budget is not None or args.record is not None
@@ -277,8 +276,6 @@ def _check(args: argparse.Namespace) -> None:
 
 def _check_models(args: argparse.Namespace, *, here: bool) -> None:
     """Refuse options that are about the calls of models where none is asked; the memory may call some `here` itself."""
-    from pytest_recall.files.errors import RecallError
-
     for name in ("budget", "model_timeout", "record", "replay"):
         if getattr(args, name) is not None and not (here and name == "budget"):
             told = f"--{name.replace('_', '-')} is about the calls of models, and none is asked"
@@ -299,7 +296,6 @@ def _budget(args: argparse.Namespace) -> Iterator[Meter | None]:
 
 def _calls(args: argparse.Namespace, meter: Meter | None, settings: BenchSettings) -> RunModels:
     """Return how models are asked. Raises RecallError for a rubric that is none, or a folder that is not there."""
-    from pytest_recall.files.errors import RecallError
     from pytest_recall.trials.model_calls import RunModels
 
     root = Path.cwd()
@@ -352,8 +348,6 @@ def _given(args: argparse.Namespace) -> Any:
 
 def _folder(args: argparse.Namespace, parts: Parts) -> Path:
     """Return the folder of the run: the one that is named, or that of runs of this configuration."""
-    from pytest_recall.files.errors import RecallError
-    from pytest_recall.files.eval_directory import PERSONAS, find_place
     from pytest_recall.horizon.run_file import PROGRESS
     from pytest_recall.trials.journal import NAME, is_begun
 
@@ -404,8 +398,6 @@ def add_rebuild(commands: Commands) -> None:
 
 def run_rebuild(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.files.errors import RecallError
-    from pytest_recall.files.wording import plural
     from pytest_recall.horizon.merging import rebuild_result
     from pytest_recall.horizon.run_file import RESULT, write_result
 
@@ -442,8 +434,6 @@ def add_merge(commands: Commands) -> None:
 
 def run_merge(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.files.errors import RecallError
-    from pytest_recall.files.wording import listed, plural
     from pytest_recall.horizon.merging import merge_folders
     from pytest_recall.horizon.run_file import QUESTIONS
 
@@ -482,7 +472,6 @@ def add_rescore(commands: Commands) -> None:
 
 def run_rescore(args: argparse.Namespace) -> int:
     """Run the command."""
-    from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon import run_text
     from pytest_recall.horizon.regrade import rescore
     from pytest_recall.horizon.run_file import read_lines

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pytest_recall.cli.common import say
+from pytest_recall.files.errors import RecallError, StoppedError
+from pytest_recall.files.wording import grid, plural
 
 if TYPE_CHECKING:
     from pytest_recall.horizon.profile import Profile
@@ -18,7 +20,6 @@ if TYPE_CHECKING:
 
 def personas_of(args: argparse.Namespace, profile: Profile | None) -> list[str]:
     """Return the personas that are named, or all that are in the folder; none where the one is named otherwise."""
-    from pytest_recall.files.errors import RecallError
     from pytest_recall.horizon.corpus import PERSONA, persona_folder, personas_in
 
     named = list(dict.fromkeys(args.personas or ()))
@@ -38,9 +39,6 @@ def personas_of(args: argparse.Namespace, profile: Profile | None) -> list[str]:
 
 def run_each(args: argparse.Namespace, personas: Sequence[str], run: RunPersona) -> int:
     """Run one persona after the other, each in a folder of its own, and print what all of them came to."""
-    from pytest_recall.files.errors import RecallError, StoppedError
-    from pytest_recall.files.wording import plural
-
     worst, outcomes = 0, []
     for place, name in enumerate(personas, start=1):
         say(f"persona {name}, {place} of {len(personas)}")
@@ -71,7 +69,6 @@ def _lines(outcomes: Sequence[BenchOutcome]) -> Iterator[str]:
     """
     from statistics import fmean
 
-    from pytest_recall.files.wording import grid
     from pytest_recall.horizon.disclosure import without_crossings
     from pytest_recall.horizon.result import LEXICAL
 
