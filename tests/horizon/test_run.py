@@ -374,7 +374,8 @@ class Holding(Service):
 def test_a_run_that_is_killed_continues_with_what_a_service_holds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with serving(Holding()) as service:
+    service = Holding()
+    with serving(service):
         write_project(tmp_path, service.url)
 
         def killed_after(answers: int) -> None:

@@ -135,6 +135,13 @@ def summary_fields(summary: CheckpointSummary, *, scores: bool) -> Plain:
     }
 
 
+BESIDE = (
+    *("appealed", "ingestMs", "queryMs", "newDaysIngested", "newUnits"),
+    *("newQuestionCount", "historicalEvaluated", "historicalAvailable"),
+)
+"""What a checkpoint's line says beside what its answers come to."""
+
+
 def checkpoint_line(
     timestamp: str,
     persona: str,

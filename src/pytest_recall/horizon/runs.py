@@ -14,8 +14,7 @@ from pytest_recall.files.json_lines import objects, strict_json
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.files.wording import plural
 from pytest_recall.horizon.evaluation import CheckpointTrial
-from pytest_recall.horizon.merge import BESIDE
-from pytest_recall.horizon.published import PublishedRun, Stop, evaluation_of, is_measured
+from pytest_recall.horizon.published import BESIDE, PublishedRun, Stop, evaluation_of, is_measured
 from pytest_recall.horizon.run_file import (
     FAILURES,
     PERSONA,
