@@ -13,7 +13,9 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.datasets import verifying
 from pytest_recall.datasets.bundle import ABOUT, MANIFEST, manifest_of
+from pytest_recall.datasets.cases import metrics_of
 from pytest_recall.datasets.file import sample_text
 from tests.cli.test_membench import FIRST
 from tests.cli.test_membench_judge import MEMORY
@@ -87,6 +89,17 @@ def test_all_that_goes_by_evidence_is_computed_again_without_the_texts(capsys: p
     assert "runs/1 (sqlite-fts): 22 questions, 11 metrics computed again" in captured.out
     assert "runs/2 (last-20): 22 questions, 10 metrics computed again" in captured.out
     assert captured.err == ""
+
+
+@pytest.mark.usefixtures("bundled")
+def test_a_metric_that_needs_a_package_is_left_out_once(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen, _ = metrics_of("locomo", False)
+    monkeypatch.setattr(verifying, "metrics_of", lambda *_: (chosen - {"locomo_f1"}, "locomo_f1 is left out"))
+    capsys.readouterr()
+    assert main(["memory", "verify", "b.zip", "--data", "mine.json"]) == 0
+    assert capsys.readouterr().err == "recall: locomo_f1 is left out\n"
 
 
 @pytest.mark.parametrize("with_texts", [False, True])

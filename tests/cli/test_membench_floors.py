@@ -113,6 +113,11 @@ def test_the_table_has_the_floors_below_the_memory_by_the_judge(
     assert "\ncalls about the floors: 160, cost $1.60\n" in out
     # 22 questions, of which 18 have a rule.
     assert len(served.asked) == 5 * (22 + 18)
+    assert main(["cassettes", "cost", "o", "--json"]) == 0
+    cost = json.loads(capsys.readouterr().out)
+    calls = {name: one["calls"] for name, one in cost["scenarios"].items() if name.startswith("floor-")}
+    assert list(calls.items()) == [(f"floor-{name}", 40) for name in FLOORS]
+    assert cost["total"]["calls"] == 5 * 40
 
 
 def test_without_the_option_a_line_says_that_there_are_none(

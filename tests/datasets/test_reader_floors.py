@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.datasets.membench import HANDED_OUT
-from pytest_recall.datasets.reader_floors import READ_FROM, ReaderFloor, is_unknown, reader_floors
+from pytest_recall.datasets.reader_floors import ReaderFloor, is_unknown, reader_floors
 from pytest_recall.files.errors import CaseError
 from pytest_recall.metrics.answers import estimated_tokens
+from pytest_recall.metrics.floors import READ_FROM
 from pytest_recall.trials.trial import Answer, Outcome, Trial
 
 UNITS = [Unit(id=f"D1:{n}", content=f"{n:040}", metadata={"session": "S1"}) for n in range(9)]

@@ -14,11 +14,9 @@ from pytest_recall.memory.client import Client
 from pytest_recall.memory.selector import AS_MANY
 from pytest_recall.memory.window import Null
 from pytest_recall.metrics.answers import CHARACTERS
-from pytest_recall.metrics.floors import LAST, NOTHING, ORACLE, RANDOM, handed_out
+from pytest_recall.metrics.floors import ORACLE, READ_FROM, handed_out
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage, Trial
 
-READ_FROM = (NOTHING, RANDOM, LAST, ORACLE)
-"""What a reader answers from beside a memory."""
 NO_EVIDENCE = "the dataset names no evidence"
 _DIGITS = 16
 

@@ -94,11 +94,15 @@ class DatasetCopy:
 
 
 class _Run(NamedTuple):
-    """What came of a run: its journal with the values computed again, and with the others as they were told."""
+    """What came of a run: its journal with the values computed again, and with the others as they were told.
+
+    `lacking` says which metric cannot be computed here at all.
+    """
 
     verified: Verified
     computed: JournalContents
     filled: JournalContents
+    lacking: str
 
 
 def verify(path: Path, copy: DatasetCopy | None) -> Verified:
@@ -147,7 +151,9 @@ def _computed(path: Path, contents: Mapping[str, bytes], copy: DatasetCopy | Non
                 found.append(one)
                 problems += one.verified.problems
     said = [sentence for one in found for sentence in one.verified.runs]
-    left = [sentence for one in found for sentence in one.verified.left]
+    # What is missing here is missing for each of them.
+    left = [*dict.fromkeys(one.lacking for one in found if one.lacking)]
+    left += [sentence for one in found for sentence in one.verified.left]
     computed, filled = tuple(one.computed for one in found), tuple(one.filled for one in found)
     if len(found) == len(about["runs"]):
         more, wrong = _of_all(about, computed, filled)
@@ -208,8 +214,8 @@ def _verified(
     problems += _of_questions(name, altered(run, computed), "with values that it does not come to")
     problems += _of_questions(name, list(overruled(run.trials.values())), "judged otherwise than its verdict")
     said = f"{name}: {plural(len(run.trials), 'question')}, {plural(len(done), 'metric')} computed again"
-    left = [f"{name}: {one}" for one in (*unseen, *([lacking] if lacking else []))]
-    return _Run(Verified((said,), tuple(problems), tuple(left)), computed, _filled(run, computed))
+    left = [f"{name}: {one}" for one in unseen]
+    return _Run(Verified((said,), tuple(problems), tuple(left)), computed, _filled(run, computed), lacking)
 
 
 def _missing(run: JournalContents, figures: Mapping[str, Any]) -> str:

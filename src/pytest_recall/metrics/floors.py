@@ -9,10 +9,17 @@ from typing import NamedTuple
 NOTHING, RANDOM, LAST, FULL, ORACLE = "nothing", "random", "last", "full", "oracle"
 FLOORS = (NOTHING, RANDOM, LAST)
 """What a memory has to be better than. `FULL` is there only where all units are within the budget."""
+READ_FROM = (NOTHING, RANDOM, LAST, ORACLE)
+"""What a reader answers from beside a memory, each in a folder of its own in that of the run."""
 UNTELLING = "does not discriminate"
 """What is said of questions of which a floor finds about as much as the system."""
 DRAWS = 20
 """How often units are drawn at random; what counts is the mean over the draws."""
+
+
+def floor_folder(name: str) -> str:
+    """Return what the folder of a reader's answers from a floor is called."""
+    return f"floor-{name}"
 
 
 class SizedUnit(NamedTuple):

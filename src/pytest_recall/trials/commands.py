@@ -22,6 +22,7 @@ from pytest_recall.cli.common import (
 )
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.metrics.floors import READ_FROM, floor_folder
 from pytest_recall.models.model import KINDS
 from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.context import CommandLine, Filters
@@ -29,8 +30,8 @@ from pytest_recall.runs.plan import make_plan, with_marked
 from pytest_recall.trials import cost_text as render
 from pytest_recall.trials.baselines import SHIPPED, named
 from pytest_recall.trials.baselines import check_names as check_baselines
-from pytest_recall.trials.cost import estimate, of_run, seen
-from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.cost import estimate, of_run, seen, total
+from pytest_recall.trials.journal import is_begun, read_journal
 from pytest_recall.trials.record import Record
 
 RUNS = 20
@@ -135,6 +136,8 @@ def _history(place: Place, count: int) -> list[Record]:
 COST_DETAILS = """\
 Every attempt at a case counts, since each was paid for. Prices are list prices as they were
 when the run was made; a call whose model or tokens are not known has no price, which is not zero.
+
+A run of `recall memory run --floors` has a row for the calls about each floor, such as `floor-last`.
 """
 
 
@@ -156,8 +159,9 @@ def add_cost(commands: Commands) -> None:
 def run_cost(args: argparse.Namespace) -> int:
     """Run the command."""
     folder = place_of(args, args.run_name).artifacts.find(args.run_name)
-    record = read_journal(folder)
-    spends = of_run(record)
+    spends = of_run(read_journal(folder))
+    floors = [one for one in (folder / floor_folder(name) for name in READ_FROM) if is_begun(one)]
+    spends |= {one.name: total(of_run(read_journal(one))) for one in floors}
     if args.json:
         print(json.dumps(render.cost_json(spends), indent=2, ensure_ascii=False))
         return 0

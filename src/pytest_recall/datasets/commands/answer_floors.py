@@ -52,6 +52,7 @@ def ask_floors(
     is left to the same command.
     """
     from pytest_recall.datasets.reader_floors import FloorClient, reader_floors
+    from pytest_recall.metrics.floors import floor_folder
 
     found: dict[str, Ingest] = {}
     answers = [trial.answer for trial in memory.found.trials if trial.answer is not None]
@@ -62,7 +63,7 @@ def ask_floors(
         say("--floors: the same command asks them, once there is an answer to all questions")
         return found
     for one in reader_floors(name, memory.found.trials):
-        folder = memory.folder / f"floor-{one.name}"
+        folder = memory.folder / floor_folder(one.name)
         say(f"{one.title}: {folder}")
         client = FloorClient(one.title)
         asked = arguments(client)._replace(code=one.digest, packages=())

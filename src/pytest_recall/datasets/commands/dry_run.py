@@ -17,10 +17,11 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
     """Print what would be asked, and ask nothing."""
     from pytest_recall.datasets.categories import category_title
     from pytest_recall.datasets.datasets_text import stored_by
-    from pytest_recall.datasets.reader_floors import READ_FROM, is_unknown
+    from pytest_recall.datasets.reader_floors import is_unknown
     from pytest_recall.datasets.reading import PROMPTS, prompt_version
     from pytest_recall.datasets.reading_text import prompt_lines
     from pytest_recall.files.wording import grid, listed, plural
+    from pytest_recall.metrics.floors import READ_FROM
     from pytest_recall.models.model import parse
 
     for selector in (*([] if args.reader is None else [args.reader]), *args.judge):
