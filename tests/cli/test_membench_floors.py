@@ -12,13 +12,14 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.trials.journal import read_journal
+from tests.datasets.files import write_few
 from tests.helpers.priced import priced_folder
 from tests.models.endpoint import Answer, Asked, Endpoint, chat
 
 # A run of pytest in this process forgets what it was the first to import, and some of it would be there twice.
 importlib.import_module("pytest_recall.datasets.judged")
 
-RUN = ("memory", "run", "--dataset", "locomo", "sample", "--out", "o")
+RUN = ("memory", "run", "few.json", "--out", "o")
 FLOORS = ("nothing", "random", "last", "oracle")
 OWN = """
 from pathlib import Path
@@ -60,6 +61,7 @@ def _served() -> Iterator[Endpoint]:
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     priced_folder(tmp_path, monkeypatch, {"reader": 1000, "judge": 1000}, OWN)
     (tmp_path / "size.txt").write_text("5")
+    write_few(tmp_path)
 
 
 def reading(served: Endpoint) -> tuple[str, ...]:
@@ -76,7 +78,7 @@ def test_the_reader_answers_from_each_floor_in_as_many_tokens(
     served: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plain = found(capsys, *reading(served), "--k", "2")
-    assert len(served.asked) == 5 * 22
+    assert len(served.asked) == 5 * 7
     floors = plain["answer_floors"]
     assert floors["metric"] == "locomo_f1"
     assert {"contains", "answer_contains"} <= floors["oracle"]["all"]["metrics"].keys()
@@ -91,12 +93,12 @@ def test_the_reader_answers_from_each_floor_in_as_many_tokens(
     }
     for name in FLOORS:
         trials = read_journal(Path("o") / f"floor-{name}").trials
-        assert len(trials) == 22
+        assert len(trials) == 7
         for one in trials:
             assert one.answer is not None
             assert one.answer.usage["memory_handed_out_tokens"] <= budgets[one.case_id]
     assert found(capsys, *reading(served), "--k", "2") == plain
-    assert len(served.asked) == 5 * 22
+    assert len(served.asked) == 5 * 7
 
 
 def test_the_table_has_the_floors_below_the_memory_by_the_judge(
@@ -106,18 +108,18 @@ def test_the_table_has_the_floors_below_the_memory_by_the_judge(
     out = capsys.readouterr().out
     table = out.partition("\nLoCoMo judge  ")[2].splitlines()
     assert [line.split()[0] for line in table[1:6]] == ["memory", *FLOORS]
-    assert table[0].startswith(" 1 multi-hop (4)")
+    assert table[0].startswith("  2 temporal (2)")
     assert table[6].startswith("below the memory, in as many tokens as it handed out: the same reader answered from no")
     assert table[7].startswith("does not discriminate, as answers from a floor are about as good: ")
     assert [line.split()[-1] for line in table[1:6]] == ["$0.01"] * 5
-    assert "\ncalls about the floors: 160, cost $1.60\n" in out
-    # 22 questions, of which 18 have a rule.
-    assert len(served.asked) == 5 * (22 + 18)
+    assert "\ncalls about the floors: 48, cost $0.48\n" in out
+    # 7 questions, of which 5 have a rule.
+    assert len(served.asked) == 5 * (7 + 5)
     assert main(["cassettes", "cost", "o", "--json"]) == 0
     cost = json.loads(capsys.readouterr().out)
     calls = {name: one["calls"] for name, one in cost["scenarios"].items() if name.startswith("floor-")}
-    assert list(calls.items()) == [(f"floor-{name}", 40) for name in FLOORS]
-    assert cost["total"]["calls"] == 5 * 40
+    assert list(calls.items()) == [(f"floor-{name}", 12) for name in FLOORS]
+    assert cost["total"]["calls"] == 5 * 12
 
 
 def test_without_the_option_a_line_says_that_there_are_none(
@@ -131,15 +133,15 @@ def test_without_the_option_a_line_says_that_there_are_none(
 def test_a_budget_ends_the_floors_and_the_same_command_goes_on(
     served: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main([*RUN, *reading(served), "--budget", "0.1"]) == 2
+    assert main([*RUN, *reading(served), "--budget", "0.05"]) == 2
     assert "--floors: the same command asks them, once there is an answer to all questions\n" in capsys.readouterr().err
-    assert main([*RUN, *reading(served), "--budget", "0.3"]) == 2
+    assert main([*RUN, *reading(served), "--budget", "0.06"]) == 2
     captured = capsys.readouterr()
-    assert "recall: nothing: 3 questions not asked, since the budget of $0.30 is spent" in captured.err
+    assert "recall: nothing: 3 questions not asked, since the budget of $0.06 is spent" in captured.err
     assert "floors of answers: not measured; the same command measures them\n" in captured.out
     whole = found(capsys, *reading(served), "--budget", "5")
-    assert len(served.asked) == 5 * 22
-    assert whole["answer_floors"]["oracle"]["all"]["reading"]["answers"] == 22
+    assert len(served.asked) == 5 * 7
+    assert whole["answer_floors"]["oracle"]["all"]["reading"]["answers"] == 7
 
 
 def test_floors_of_other_tokens_are_asked_again(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
@@ -152,7 +154,7 @@ def test_floors_of_other_tokens_are_asked_again(served: Endpoint, capsys: pytest
     assert "recall: python:own.py:Memory: its code has changed; all questions are asked again" in err
     again = "the memory has handed out other numbers of tokens; all questions are asked again"
     assert f"recall: last (as many tokens as python:own.py:Memory): {again}" in err
-    assert len(served.asked) == 2 * 5 * 22
+    assert len(served.asked) == 2 * 5 * 7
 
 
 def test_floors_are_recorded_and_replayed(
@@ -165,19 +167,19 @@ def test_floors_are_recorded_and_replayed(
     replayed = found(capsys, *models, "--out", "replayed", "--replay", "tapes")
     costs = [one["answer_floors"].pop("cost") for one in (live, replayed)]
     assert replayed["answer_floors"] == live["answer_floors"]
-    assert [(one["calls"], one["replayed"]) for one in costs] == [(160, 0), (160, 160)]
+    assert [(one["calls"], one["replayed"]) for one in costs] == [(48, 0), (48, 48)]
 
 
 def test_a_bundle_has_the_floors_and_holds(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
-    found(capsys, *reading(served), "--bundle", "b.zip")
+    found(capsys, *reading(served), "--bundle", "b.zip", "--bundle-texts")
     assert main(["memory", "verify", "b.zip"]) == 0
     out = capsys.readouterr().out
-    assert "runs/5 (oracle (as many tokens as sqlite-fts)): 22 questions, 19 metrics computed again" in out
+    assert "runs/5 (oracle (as many tokens as sqlite-fts)): 7 questions, 19 metrics computed again" in out
 
 
 def test_a_dry_run_says_what_floors_would_take(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "--reader", "openai:x", "--floors", "--dry-run"]) == 0
-    told = "then from nothing, random, last, oracle, in as many tokens as the memory hands out: 88 further calls of the"
+    told = "then from nothing, random, last, oracle, in as many tokens as the memory hands out: 28 further calls of the"
     assert told in capsys.readouterr().out
     run = ("memory", "run", "--dataset", "dmr", "sample", "--reader", "openai:x", "--floors", "--dry-run", "--json")
     assert main(run) == 0

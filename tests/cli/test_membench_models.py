@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -16,8 +18,10 @@ import pytest
 from pytest_recall.cli import main
 from pytest_recall.files.wording import dollars as money
 from pytest_recall.trials.journal import read_journal
-from tests.cli.test_membench import RUN, trials
+from tests.cli.test_membench import trials
 from tests.cli.test_membench_at_once import untimed
+from tests.datasets.files import write_few
+from tests.helpers import programs
 from tests.helpers.priced import priced_folder
 from tests.memory.services import Service, serving
 from tests.models.endpoint import Answer, Asked, Endpoint, chat
@@ -25,6 +29,7 @@ from tests.models.endpoint import Answer, Asked, Endpoint, chat
 # A run of pytest in this process forgets what it was the first to import, and some of it would be there twice.
 importlib.import_module("pytest_recall.datasets.judged")
 
+RUN = ("memory", "run", "few.json")
 OWN = """
 import asyncio
 import json
@@ -153,6 +158,7 @@ def _served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     priced_folder(tmp_path, monkeypatch, PRICES, OWN)
+    write_few(tmp_path)
 
 
 def memory(name: str = "Memory") -> tuple[str, str]:
@@ -169,15 +175,6 @@ def _ran(capsys: pytest.CaptureFixture[str]) -> Ran:
     return run
 
 
-def fresh(*more: str, code: int = 0) -> str:
-    """Run in a process of its own, and return what it has printed."""
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest_recall", *RUN, *more], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == code, done.stderr
-    return done.stdout if "--json" in more else done.stdout + done.stderr
-
-
 def words(served: Endpoint, model: str) -> int:
     asked = [one.body for one in served.asked if (one.body or {}).get("model") == model]
     return sum(len(body["messages"][-1]["content"].split()) for body in asked)
@@ -190,31 +187,33 @@ def cost(capsys: pytest.CaptureFixture[str], folder: str = "o") -> dict[str, Any
 
 
 def test_what_the_models_of_a_memory_take_is_in_table_json_journal_and_cost(
-    served: Endpoint, capsys: pytest.CaptureFixture[str]
+    served: Endpoint, ran: Ran, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    out = fresh(*memory(), "--out", "o")
+    # In a process in which nothing has imported the SDK before the memory does.
+    command = [sys.executable, "-m", "pytest_recall", *RUN, *memory(), "--out", "o"]
+    out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     asked_back = 8
-    assert len(served.asked) == 49 + 22 + asked_back
+    assert len(served.asked) == 18 + 7 + asked_back
     read = words(served, "extract")
     dollars = read / 1000
-    assert f"models of the memory, ingest: 49 calls, {read:,} tokens read, 98 written, {money(dollars)}; for" in out
+    assert f"models of the memory, ingest: 18 calls, {read:,} tokens read, 36 written, {money(dollars)}; for" in out
     assert "models of the memory, a question on average: 1 call, " in out
     head = next(line for line in out.splitlines() if line.startswith("category"))
     assert head.endswith("memory read  memory written  memory cost")
-    plain = json.loads(fresh(*memory(), "--out", "o", "--json"))
+    plain = json.loads(ran(*memory(), "--out", "o", "--json"))
     models = plain["models"]
     assert models["called"] == "here"
-    assert models["ingest"] == {"calls": 49, "input_tokens": read, "output_tokens": 98, "usd": pytest.approx(dollars)}
-    assert models["conversation"]["calls"] == 24.5
+    assert models["ingest"] == {"calls": 18, "input_tokens": read, "output_tokens": 36, "usd": pytest.approx(dollars)}
+    assert models["conversation"]["calls"] == 9
     record = read_journal(Path("o"))
     calls = [call for trial in record.trials for call in trial.calls]
-    assert [(call.kind, call.model, call.source) for call in calls] == [("agent", "rank", "live")] * 22
-    assert models["question"]["usd"] == pytest.approx(sum(call.cost or 0 for call in calls) / 22)
-    assert [call.model for call in record.calls].count("extract") == 49
+    assert [(call.kind, call.model, call.source) for call in calls] == [("agent", "rank", "live")] * 7
+    assert models["question"]["usd"] == pytest.approx(sum(call.cost or 0 for call in calls) / 7)
+    assert [call.model for call in record.calls].count("extract") == 18
     assert [call.model for call in record.calls].count("rank") == asked_back
     found = cost(capsys)
     assert sorted(found["scenarios"]) == ["(no question)", "conv-1", "conv-2"]
-    assert found["total"]["calls"] == 49 + 22 + 8
+    assert found["total"]["calls"] == 18 + 7 + 8
     assert found["total"]["spent"]["usd"] == pytest.approx((read + 2 * words(served, "rank")) / 1000)
     assert found["total"]["replay"] == found["total"]["record"]
 
@@ -252,7 +251,7 @@ def test_no_call_of_the_memory_begins_once_the_budget_is_spent(
     assert 0.05 <= spent < 0.05 + 0.04 * int(at_once)
     assert trials(Path("o")) == []
     ran(*command, "9")
-    assert len(trials(Path("o"))) == 22
+    assert len(trials(Path("o"))) == 7
     assert (words(served, "extract") + 2 * words(served, "rank")) / 1000 == pytest.approx(
         cost(capsys)["total"]["spent"]["usd"]
     )
@@ -264,30 +263,29 @@ def test_a_question_that_the_budget_ends_is_asked_again(
     out = ran(*memory("Silent"), "--out", "o", "--budget", "0.1", code=2)
     assert "questions not asked, since the budget of $0.10 is spent; the same command asks them" in out
     kept = len(trials(Path("o")))
-    assert 0 < kept < 22
+    assert 0 < kept < 7
     ran(*memory("Silent"), "--out", "o", "--budget", "9")
-    assert len(trials(Path("o"))) == 22
+    assert len(trials(Path("o"))) == 7
     assert cost(capsys)["total"]["spent"]["usd"] == pytest.approx(2 * words(served, "rank") / 1000)
     plain = json.loads(ran(*memory("Silent"), "--out", "o", "--json"))
     assert plain["models"]["ingest"] == {"calls": 0, "input_tokens": 0, "output_tokens": 0, "usd": 0}
 
 
 def test_what_a_killed_ingest_has_cost_is_in_the_cost_and_in_no_ingest(
-    served: Endpoint, capsys: pytest.CaptureFixture[str]
+    served: Endpoint, ran: Ran, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    served.script = [*[counted] * 12, served.hang]
-    command = [sys.executable, "-m", "pytest_recall", *RUN, *memory(), "--out", "o"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    served.script = [*[counted] * 5, served.hang]
+    with programs.begin(Path(), *RUN, *memory(), "--out", "o") as process:
         limit = time.monotonic() + 60
-        while len(served.asked) < 13 and time.monotonic() < limit:
+        while len(served.asked) < 6 and time.monotonic() < limit:
             time.sleep(0.01)
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
     hung = served.asked.pop()
     assert hung.body["model"] == "extract"
     served.script = [counted]
     before = words(served, "extract")
-    plain = json.loads(fresh(*memory(), "--out", "o", "--json"))
-    assert plain["models"]["ingest"]["calls"] == 49
+    plain = json.loads(ran(*memory(), "--out", "o", "--json"))
+    assert plain["models"]["ingest"]["calls"] == 18
     found = cost(capsys)["total"]["spent"]
     assert before > 0
     assert found["usd"] == pytest.approx((words(served, "extract") + 2 * words(served, "rank")) / 1000)
@@ -311,8 +309,8 @@ def test_a_memory_whose_models_are_not_heard_has_an_unknown_cost(
         both = ran("--memory", f"python:own.py:Memory,sqlite-fts,{service.url}")
     lines = [" ".join(line.split()) for line in both.splitlines()]
     assert any("ingest memory read memory written memory cost ingest read ingest written" in line for line in lines)
-    assert any(line.startswith("sqlite-fts 22 0") and line.endswith("– – – – – – –") for line in lines)
-    assert any(line.startswith(f"{service.url} 22 0") and line.endswith(f"{'unknown ' * 6}–") for line in lines)
+    assert any(line.startswith("sqlite-fts 7 0") and line.endswith("– – – – – – –") for line in lines)
+    assert any(line.startswith(f"{service.url} 7 0") and line.endswith(f"{'unknown ' * 6}–") for line in lines)
     assert any(
         line.startswith(f"what the models of a memory itself cost is unknown of {service.url}") for line in lines
     )
@@ -326,7 +324,7 @@ def test_embeddings_are_counted_and_a_model_without_a_price_has_none(
     served: Endpoint, ran: Ran, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ran(*memory("Embedding"))
-    assert "models of the memory, ingest: 49 calls, 147 tokens read, 0 written, $0.0000029; for" in out
+    assert "models of the memory, ingest: 18 calls, 54 tokens read, 0 written, $0.0000011; for" in out
     served.script = [lambda asked: counted(asked)._replace(body={**counted(asked).body, "model": "unlisted-9"})]
     (Path("eval") / "rubric.yaml").write_text(
         json.dumps({"owner": "us", "prices": {"extract": {"input": 1, "output": 1}}})
@@ -347,7 +345,7 @@ def test_reader_and_judges_are_recorded_beside_calls_of_the_memory_which_are_liv
 ) -> None:
     models = ("--reader", f"{served.url}/v1#reader", "--judge", f"{served.url}/v1#judge")
     out = ran(*memory(), *models, "--out", "o", "--record", "shelf", "--concurrency", "3")
-    assert "recall: the memory made 79 calls to models of its own, which are neither recorded nor replayed" in out
+    assert "recall: the memory made 33 calls to models of its own, which are neither recorded nor replayed" in out
     made = len(served.asked)
     spent = cost(capsys)["total"]
     usd = sum(price * words(served, name) for name, price in PRICES.items()) / 1e6
