@@ -14,13 +14,14 @@ import pytest
 from pytest_recall.cli import main
 from pytest_recall.datasets.reading import PROMPTS, prompt_version
 from pytest_recall.trials.journal import read_journal
+from tests.datasets.files import write_few
 from tests.helpers.priced import priced_folder
 from tests.models.endpoint import Answer, Asked, Endpoint, chat
 
 # A run of pytest in this process forgets what it was the first to import, and some of it would be there twice.
 importlib.import_module("pytest_recall.datasets.judged")
 
-RUN = ("memory", "run", "--dataset", "locomo", "sample")
+RUN = ("memory", "run", "few.json")
 CENT = 0.01
 """What a call costs: 10 tokens are read."""
 OWN = """
@@ -72,6 +73,7 @@ def _served() -> Iterator[Endpoint]:
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     priced_folder(tmp_path, monkeypatch, {"reader": 1000, "judge": 1000}, OWN)
+    write_few(tmp_path)
 
 
 def reading(served: Endpoint, model: str = "reader") -> tuple[str, str]:
@@ -92,7 +94,7 @@ def test_the_reader_is_told_what_the_memory_found_and_its_answer_is_beside_it(
     served: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plain = found(capsys, *reading(served), "--out", "o")
-    assert len(served.asked) == 22
+    assert len(served.asked) == 7
     (first, *_), (trial, *_) = served.asked, read_journal(Path("o")).trials
     system, user = first.body["messages"]
     assert (system["content"], first.body["temperature"]) == (PROMPTS["locomo"], 0)
@@ -104,11 +106,11 @@ def test_the_reader_is_told_what_the_memory_found_and_its_answer_is_beside_it(
     assert (trial.answer.text, trial.answer.by) == (trial.answer.passages[0].text, "model")
     assert [(call.kind, call.source, call.cost) for call in trial.calls] == [("worker", "live", CENT)]
     assert (plain["reader"], plain["prompt"]) == (f"{served.url}/v1#reader", prompt_version("locomo"))
-    took = {"answers": 22, "unread": 0, "input_tokens": 10, "output_tokens": 5, "usd": CENT}
+    took = {"answers": 7, "unread": 0, "input_tokens": 10, "output_tokens": 5, "usd": CENT}
     assert plain["all"]["reading"] == took
     means = plain["all"]["metrics"]
-    assert (means["evidence_recall_at_k"]["n"], means["answer_token_f1"]["n"]) == (18, 18)
-    assert means["abstention_recall"]["n"] == 4
+    assert (means["evidence_recall_at_k"]["n"], means["answer_token_f1"]["n"]) == (5, 5)
+    assert means["abstention_recall"]["n"] == 2
 
 
 def test_ids_that_name_the_evidence_are_not_shown(served: Endpoint) -> None:
@@ -135,10 +137,10 @@ def test_retrieval_is_measured_as_without_a_reader(served: Endpoint, capsys: pyt
 def test_no_question_is_read_twice_by_the_same_reader(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
     first = found(capsys, *reading(served))
     assert found(capsys, *reading(served)) == first
-    assert len(served.asked) == 22
+    assert len(served.asked) == 7
     found(capsys, *reading(served, "other"))
     found(capsys, *reading(served), "--reader-prompt", "plain")
-    assert len(served.asked) == 66
+    assert len(served.asked) == 21
     assert served.asked[-1].body["messages"][0]["content"] == PROMPTS["plain"]
     found(capsys, "--out", "o")
     assert main([*RUN, *reading(served), "--out", "o"]) == 2
@@ -153,25 +155,25 @@ def test_the_table_has_what_an_answer_took_and_the_judges_column(
     lines = [" ".join(line.split()) for line in captured.out.splitlines()]
     assert lines[0].endswith(f"stored by the turn, read by {served.url}/v1#reader (prompt {prompt_version('locomo')})")
     assert lines[2].endswith("LoCoMo judge read written cost")
-    assert lines[3].startswith("1 multi-hop 4 0 0 ")
+    assert lines[3].startswith("2 temporal 2 0 0 ")
     assert lines[3].endswith("10 5 $0.01")
-    assert f"answered by {served.url}/v1#reader: 22 questions" in lines
-    assert f"judged by {served.url}/v1#judge: 18 answers" in lines
-    assert [line for line in lines if line.startswith("spent")] == ["spent $0.22", "spent $0.18"]
-    assert "recall: spent $0.40 of the budget of $1.00\n" in captured.err
+    assert f"answered by {served.url}/v1#reader: 7 questions" in lines
+    assert f"judged by {served.url}/v1#judge: 5 answers" in lines
+    assert [line for line in lines if line.startswith("spent")] == ["spent $0.07", "spent $0.05"]
+    assert "recall: spent $0.12 of the budget of $1.00\n" in captured.err
     # What the judge's line in the journal says of its calls is not what the reader's were.
     assert found(capsys, *reading(served), *judging(served))["all"]["reading"]["usd"] == CENT
-    assert len(served.asked) == 40
+    assert len(served.asked) == 12
 
 
 def test_a_price_that_is_not_known_is_not_zero(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
     plain = found(capsys, *reading(served, "deepseek-r1"))
     assert plain["all"]["reading"]["usd"] is None
-    assert plain["reading"]["cost"]["spent"] == {"usd": None, "calls": 22, "without_price": 22}
+    assert plain["reading"]["cost"]["spent"] == {"usd": None, "calls": 7, "without_price": 7}
     assert main([*RUN, *reading(served, "deepseek-r1")]) == 0
     out = capsys.readouterr().out
-    assert "\nmade 22 calls, price unknown\n" in out
-    assert all(line.endswith(" unknown") for line in out.splitlines()[3:9])
+    assert "\nmade 7 calls, price unknown\n" in out
+    assert all(line.endswith(" unknown") for line in out.splitlines()[3:7])
     assert main([*RUN, *reading(served, "deepseek-r1"), "--budget", "1"]) == 2
     assert "recall: reader `http://127" in capsys.readouterr().err
 
@@ -193,11 +195,11 @@ def test_what_the_reader_does_not_answer_is_no_failure_of_the_memory(
     asked = len(served.asked)
     assert main([*RUN, *more, "--json"]) == 0
     captured = capsys.readouterr()
-    told = "recall: o: 21 of 22 questions are kept, 1 without an answer of the reader is asked again\n"
+    told = "recall: o: 6 of 7 questions are kept, 1 without an answer of the reader is asked again\n"
     assert captured.err.startswith(told)
     plain = json.loads(captured.out)
     group = plain["all"]
-    assert (group["failures"], group["metrics"]["answer_contains"]["n"], group["reading"]["unread"]) == (0, 18, 0)
+    assert (group["failures"], group["metrics"]["answer_contains"]["n"], group["reading"]["unread"]) == (0, 5, 0)
     assert len(served.asked) == asked + 2  # And the judge of that answer.
 
 
@@ -207,7 +209,7 @@ def test_a_reader_without_any_answer_is_exit_1(served: Endpoint, capsys: pytest.
     assert "5 questions in a row came to no verdict, the last one because of `http" in capsys.readouterr().err
     assert main([*RUN, *reading(served), *judging(served), "--out", "o", "--keep-failed"]) == 1
     captured = capsys.readouterr()
-    assert captured.err.startswith("recall: o: 5 of 22 questions are kept, 5 without an answer of the reader\n")
+    assert captured.err.startswith("recall: o: 5 of 7 questions are kept, 5 without an answer of the reader\n")
     assert "recall: no answer was measured: the reader gave none, as said above; correct it\n" in captured.err
     assert "no answer within 800 tokens; lower its reasoning effort" in captured.out
     assert "judged by" not in captured.out
@@ -221,7 +223,7 @@ def test_a_recording_is_replayed_without_the_models(
     live = found(capsys, *models, "--out", "live", "--record", "tapes")
     folders = sorted((tmp_path / "tapes").glob("_membench-locomo-*"))
     # Those of the judges are beside those of the reader, and adversarial questions have no rule.
-    assert [len(list(folder.iterdir())) for folder in folders] == [22, 18, 22, 18]
+    assert [len(list(folder.iterdir())) for folder in folders] == [7, 5, 7, 5]
     served.close()
     monkeypatch.delenv("OPENAI_API_KEY")
     replayed = found(capsys, *models, "--out", "replayed", "--replay", "tapes")
@@ -229,7 +231,7 @@ def test_a_recording_is_replayed_without_the_models(
     for path in folders[0].iterdir():
         path.unlink()
     assert main([*RUN, *models, "--out", "other", "--replay", "tapes", "--json"]) == 2
-    told = "22 questions without an answer of the reader; --record records them"
+    told = "7 questions without an answer of the reader; --record records them"
     assert told in capsys.readouterr().err
 
 
@@ -269,7 +271,7 @@ def test_the_calls_of_a_reader_of_your_own_are_replayed(
     (tmp_path / "calls.py").write_text(CALLS.replace("URL", served.url))
     own = ("--reader", "python:calls.py:calls")
     live = found(capsys, *own, "--out", "live", "--record", "tapes")
-    assert len(served.asked) == 22
+    assert len(served.asked) == 7
     served.close()
     assert found(capsys, *own, "--out", "replayed", "--replay", "tapes")["all"] == live["all"]
 
@@ -296,7 +298,7 @@ def test_a_reader_that_makes_no_call_is_no_recording(
 def test_answers_that_are_there_are_not_recorded(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
     found(capsys, *reading(served), "--out", "o")
     assert main([*RUN, *reading(served), "--out", "o", "--record"]) == 0
-    said = "recall: o: 22 of the answers are not recorded; --fresh asks and records all of them\n"
+    said = "recall: o: 7 of the answers are not recorded; --fresh asks and records all of them\n"
     assert said in capsys.readouterr().err
 
 
@@ -307,16 +309,16 @@ def test_a_budget_ends_reading_and_judging_and_the_same_command_goes_on(
     assert main([*RUN, *models, "--budget", "0.05"]) == 2
     assert len(served.asked) == 5
     error = capsys.readouterr().err
-    assert "recall: 17 questions not asked, since the budget of $0.05 is spent; the same command asks them\n" in error
-    assert "recall: 5 answers not judged, since the budget of $0.05 is spent; the same command judges them\n" in error
+    assert "recall: 2 questions not asked, since the budget of $0.05 is spent; the same command asks them\n" in error
+    assert "recall: 4 answers not judged, since the budget of $0.05 is spent; the same command judges them\n" in error
     assert "recall: spent $0.05 of the budget of $0.05\n" in error
-    assert main([*RUN, *models, "--budget", "0.2"]) == 2
+    assert main([*RUN, *models, "--budget", "0.04"]) == 2
     error = capsys.readouterr().err
-    assert len(served.asked) == 25
+    assert len(served.asked) == 9
     assert "questions not asked" not in error
-    assert "recall: 15 answers not judged" in error
+    assert "recall: 3 answers not judged" in error
     whole = found(capsys, *models, "--budget", "5")
-    assert len(served.asked) == 40
+    assert len(served.asked) == 12
     assert whole["all"] == found(capsys, *reading(served), *judging(served), "--out", "whole")["all"]
     served.close()
     # What was recorded by three commands is replayed by one.
@@ -329,21 +331,21 @@ def test_verdicts_that_are_not_recorded_are_told(served: Endpoint, capsys: pytes
     assert main(command) == 0
     assert "not recorded" not in capsys.readouterr().err
     assert main([*command, "--record", "tapes"]) == 0
-    told = "recall: o: 18 of the verdicts are not recorded; --fresh asks and records all of them\n"
+    told = "recall: o: 5 of the verdicts are not recorded; --fresh asks and records all of them\n"
     assert told in capsys.readouterr().err
 
 
 def test_of_questions_at_once_no_answer_that_is_paid_for_is_lost(
     served: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = (*reading(served), "--out", "o", "--concurrency", "6", "--budget")
-    assert main([*RUN, *command, "0.05"]) == 2
-    assert "questions not asked, since the budget of $0.05 is spent" in capsys.readouterr().err
+    command = (*reading(served), "--out", "o", "--concurrency", "3", "--budget")
+    assert main([*RUN, *command, "0.01"]) == 2
+    assert "questions not asked, since the budget of $0.01 is spent" in capsys.readouterr().err
     answers = [one for one in read_journal(Path("o")).trials if one.answer is not None and one.answer.by == "model"]
     # What had begun when the budget was spent ends, and is paid for.
-    assert 5 <= len(answers) == len(served.asked) <= 10
+    assert 1 <= len(answers) == len(served.asked) <= 3
     whole = found(capsys, *command, "5")
-    assert len(served.asked) == 22
+    assert len(served.asked) == 7
     assert whole["all"] == found(capsys, *reading(served), "--out", "whole")["all"]
 
 
@@ -354,7 +356,7 @@ def test_a_budget_that_goes_on_known_answers_judges_nothing(
     Path("eval/rubric.yaml").write_text(json.dumps({**rubric, "preflight": "stop"}))
     assert main([*RUN, *judging(served), "--memory", "python:own.py:Memory", "--out", "o", "--budget", "0.005"]) == 2
     assert len(served.asked) == 1
-    assert "recall: 18 answers not judged, since the budget of" in capsys.readouterr().err
+    assert "recall: 5 answers not judged, since the budget of" in capsys.readouterr().err
     assert read_journal(Path("o")).exit_code == 2
 
 
@@ -365,36 +367,36 @@ def test_votes_on_an_answer_that_the_budget_cuts_short_have_cost_their_money(
     Path("eval/rubric.yaml").write_text(json.dumps({**rubric, "votes": 3}))
     assert main([*RUN, *judging(served), "--memory", "python:own.py:Memory", "--out", "o", "--budget", "0.035"]) == 2
     assert len(served.asked) == 4
-    assert "recall: 17 answers not judged, since the budget of" in capsys.readouterr().err
+    assert "recall: 4 answers not judged, since the budget of" in capsys.readouterr().err
     assert main(["cassettes", "cost", "o", "--json"]) == 0
     scenarios = json.loads(capsys.readouterr().out)["scenarios"]
     assert {name: one["spent"]["calls"] for name, one in scenarios.items()} == {"conv-1": 3, "(no question)": 1}
 
 
 def test_a_budget_is_one_for_all_memories(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
-    command = (*RUN, *reading(served), "--memory", "sqlite-fts,last-5", "--out", "o", "--budget", "0.3")
+    command = (*RUN, *reading(served), "--memory", "sqlite-fts,last-5", "--out", "o", "--budget", "0.09")
     assert main(command) == 2
     captured = capsys.readouterr()
-    assert len(served.asked) == 30
-    assert "recall: last-5: 14 questions not asked, since the budget of $0.30 is spent" in captured.err
+    assert len(served.asked) == 9
+    assert "recall: last-5: 5 questions not asked, since the budget of $0.09 is spent" in captured.err
     assert main(command) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     place = next(place for place, line in enumerate(lines) if line.startswith("memory n failed"))
     assert lines[place].endswith("tokens random last oracle read written cost recall p50 ingest money")
-    assert [line.split()[-1] for line in lines[place + 1 : place + 3]] == ["$0.22", "$0.22"]
-    assert len(served.asked) == 44
+    assert [line.split()[-1] for line in lines[place + 1 : place + 3]] == ["$0.07", "$0.07"]
+    assert len(served.asked) == 14
 
 
 def test_a_memory_that_answers_is_not_read_for(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
     plain = found(capsys, *reading(served), "--memory", "sqlite-fts,python:own.py:Memory")
-    assert len(served.asked) == 22
+    assert len(served.asked) == 7
     assert ["reading" in one["all"] for one in plain["memories"]] == [True, False]
-    assert plain["memories"][1]["all"]["metrics"]["answer_contains"]["n"] == 18
-    assert [one["cost"]["calls"] for one in plain["memories"]] == [22, 0]
+    assert plain["memories"][1]["all"]["metrics"]["answer_contains"]["n"] == 5
+    assert [one["cost"]["calls"] for one in plain["memories"]] == [7, 0]
 
 
 def test_a_run_with_a_reader_is_computed_again(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
-    found(capsys, *reading(served), "--out", "o", "--bundle", "b.zip")
+    found(capsys, *reading(served), "--out", "o", "--bundle", "b.zip", "--bundle-texts")
     assert main(["memory", "rescore", "o"]) == 0
     capsys.readouterr()
     assert main(["memory", "rescore", "o", "--k", "3", "--json"]) == 0
@@ -408,10 +410,10 @@ def test_a_run_with_a_reader_is_computed_again(served: Endpoint, capsys: pytest.
 def test_the_prompt_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "--reader", "openai:gpt-5.4-mini", "--dry-run"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("sqlite-fts on locomo (sample): 22 questions, 10 passages each, stored by the turn\n")
+    assert out.startswith("sqlite-fts on locomo (few.json): 7 questions, 10 passages each, stored by the turn\n")
     assert f"openai:gpt-5.4-mini answers from what a memory finds, by the prompt {prompt_version('locomo')}:\n" in out
     plain = found(capsys, "--reader", "openai:gpt-5.4-mini", "--dry-run")
-    assert (plain["questions"]["temporal"], plain["prompt_text"]) == (5, PROMPTS["locomo"])
+    assert (plain["questions"]["temporal"], plain["prompt_text"]) == (2, PROMPTS["locomo"])
     assert not Path("eval/_artifacts").exists()
     # It can be added to the command that is at hand.
     more = ("--out", "o", "--fresh", "--bundle", "b.zip", "--budget", "1", "--record", "shelf", "--fail-under")
