@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +15,7 @@ import pytest
 
 from pytest_recall.cli import main
 from tests.cli.test_membench import RUN, found, trials
+from tests.helpers import programs
 from tests.memory.services import Service, serving
 
 
@@ -280,13 +280,14 @@ def test_killed_among_several_questions_it_asks_the_rest(
     service = Busy(batches=10)
     with serving(service):
         command = [*RUN, "--memory", service.url, "--concurrency", "6", "--out", "o", *more]
-        with subprocess.Popen([sys.executable, "-m", "pytest_recall", *command], stdout=subprocess.DEVNULL) as process:
+        with programs.begin(tmp_path, *command) as process:
             # Six may be on their way then, and no further one begins.
             service.holds = lambda: written(tmp_path / "o/trials.jsonl") >= 14
             limit = time.monotonic() + 60
             while time.monotonic() < limit and process.poll() is None:
                 if service.holds():
-                    process.kill()
+                    os.killpg(process.pid, signal.SIGKILL)
+                    break
                 time.sleep(0.002)
         service.holds = lambda: False
         kept = [one["case_id"] for one in trials(tmp_path / "o")]
@@ -333,18 +334,13 @@ def test_ctrl_c_ends_conversations_that_are_told(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     told = tmp_path / "told.txt"
     command = ("memory", "run", "--dataset", "locomo", "sample", "--memory", "python:slow.py:Memory", "--out", "o")
-    with subprocess.Popen(
-        [sys.executable, "-m", "pytest_recall", *command, "--concurrency", "2"],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
+    with programs.begin(tmp_path, *command, "--concurrency", "2") as process:
         limit = time.monotonic() + 60
         while (not told.exists() or len(told.read_text()) < 4) and time.monotonic() < limit:
             assert process.poll() is None
             time.sleep(0.01)
         before = len(told.read_text())
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "recall: o: stopped; run the same command again to resume" in err

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import os
+import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ import pytest
 
 from pytest_recall.cli import main
 from tests.cli.test_membench import RUN, trials
+from tests.helpers import programs
 from tests.memory.services import Service, serving
 
 
@@ -36,14 +37,12 @@ def killed(service: Stuck, at: tuple[str, int], *command: str) -> None:
     """Run in a process of its own, and kill it with SIGKILL once the service is stuck."""
     service.at = at
     before = len(service.asked)
-    with subprocess.Popen(
-        [sys.executable, "-m", "pytest_recall", *command], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as process:
+    with programs.begin(Path(), *command) as process:
         limit = time.monotonic() + 60
         while sum(one == f"POST {at[0]}" for one, _ in service.asked[before:]) <= at[1] and time.monotonic() < limit:
             assert process.poll() is None
             time.sleep(0.01)
-        process.kill()
+        os.killpg(process.pid, signal.SIGKILL)
     service.at = ("/recall", 10**6)
     service.waits.set()
 
