@@ -15,7 +15,9 @@ import pytest
 from pytest_recall.cli import main
 from pytest_recall.datasets.bundle import ABOUT, MANIFEST, manifest_of
 from pytest_recall.trials.journal import read_journal
+from tests.datasets.files import write_few
 from tests.helpers import programs
+from tests.helpers.priced import priced_folder
 from tests.models.endpoint import Answer, Asked, Endpoint, chat
 
 RUN = ("memory", "run", "--dataset", "locomo", "sample")
@@ -231,10 +233,8 @@ def first_passage(asked: Asked) -> Answer:
 
 @pytest.fixture(name="served")
 def _served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Endpoint]:
-    monkeypatch.setenv("OPENAI_API_KEY", "none")
-    (tmp_path / "eval").mkdir()
-    rubric = {"owner": "us", "preflight": "off", "prices": {"reader": {"input": 1000, "output": 0}}}
-    (tmp_path / "eval" / "rubric.yaml").write_text(json.dumps(rubric))
+    priced_folder(tmp_path, monkeypatch, {"reader": 1000}, FORGETFUL)
+    write_few(tmp_path)
     endpoint = Endpoint(first_passage)
     yield endpoint
     endpoint.close()
@@ -243,28 +243,30 @@ def _served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Endpoin
 def test_each_ingest_is_recorded_apart_and_replayed_from_its_own(
     served: Endpoint, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    command = (*MEMORY, "--reader", f"{served.url}/v1#reader", "--repeat", "2")
-    live = found(capsys, *command, "--out", "live", "--record", "tapes")
+    command = ("memory", "run", "few.json", *MEMORY, "--reader", f"{served.url}/v1#reader", "--repeat", "2", "--json")
+    assert main([*command, "--out", "live", "--record", "tapes"]) == 0
+    live = json.loads(capsys.readouterr().out)
     names = [path.name for path in (tmp_path / "tapes").glob("_membench-locomo-*/*")]
-    assert (len(names), sum(name.endswith("~2.ndjson") for name in names)) == (44, 22)
-    assert [one["cost"]["spent"]["usd"] for one in live["repeats"]] == pytest.approx([0.22, 0.22])
+    assert (len(names), sum(name.endswith("~2.ndjson") for name in names)) == (14, 7)
+    assert [one["cost"]["spent"]["usd"] for one in live["repeats"]] == pytest.approx([0.07, 0.07])
     asked = len(served.asked)
     (tmp_path / "told").unlink()
-    replayed = found(capsys, *command, "--out", "replayed", "--replay", "tapes")
-    assert replayed["all"] == live["all"]
+    assert main([*command, "--out", "replayed", "--replay", "tapes"]) == 0
+    assert json.loads(capsys.readouterr().out)["all"] == live["all"]
     # Stores that are others than those of the recording find other passages, whose answers are not recorded.
-    found(capsys, *command, "--out", "other", "--replay", "tapes", code=2)
+    assert main([*command, "--out", "other", "--replay", "tapes"]) == 2
     assert len(served.asked) == asked
 
 
 def test_a_budget_is_one_for_all_ingests(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
-    command = (*RUN, *MEMORY, "--reader", f"{served.url}/v1#reader", "--out", "o", "--repeat", "3")
-    assert main([*command, "--budget", "0.3"]) == 2
+    models = ("--reader", f"{served.url}/v1#reader")
+    command = ("memory", "run", "few.json", *MEMORY, *models, "--out", "o", "--repeat", "3")
+    assert main([*command, "--budget", "0.09"]) == 2
     captured = capsys.readouterr()
-    assert len(served.asked) == 30
-    assert "recall: ingest 2: 14 questions not asked, since the budget of $0.30 is spent" in captured.err
+    assert len(served.asked) == 9
+    assert "recall: ingest 2: 5 questions not asked, since the budget of $0.09 is spent" in captured.err
     assert "recall: 1 ingest not begun; the same command begins it\n" in captured.err
     assert main(command) == 0
-    assert len(served.asked) == 66
+    assert len(served.asked) == 21
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    assert lines[-4:] == ["spent $0.66", *(f"ingest {n}: spent $0.22" for n in (1, 2, 3))]
+    assert lines[-4:] == ["spent $0.21", *(f"ingest {n}: spent $0.07" for n in (1, 2, 3))]
