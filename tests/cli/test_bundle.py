@@ -19,6 +19,7 @@ from pytest_recall.datasets.cases import metrics_of
 from pytest_recall.datasets.file import sample_text
 from tests.cli.test_membench import FIRST
 from tests.cli.test_membench_judge import MEMORY
+from tests.datasets.files import write_few
 from tests.helpers.scripted import JUDGE
 
 RUN = ("memory", "run", "mine.json", "--memory", "sqlite-fts,last-20", "--out", "o", "--bundle", "b.zip")
@@ -280,31 +281,32 @@ BY = {
         ("passages", False, ("--k", "60", "--unit", "session", "--accumulate")),
     ],
 )
-@pytest.mark.parametrize("texts", [False, True])
-def test_each_kind_of_run_holds(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, by: str, *, judged: bool, more: tuple[str, ...], texts: bool
+def test_each_kind_of_run_holds_with_its_texts_and_without(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, by: str, *, judged: bool, more: tuple[str, ...]
 ) -> None:
+    write_few(tmp_path)
     for name, source in (("client.py", MEMORY), ("reader.py", READER), ("judge.py", JUDGE)):
         (tmp_path / name).write_text(source)
     judge = ("--judge", "python:judge.py:oracle") if judged else ()
-    with_texts = ("--bundle-texts",) if texts else ()
-    assert main(["memory", "run", "mine.json", *BY[by], *judge, *more, *with_texts, "--bundle", "b.zip"]) == 0
-    for data in ((), ("--data", "mine.json")):
-        capsys.readouterr()
-        assert main(["memory", "verify", "b.zip", *data]) == 0
-        captured = capsys.readouterr()
-        assert captured.out.endswith("holds\n")
-        if by != "answers" and (texts or data):
-            assert "contains_at_k" not in captured.err
+    for texts in ((), ("--bundle-texts",)):
+        assert main(["memory", "run", "few.json", *BY[by], *judge, *more, *texts, "--bundle", "b.zip"]) == 0
+        for data in ((), ("--data", "few.json")):
+            capsys.readouterr()
+            assert main(["memory", "verify", "b.zip", *data]) == 0
+            captured = capsys.readouterr()
+            assert captured.out.endswith("holds\n")
+            if by != "answers" and (texts or data):
+                assert "contains_at_k" not in captured.err
 
 
 def test_a_verdict_has_the_passages_of_its_answer(tmp_path: Path) -> None:
+    write_few(tmp_path)
     for name, source in (("reader.py", READER), ("judge.py", JUDGE)):
         (tmp_path / name).write_text(source)
-    assert main(["memory", "run", "mine.json", *BY["reader"], "--judge", "python:judge.py:oracle", "--out", "o"]) == 0
+    assert main(["memory", "run", "few.json", *BY["reader"], "--judge", "python:judge.py:oracle", "--out", "o"]) == 0
     lines = [json.loads(line) for line in (tmp_path / "o" / "trials.jsonl").read_text().splitlines()]
     judged = [one["answer"] for one in lines if any(verdict.get("panel") for verdict in one.get("verdicts") or ())]
-    assert len(judged) == 18
+    assert len(judged) == 5
     assert all(one["passages"] for one in judged)
 
 

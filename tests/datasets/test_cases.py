@@ -18,7 +18,7 @@ from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.files.errors import RecallError
 from pytest_recall.memory.resolve import resolve
 
-ROWS, LONG = 60, 120_000
+ROWS, LONG = 40, 100_000
 
 
 def bench(path: str = "sample", folder: Path = Path(), **given: Any) -> DatasetCases:

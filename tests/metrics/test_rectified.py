@@ -213,7 +213,7 @@ def drawn(random: Random, truth: float, wrong: tuple[float, float], n: int) -> I
         yield (random.random() >= wrong[1] if right else random.random() < wrong[0]), right
 
 
-WORLDS = 600
+WORLDS = 400
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def _covered(seed: int, *, share: bool) -> tuple[bool, bool]:
     draw = random.Random(seed)
     rows: list[list[float | None]] = []
     luck = [draw.gauss(0, 0.06) for _ in range(5)]
-    for _ in range(150 if share else 40):
+    for _ in range(100 if share else 40):
         easy = draw.gauss(0.5, 0.12)
         chances = [easy + one + draw.gauss(0, 0.03) for one in luck]
         rows.append([float(draw.random() < one) for one in chances] if share else list(chances))
@@ -176,7 +176,7 @@ def _covered(seed: int, *, share: bool) -> tuple[bool, bool]:
 @pytest.mark.parametrize("share", [False, True])
 def test_the_interval_over_ingests_contains_the_truth_as_often_as_it_says(share: bool) -> None:
     """What an ingest shifts for all questions is in the interval over five, and not in that of one."""
-    found = [_covered(seed, share=share) for seed in range(500)]
+    found = [_covered(seed, share=share) for seed in range(300)]
     many, once = (fmean(column) for column in zip(*found, strict=True))
     assert 0.935 <= many <= 0.985
     assert once < (0.85 if share else 0.6)
