@@ -6,10 +6,11 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -36,13 +37,27 @@ def found(capsys: pytest.CaptureFixture[str], *more: str, code: int = 0) -> dict
     return plain
 
 
+@pytest.fixture(scope="module", name="_run")
+def _a_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    with chdir(tmp_path_factory.mktemp("run")):
+        assert main([*RUN, "--out", "o"]) == 0
+        return Path("o").absolute()
+
+
+@pytest.fixture
+def finished(_run: Path, tmp_path: Path) -> None:
+    """A finished run in the folder `o`, which the same command only prints."""
+    shutil.copytree(_run, tmp_path / "o")
+
+
 def trials(folder: Path) -> list[dict[str, Any]]:
     lines = [json.loads(line) for line in (folder / "trials.jsonl").read_text().splitlines()]
     return [line for line in lines if line["kind"] == "trial"]
 
 
+@pytest.mark.usefixtures("finished")
 def test_the_table_has_each_category_and_its_intervals(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(RUN) == 0
+    assert main([*RUN, "--out", "o"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("sqlite-fts on locomo (sample): 22 questions, 10 passages each, stored by the turn\n")
     first = out.partition("\nby rank")[0]
@@ -53,6 +68,7 @@ def test_the_table_has_each_category_and_its_intervals(capsys: pytest.CaptureFix
     assert "ingest: 49 units of about 916 tokens in 2 conversations" in out
 
 
+@pytest.mark.usefixtures("finished")
 def test_a_second_table_has_the_figures_by_rank(capsys: pytest.CaptureFixture[str]) -> None:
     whole = found(capsys, "--out", "o")["all"]["metrics"]["ndcg_at_k"]
     assert main([*RUN, "--out", "o"]) == 0
@@ -66,8 +82,9 @@ def test_a_second_table_has_the_figures_by_rank(capsys: pytest.CaptureFixture[st
     assert lines[place + 2] == "null 0.00 0.00"
 
 
+@pytest.mark.usefixtures("finished")
 def test_what_searches_for_nothing_is_beside_the_memory(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(RUN) == 0
+    assert main([*RUN, "--out", "o"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     place = lines.index("evidence 1 multi-hop (4) 2 temporal (5) 3 open-domain (2) 4 single-hop (7) all (18) tokens")
     assert [line.split()[0] for line in lines[place + 1 : place + 5]] == ["memory", "random", "last", "oracle"]
@@ -104,6 +121,7 @@ def test_the_context_as_a_whole_has_no_first_k(capsys: pytest.CaptureFixture[str
     assert found(capsys, "--memory", "null")["all"]["metrics"]["evidence_all_at_k"]["value"] == 0
 
 
+@pytest.mark.usefixtures("finished")
 def test_it_goes_on_where_it_was_stopped(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     whole = found(capsys, "--out", "o")
     path = tmp_path / "o" / "trials.jsonl"
@@ -149,8 +167,8 @@ def test_a_changed_file_is_another_dataset(capsys: pytest.CaptureFixture[str], t
         '{"kind": "trial", "case_id": "x", "outcome": "passed", "measures": {"contains_at_k": 7}}',
     ],
 )
+@pytest.mark.usefixtures("finished")
 def test_a_damaged_journal_names_its_line(capsys: pytest.CaptureFixture[str], tmp_path: Path, line: str) -> None:
-    found(capsys, "--out", "o")
     with (tmp_path / "o" / "trials.jsonl").open("a") as file:
         file.write(f"{line}\n")
     assert main([*RUN, "--out", "o"]) == 2
@@ -188,9 +206,10 @@ def test_a_sample_is_drawn_by_category(capsys: pytest.CaptureFixture[str]) -> No
         ("contains=high", 2, "recall: --fail-under: 'contains=high' names no mean; write it like contains=0.6\n"),
     ],
 )
+@pytest.mark.usefixtures("finished")
 def test_a_floor_decides_on_the_exit_code(capsys: pytest.CaptureFixture[str], floor: str, code: int, said: str) -> None:
-    assert main([*RUN, "--fail-under", floor]) == code
-    assert capsys.readouterr().err.startswith(said)
+    assert main([*RUN, "--out", "o", "--fail-under", floor]) == code
+    assert capsys.readouterr().err.removeprefix("recall: o: 22 of 22 questions are kept\n").startswith(said)
 
 
 def test_failures_are_apart_and_reach_no_floor(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -280,14 +299,15 @@ def test_a_memory_whose_code_has_changed_is_asked_again(capsys: pytest.CaptureFi
     assert "22 questions in both" in capsys.readouterr().out
 
 
+@pytest.mark.usefixtures("finished")
 def test_all_is_asked_again_where_that_is_wanted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    found(capsys, "--out", "o")
     assert main([*RUN, "--out", "o", "--fresh"]) == 0
     told = "sqlite-fts: --fresh; all questions are asked again, and those of before are in o/earlier-1"
     assert told in capsys.readouterr().err
     assert len(trials(tmp_path / "o")) == len(trials(tmp_path / "o" / "earlier-1")) == 22
 
 
+@pytest.mark.usefixtures("finished")
 def test_a_run_is_computed_again_from_its_journal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     whole = found(capsys, "--out", "o")
     three = found(capsys, "--out", "three", "--k", "3")
@@ -306,6 +326,7 @@ def test_a_run_is_computed_again_from_its_journal(capsys: pytest.CaptureFixture[
     assert "1 question came to other values in the journal: conv-1:q" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("finished")
 def test_a_corrected_key_is_shown_by_category(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     whole = found(capsys, "--out", "o")
     first, second = json.loads(sample_text("locomo"))[0]["qa"][:2]
@@ -587,14 +608,15 @@ def test_all_questions_are_written_down(capsys: pytest.CaptureFixture[str], tmp_
     assert all(one["measures"] for one in lines if one["outcome"] != "skipped")
 
 
+@pytest.mark.usefixtures("finished")
 def test_what_others_report_is_marked_as_theirs(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*RUN, "--published"]) == 0
+    assert main([*RUN, "--out", "o", "--published"]) == 0
     lines = capsys.readouterr().out.splitlines()
     begin = lines.index("NOT MEASURED HERE: figures from papers, by other models, prompts and judges than ours")
     assert " ".join(lines[begin + 2].split()) == "MemGPT [1] gpt-4o-mini 1 multi-hop F1 of its own 0.2665 –"
     assert "ours are of another file, or of a part of it" in lines[-2]
     assert lines[-1] == "[1] the table of the A-MEM paper, which has it for a system of others"
-    assert main(RUN) == 0
+    assert main([*RUN, "--out", "o"]) == 0
     assert "NOT MEASURED HERE" not in capsys.readouterr().out
 
 
