@@ -11,11 +11,10 @@ from typing import Any, NamedTuple
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import AskedAt, Haystack, Stage, Unit, key_of
-from pytest_recall.datasets.accumulating import keys_so_far, question_apart, unit_apart
 from pytest_recall.datasets.dataset import Question, Sample, case_of
 from pytest_recall.datasets.file import Dataset, Format, Reader, open_dataset, sample_path
 from pytest_recall.datasets.questions import SAMPLE, BenchFile, chosen, clusters, evidence_of, judges_of, retrieval_of
-from pytest_recall.datasets.telling import DatasetUnit, in_units, units
+from pytest_recall.datasets.telling import DatasetUnit, in_units, keys_so_far, question_apart, unit_apart, units
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.validation import read_mapping
 from pytest_recall.metrics.answers import stem

@@ -11,7 +11,7 @@ from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, Paired
 from pytest_recall.datasets.floors_text import floor_lines, floors_json
 from pytest_recall.datasets.membench import RECALL, Arguments, CategoryResult, MembenchSummary, plain
-from pytest_recall.datasets.ranking_text import RANKED, ranking_lines
+from pytest_recall.datasets.ranking_text import RANKED, interval_cell, ranking_lines
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
 from pytest_recall.datasets.reported import Reported
@@ -143,7 +143,7 @@ def table(summary: MembenchSummary, *, markdown: bool = False, failed: str = "fa
             f"{group.unjudged:,}",
             *(mean_cell(group, name) for name in names),
             *reading_cells(group.reading)[: len(reading)],
-            *own_models.usage_cells(own_models.asked_usage(group.models, summary))[: len(models)],
+            *own_models.usage_cells(own_models.known_usage(group.models, summary))[: len(models)],
         )
         for category, group in groups.items()
     ]
@@ -221,9 +221,8 @@ def mean_cell(group: CategoryResult, name: str) -> str:
     mean = group.means.get(name)
     if mean is None or mean.value is None:
         return "not measurable" if name == RECALL and group.unmeasurable else "–"
-    interval = "" if mean.low is None or mean.high is None else f" ({mean.low:.2f}–{mean.high:.2f})"
     fewer = f", n {mean.n:,}" if mean.n != _judged(group) else ""
-    return f"{mean.value:.2f}{interval}{fewer}"
+    return f"{interval_cell(mean)}{fewer}"
 
 
 def _judged(group: CategoryResult) -> int:

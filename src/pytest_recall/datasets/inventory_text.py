@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.dataset import Inventory, Kind
+from pytest_recall.datasets.file import Published
 from pytest_recall.files.wording import grid, plural
 
 SHOWN_PLACES = 5
-
-
-class Origin(Protocol):
-    """Where a published file is from."""
-
-    @property
-    def title(self) -> str: ...
-    @property
-    def source(self) -> str: ...
-    @property
-    def digest_by(self) -> str: ...
 
 
 class Checked(NamedTuple):
@@ -31,7 +21,7 @@ class Checked(NamedTuple):
     how: str
     size: int
     sha256: str
-    published: Origin | None
+    published: Published | None
     inventory: Inventory
 
 
@@ -75,8 +65,6 @@ def dataset_json(checked: Checked) -> dict[str, Any]:
         "recognised_by": checked.how,
         "bytes": checked.size,
         "sha256": checked.sha256,
-        "published": None
-        if origin is None
-        else {"title": origin.title, "source": origin.source, "digest_by": origin.digest_by},
+        "published": None if origin is None else origin._asdict(),
         **checked.inventory.to_json(),
     }

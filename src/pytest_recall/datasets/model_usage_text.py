@@ -35,33 +35,27 @@ def usage_cells(one: ModelUsage, memory: str = "") -> tuple[str, str, str]:
     return read, written, UNKNOWN if one.usd is None else dollars(one.usd)
 
 
-def told_usage(summary: MembenchSummary) -> ModelUsage:
-    """Return what all conversations took that were told."""
-    return _known(summary.models, summary)
-
-
-def asked_usage(one: ModelUsage, summary: MembenchSummary) -> ModelUsage:
-    """Return what the questions of a row of the table took on average."""
-    return _known(one, summary)
-
-
-def _known(one: ModelUsage, summary: MembenchSummary) -> ModelUsage:
-    """Return a usage; where calls were heard at all, work without one has taken nothing."""
+def known_usage(one: ModelUsage, summary: MembenchSummary) -> ModelUsage:
+    """Return a usage of the summary's; where calls were heard at all, work without one has taken nothing."""
     return ModelUsage(0.0, 0.0, 0.0, 0.0) if one.calls == 0 and is_heard(summary) else one
 
 
 def columns(summary: MembenchSummary, memory: str) -> tuple[str, ...]:
     """Return the cells of all columns in the row of a memory, by its selector."""
-    asked, told = asked_usage(summary.everything.models, summary), told_usage(summary).per(summary.ingests)
-    return (*usage_cells(asked, memory), *usage_cells(told, memory))
+    told, asked = _told_and_asked(summary)
+    return (*usage_cells(asked, memory), *usage_cells(told.per(summary.ingests), memory))
+
+
+def _told_and_asked(summary: MembenchSummary) -> tuple[ModelUsage, ModelUsage]:
+    """Return what all conversations took that were told, and a question on average."""
+    return known_usage(summary.models, summary), known_usage(summary.everything.models, summary)
 
 
 def usage_lines(memory: str, summary: MembenchSummary) -> Iterator[str]:
     """Yield the lines on the models of one memory, none where it calls no model."""
     if models_of(memory) == "none" or not summary.everything.n:
         return
-    told, asked = told_usage(summary), asked_usage(summary.everything.models, summary)
-    yield from lines_of(memory, told, asked, summary.ingests)
+    yield from lines_of(memory, *_told_and_asked(summary), summary.ingests)
 
 
 def lines_of(memory: str, told: ModelUsage, asked: ModelUsage, conversations: int = 1) -> Iterator[str]:
@@ -104,7 +98,7 @@ def _number(value: float | None) -> float | None:
 
 def models_json(memory: str, summary: MembenchSummary) -> dict[str, Any]:
     """Return what is said of the models of a memory: of all that it was told, of a conversation and of a question."""
-    told, asked = told_usage(summary), asked_usage(summary.everything.models, summary)
+    told, asked = _told_and_asked(summary)
     return {
         "called": models_of(memory),
         "ingest": usage_json(told, memory),

@@ -152,7 +152,6 @@ def common_length(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 _SQUAD_ARTICLE = re.compile(r"\b(a|an|the)\b")
-_SQUAD_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def normalized(text: str) -> str:
@@ -160,7 +159,7 @@ def normalized(text: str) -> str:
 
     Punctuation goes without a gap: `blue-green` becomes `bluegreen`, and `3.14` becomes `314`.
     """
-    return " ".join(_SQUAD_ARTICLE.sub(" ", text.lower().translate(_SQUAD_PUNCTUATION)).split())
+    return " ".join(_SQUAD_ARTICLE.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
 def exact_match(answer: str, references: Sequence[str]) -> bool:
