@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,14 +11,13 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.datasets.file import sample_text
+from pytest_recall.datasets import answer_judging
 from tests.cli.test_judge_calibrate import REMOTE
+from tests.datasets.files import few, write_few
 from tests.helpers.scripted import JUDGE
 from tests.helpers.upstream import Upstream, running
 
-# A run of pytest in this process forgets what it was the first to import, and some of it would be there twice.
-importlib.import_module("pytest_recall.datasets.answer_judging")
-RUN = ("memory", "judge", "--dataset", "locomo", "sample")
+RUN = ("memory", "judge", "few.json")
 BY_RULE = '''
 import time
 
@@ -66,8 +64,8 @@ half = Half()
 
 
 def asked() -> list[list[dict[str, Any]]]:
-    """Return the questions of the shipped LoCoMo, by conversation."""
-    return [row["qa"] for row in json.loads(sample_text("locomo"))]
+    """Return the questions of the file, by conversation."""
+    return [row["qa"] for row in few()]
 
 
 def written(path: str, said: Callable[[int, dict[str, Any]], str], *, zep: bool = False) -> str:
@@ -94,6 +92,7 @@ def written(path: str, said: Callable[[int, dict[str, Any]], str], *, zep: bool 
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    write_few(tmp_path)
     (tmp_path / "judge.py").write_text(JUDGE + BY_RULE + REMOTE)
     (tmp_path / "eval").mkdir()
     (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\npreflight: 'off'\n")
@@ -127,19 +126,19 @@ def test_the_rule_decides_what_the_same_answers_are_worth(capsys: pytest.Capture
     assert means(plain)["strict"] == means(plain)["per type"] < 0.3
     assert means(plain, 1)["lenient"] == means(plain, 1)["strict"]
     assert [one["format"] for one in plain["systems"]] == ["mem0's format", "Zep's format"]
-    assert plain["systems"][0]["categories"]["1 multi-hop"]["strict"]["n"] == 4
+    assert plain["systems"][0]["categories"]["2 temporal"]["strict"]["n"] == 2
     (dispute,) = plain["disputes"]
     assert dispute.startswith("half.json is above vague.json by strict, per type")
     assert "lenient" in dispute.partition("and below it by")[2]
     once = times_asked()
-    assert once == 18 * 3 * 2  # Adversarial questions are left out.
+    assert once == 5 * 3 * 2  # Adversarial questions are left out.
     assert judged(capsys, vague, half, *by) == plain
     assert times_asked() == once  # What was replied is kept.
     assert main([*RUN, vague, half, *by]) == 0
     captured = capsys.readouterr()
     assert "to 1.00 by models, 0.00 to 0.00 by words" in captured.out
     assert "the order depends on the judge: half.json is above vague.json by strict" in captured.out
-    assert "recall: questions that cannot be answered, or have no reference, are left out: 4\n" in captured.err
+    assert "recall: questions that cannot be answered, or have no reference, are left out: 2\n" in captured.err
 
 
 def test_words_alone_need_no_model(capsys: pytest.CaptureFixture[str]) -> None:
@@ -174,12 +173,12 @@ def test_a_corrected_key_is_shown_beside_the_published_one(capsys: pytest.Captur
     before = judged(capsys, answers)
     after = judged(capsys, answers, "--overlay", overlay(line(0, answer="Albatross"), line(1, drop=True)))
     assert means(after) == means(before)
-    assert means(before)["contains"] == pytest.approx(17 / 18)
+    assert means(before)["contains"] == pytest.approx(4 / 5)
     assert means({"systems": after["overlay"]["systems"]})["contains"] == 1.0
-    assert after["overlay"]["systems"][0]["categories"]["all"]["contains"]["n"] == 17
+    assert after["overlay"]["systems"][0]["categories"]["all"]["contains"]["n"] == 4
     assert main([*RUN, answers, "--overlay", "overlay.jsonl"]) == 0
     assert "by the corrected key (difference):" in (out := capsys.readouterr().out)
-    assert "1.00 (+0.056)" in out
+    assert "1.00 (+0.200)" in out
 
 
 def test_labels_of_people_take_the_errors_of_a_rule_out(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +187,7 @@ def test_labels_of_people_take_the_errors_of_a_rule_out(capsys: pytest.CaptureFi
     rows = [{"file": "a.json", "id": id, "label": "pass" if n % 3 else "fail"} for n, id in enumerate(ids[:6])]
     Path("people.jsonl").write_text("".join(json.dumps(one) + "\n" for one in rows))
     by = ("--judge", "python:judge.py:oracle", "--labels", "people.jsonl")
-    assert judged(capsys, answers, *by)["systems"][0]["corrected"]["strict"] == "6 labels, 30 are the least"
+    assert judged(capsys, answers, *by)["systems"][0]["corrected"]["strict"] == "5 labels, 30 are the least"
     Path("people.jsonl").write_text(json.dumps({**rows[0], "id": "conv-1:q99"}) + "\n")
     assert main([*RUN, answers, *by]) == 2
     assert "recall: people.jsonl:1: id: a.json has no answer to 'conv-1:q99'\n" in capsys.readouterr().err
@@ -205,15 +204,16 @@ def test_a_spent_budget_leaves_the_rest_to_the_same_command(
     by = ("--judge", "python:judge.py:remote", "--concurrency", places)
     assert main([*RUN, answers, *by, "--budget", "0.5"]) == 2
     some = upstream.count
-    assert 0 < some < 54
+    assert 0 < some < 15
     said = capsys.readouterr().err
-    assert f"recall: {54 - some} judgements not made, as the budget is spent" in said
-    assert " of the budget of $0.50\n" in said
+    assert f"recall: {15 - some} judgements not made, as the budget is spent" in said
+    assert " of the budget of $0.50
+" in said
     assert means(judged(capsys, answers, *by))["strict"] == 1.0
-    assert upstream.count == 54
+    assert upstream.count == 15
 
 
-@pytest.mark.parametrize(("judge", "undecided", "code"), [("prose", 54, 1), ("half", 27, 2)])
+@pytest.mark.parametrize(("judge", "undecided", "code"), [("prose", 15, 1), ("half", 6, 2)])
 def test_what_comes_to_no_verdict_is_counted(
     capsys: pytest.CaptureFixture[str], judge: str, undecided: int, code: int
 ) -> None:
@@ -221,7 +221,7 @@ def test_what_comes_to_no_verdict_is_counted(
     for more in ((), ("--json",)):
         assert main([*RUN, answers, "--judge", f"python:judge.py:{judge}", *more]) == code
         captured = capsys.readouterr()
-        assert f"recall: {undecided} of 54 judgements came to no verdict, the first as said above" in captured.err
+        assert f"recall: {undecided} of 15 judgements came to no verdict, the first as said above" in captured.err
     assert json.loads(captured.out)["undecided"] == undecided
 
 
@@ -232,10 +232,11 @@ def test_judgements_are_made_at_once(capsys: pytest.CaptureFixture[str], tmp_pat
     assert "+++" in (tmp_path / "at-once.txt").read_text()
 
 
-def test_it_says_how_far_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_says_how_far_it_is(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answer_judging, "EVERY", 20)
     names = [written(f"{name}.json", lambda *_: "right") for name in "ab"]
     assert main([*RUN, *names, "--judge", "python:judge.py:by_rule"]) == 0
-    assert "recall: 100 of 108 judgements\n" in capsys.readouterr().err
+    assert "recall: 20 of 30 judgements\n" in capsys.readouterr().err
 
 
 def test_a_price_that_is_not_known_is_told_before_the_first_call(
@@ -261,9 +262,9 @@ def test_a_recording_is_replayed_without_the_model(
     answers = written("a.json", lambda n, _: "right" if n % 2 else "no")
     by = ("--judge", "python:judge.py:remote", "--concurrency", places)
     recorded = judged(capsys, answers, *by, "--record", "tapes")
-    assert upstream.count == 54
+    assert upstream.count == 15
     assert judged(capsys, answers, *by, "--replay", "tapes") == recorded
-    assert upstream.count == 54
+    assert upstream.count == 15
 
 
 @pytest.mark.parametrize(

@@ -40,11 +40,16 @@ def odd(samples: list[Sample]) -> list[Oddity]:
     return [oddity for sample in samples for oddity in sample.oddities]
 
 
-def write_few(folder: Path) -> None:
-    """Write `few.json`: LoCoMo's sample with 12 and 6 turns, and 4 and 3 questions, 5 of which can be answered."""
+def few() -> list[Any]:
+    """Return LoCoMo's sample with 12 and 6 turns, and 4 and 3 questions, 5 of which can be answered."""
     rows = plain("locomo")
     for row, sessions, numbers in zip(rows, (2, 1), ((1, 2, 5, 11), (1, 4, 11)), strict=True):
         dropped = tuple(f"session_{number}" for number in range(sessions + 1, 5))
         row["conversation"] = {key: one for key, one in row["conversation"].items() if not key.startswith(dropped)}
         row["qa"] = [row["qa"][number - 1] for number in numbers]
-    write(folder / "few.json", "locomo", rows)
+    return rows
+
+
+def write_few(folder: Path) -> None:
+    """Write these as `few.json`."""
+    write(folder / "few.json", "locomo", few())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tracemalloc
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import pytest
 
 from pytest_recall.cases.memory_part import MemoryPart, key_of
 from pytest_recall.datasets import membench_run
-from pytest_recall.datasets.cases import DatasetCases, dataset_of
+from pytest_recall.datasets.cases import DatasetCases, dataset_of, read_bench
 from pytest_recall.datasets.file import Reader, open_dataset
 from pytest_recall.datasets.membench_run import arguments_of, go_on
 from pytest_recall.datasets.questions import BenchFile
@@ -96,6 +97,28 @@ def test_pairs_are_stored_and_named() -> None:
     assert unit.metadata == {"id": "D1:3+D1:4", "conversation": "conv-1", "session": "session_1"}
     assert "[image" not in unit.content
     assert case.fingerprint != bench(dataset="locomo").cases(["conv-1:q1"])[0].fingerprint
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dataset: locomo\n", "f.yaml:1: path: is missing; add it"),
+        ("dataset: lokomo\npath: sample\n", "f.yaml:1: dataset: 'lokomo' is unknown; did you mean `locomo`?"),
+        ("dataset: dmr\npath: sample\nlimit: '3'\n", "f.yaml:3: limit: must be a whole number, not '3'"),
+        (
+            "dataset: locomo\npath: sample\ncategories: [temprl]\n",
+            "f.yaml: categories: 'temprl' is not in the dataset; did you mean `temporal`?",
+        ),
+        ("path: sample\n", "f.yaml: dataset: is missing; `path: sample` needs one of locomo, longmemeval, dmr"),
+        ("path: gone.json\n", "f.yaml: path: 'gone.json' is not there; correct it, or write `sample`"),
+        ("path: cut.json\n", "cut.json: is neither a JSON array nor JSON Lines"),
+    ],
+)
+def test_mistakes_in_the_file_name_their_place(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "cut.json").write_text("nothing")
+    (tmp_path / "f.yaml").write_text(text)
+    with pytest.raises(RecallError, match=f"^{re.escape(message)}"):
+        read_bench(tmp_path / "f.yaml", "f.yaml")
 
 
 def test_rows_are_read_in_any_order(tmp_path: Path) -> None:
