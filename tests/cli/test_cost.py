@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.trials import (
     commands as cost,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from tests.cli.conftest import Recall
 from tests.cli.samples import DATE, files
 from tests.cli.test_score import run_of

@@ -286,7 +286,7 @@ def test_killed_among_several_questions_it_asks_the_rest(
             limit = time.monotonic() + 60
             while time.monotonic() < limit and process.poll() is None:
                 if service.holds():
-                    os.killpg(process.pid, signal.SIGKILL)
+                    programs.kill(process)
                     break
                 time.sleep(0.002)
         service.holds = lambda: False

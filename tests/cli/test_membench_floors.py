@@ -138,6 +138,7 @@ def test_a_budget_ends_the_floors_and_the_same_command_goes_on(
     assert main([*RUN, *reading(served), "--budget", "0.06"]) == 2
     captured = capsys.readouterr()
     assert "recall: nothing: 3 questions not asked, since the budget of $0.06 is spent" in captured.err
+    assert "floor-random" not in captured.err
     assert "floors of answers: not measured; the same command measures them\n" in captured.out
     whole = found(capsys, *reading(served), "--budget", "5")
     assert len(served.asked) == 5 * 7

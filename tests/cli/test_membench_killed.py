@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -42,7 +40,7 @@ def killed(service: Stuck, at: tuple[str, int], *command: str) -> None:
         while sum(one == f"POST {at[0]}" for one, _ in service.asked[before:]) <= at[1] and time.monotonic() < limit:
             assert process.poll() is None
             time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGKILL)
+        programs.kill(process)
     service.at = ("/recall", 10**6)
     service.waits.set()
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
-import signal
 import subprocess
 import sys
 import time
@@ -279,7 +277,7 @@ def test_what_a_killed_ingest_has_cost_is_in_the_cost_and_in_no_ingest(
         limit = time.monotonic() + 60
         while len(served.asked) < 6 and time.monotonic() < limit:
             time.sleep(0.01)
-        os.killpg(process.pid, signal.SIGKILL)
+        programs.kill(process)
     hung = served.asked.pop()
     assert hung.body["model"] == "extract"
     served.script = [counted]

@@ -207,8 +207,7 @@ def test_a_spent_budget_leaves_the_rest_to_the_same_command(
     assert 0 < some < 15
     said = capsys.readouterr().err
     assert f"recall: {15 - some} judgements not made, as the budget is spent" in said
-    assert " of the budget of $0.50
-" in said
+    assert " of the budget of $0.50\n" in said
     assert means(judged(capsys, answers, *by))["strict"] == 1.0
     assert upstream.count == 15
 

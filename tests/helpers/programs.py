@@ -9,9 +9,11 @@ import contextlib
 import functools
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -90,6 +92,22 @@ def begin(where: Path, *arguments: str, env: Mapping[str, str] = os.environ) -> 
     return subprocess.Popen(
         recall(*arguments), cwd=where, env=env, stdin=pipe, stdout=pipe, stderr=pipe, encoding="utf-8", process_group=0
     )
+
+
+def kill(process: subprocess.Popen[str]) -> None:
+    """Kill what was begun with SIGKILL, and wait until no process of its group runs, so that it holds no file."""
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate(timeout=60)
+    while any(_runs_in(process.pid, stat) for stat in Path("/proc").glob("[0-9]*/stat")):
+        time.sleep(0.001)
+
+
+def _runs_in(group: int, stat: Path) -> bool:
+    try:
+        state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
+    except OSError:  # It has ended meanwhile.
+        return False
+    return int(its_group) == group and state not in "ZX"
 
 
 @contextlib.contextmanager

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date
 from typing import Any
 
-from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results.comparison import compare
 from pytest_recall.results.report import CaseStep, RecordedCalls, Report, Upstream, WrittenCase, fold
 from pytest_recall.results.scorecard import LastPass, summarize

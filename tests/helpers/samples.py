@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from pytest_recall.cases.case import Case
-from pytest_recall.replay.call import KINDS, Call, Tokens
+from pytest_recall.replay.exchange import KINDS, Call, Tokens
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import (
     Answer,

@@ -10,7 +10,7 @@ from pytest_recall.judges.calibration_file import Replies
 from pytest_recall.judges.judge_call import chosen, scored
 from pytest_recall.judges.kept import Keeper, Rehearsed
 from pytest_recall.models.model import Ask, Message, ModelError, Reply
-from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.exchange import Tokens
 from tests.helpers.scripted import Scripted
 
 ASK = Ask(messages=(Message("user", "hi"),))

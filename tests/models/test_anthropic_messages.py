@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pytest_recall.models.model import ModelError
-from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.exchange import Tokens
 from tests.models.asking import SCHEMA, Clock, asks, model
 from tests.models.endpoint import Answer, endpoint, message
 

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_recall.models.model import Ask, Message, ModelError
 from pytest_recall.models.openai_chat import AZURE_VERSION
-from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.exchange import Tokens
 from tests.models.asking import SCHEMA, Clock, asks, model
 from tests.models.endpoint import Answer, Asked, chat, endpoint, failure
 

@@ -15,8 +15,7 @@ import pytest
 from pytest_recall.models import prices as module
 from pytest_recall.models.prices import available, call_of, price
 from pytest_recall.models.settings import Prices
-from pytest_recall.replay.call import Tokens
-from pytest_recall.replay.exchange import Exchange, Request, Response
+from pytest_recall.replay.exchange import Exchange, Request, Response, Tokens
 from pytest_recall.replay.wire_formats import provider_of
 
 genai_prices = pytest.importorskip("genai_prices", reason="the price list is an optional extra")

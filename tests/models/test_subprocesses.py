@@ -22,8 +22,7 @@ from pytest_recall.models.model import Ask, Message, ModelError
 from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.resolve import resolve
 from pytest_recall.models.waiting import Breaks, Waiter
-from pytest_recall.replay.call import Tokens
-from pytest_recall.replay.exchange import Request, Response
+from pytest_recall.replay.exchange import Request, Response, Tokens
 from tests.models.asking import SCHEMA, asks, model
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="the programs are scripts with a first line that names Python")

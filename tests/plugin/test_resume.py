@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.journal import NAME, Journal, is_cut_off, read_journal
 from tests.helpers.kept import after
 from tests.helpers.project import BARE, DAY, ECHOING, WORKERS, Checkout, Project, case, failing, row

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.addresses import PLACEHOLDER, without_addresses
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
 from pytest_recall.replay.matching import Rules, key_of, nearest_request
-from pytest_recall.replay.redaction import Redactor, cleaned
+from pytest_recall.replay.redaction import PLACEHOLDER, Redactor, cleaned, without_addresses
 
 RULES = Rules()
 URL = "https://api.example.com/v1/chat/completions"

@@ -11,9 +11,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.call_ids import numbered
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.matching import Rules, key_of, nearest_request, with_known_ids
+from pytest_recall.replay.matching import Rules, key_of, nearest_request, numbered, with_known_ids
 from tests.helpers.samples import costly
 
 RULES = Rules()

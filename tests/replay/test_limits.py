@@ -14,9 +14,8 @@ import pytest
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.rate import MINUTE, Rate, Target
 from pytest_recall.models.rate_limiter import SLICE, RateLimiter, RateLimits, RateTurn
-from pytest_recall.replay.call import Call
 from pytest_recall.replay.call_recorder import CallStep
-from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.exchange import Call, Request
 from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
 from tests.replay.http_clients import Post, every_client

@@ -15,15 +15,14 @@ from pytest_recall.replay.encodings import json_of
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.matching import (
     APIS,
-    FIXED_BOUNDARY,
     Api,
     Rules,
     key_of,
     nearest_request,
     normal_url,
     raw_key_of,
-    with_fixed_boundary,
 )
+from pytest_recall.replay.redaction import FIXED_BOUNDARY, with_fixed_boundary
 from tests.helpers.samples import costly
 
 URL = "https://api.example.com/v1/chat/completions"

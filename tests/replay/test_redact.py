@@ -13,8 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.exchange import Failure, Headers, Request, Response
-from pytest_recall.replay.headers import CREDENTIALS, DESCRIBING, MATCHED, STORED_RESPONSE, Kept
+from pytest_recall.replay.exchange import (
+    CREDENTIALS,
+    DESCRIBING,
+    MATCHED,
+    STORED_RESPONSE,
+    Failure,
+    Headers,
+    Kept,
+    Request,
+    Response,
+)
 from pytest_recall.replay.redaction import Redactor
 from tests.helpers.samples import unhurried
 

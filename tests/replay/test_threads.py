@@ -9,7 +9,7 @@ from contextvars import ContextVar, copy_context
 
 import pytest
 
-from pytest_recall.replay.carried import carry
+from pytest_recall.replay.hooks import carry
 
 CASE: ContextVar[str | None] = ContextVar("case", default=None)
 KIND: ContextVar[str | None] = ContextVar("kind", default=None)

@@ -14,8 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.replay import wire_formats
-from pytest_recall.replay.call import Tokens
-from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.exchange import Request, Tokens
 from pytest_recall.replay.wire_formats import provider_of
 from tests.helpers.samples import costly, unhurried
 from tests.replay.upstreams import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from pytest_recall.replay.call import Tokens
-from pytest_recall.replay.exchange import Request, Response
+from pytest_recall.replay.exchange import Request, Response, Tokens
 from pytest_recall.replay.wire_formats import usage_of
 
 

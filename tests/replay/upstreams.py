@@ -10,8 +10,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from pytest_recall.replay.call import Tokens
-from pytest_recall.replay.exchange import Request, Response
+from pytest_recall.replay.exchange import Request, Response, Tokens
 from pytest_recall.replay.wire_formats import usage_of
 
 JSON = "application/json"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results import baselines_text, scorecard_text
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, FAILED, trial

@@ -14,7 +14,7 @@ from pytest_recall.judges.calibration import Calibration, JudgeKey
 from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.metrics.change import ChangeSummary
 from pytest_recall.metrics.intervals import wilson
-from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results.comparison import compare, unit_of
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Judgement, Outcome, Trial, Verdict, Vote

@@ -10,7 +10,7 @@ from hypothesis import given
 
 from pytest_recall.judges.calibration import Calibration, JudgeKey
 from pytest_recall.metrics.agreement import Confusion
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.results.comparison import Comparison, compare
 from pytest_recall.results.comparison_text import as_json, markdown, summary, terminal
 from pytest_recall.results.scorecard_text import MAX_TERMINAL

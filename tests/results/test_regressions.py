@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.results.regressions import Cause, CauseLabel, DiffPiece, cause, narrowed, word_diff
 from pytest_recall.trials.trial import Outcome, Trial
 from tests.helpers.samples import days, row, trial, unhurried

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.runs.progress import FEW, progress
 from pytest_recall.trials.cost import Bill
 from pytest_recall.trials.series import graded

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.schedule.account import KEPT_TIMES, Account, RunSpend, account_after, merged, spend_of_change
 from pytest_recall.schedule.bank import Bank, balance
 from pytest_recall.schedule.events import Events, events_of, fold_account, with_account

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.settings_fields import Quarantine
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.schedule.account import Account
 from pytest_recall.schedule.boxes import DATASET, fold, reset
 from pytest_recall.schedule.events import (

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.schedule.history import (
     Habit,
     PastRun,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_recall.judges.audit import picks
 from pytest_recall.metrics.intervals import wilson
 from pytest_recall.metrics.paired import mcnemar
-from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results.comparison import compare
 from pytest_recall.results.scorecard import summarize
 from pytest_recall.runs.progress import progress

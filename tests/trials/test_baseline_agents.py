@@ -6,7 +6,7 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.models.model import Ask, Message, Reply
-from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.exchange import Tokens
 from pytest_recall.trials.baseline_agents import PlainModel, arm
 
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
-from pytest_recall.replay.call import Call
-from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.exchange import Call, Request
 from pytest_recall.replay.matching import Rules
 from pytest_recall.trials.conditions import (
     KEPT,

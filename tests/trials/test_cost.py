@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.trials.cost import Spend, by_scenario, spend_of
 from pytest_recall.trials.cost_text import COST_MEANING, cost_json, cost_lines, markdown, table
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.cost import MAX_SEEN, Amount, CaseCost, estimate, seen, together
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Trial

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_recall.models.model import Ask, Message, Reply
-from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.exchange import Tokens
 from pytest_recall.trials.model_calls import Counted, counting
 from tests.helpers.scripted import Scripted
 

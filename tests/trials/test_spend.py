@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.call import KINDS, Call, Tokens
+from pytest_recall.replay.exchange import KINDS, Call, Tokens
 from pytest_recall.trials.cost import Bill, Spend, by_scenario, spend_of, total
 from tests.helpers.samples import costly, unhurried
 

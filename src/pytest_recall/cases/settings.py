@@ -37,9 +37,8 @@ from pytest_recall.files.errors import FieldError, RecallError, nearest
 from pytest_recall.files.validation import Name
 from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.models.settings import Batching, Hosts, Prices, Urls
-from pytest_recall.replay.call import Kind, Way
 from pytest_recall.replay.clients.native import CLIENTS
-from pytest_recall.replay.headers import DESCRIBING, MATCHED, STORED_RESPONSE, Kept
+from pytest_recall.replay.exchange import DESCRIBING, MATCHED, STORED_RESPONSE, Kept, Kind, Way
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.programs import ASKING, FETCHING
 from pytest_recall.replay.wire_formats import PROVIDERS

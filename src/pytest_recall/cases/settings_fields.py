@@ -19,7 +19,7 @@ from pydantic import (
 from pytest_recall.cases.case import k_of_n
 from pytest_recall.files.validation import Name
 from pytest_recall.models.rate import Rate
-from pytest_recall.replay.headers import CREDENTIALS
+from pytest_recall.replay.exchange import CREDENTIALS
 
 Score = Annotated[float, Field(strict=True, ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]

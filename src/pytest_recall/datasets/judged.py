@@ -20,7 +20,7 @@ from pytest_recall.files.errors import CaseError, RecallError, StoppedError, one
 from pytest_recall.judges import paper
 from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import Panel
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.cost import Spend, spend_of
 from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError, SpentError
 from pytest_recall.trials.execution import Result, called, with_result

@@ -45,7 +45,7 @@ from pytest_recall.memory.fingerprint import fingerprint
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import Retrieval
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.schedule.boxes import DATASET
 from pytest_recall.trials.cost import Spend, of_run, spend_of, total
 from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError

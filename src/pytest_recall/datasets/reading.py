@@ -17,7 +17,7 @@ from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.judges.judge_call import version_of
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import Ask, Message, Model
-from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.trials.model_calls import Counted, RunModels
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 

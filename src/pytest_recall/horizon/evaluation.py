@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
 from pytest_recall.horizon.question import CATEGORIES, DIFFICULTIES, BenchQuestion
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.execution import CallSummary, Result, TrialCase, make_trial
 from pytest_recall.trials.trial import Answer, AtCheckpoint, Judgement, Outcome, Trial, TrialStep, Verdict, Vote
 

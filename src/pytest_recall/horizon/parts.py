@@ -25,7 +25,7 @@ from pytest_recall.judges.panel import Panel
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.fingerprint import Fingerprint, fingerprint
 from pytest_recall.memory.resolve import resolve as memory_of
-from pytest_recall.replay.call import Kind
+from pytest_recall.replay.exchange import Kind
 from pytest_recall.trials.model_calls import Counted, RunModels
 
 _HOW = {

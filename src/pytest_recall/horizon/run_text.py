@@ -33,7 +33,7 @@ from pytest_recall.horizon.retrieval_text import (
     unpointed,
 )
 from pytest_recall.metrics.answers import estimated_tokens
-from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.exchange import Tokens
 
 BEGIN = "<!-- recall bench audit --apply writes this part, and replaces it -->"
 END = "<!-- end -->"

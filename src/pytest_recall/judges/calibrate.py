@@ -19,7 +19,7 @@ from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import Panel
 from pytest_recall.models.model import Model, ModelError, Reply
 from pytest_recall.models.prices import call_of_reply
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.execution import run_case
 from pytest_recall.trials.trial import Verdict
 

@@ -18,7 +18,7 @@ from pytest_recall.files.validation import MAX_PROBLEMS, LineOf, explain, read_m
 from pytest_recall.judges.calibration import Calibration, JudgeKey, Label
 from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.models.model import Reply
-from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.exchange import Tokens
 
 
 class LabelLine(NamedTuple):

@@ -23,7 +23,7 @@ from pytest_recall.trials.execution import Ends, Wait, called, renamed
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 
 if TYPE_CHECKING:
-    from pytest_recall.replay.call import Call
+    from pytest_recall.replay.exchange import Call
     from pytest_recall.trials.memory_calls import MemoryModelCalls
 
 _STRIDE = 7919

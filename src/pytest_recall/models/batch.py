@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
 from pytest_recall.files.wording import listed, plural
+from pytest_recall.replay.encodings import plain_body
 from pytest_recall.replay.exchange import ANTHROPIC_STATUS, Headers, Request, Response
-from pytest_recall.replay.matching import plain_body
 
 Api = Literal["openai", "anthropic"]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol, get_args
 from urllib.parse import SplitResult, urlsplit
 
 from pytest_recall.files.errors import RecallError, nearest
-from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.exchange import Tokens
 
 Kind = Literal["openai", "anthropic", "azure", "claude", "codex", "copilot", "command", "python"]
 """Who is asked, and how: over HTTP by an SDK, as a program on this machine, or as an object in Python."""

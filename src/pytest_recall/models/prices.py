@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
 from pytest_recall.models.model import Model, Reply, parse
-from pytest_recall.replay.call import BATCHED, Call, Tokens
-from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.exchange import BATCHED, Call, Exchange, Tokens
 from pytest_recall.replay.wire_formats import asked_model, provider_of, usage_of
 
 if TYPE_CHECKING:

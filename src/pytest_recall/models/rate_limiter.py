@@ -13,7 +13,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.models.rate import PROGRAMS, CallQueue, Rate, Target, expected_tokens, program_of
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.places import names_of, place_of
+from pytest_recall.replay.hosts import names_of, place_of
 from pytest_recall.replay.wire_formats import provider_of
 
 SLICE = 0.5

@@ -10,8 +10,7 @@ from pathlib import Path
 from pytest_recall.models.model import ModelError, parse
 from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.waiting import Breaks, Channel
-from pytest_recall.replay.call import Kind
-from pytest_recall.replay.exchange import Request, Response
+from pytest_recall.replay.exchange import Kind, Request, Response
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import AS_ONE
 

@@ -21,10 +21,9 @@ from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.plugin.pytest_internals import OutcomeError
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, TAPE
 from pytest_recall.replay.budget import Ledger, Meter
-from pytest_recall.replay.call import Call, Kind, Way
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
-from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.exchange import Call, Exchange, Kind, Way
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.redaction import Redactor

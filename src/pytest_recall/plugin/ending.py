@@ -17,7 +17,7 @@ from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import judging
 from pytest_recall.plugin.stash import CASSETTES
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import commands

@@ -77,7 +77,7 @@ def recall_kind(request: pytest.FixtureRequest) -> Callable[[str], AbstractConte
     """
     from pytest_recall.files.errors import nearest
     from pytest_recall.plugin.stash import CASSETTES
-    from pytest_recall.replay.call import KINDS
+    from pytest_recall.replay.exchange import KINDS
 
     manager = request.config.stash.get(CASSETTES, None)
 

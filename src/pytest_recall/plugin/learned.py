@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import asyncio
 
-    from pytest_recall.replay.call import Call
+    from pytest_recall.replay.exchange import Call
     from pytest_recall.trials.concurrency import Loop
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_recall.memory.session import Memory
     from pytest_recall.models.model import Model
     from pytest_recall.plugin.session import Run
-    from pytest_recall.replay.call import Kind
+    from pytest_recall.replay.exchange import Kind
     from pytest_recall.runs.plan import Source
     from pytest_recall.trials.baselines import Baseline
     from pytest_recall.trials.trial import Answer

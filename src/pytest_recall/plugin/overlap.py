@@ -28,7 +28,7 @@ from pytest_recall.plugin.output import SINK, Output, Sink
 from pytest_recall.plugin.pytest_internals import fixtures_of, is_known, renew_request, steady_environment
 from pytest_recall.plugin.stash import AHEAD, CASSETTES, TAPE
 from pytest_recall.plugin.trials import trial_of
-from pytest_recall.replay.carried import carry
+from pytest_recall.replay.hooks import carry
 from pytest_recall.replay.open_tapes import CARRIED, CURRENT_CASE, CaseContext
 from pytest_recall.trials.concurrency import Loop, Pool, TrialJob
 from pytest_recall.trials.execution import Result

@@ -17,12 +17,12 @@ from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import WATCH
 from pytest_recall.replay.budget import dollars_of
-from pytest_recall.replay.call import KINDS, Kind
+from pytest_recall.replay.exchange import KINDS, Kind
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.options import OptionGroup
-    from pytest_recall.replay.call import Kind, Way
+    from pytest_recall.replay.exchange import Kind, Way
     from pytest_recall.replay.player import Player
     from pytest_recall.replay.tape import Mode
     from pytest_recall.schedule.changes import Wanted

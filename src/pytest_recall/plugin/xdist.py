@@ -15,7 +15,7 @@ from pytest_recall.plugin import start
 from pytest_recall.plugin.options import has_state, today, usage_errors
 from pytest_recall.plugin.recording import Recording
 from pytest_recall.plugin.stash import BATCHED, CASSETTES, FOREIGN, RUN
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from pytest_recall.files.disk import check_link, make_ignored, open_file, remove
 from pytest_recall.files.wording import dollars
-from pytest_recall.replay.call import Call
-from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.exchange import Call, Exchange
 
 _AMOUNT = struct.Struct("<d")
 

@@ -11,8 +11,7 @@ from typing import NamedTuple, Protocol
 from pytest_recall.files import clock
 from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.budget import Meter
-from pytest_recall.replay.call import Call
-from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers, Request, Response
+from pytest_recall.replay.exchange import CANCELLED, Call, Exchange, Failure, Headers, Request, Response
 from pytest_recall.replay.tape import TEARDOWN, Tape
 from pytest_recall.replay.wire_formats import usage_of
 

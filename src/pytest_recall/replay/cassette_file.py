@@ -38,8 +38,7 @@ from pytest_recall.replay.cassette_lines import (
     unsealed,
 )
 from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, unpacks_too_far
-from pytest_recall.replay.exchange import Exchange
-from pytest_recall.replay.headers import FIRST_MATCHED
+from pytest_recall.replay.exchange import FIRST_MATCHED, Exchange
 from pytest_recall.replay.matching import Rules, key_of
 
 VERSION = 2

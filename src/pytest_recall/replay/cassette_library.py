@@ -17,7 +17,6 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.cassette_file import SUFFIX, Cassette, matched, merged, read_draft, write_cassette
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules, key_of
-from pytest_recall.replay.shared_calls import best
 
 FIXTURES = "_fixtures"
 DRAFTS = ".drafts"
@@ -169,6 +168,24 @@ class Library:
         make_ignored(self.folder / DRAFTS)
         with locked(self.folder / DRAFTS / LOCK):
             yield
+
+
+def best(before: Iterable[Exchange], news: Iterable[Exchange]) -> list[Exchange]:
+    """Return one call for each key, in the order of their addresses: the newest, unless only an older one was answered.
+
+    An answer that says that nothing has changed since is none to a client that has nothing.
+    """
+    found: dict[str, Exchange] = {}
+    for one in (*before, *news):
+        if _is_whole(one) or (one.key not in found and (one.response is None or one.response.status != 304)):
+            found[one.key] = one
+    ordered = sorted(found.values(), key=lambda one: (one.request.url, one.request.method, one.key))
+    return [one._replace(seq=seq) for seq, one in enumerate(ordered)]
+
+
+def _is_whole(one: Exchange) -> bool:
+    response = one.response
+    return one.failure is None and response is not None and response.complete and response.status < 300
 
 
 def _written_in(path: Path, run: Any, rules: Rules) -> list[Exchange]:

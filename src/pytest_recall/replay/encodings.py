@@ -16,7 +16,7 @@ from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
-from pytest_recall.replay.exchange import Headers
+from pytest_recall.replay.exchange import Headers, Request
 
 _ROUNDS = 3
 _ESCAPE = re.compile(r"\\{1,8}(?:([nrtbf\"'/])|u([0-9a-fA-F]{4}))|%(?:25){0,3}([0-9A-Fa-f]{2})")
@@ -190,6 +190,14 @@ def decoded(headers: Headers, chunks: _Chunks, limit: int = MAX_PLAIN_BYTES) -> 
         return None
 
 
+def plain_body(request: Request) -> bytes:
+    """Return the body without its content encoding, in which the time stands too; as it is if that is not known."""
+    if all(name.lower() != "content-encoding" for name, _ in request.headers):
+        return request.body
+    plain = decoded(request.headers, (request.body,))
+    return request.body if plain is None else b"".join(plain)
+
+
 def unpacks_too_far(headers: Headers, chunks: _Chunks) -> bool:
     """Tell whether a compressed body is larger than `MAX_PLAIN_BYTES` when it is unpacked, without unpacking more."""
     try:
@@ -281,20 +289,20 @@ def _zstd(module: Any) -> _Codec:
 
 def json_of(body: bytes) -> Any:
     """Return the JSON value of `body`, or None if it is none; whole floats become ints, as 1.0 asks for 1."""
-    value = _parsed(body)
-    return None if value is _NO_JSON else value
+    value = parsed(body)
+    return None if value is NO_JSON else value
 
 
-_NO_JSON = object()
+NO_JSON = object()
 
 
-def _parsed(body: bytes) -> Any:
+def parsed(body: bytes) -> Any:
     if body[:1] not in (b"{", b"[") or len(body) > MAX_JSON_BYTES:
-        return _NO_JSON
+        return NO_JSON
     try:
         return json.loads(body, parse_float=_number)
     except (ValueError, RecursionError):
-        return _NO_JSON
+        return NO_JSON
 
 
 MAX_JSON_BYTES = 64 * 1024 * 1024

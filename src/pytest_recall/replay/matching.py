@@ -1,8 +1,10 @@
 """Make the key by which a recorded call is found, and find the nearest recording where none fits.
 
-A key covers the method, the URL, the headers that ask for something (`replay.headers`) and the canonical body. It
+A key covers the method, the URL, the headers that ask for something (`exchange.MATCHED`) and the canonical body. It
 never depends on other headers, which SDKs fill with trace ids, nor on the order of calls, which `gather` and threads
-change, nor on the ids that tie the result of a tool to its call (`replay.call_ids`).
+change, nor on the ids that tie the result of a tool to its call: these are numbered, since many clients make them up.
+Only those places count where such an id stands in the bodies of providers, by the names on the way there. Texts, and
+ids of anything else, stay as they are.
 """
 
 from __future__ import annotations
@@ -10,16 +12,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus, urlsplit, urlunsplit
 
-from pytest_recall.replay.addresses import without_addresses
-from pytest_recall.replay.call_ids import numbered, with_fixed_ids
-from pytest_recall.replay.encodings import _NO_JSON, _parsed, decoded
-from pytest_recall.replay.exchange import Headers, Request
-from pytest_recall.replay.headers import MATCHED, asking
+from pytest_recall.replay.encodings import NO_JSON, parsed, plain_body
+from pytest_recall.replay.exchange import MATCHED, Headers, Request, asking
+from pytest_recall.replay.hosts import PORTS
+from pytest_recall.replay.redaction import boundary_of, without_addresses
 
 
 class Api(NamedTuple):
@@ -42,11 +44,6 @@ APIS = (
 )
 """Known by path and body, since a gateway or a model on this machine may be on any host."""
 
-_PORTS = {"http": 80, "https": 443}
-_BOUNDARY = re.compile(rb"\Amultipart/[^;]+;(?:[^;]*;)*? *boundary=\"?([^\";]+)\"?", re.IGNORECASE)
-FIXED_BOUNDARY = "recall-boundary"
-"""What stands in a recorded upload for the random text between its parts."""
-_RANDOM = 16
 _SHOWN = 60
 
 
@@ -183,7 +180,7 @@ def normal_url(url: str) -> str:
         port = parts.port
     except ValueError:
         port = None
-    place = host if port is None or port == _PORTS.get(parts.scheme) else f"{host}:{port}"
+    place = host if port is None or port == PORTS.get(parts.scheme) else f"{host}:{port}"
     return urlunsplit((parts.scheme.lower(), place, parts.path or "/", parts.query, ""))
 
 
@@ -191,43 +188,14 @@ canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii
 """Returns the one JSON text of a value, whatever the order of its keys was."""
 
 
-def plain_body(request: Request) -> bytes:
-    """Return the body without its content encoding, in which the time stands too; as it is if that is not known."""
-    if all(name.lower() != "content-encoding" for name, _ in request.headers):
-        return request.body
-    plain = decoded(request.headers, (request.body,))
-    return request.body if plain is None else b"".join(plain)
-
-
 def _canonical_body(request: Request, rules: Rules) -> tuple[str, bytes]:
     body = without_addresses(plain_body(request))
-    value = _parsed(body)
-    if value is not _NO_JSON:
+    value = parsed(body)
+    if value is not NO_JSON:
         return "json", canonical(rules.stripped(request.url, value)).encode("utf-8", "surrogatepass")
-    split_by = _boundary(request)
+    split_by = boundary_of(request)
     # A multipart body is split by a random text that is new in each request.
     return "bytes", rules.stripped(request.url, body.replace(split_by, b"boundary") if split_by else body)
-
-
-def _boundary(request: Request) -> bytes:
-    """Return the text that splits a multipart body; nothing for any other."""
-    kind = next((value for name, value in request.headers if name.lower() == "content-type"), "")
-    found = _BOUNDARY.match(kind.encode("utf-8", "surrogatepass"))
-    return found[1] if found else b""
-
-
-def with_fixed_boundary(request: Request) -> Request:
-    """Return a multipart request with a text between its parts that is the same each time; any other as it is."""
-    split_by = _boundary(request)
-    # A short one that is chosen by hand may stand in the content as well.
-    if len(split_by) < _RANDOM or split_by not in request.body:
-        return request
-    before = split_by.decode("utf-8", "surrogatepass")
-    headers = tuple(
-        (name, value.replace(before, FIXED_BOUNDARY) if name.lower() == "content-type" else value)
-        for name, value in request.headers
-    )
-    return request._replace(headers=headers, body=request.body.replace(split_by, FIXED_BOUNDARY.encode()))
 
 
 def with_known_ids(request: Request, is_given: Callable[[str], bool]) -> Request:
@@ -235,8 +203,8 @@ def with_known_ids(request: Request, is_given: Callable[[str], bool]) -> Request
 
     `is_given` says of an id whether an answer has given it. The key stays the same.
     """
-    body = _parsed(request.body)
-    if body is _NO_JSON or (fixed := with_fixed_ids(request.url, body, is_given)) == body:
+    body = parsed(request.body)
+    if body is NO_JSON or (fixed := with_fixed_ids(request.url, body, is_given)) == body:
         return request
     return request._replace(body=json.dumps(fixed, separators=(",", ":")).encode())
 
@@ -265,8 +233,8 @@ class _Comparable(NamedTuple):
 
 def _comparable(request: Request, rules: Rules) -> _Comparable:
     body = without_addresses(plain_body(request))
-    value = _parsed(body)
-    plain = rules.stripped(request.url, body if value is _NO_JSON else value)
+    value = parsed(body)
+    plain = rules.stripped(request.url, body if value is NO_JSON else value)
     head = {"method": request.method.upper(), "url": rules.url(request.url)}
     head |= {f"header {name}": rules.text(value) for name, value in asking(request.headers, rules.headers).items()}
     return _Comparable(head, plain if isinstance(plain, dict) else {"body": plain})
@@ -316,3 +284,128 @@ def _around(value: Any, other: Any) -> str:
     same = next((i for i, (a, b) in enumerate(zip(value, other, strict=False)) if a != b), min(len(value), len(other)))
     start = max(0, same - _SHOWN // 3)
     return _shown(("…" if start else "") + value[start:])
+
+
+INVENTED = "recall-id-"
+"""What stands in a recorded request, with a number behind it, for an id that the client has made up."""
+_LEVELS = 5
+"""So deep within the messages of a request an id stands at most."""
+
+
+class _Slot(NamedTuple):
+    """An id: it is under `name` in `within`, and `is_own` where it is given to what stands there, not referred to."""
+
+    within: dict[str, Any]
+    name: str
+    is_own: bool
+
+    @property
+    def text(self) -> str:
+        text: str = self.within[self.name]
+        return text
+
+
+def numbered(url: str, body: Any) -> Any:
+    """Return the JSON value `body` with a number in place of each such id, counted from 1 as they appear.
+
+    An id that stands in several places has the same number in all of them, so that bodies differ if they differ in
+    which result belongs to which call. The Responses API of OpenAI also takes ids of what is on its servers: one that
+    is given to nothing in the body stays as it is there.
+    """
+    return _renamed(url, body, lambda text, number: number)
+
+
+def with_fixed_ids(url: str, body: Any, is_given: Callable[[str], bool]) -> Any:
+    """Return `body` with the same text each time in place of ids that the client has made up.
+
+    Those are the ones for which not `is_given(id)`: no answer has given them. What `numbered` makes of it is the same.
+    """
+    return _renamed(url, body, lambda text, number: text if is_given(text) else f"{INVENTED}{number}")
+
+
+def _renamed(url: str, body: Any, name_of: Callable[[str, int], str | int]) -> Any:
+    """Return `body` with what `name_of` makes of each id and its number."""
+    for name, slots_in in _PLACES.items():
+        if not isinstance(body, dict) or not _is_asked(body, name, url):
+            continue
+        if next(slots_in(body[name]), None) is not None:
+            body = {**body, name: _copied(body[name], _LEVELS)}
+            slots = list(slots_in(body[name]))
+            known = {slot.text for slot in slots if slot.is_own or name != _ITEMS}
+            numbers: dict[str, int] = {}
+            for slot in slots:
+                if slot.text in known:
+                    text = slot.text
+                    slot.within[slot.name] = name_of(text, numbers.setdefault(text, len(numbers) + 1))
+    return body
+
+
+def _is_asked(body: Mapping[str, Any], name: str, url: str) -> bool:
+    if not isinstance(body.get(name), list):
+        return False
+    # Others have an `input` as well; nothing else looks like the messages of the other providers.
+    return name != _ITEMS or urlsplit(url).path.rstrip("/").endswith("/responses")
+
+
+def _copied(value: Any, levels: int) -> Any:
+    """Return `value` with new lists and objects down to this level, which may then be changed."""
+    if levels and isinstance(value, dict):
+        return {name: _copied(item, levels - 1) for name, item in value.items()}
+    if levels and isinstance(value, list):
+        return [_copied(item, levels - 1) for item in value]
+    return value
+
+
+def _of_messages(messages: Any) -> Iterator[_Slot]:
+    """Yield the ids in messages as OpenAI, Mistral, Cohere, Ollama, Anthropic and Bedrock have them."""
+    for message in _objects(messages):
+        if "role" not in message:
+            continue
+        for call in _objects(message.get("tool_calls")):
+            yield from _slot(call, "id", is_own=True)
+        for block in _objects(message.get("content")):
+            kind = str(block.get("type"))
+            if kind.endswith("tool_use"):
+                yield from _slot(block, "id", is_own=True)
+            elif kind.endswith("tool_result"):
+                yield from _slot(block, "tool_use_id")
+            yield from _slot(block.get("toolUse"), "toolUseId", is_own=True)
+            yield from _slot(block.get("toolResult"), "toolUseId")
+        yield from _slot(message, "tool_call_id")
+
+
+def _of_contents(contents: Any) -> Iterator[_Slot]:
+    """Yield the ids in the contents of Gemini."""
+    for content in _objects(contents):
+        for part in _objects(content.get("parts")):
+            for call in ("functionCall", "function_call"):
+                yield from _slot(part.get(call), "id", is_own=True)
+            for result in ("functionResponse", "function_response"):
+                yield from _slot(part.get(result), "id")
+
+
+def _of_items(items: Any) -> Iterator[_Slot]:
+    """Yield the ids in the items of OpenAI's Responses API."""
+    for item in _objects(items):
+        kind = str(item.get("type", "message" if "role" in item else ""))
+        if not kind:
+            continue
+        # One that holds nothing else is a reference to what is on the server.
+        yield from _slot(item, "id", is_own=kind != "item_reference" and not item.keys() <= {"type", "id", "status"})
+        yield from _slot(item, "call_id", is_own=not kind.endswith("_output"))
+        yield from _slot(item, "approval_request_id")
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
+
+
+def _slot(within: Any, name: str, *, is_own: bool = False) -> Iterator[_Slot]:
+    if isinstance(within, dict) and isinstance(within.get(name), str):
+        yield _Slot(within, name, is_own)
+
+
+_ITEMS = "input"
+_PLACES: Mapping[str, Callable[[Any], Iterator[_Slot]]] = MappingProxyType(
+    {"messages": _of_messages, "contents": _of_contents, _ITEMS: _of_items}
+)

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Literal
 
 from pytest_recall.files.event_loop import running_asyncio
-from pytest_recall.replay.telemetry import is_exporter
+from pytest_recall.replay.hosts import is_exporter
 
 Origin = Literal["session", "plugin", "import", "pair"]
 """Of the session's own code; of pytest or a plugin; of a package that is being imported; of `socket.socketpair`."""
@@ -25,7 +25,7 @@ _LOOPS = ("asyncio", "trio")
 _MACHINERY = ("pluggy", "_pytest", "xdist", "execnet")
 _PAIR = ("socketpair", "_fallback_socketpair")
 _HAND_ON = ("anyio", "asyncio", "concurrent", "multiprocessing", "pytest_recall", "trio")
-_STARTS = ("threading", "pytest_recall.replay.carried")  # The latter puts a function of its own before a thread's.
+_STARTS = ("threading", "pytest_recall.replay.hooks")  # The latter puts a function of its own before a thread's.
 _RUNS_A_TEST = "pytest_pyfunc_call"
 
 

@@ -10,15 +10,13 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files.errors import MissError, RecallError
-from pytest_recall.replay.answers import refused
 from pytest_recall.replay.budget import Meter
-from pytest_recall.replay.call import Way
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
-from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.exchange import Request, Way
+from pytest_recall.replay.hosts import names_of, place_of
 from pytest_recall.replay.open_tapes import KIND, CaseContext, OpenTapes
-from pytest_recall.replay.places import names_of, place_of
 from pytest_recall.replay.tape import APART, LIVE, Mode, Tape
-from pytest_recall.replay.unowned import Shared, UnownedCalls
+from pytest_recall.replay.unowned import Shared, UnownedCalls, refused
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import Limits

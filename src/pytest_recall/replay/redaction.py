@@ -1,7 +1,8 @@
 """Redact an exchange: every secret is replaced by its name, or the exchange is not written.
 
-The address of an object, which is another one in each process, is replaced in the same way, so that it is neither
-written nor matched.
+The addresses of Python objects, which are others in each process, are replaced in the same way, so that they are
+neither written nor matched. They stand in what `repr` says of most objects, such as `<Client object at
+0x7f3a5c1e8d90>`: in prompts, and in the messages of errors. The random text between the parts of an upload is fixed.
 
 It works in memory alone: which values are secret is decided in `replay.secrets`, and anyone who
 writes asks `replay.secrets.suspicious` last.
@@ -10,17 +11,14 @@ writes asks `replay.secrets.suspicious` last.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.replay.addresses import MARK, PLACEHOLDER, addresses
-from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, decoded, package_to_install, unpacks_too_far
-from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, Response
-from pytest_recall.replay.headers import URLS, Kept, scrubbed
-from pytest_recall.replay.matching import plain_body, with_fixed_boundary
+from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, decoded, package_to_install, plain_body, unpacks_too_far
+from pytest_recall.replay.exchange import URLS, Exchange, Failure, Headers, Kept, Request, Response, scrubbed
 from pytest_recall.replay.secrets import spellings
 
 EVERY: Final = Kept()
@@ -40,6 +38,10 @@ _LONG = 16
 _ROUNDS = 20
 _USERINFO = re.compile(r"(?<=://)[^/?#\s\"<>]*@")
 _PARAMETER = re.compile(r"(?<=[?&#])([^=?&#\s]+)=([^&#\s\"<>]+)")
+_BOUNDARY = re.compile(rb"\Amultipart/[^;]+;(?:[^;]*;)*? *boundary=\"?([^\";]+)\"?", re.IGNORECASE)
+FIXED_BOUNDARY = "recall-boundary"
+"""What stands in a recorded upload for the random text between its parts."""
+_RANDOM = 16
 
 
 class _Span(NamedTuple):
@@ -116,7 +118,7 @@ class _Finder:
 class Redactor:
     """Replaces the values of known secrets by their names in brackets, such as `[OPENAI_API_KEY]`.
 
-    The addresses of objects (`replay.addresses`) become `[ADDRESS]`.
+    The addresses of objects become `[ADDRESS]`.
 
     A value is found as it is, URL-encoded, escaped in JSON (also in JSON within JSON) and
     base64-encoded, alone or amid other text as in `user:password`; a longer value goes before a
@@ -236,6 +238,27 @@ def _without_encoding(headers: Headers) -> Headers:
     return tuple(header for header in headers if header[0].lower() != "content-encoding")
 
 
+def boundary_of(request: Request) -> bytes:
+    """Return the text that splits a multipart body; nothing for any other."""
+    kind = next((value for name, value in request.headers if name.lower() == "content-type"), "")
+    found = _BOUNDARY.match(kind.encode("utf-8", "surrogatepass"))
+    return found[1] if found else b""
+
+
+def with_fixed_boundary(request: Request) -> Request:
+    """Return a multipart request with a text between its parts that is the same each time; any other as it is."""
+    split_by = boundary_of(request)
+    # A short one that is chosen by hand may stand in the content as well.
+    if len(split_by) < _RANDOM or split_by not in request.body:
+        return request
+    before = split_by.decode("utf-8", "surrogatepass")
+    headers = tuple(
+        (name, value.replace(before, FIXED_BOUNDARY) if name.lower() == "content-type" else value)
+        for name, value in request.headers
+    )
+    return request._replace(headers=headers, body=request.body.replace(split_by, FIXED_BOUNDARY.encode()))
+
+
 def is_form(headers: Headers) -> bool:
     """Tell whether a body is that of a form, in pairs as in a query."""
     return _header(headers, "content-type").lower().startswith("application/x-www-form-urlencoded")
@@ -341,3 +364,70 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
             " or name it under `secrets`"
         )
     return exchange._replace(request=request, response=response, failure=failure)
+
+
+PLACEHOLDER = "[ADDRESS]"
+"""What stands in place of an address."""
+MARK = b" at 0x"
+"""What stands before and in each address: bytes without it hold none."""
+_ADDRESS = re.compile(rb"(?<= at )0x[0-9A-Fa-f]{6,16}(?![0-9A-Za-z_])")
+_REACH = 400
+_FILE = re.compile(rb', file \\?"[^"\n]*", line \d+>')  # As of compiled code.
+_BRACKET = re.compile(rb"[<>]")
+_NAME = re.compile(rb"<[A-Za-z_]")
+# A line of text ends so, and so does a string in JSON, which a quote behind a backslash does not.
+_ENDS = re.compile(rb'\n|\\n|(?<!\\)"')
+
+
+def addresses(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where addresses begin and end: of 6 to 16 hex digits, within angle brackets, as those of objects are.
+
+    All other hex numbers are written on purpose, and bytes that are no text, such as the events of
+    Bedrock, have lengths and checksums that would fit no more.
+    """
+    if MARK not in data or not _is_text(data):
+        return
+    for match in _ADDRESS.finditer(data):
+        before = data[max(0, match.start() - _REACH) : match.start()]
+        if _is_begun(before) and _is_closed(data[match.end() : match.end() + _REACH]):
+            yield match.span()
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _is_begun(before: bytes) -> bool:
+    """Whether a bracket is open at the end of these bytes, and a name follows it, as one does in a `repr`."""
+    line = _ENDS.split(before)[-1]
+    depth = 0
+    for match in reversed([*_BRACKET.finditer(line)]):
+        depth += 1 if match[0] == b">" else -1
+        if depth < 0:
+            return _NAME.match(line, match.start()) is not None
+    return False
+
+
+def _is_closed(after: bytes) -> bool:
+    """Whether a bracket that was open before these bytes is closed in them."""
+    if _FILE.match(after):
+        return True
+    depth = 0
+    for match in _BRACKET.finditer(_ENDS.split(after, maxsplit=1)[0]):
+        depth += 1 if match[0] == b"<" else -1
+        if depth < 0:
+            return True
+    return False
+
+
+def without_addresses(data: bytes) -> bytes:
+    """Return `data` with a fixed text in place of each address."""
+    pieces, end = [], 0
+    for start, stop in addresses(data):
+        pieces += [data[end:start], PLACEHOLDER.encode()]
+        end = stop
+    return b"".join([*pieces, data[end:]]) if pieces else data

@@ -15,12 +15,11 @@ from typing import Any, Literal, NamedTuple
 
 from pytest_recall.files.disk import exists
 from pytest_recall.files.errors import RecallError
-from pytest_recall.replay.call import Call
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
 from pytest_recall.replay.encodings import decoded
-from pytest_recall.replay.exchange import Exchange, Request
+from pytest_recall.replay.exchange import Call, Exchange, Request
+from pytest_recall.replay.hosts import without_query
 from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of, with_known_ids
-from pytest_recall.replay.places import without_query
 from pytest_recall.replay.redaction import Redactor, cleaned
 
 Mode = Literal["off", "record", "missing", "replay"]

@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any
 
 from pytest_recall.replay import programs
+from pytest_recall.replay.hosts import is_this_machine, place_of, without_query
 from pytest_recall.replay.origin import origin
-from pytest_recall.replay.places import is_this_machine, place_of, without_query
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import AS_ONE, Tape
 

@@ -11,9 +11,8 @@ from itertools import islice
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from pytest_recall.replay.call import Tokens
 from pytest_recall.replay.encodings import decoded, json_of
-from pytest_recall.replay.exchange import CANCELLED, CUT, REFUSED, Exchange, Request, Response
+from pytest_recall.replay.exchange import CANCELLED, CUT, REFUSED, Exchange, Request, Response, Tokens
 
 LIMIT = 32 * 2**20
 """Bytes of a body, also of an unpacked one, beyond which no one looks for its usage."""

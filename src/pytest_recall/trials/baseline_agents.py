@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.models.model import Ask, Message, Model, Reply
-from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.exchange import Tokens
 from pytest_recall.trials.trial import Answer
 
 LETTERS_A_TOKEN = 3

@@ -17,9 +17,9 @@ from pytest_recall.files.wording import listed
 from pytest_recall.models.prices import call_of
 from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.replay.budget import Ledger, Meter
-from pytest_recall.replay.call import Kind, Way
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.exchange import Kind, Way
 from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.redaction import Redactor

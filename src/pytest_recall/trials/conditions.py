@@ -7,14 +7,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_recall.replay.encodings import json_of
+from pytest_recall.replay.encodings import json_of, plain_body
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.matching import Rules, canonical, plain_body
+from pytest_recall.replay.matching import Rules, canonical
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
-    from pytest_recall.replay.call import Call
+    from pytest_recall.replay.exchange import Call
     from pytest_recall.trials.execution import Result
     from pytest_recall.trials.trial import Answer
 

@@ -7,7 +7,7 @@ from math import fsum, isfinite, sqrt
 from typing import NamedTuple
 
 from pytest_recall.models.batch import SELLERS
-from pytest_recall.replay.call import BATCHED, Call, Tokens
+from pytest_recall.replay.exchange import BATCHED, Call, Tokens
 from pytest_recall.trials.record import Record
 
 MAX_SEEN = 5

@@ -8,7 +8,7 @@ from typing import Any
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.wording import cell, dollars, grid, percent, plural
 from pytest_recall.replay.budget import reason
-from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.exchange import Tokens
 from pytest_recall.trials.cost import Amount, Bill, Estimate, Spend, together, total
 
 COLUMNS = ("calls", "input", "output", "cache read", "cache write", "record", "replay", "saved")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.files.coerce import field_of, number_of, well_formed
 from pytest_recall.files.errors import CaseError, RecallError, message_of, nearest, one_line
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.trial import (
     Answer,
     AtCheckpoint,

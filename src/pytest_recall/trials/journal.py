@@ -23,7 +23,7 @@ from pytest_recall.files.disk import check_link, naming, read_text, write_bytes
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import JOURNAL
 from pytest_recall.files.json_lines import line_problem
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.record import Header, QuestionRecord, Record, Told
 from pytest_recall.trials.series import parse_rule
 from pytest_recall.trials.texts_file import NAME as TEXTS

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from pytest_recall.cases.settings import Settings
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.prices import call_of
-from pytest_recall.replay.carried import carry
 from pytest_recall.replay.exchange import Exchange, Request
+from pytest_recall.replay.hooks import carry
 from pytest_recall.replay.open_tapes import CARRIED, CURRENT_CASE
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Tape
@@ -21,7 +21,7 @@ from pytest_recall.replay.wire_formats import asks_model, trouble
 from pytest_recall.trials.drive import SpentError
 
 if TYPE_CHECKING:
-    from pytest_recall.replay.call import Call
+    from pytest_recall.replay.exchange import Call
 
 _QUESTION: ContextVar[list[Call] | None] = ContextVar("recall_calls_of_question", default=None)
 Take = Callable[["Call"], None]

@@ -17,8 +17,8 @@ from pytest_recall.models.model import Ask, Model, Reply, parse
 from pytest_recall.models.prices import call_of_reply, list_price, seller_of, url_of
 from pytest_recall.models.resolve import model_of
 from pytest_recall.replay.budget import Meter
-from pytest_recall.replay.call import Call, Kind, Tokens
 from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.exchange import Call, Kind, Tokens
 from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
 from pytest_recall.replay.tape import Mode
 from pytest_recall.replay.watch import Watch

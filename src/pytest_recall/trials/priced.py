@@ -8,7 +8,7 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.models.model import Model, parse
 from pytest_recall.models.prices import list_price, seller_of, url_of
-from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.exchange import Tokens
 
 _NAMED = ("openai", "anthropic")
 """Kinds of selectors that say by which model's price their calls are."""

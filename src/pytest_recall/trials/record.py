@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pytest_recall.files.coerce import typed
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.trial import Trial
 
 

@@ -10,7 +10,7 @@ from math import inf
 from typing import Any, Literal, NamedTuple
 
 from pytest_recall.files.coerce import field_of, number_of, typed, well_formed
-from pytest_recall.replay.call import Call
+from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.weighed import WeighedTrials
 
 

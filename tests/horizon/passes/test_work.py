@@ -9,7 +9,7 @@ import pytest
 
 from pytest_recall.horizon.passes.work import PassProgress, Work
 from pytest_recall.models.model import ModelError, Reply
-from pytest_recall.replay.call import Tokens
+from pytest_recall.replay.exchange import Tokens
 from tests.helpers.scripted import Scripted
 
 

@@ -21,7 +21,7 @@ from pytest_recall.judges.kept import Keeper
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import Ask, Message, Model, ModelError, Reply
 from pytest_recall.models.prices import list_price, price_of_reply, seller_of
-from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.replay.exchange import Call, Tokens
 
 Job = TypeVar("Job")
 Done = TypeVar("Done")

@@ -16,9 +16,8 @@ from typing import Any
 
 from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
-from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers, Request
-from pytest_recall.replay.function_hook import put_beneath
-from pytest_recall.replay.headers import patient
+from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers, Request, patient
+from pytest_recall.replay.hooks import put_beneath
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import let_through
 

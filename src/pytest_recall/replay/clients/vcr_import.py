@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from types import FrameType, ModuleType
 from typing import Any
 
-from pytest_recall.replay.function_hook import defined, put_beneath
+from pytest_recall.replay.hooks import defined, put_beneath
 
 LEFT_OUT = ("httpx", "httpx2", "httpx_curl_cffi", "pyreqwest")
 """The clients below which the player is by itself, and transports of them."""

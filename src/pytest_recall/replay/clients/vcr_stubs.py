@@ -41,11 +41,9 @@ from pytest_recall.files.errors import MissError
 from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.clients.vcr_import import PartialImport, find_methods
-from pytest_recall.replay.exchange import Exchange, Failure, Headers
+from pytest_recall.replay.exchange import Exchange, Failure, Headers, asks_to_wait, patient
 from pytest_recall.replay.formats.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
-from pytest_recall.replay.function_hook import defined, put_beneath
-from pytest_recall.replay.headers import asks_to_wait, patient
-from pytest_recall.replay.import_hook import once_imported
+from pytest_recall.replay.hooks import defined, once_imported, put_beneath
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import directly, let_through
 

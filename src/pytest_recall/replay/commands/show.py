@@ -12,12 +12,11 @@ from typing import Any
 from pytest_recall.cli.common import Commands, command, context_of, place_of
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.wording import plural
-from pytest_recall.replay.call import Tokens
 from pytest_recall.replay.cassette_file import Cassette, read_draft
 from pytest_recall.replay.cassette_library import DRAFTS
 from pytest_recall.replay.commands.listing import add_folder, find, library_of, model_of, since, size, titled
 from pytest_recall.replay.encodings import decoded, json_of
-from pytest_recall.replay.exchange import Exchange, Headers, Response
+from pytest_recall.replay.exchange import Exchange, Headers, Response, Tokens
 from pytest_recall.replay.wire_formats import answered, asked, usage_of
 from pytest_recall.runs.context import CommandLine
 

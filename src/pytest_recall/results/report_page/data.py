@@ -8,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from pytest_recall.files.wording import percent, plural
-from pytest_recall.replay.call import Call, Tokens
+from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results.page import moved
 from pytest_recall.results.regressions_text import link
 from pytest_recall.results.report import CaseEntry, CaseStep, RecordedCalls, Report

@@ -1,12 +1,67 @@
-"""Tell telemetry from calls that an agent makes: known hosts, known paths, and the packages whose threads export it."""
+"""Tell what is at a URL by its host: this machine, an upstream, or a service that takes telemetry."""
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
-HOSTS = (
+PORTS = {"http": 80, "https": 443}
+
+
+def place_of(url: str) -> tuple[str, int | None]:
+    """Return the host and the port of a URL; nothing for what is none, which is for its client to say."""
+    try:
+        parts = urlsplit(url)
+        return parts.hostname or "", parts.port or PORTS.get(parts.scheme)
+    except ValueError:
+        return "", None
+
+
+def without_query(url: str) -> str:
+    """Return the part of a URL that names what is asked, without credentials; empty for what is no URL."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
+    path = parts.path or ("/" if parts.scheme in ("http", "https") else "")
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{path}"
+
+
+def is_address(host: str) -> bool:
+    """Return whether a host is given by its address, with or without the zone of one."""
+    return _address(host) is not None
+
+
+def is_this_machine(host: str) -> bool:
+    """Return whether a host is this machine for certain: `localhost`, a name below it, or an address of loopback.
+
+    An address that stands for all of the machine's own, such as `0.0.0.0`, connects to it as well.
+    """
+    name = host.lower().rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        return True
+    address = _address(name)
+    if isinstance(address, ipaddress.IPv6Address):
+        address = address.ipv4_mapped or address
+    return address is not None and (address.is_loopback or address.is_unspecified)
+
+
+def names_of(host: str) -> tuple[str, ...]:
+    """Return the names by which a host is found in a list of hosts: its own, then `localhost` for this machine."""
+    name = host.lower()
+    return (name, "localhost") if name != "localhost" and is_this_machine(name) else (name,)
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        return None
+
+
+TELEMETRY_HOSTS = (
     "agentops.ai",
     "amplitude.com",
     "api.agno.com",
@@ -75,7 +130,9 @@ def is_telemetry(method: str, url: str, hosts: Iterable[str] = ()) -> bool:
 def is_telemetry_host(host: str, port: int | None = None, hosts: Iterable[str] = ()) -> bool:
     """Return whether a host takes telemetry, or is below one that does; one of `hosts` may name a port."""
     name = host.lower().rstrip(".")
-    return f"{name}:{port}" in hosts or any(name == known or name.endswith(f".{known}") for known in (*HOSTS, *hosts))
+    return f"{name}:{port}" in hosts or any(
+        name == known or name.endswith(f".{known}") for known in (*TELEMETRY_HOSTS, *hosts)
+    )
 
 
 def is_exporter(module: str) -> bool:

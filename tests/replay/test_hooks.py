@@ -1,16 +1,22 @@
-"""A hook beneath what replaces a method: its order does not matter, and nothing of it stays."""
+"""Hooks beneath methods of libraries, and after the import of a module."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import importlib
 import inspect
+import sys
+import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from pytest_recall.replay.function_hook import defined, put_beneath
+from pytest_recall.replay.hooks import defined, once_imported, put_beneath
 
 
 class Base:
@@ -124,3 +130,44 @@ def test_a_method_that_needs_its_closure_is_replaced() -> None:
 def test_what_is_not_written_in_python_has_no_function() -> None:
     assert defined(Client, "is_empty") is None
     assert defined(Client, "get") is Client.get
+
+
+PACKAGE = """
+import threading
+
+other = threading.Event()
+other.wait(20)
+from {name}.part import VALUE
+"""
+
+
+def test_a_part_of_a_package_that_another_thread_imports_is_not_waited_for_in_a_circle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "recall_of_two_threads"
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "__init__.py").write_text(PACKAGE.format(name=name))
+    (tmp_path / name / "part.py").write_text("VALUE = 7\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    seen: list[ModuleType] = []
+    back = once_imported((f"{name}.part",), seen.append)
+    values: list[int] = []
+    threads = [
+        threading.Thread(target=lambda module=module: values.append(importlib.import_module(module).VALUE), daemon=True)
+        for module in (name, f"{name}.part")
+    ]
+    try:
+        threads[0].start()
+        while not hasattr(sys.modules.get(name), "other"):
+            time.sleep(0.001)
+        threads[1].start()
+        time.sleep(0.1)
+        sys.modules[name].other.set()
+        for thread in threads:
+            thread.join(10)
+    finally:
+        back()
+        for one in (name, f"{name}.part"):
+            monkeypatch.delitem(sys.modules, one, raising=False)
+    assert values == [7, 7], "the threads wait for one another"
+    assert [module.__name__ for module in seen] == [f"{name}.part"]

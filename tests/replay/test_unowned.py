@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_recall.replay.cassette_library import best
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
-from pytest_recall.replay.shared_calls import best, is_shared
+from pytest_recall.replay.unowned import is_shared
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,209 @@
+"""Hook into libraries: beneath a method, after the import of a module, and into threads that are started.
+
+A mock replaces the attribute of a class, and keeps what it found there for the requests that it passes through. So the
+code of the function is changed here, and not the attribute: all that holds the function calls the hook, and a mock
+stays in front of it, whether it began before or after.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import importlib
+import importlib.abc
+import importlib.machinery
+import inspect
+import sys
+import threading
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import ContextVar
+from types import FunctionType, ModuleType
+from typing import Any, TypeGuard
+
+Undo = Callable[[], None]
+"""Takes back what was put in place."""
+
+_HOOK = "the hook"
+"""The constant of a template that stands for the hook."""
+_ORIGINAL = "recall_original"
+
+
+def put_beneath(owner: type, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Undo:
+    """Let calls of the method `name` of `owner` reach `wrap(original)`, if no mock answers them.
+
+    Where the method is not written in Python, or needs its closure, the attribute is replaced as usual.
+    """
+    function = defined(owner, name)
+    if function is None or function.__code__.co_freevars:
+        found = getattr(owner, name)
+        setattr(owner, name, wrap(found))
+        return functools.partial(setattr, owner, name, found)
+    code, attributes = function.__code__, function.__dict__
+    original = FunctionType(code, function.__globals__, function.__name__, function.__defaults__)
+    original.__kwdefaults__ = function.__kwdefaults__
+    signature = attributes.get("__signature__")
+    original.__dict__.update({"__signature__": inspect.signature(function), _ORIGINAL: True})
+    hook = wrap(original)
+    # Mocks read the signature; `origin` and tracebacks read the file and the names of the code.
+    attributes["__signature__"] = inspect.signature(function)
+    template = (_call_async if inspect.iscoroutinefunction(function) else _call).__code__
+    function.__code__ = template.replace(
+        co_consts=tuple(hook if constant == _HOOK else constant for constant in template.co_consts),
+        co_filename=code.co_filename,
+        co_firstlineno=code.co_firstlineno,
+        co_name=code.co_name,
+        co_qualname=code.co_qualname,
+    )
+
+    def undo() -> None:
+        function.__code__ = code
+        if signature is None:
+            attributes.pop("__signature__", None)
+        else:
+            attributes["__signature__"] = signature
+
+    return undo
+
+
+def defined(owner: type, name: str) -> FunctionType | None:
+    """Return the method that `owner` was defined with, whatever stands in its place; None if it is not in Python."""
+
+    def is_it(value: object) -> TypeGuard[FunctionType]:
+        return (
+            type(value) is FunctionType
+            and value.__code__.co_qualname == f"{owner.__qualname__}.{name}"
+            and value.__globals__.get(owner.__name__) is owner
+            and _ORIGINAL not in value.__dict__
+        )
+
+    found = inspect.unwrap(getattr(owner, name), stop=is_it)
+    if is_it(found):
+        return found
+    return next(filter(is_it, _objects()), None)  # A mock stands there, and only it knows what it has replaced.
+
+
+def _objects() -> list[Any]:
+    """Return all objects, also those that were put aside by `gc.freeze`."""
+    frozen = gc.get_freeze_count() > 1_000  # Python 3.12 begins with some 400 of its own.
+    gc.unfreeze()
+    try:
+        return gc.get_objects()
+    finally:
+        if frozen:
+            gc.freeze()
+
+
+def _call(*args: Any, **kwargs: Any) -> Any:
+    hook: Any = "the hook"
+    return hook(*args, **kwargs)
+
+
+async def _call_async(*args: Any, **kwargs: Any) -> Any:
+    hook: Any = "the hook"
+    return await hook(*args, **kwargs)
+
+
+def once_imported(names: Collection[str], do: Callable[[ModuleType], None]) -> Undo:
+    """Call `do` with each module of `names` that is loaded, and with each other one right after it is imported."""
+    finder = _Finder(names, do)
+    sys.meta_path.insert(0, finder)
+    for name in names:
+        if sys.modules.get(name) is not None:
+            do(importlib.import_module(name))  # waits for a thread that is importing it
+    return functools.partial(sys.meta_path.remove, finder)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, names: Collection[str], do: Callable[[ModuleType], None]) -> None:
+        self._names = names
+        self._do = do
+        self._looking = threading.local()
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        if fullname not in self._names or getattr(self._looking, "now", False):
+            return None
+        self._looking.now = True
+        try:
+            spec = _found(fullname, path, target)
+        finally:
+            self._looking.now = False
+        if spec is None or spec.loader is None:
+            return None
+        loader = spec.loader
+        execute = loader.exec_module
+
+        def exec_module(module: ModuleType) -> None:
+            loader.exec_module = execute  # type: ignore[method-assign]
+            execute(module)
+            self._do(module)
+
+        loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
+
+
+def _found(
+    fullname: str, path: Sequence[str] | None, target: ModuleType | None
+) -> importlib.machinery.ModuleSpec | None:
+    """Return what the other finders find.
+
+    `importlib.util.find_spec` would wait for the package, which another thread may be importing, and which waits for
+    this module in turn.
+    """
+    for finder in list(sys.meta_path):
+        spec = finder.find_spec(fullname, path, target) if hasattr(finder, "find_spec") else None
+        if spec is not None:
+            return spec
+    return None
+
+
+def carry(first: ContextVar[Any], *others: ContextVar[Any]) -> list[Undo]:
+    """Let threads that are started where `first` is set have these variables, and return how to take it back.
+
+    Tasks of asyncio have them anyway. A thread of an executor has those of anyone who submitted what
+    it works on, for as long as it does. Other variables stay behind, as without us.
+    """
+    variables = (first, *others)
+    start: Any = threading.Thread.start
+    submit: Any = ThreadPoolExecutor.submit
+
+    @functools.wraps(start)
+    def started(self: threading.Thread) -> None:
+        if first.get() is not None:
+            taken, run = _values(variables), self.run
+
+            def within() -> None:
+                del self.run
+                for variable, value in taken:
+                    variable.set(value)
+                run()
+
+            self.run = within  # type: ignore[method-assign]
+        start(self)
+
+    @functools.wraps(submit)
+    def submitted(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+        taken = _values(variables)
+
+        def within() -> Any:
+            tokens = [(variable, variable.set(value)) for variable, value in taken]
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                for variable, token in tokens:
+                    variable.reset(token)
+
+        return submit(self, within)
+
+    threading.Thread.start = started  # type: ignore[method-assign]
+    ThreadPoolExecutor.submit = submitted  # type: ignore[method-assign, assignment]
+    return [
+        functools.partial(setattr, threading.Thread, "start", start),
+        functools.partial(setattr, ThreadPoolExecutor, "submit", submit),
+    ]
+
+
+def _values(variables: tuple[ContextVar[Any], ...]) -> list[tuple[ContextVar[Any], Any]]:
+    return [(variable, variable.get(None)) for variable in variables]
