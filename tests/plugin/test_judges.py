@@ -216,6 +216,15 @@ class TestMistakes:
         ]
         assert checkout.asked() == []
 
+    def test_a_case_that_is_chosen_by_its_node_id_needs_no_judges_of_others(self, pytester: pytest.Pytester) -> None:
+        cases = (case("fine"), case("other", judges=["exat", "rubric"]), case("wrong", judges=["exact", "exat"]))
+        checkout = JUDGED.with_cases(*cases).at(pytester)
+        checkout.run("eval/cases.yaml::fine").assert_outcomes(passed=1)
+        for whole in (("eval/cases.yaml::wrong",), ("eval/cases.yaml::fine", "eval"), ("eval/cases.yaml",)):
+            result = checkout.run(*whole, "--recall-mode=all")
+            assert result.ret != 0
+            result.stdout.fnmatch_lines(["eval/cases.yaml:*: judges: unknown judge `exat`*"])
+
     def test_arguments_that_a_judge_does_not_take_are_found_before_the_agent_is_asked(
         self, pytester: pytest.Pytester
     ) -> None:

@@ -83,14 +83,28 @@ class CaseModule(pytest.Module):
         functions: dict[tuple[str, ...], dict[str, Any]] = {}
         asked = (None, *(baselines.of_module(self) if run.plan.baselines else ()))
         found = Checks(run, self.path, self.provided)
+        named = self._named()
         for case in cases:
             for baseline in asked:
                 item = self._item(case, lines[case.id], baseline, functions)
-                found.look_at(item)
+                if named is None or item.name in named or item.name.partition("[")[0] in named:
+                    found.look_at(item)
                 yield item
         if found.problems:
             # Of a run that does not begin, all is said at once.
             raise self.CollectError("\n".join([*found.problems][:MAX_PROBLEMS]))
+
+    def _named(self) -> set[str] | None:
+        """Return the names of the items that the command line gives by their node ids; None if it gives the file."""
+        named, own = set(), self.path.resolve()
+        for argument in self.config.args:
+            place, _, name = argument.partition("::")
+            path = (self.config.invocation_params.dir / place).resolve()
+            if name and path == own:
+                named.add(name)
+            elif not name and path in (own, *own.parents):
+                return None
+        return named or None
 
     def _item(
         self, case: Case, line: int, baseline: Baseline | None, functions: dict[tuple[str, ...], dict[str, Any]]
