@@ -3,11 +3,11 @@
 The expressions are our own. What they say (marks, alphabets, lengths) is what the vendors document, compared with
 the rules of gitleaks (https://github.com/gitleaks/gitleaks, MIT), which names more of them; lengths are the least
 that is issued, as vendors lengthen their keys. Keys without a mark, such as those of Azure, Mistral and Cohere, are
-known only by the name beside them (see `replay.secrets`).
+known only by the name beside them.
 
-The formats of vendors are in `replay.secrets`. Here is what has no mark of its own: a value beside the name `api_key`,
-`password` and the like, the password within a URL, bearer and basic credentials, and private keys. What is written in
-escapes of JSON or of URLs, or in base64, is looked for as it is meant (see `replay.encodings`).
+What has no mark of its own is found as well: a value beside the name `api_key`, `password` and the like, the password
+within a URL, bearer and basic credentials, and private keys. What is written in escapes of JSON or of URLs, or in
+base64, is looked for as it is meant (see `replay.encodings`).
 """
 
 from __future__ import annotations
