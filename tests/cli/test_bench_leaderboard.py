@@ -128,6 +128,23 @@ def test_it_is_a_page_where_that_is_asked_for(capsys: pytest.CaptureFixture[str]
     assert "not allowed with argument" in capsys.readouterr().err
 
 
+def test_a_run_without_a_whole_checkpoint_is_left_out_and_named(capsys: pytest.CaptureFixture[str]) -> None:
+    ran("sqlite-fts", out="begun")
+    Path("runs/begun/result.json").unlink()
+    for name, kept in (("progress.jsonl", 1), ("questions.jsonl", 2)):
+        lines = Path("runs/begun", name).read_text(encoding="utf-8").splitlines(keepends=True)
+        Path("runs/begun", name).write_text("".join(lines[:kept]), encoding="utf-8")
+    told = "runs/begun: 2 of 40 questions answered, and the first checkpoint, 3d, is not whole yet; its figures come"
+    capsys.readouterr()
+    assert main(["bench", "leaderboard", "runs"]) == 2
+    assert capsys.readouterr() == ("", f"recall: {told} with that\n")
+    write_run(Path("runs/a"), SMALL)
+    assert main(["bench", "leaderboard", "runs"]) == 2
+    captured = capsys.readouterr()
+    assert "runs/a" in captured.out
+    assert captured.err == f"recall: left out: {told} with that\n"
+
+
 def test_a_folder_without_a_run_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
     Path("empty").mkdir()
     assert main(["bench", "leaderboard", "empty"]) == 2

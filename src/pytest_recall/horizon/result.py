@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from pytest_recall.datasets.model_usage import ModelUsage
 from pytest_recall.files.wording import plural
 from pytest_recall.horizon.aggregates import result_json
 from pytest_recall.horizon.evaluation import CheckpointTrial
@@ -311,3 +312,8 @@ def _scored(stop: Stop) -> int:
         return sum(one.points is not None for one in stop.evaluations)
     written = (stop.written or {}).get("questionsEvaluated")
     return written if isinstance(written, int) else 0
+
+
+def usage_json(one: ModelUsage) -> dict[str, float | None]:
+    """Return what models of the memory took, in tokens and US dollars, by the keys of `result.json`."""
+    return dict(zip(("calls", "inputTokens", "outputTokens", "usd"), one, strict=True))

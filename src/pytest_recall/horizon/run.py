@@ -25,7 +25,7 @@ from pytest_recall.horizon.parts import Parts, day_units
 from pytest_recall.horizon.passes.work import PassProgress
 from pytest_recall.horizon.published import checkpoint_line, summary_line
 from pytest_recall.horizon.question import BenchQuestion, Checkpoint
-from pytest_recall.horizon.result import Reached, duration, query_ms, result
+from pytest_recall.horizon.result import Reached, duration, query_ms, result, usage_json
 from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, retrieval
 from pytest_recall.horizon.run_file import PERSONA, RESULT, RunFiles, ToldDays, begun, held, write_result
 from pytest_recall.memory.client import own_time
@@ -35,14 +35,12 @@ from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.metrics.floors import SizedUnit
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.concurrency import Loop
-from pytest_recall.trials.drive import IN_A_ROW, Driver, SpentError
+from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError, SpentError
 from pytest_recall.trials.execution import Result, with_result
 from pytest_recall.trials.record import Header, Record, Told
 
 Done = dict[tuple[str, str], CheckpointTrial]
 """The newest trial of a question at a checkpoint, by the label and the question's id."""
-
-
 ABOUT_ANSWERS = (AUDIT, NOTES, "heatmap.png", "heatmap.svg")
 """What may stand beside the files of a run, and is about its answers."""
 READ_BACK = 20
@@ -117,6 +115,12 @@ class BenchRun:
         self._units: dict[int, list[SizedUnit]] = {}
         self._starts: list[str] = []
         self._stopped = ""
+        self.broke = ""  # The sentence, where several questions in a row came to no verdict.
+
+    @property
+    def measures(self) -> bool:
+        """Whether an answer has points."""
+        return any(one.points is not None for one in self._done.values())
 
     def run(self) -> BenchOutcome:
         """Ask what has not been answered yet, as far as it can be paid for, and return what all of it came to.
@@ -146,7 +150,8 @@ class BenchRun:
         left = sum(map(len, open_.values()))
         total = sum(len(one.asked) for one in parts.checkpoints)
         if left < total:
-            self._tell(f"{self._folder}: {total - left:,} of {plural(total, 'question')} {_are(total)} answered")
+            verb = "is" if total == 1 else "are"
+            self._tell(f"{self._folder}: {total - left:,} of {plural(total, 'question')} {verb} answered")
         listens = parts.models or parts.calls.memory.here
         with parts.calls.listening(f"_bench-{parts.configuration.recordings}") if listens else nullcontext():
             self._say_unrecorded(open_)
@@ -228,7 +233,8 @@ class BenchRun:
             if question not in open_[one.place]
         )
         if unrecorded := parts.calls.unrecorded(answered):
-            told = f"{unrecorded:,} of the answered questions {_are(unrecorded)} not recorded, and not asked again"
+            verb = "is" if unrecorded == 1 else "are"
+            told = f"{unrecorded:,} of the answered questions {verb} not recorded, and not asked again"
             self._tell(f"{self._folder}: {told}; name another --out to record all of them")
 
     def _look(self) -> None:
@@ -313,6 +319,8 @@ class BenchRun:
                     said = f"could not be asked for what it was told: {error}"
                 if said:
                     self._tell(f"{parts.client.name} {said}")
+        except LostError as error:
+            self._stopped, self.broke = error.reason, str(error)
         except StuckError as error:
             raise RecallError(f"{self._folder}: stopped: {error}; then run the same command again to resume") from None
         except CaseError as error:
@@ -462,7 +470,10 @@ class BenchRun:
             told, asked = together(self._ingest_models.values()), self._question_models(reached)
             lines = tuple(lines_of(self._parts.client.name, told, asked))
             if told.calls or asked.calls:
-                plain["metadata"]["memoryModels"] = {"ingest": _published(told), "question": _published(asked)}
+                plain["metadata"]["memoryModels"] = {
+                    "ingest": usage_json(told),
+                    "question": usage_json(asked),
+                }
         beside = len(planned) - unasked - sum(len(every) for _, every in reached)
         return BenchOutcome(plain, reached, unasked, beside, self._stopped, model_lines=lines)
 
@@ -475,14 +486,6 @@ class BenchRun:
             for one in evaluations
         ]
         return together(every).per(len(every))
-
-
-def _published(one: ModelUsage) -> dict[str, float | None]:
-    return dict(zip(("calls", "inputTokens", "outputTokens", "usd"), one, strict=True))
-
-
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 def _sized(units: Iterable[Unit]) -> list[SizedUnit]:

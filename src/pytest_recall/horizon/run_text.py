@@ -12,7 +12,7 @@ from pytest_recall.files.wording import cell, code, grid, listed, markdown_grid,
 from pytest_recall.horizon.answering import SYSTEM
 from pytest_recall.horizon.day import pieces_of
 from pytest_recall.horizon.disclosure import HitRate, boundaries, without_crossings
-from pytest_recall.horizon.evaluation import FAILURES, MOST, summarize
+from pytest_recall.horizon.evaluation import FAILURES, MOST, Points, summarize
 from pytest_recall.horizon.judge import PanelJudge
 from pytest_recall.horizon.parts import Parts
 from pytest_recall.horizon.published import PublishedRun
@@ -335,7 +335,9 @@ def _points_lines(reached: Sequence[Reached], *, lexical: bool) -> Iterator[str]
     yield from grid(("category", "n", points), [*categories, overall])
     yield ""
     if lexical:
-        yield f"lexical points are of {MOST}, for the reference's words; what is made up is not measured"
+        least = Points(0, 0, 1, "").composite  # As nothing made up is seen in any answer.
+        told = f"lexical points are of {MOST}, for the reference's words, and an answer without any of them has {least}"
+        yield f"{told}; what is made up is not measured"
     else:
         yield f"points are of {MOST}; made up is the share of answers with something that is not so"
     if len(pointed) < len(apart):

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_recall.cli.common import Commands, placeless
+from pytest_recall.cli.common import Commands, placeless, say
 from pytest_recall.files.errors import RecallError
 
 LEADERBOARD_DETAILS = """\
@@ -22,7 +22,7 @@ those that `recall bench run` has set aside.
 
 With --out the same tables are a page, which opens from disk and needs no network, as that of `recall report` does.
 
-exit codes: 0 printed or written, 2 a folder holds no run
+exit codes: 0 printed or written, 2 a folder holds no run, or a run is left out, as no checkpoint of it is whole yet
 """
 
 
@@ -43,24 +43,33 @@ def add_leaderboard(commands: Commands) -> None:
 def run_leaderboard(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.horizon.leaderboard import as_json, boards, lines
-    from pytest_recall.horizon.runs import read_answered
+    from pytest_recall.horizon.runs import UnreachedError, read_answered
 
-    folders = list(dict.fromkeys(folder for path in args.run_dirs for folder in _runs(path)))
-    tables = boards(read_answered(folder, str(folder)) for folder in folders)
+    runs, unreached = [], []
+    for folder in dict.fromkeys(folder for path in args.run_dirs for folder in _runs(path)):
+        try:
+            runs.append(read_answered(folder, str(folder)))
+        except UnreachedError as error:  # It is going on, or was stopped early.
+            unreached.append(str(error))
+    if not runs:
+        raise RecallError(*unreached)
+    tables = boards(runs)
     if args.out is not None:
         from pytest_recall.files.wording import plural
         from pytest_recall.horizon.leaderboard import charts, closing, sections
         from pytest_recall.results.report_commands import put
         from pytest_recall.results.report_page.tables_page import page
 
-        runs = plural(len(folders), "run")
-        about = f"{runs} of the long-horizon benchmark"
-        put(page("Leaderboard", about, sections(tables), closing(tables), charts(tables)), args.out, runs)
+        count = plural(len(runs), "run")
+        about = f"{count} of the long-horizon benchmark"
+        put(page("Leaderboard", about, sections(tables), closing(tables), charts(tables)), args.out, count)
     elif args.json:
         print(json.dumps(as_json(tables), indent=2, ensure_ascii=False))
     else:
         print("\n".join(lines(tables, markdown=args.markdown)))
-    return 0
+    for told in unreached:
+        say(f"left out: {told}")
+    return 2 if unreached else 0
 
 
 def _runs(path: Path) -> Iterator[Path]:

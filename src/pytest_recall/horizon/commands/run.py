@@ -230,7 +230,7 @@ def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
         draw(folder)
     if args.json or args.heatmap:
         print(json.dumps(grid(folder) if args.heatmap else outcome.result, indent=2, ensure_ascii=False))
-    else:
+    elif asked.measures or not asked.broke:
         lexical = not isinstance(parts.judge, PanelJudge)
         found, own = outcome.retrieval, outcome.model_lines
         print("\n".join(run_lines(_name(parts), outcome.reached, str(folder), lexical=lexical, found=found, own=own)))
@@ -239,9 +239,14 @@ def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
     if outcome.lost:
         again = "--record records them" if args.replay is not None else "the same command asks them again"
         say(f"{plural(outcome.lost, 'question')} {'has' if outcome.lost == 1 else 'have'} no points; {again}")
-    if outcome.unasked:
+    if asked.broke:
+        say(asked.broke)
+    elif outcome.unasked:
         for told in unasked(outcome.unasked, outcome.beside, str(folder)):
             say(told)
+    if not asked.measures and args.replay is None and (asked.broke or outcome.lost):
+        say("nothing was measured: no question that was asked came to points")
+        return 1, outcome
     return (2 if outcome.lost or outcome.unasked or parts.calls.problems else 0), outcome
 
 
