@@ -35,7 +35,7 @@ def test_the_table_has_each_checkpoint_and_category(tmp_path: Path, capsys: pyte
     told = [" ".join(line.split()) for line in captured.out.splitlines()]
     assert told[0] == "sqlite-fts on clerk (arcs-60d.yaml), judged by lexical: 4 checkpoints, 40 questions asked"
     assert "3d 3 3 3 100.0 (43.9–100.0) 1.000 1.000 100.0 100.0 100.0 135" in told
-    assert "left out, since the evidence must not be told: 10 answers" in told
+    assert "left out, as they are about what may be told to whom: 10 answers" in told
     assert not any("lexical points" in line for line in told)
     assert "boundaries: leaks 100% (10 of 10), over-refusals of no question" in told
     assert "40 answers are the passages of the memory, which gave no answer of its own" in told

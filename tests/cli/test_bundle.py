@@ -113,7 +113,9 @@ def test_a_bundle_holds_what_its_table_says(
     assert about["texts"] is with_texts
     assert main(["memory", "rescore", str(next((tmp_path / "o").glob("sqlite*"))), "--json"]) == 0
     out = capsys.readouterr().out
-    assert json.loads(out[out.index("{") :])["k"]["10"] == about["runs"][0]["figures"]
+    figures = about["runs"][0]["figures"]
+    assert set(figures.pop("measured")) == {"latency", "ingest", "readback"}
+    assert json.loads(out[out.index("{") :])["k"]["10"] == figures
 
 
 @pytest.mark.parametrize(
@@ -131,6 +133,11 @@ def test_a_bundle_holds_what_its_table_says(
             "1 question with values that it does not come to: conv-1:q",
         ),
         (ABOUT, lambda text: text.replace('"k": 10', '"k": 9', 1), "k was 9"),
+        (
+            "runs/1/trials.jsonl",
+            lambda text: re.sub('"memory_recall_seconds": [0-9.e-]+', '"memory_recall_seconds": 5.0', text),
+            "measured latency p50 is told as ",
+        ),
     ],
 )
 def test_what_was_changed_is_found_also_with_a_new_manifest(

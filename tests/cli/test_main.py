@@ -173,6 +173,12 @@ def test_no_eval_directory(project: Path, arguments: list[str], inside: Recall) 
         assert inside(project, *arguments, "--dir", name) == (2, "", f"recall: {name}: {told}")
 
 
+def test_a_path_that_is_no_run_is_named_where_there_is_no_eval_directory(project: Path, inside: Recall) -> None:
+    (project / "none").mkdir()
+    told = "recall: runs/mine: holds no run; name the folder of a run\n"
+    assert inside(project / "none", "compare", "runs/mine", "latest") == (2, "", told)
+
+
 @pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])
 def test_a_link_to_itself_in_place_of_a_file(project: Path, command: tuple[str, ...], inside: Recall) -> None:
     path = project / "eval" / "cases.yaml"

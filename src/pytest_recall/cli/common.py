@@ -178,7 +178,11 @@ def place_of(args: argparse.Namespace, *runs: str) -> Place:
     """
     root = Path.cwd()
     place = find_place(root, root, [root], args.dir and root / args.dir)
-    if not place.eval_dir.is_dir() and not (runs and all(named_journal(run) for run in runs)):
+    lost = [run for run in runs if not named_journal(run)]
+    if not place.eval_dir.is_dir() and (lost or not runs):
+        for path in lost:
+            if "/" in path or os.sep in path:
+                raise RecallError(f"{path}: holds no run; name the folder of a run")
         raise RecallError(f"{place.name(place.eval_dir)}: no such directory; run `recall init`, or give --dir")
     return place
 

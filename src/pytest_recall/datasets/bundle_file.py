@@ -8,6 +8,7 @@ import platform
 import re
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -80,7 +81,10 @@ def write_bundle(path: Path, folders: Sequence[Path], *, texts: bool, repeated: 
 
 def figures_of(run: JournalContents, *further: JournalContents) -> dict[str, Any]:
     """Return what a run came to, or with the `further` ingests all of them together."""
-    return groups(fold(run.trials.values(), len(run.asked), run.asked, [one.trials.values() for one in further]))
+    summary = fold(run.trials.values(), len(run.asked), run.asked, [one.trials.values() for one in further])
+    ingest = {"units": summary.units, "tokens": summary.ingest_tokens, "seconds": summary.ingest_seconds}
+    beside = {"latency": dict(summary.latency), "ingest": ingest, "readback": asdict(summary.readback)}
+    return {**groups(summary), "measured": beside}
 
 
 def paired_tests(runs: Sequence[JournalContents]) -> list[Any]:

@@ -102,7 +102,7 @@ def remarks(found: RetrievalReport) -> Iterator[str]:
     if found.unmeasurable:
         yield f"not measurable, since a passage does not say its day: {plural(found.unmeasurable, 'answer')}"
     if found.closed:
-        yield f"left out, since the evidence must not be told: {plural(found.closed, 'answer')}"
+        yield f"left out, as they are about what may be told to whom: {plural(found.closed, 'answer')}"
     if found.unknown:
         yield f"left out, since no file says all that was handed out: {plural(found.unknown, 'answer')}"
 

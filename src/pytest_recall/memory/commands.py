@@ -50,6 +50,7 @@ _SAMPLES = {
     "mcp:PROGRAM ARGS": f"mcp:'{sys.executable}'",
     "chromadb": "chromadb",
     "mem0": "mem0",
+    "mem0:MODEL": "mem0:openai:gpt-5.4-mini",
     "bm25s": "bm25s",
     "tantivy": "tantivy",
 }
