@@ -43,6 +43,12 @@ class NamesSome(Memory):
         ]
 
 
+class HalfNamed(Memory):
+    def recall(self, query, limit, context):
+        return [{"text": text, "source": "D1:1"} if at % 2 else text
+                for at, text in enumerate(super().recall(query, limit, context))]
+
+
 class Answers(Memory):
     def answer(self, query, limit, context):
         return self.recall(query, 1, context)[0]
@@ -86,6 +92,14 @@ def test_a_floor_of_evidence_is_not_reached_by_a_part_of_it(capsys: pytest.Captu
     said = f"evidence is not measurable for {count} questions, which are in no mean of it"
     assert captured.err.endswith(f"recall: --fail-under: {said}\n")
     assert main([*command, "--fail-under", "contains_at_k=0"]) == 0
+
+
+def test_passages_that_name_nothing_beside_others_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*RUN, "--memory", "python:mine.py:HalfNamed"]) == 0
+    said = "some of the passages name no text that they are from, and count as no evidence: 18 questions\n"
+    assert said in capsys.readouterr().out
+    assert found(capsys, "--memory", "python:mine.py:HalfNamed")["all"]["partly_measurable"] == 18
+    assert found(capsys)["all"]["partly_measurable"] == 0
 
 
 def test_an_answer_is_judged_though_evidence_cannot_be_told(capsys: pytest.CaptureFixture[str]) -> None:

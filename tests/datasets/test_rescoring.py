@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.datasets.comparison import JournalContents
-from pytest_recall.datasets.rescoring import LONGEST, RETRIEVED, altered, at_k, missed
+from pytest_recall.datasets.membench import RETRIEVED
+from pytest_recall.datasets.rescoring import LONGEST, altered, at_k, missed
 from pytest_recall.files.errors import RecallError
 from pytest_recall.metrics.retrieval import MAX_K
 from pytest_recall.trials.record import QuestionRecord

@@ -88,6 +88,14 @@ def test_it_is_told_and_asked_by_one_thread_and_learns_where_and_when() -> None:
     assert (kept.told, kept.contexts, len(kept.threads)) == (["day-0001"], [HERE], 1)
 
 
+def test_a_passage_without_a_source_is_known_by_its_words() -> None:
+    with subject(Kept()) as opened:
+        opened.begin(allowed=False)
+        opened.tell([Unit(id="day-0001", content="rain 3", metadata={"id": "day-0001"})])
+        sources = [[one.source for one in opened.ask(question, 3, HERE).passages] for question in ("rain", "snow")]
+    assert sources == [["day-0001"], [None]]
+
+
 def test_what_it_was_told_is_asked_back_by_the_same_thread() -> None:
     kept = Kept()
     units = [Unit(id=f"day-{n}", content=f"Rain {n}.", metadata={"id": f"day-{n}"}) for n in range(3)]

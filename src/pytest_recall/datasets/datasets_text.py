@@ -160,6 +160,9 @@ def unmeasurable_lines(summary: MembenchSummary) -> Iterator[str]:
     """Yield why evidence could not be looked for, if that is so."""
     if count := summary.everything.unmeasurable:
         yield f"evidence not measurable, since no passage names the text that it is from: {plural(count, 'question')}"
+    if count := summary.everything.partly:
+        told = "some of the passages name no text that they are from, and count as no evidence"
+        yield f"{told}: {plural(count, 'question')}"
 
 
 def retried_lines(summary: MembenchSummary) -> Iterator[str]:
@@ -265,6 +268,7 @@ def _group(group: CategoryResult) -> dict[str, Any]:
         "failures": group.failures,
         "unjudged": group.unjudged,
         "unmeasurable": group.unmeasurable,
+        "partly_measurable": group.partly,
         "metrics": {name: {**(_plain(mean) or {}), **_spread(group.spreads.get(name))} for name, mean in means.items()},
         **floors_json(group),
         **reading_json(group),

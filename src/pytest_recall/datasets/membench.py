@@ -62,6 +62,10 @@ HANDED_OUT = "memory_handed_out_tokens"
 """The same of any question that it answers: the tokens of the passages, by an estimate."""
 TOKENS = "tokens:"
 """What stands before the digest of a floor, in the place of that of a memory's code."""
+RETRIEVED = "retrieved"
+"""The kind of the step of a trial that has the ids of what came back, by rank."""
+UNNAMED = "?"
+"""What such an id begins with where the passage names no text that it is from."""
 BESIDE = "floors"
 """The kind of the step of a trial that has what floors and ceiling find of the evidence, by name and metric."""
 READER = "reader"
@@ -92,8 +96,9 @@ class CategoryResult(NamedTuple):
     of the ceiling; none where that was not measured of all. `spreads` say by metric what each of several ingests came
     to; none for a single one. Of several, a question has the mean of its values, and has failed, is not judged or not
     read if that is so after each of them. Of the `unmeasurable` ones passages came back that do not name the texts they
-    are from, so that evidence cannot be looked for; the other metrics have them. `models` is what the calls of the
-    memory's own models took for a question on average.
+    are from, so that evidence cannot be looked for; the other metrics have them. Of the `partly` measurable ones only
+    some of the passages do, and the others count as no evidence. `models` is what the calls of the memory's own models
+    took for a question on average.
     """
 
     n: int
@@ -106,6 +111,7 @@ class CategoryResult(NamedTuple):
     floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
     spreads: Mapping[str, IngestSpread] = MappingProxyType({})
     unmeasurable: int = 0
+    partly: int = 0
     models: ModelUsage = ModelUsage()
 
     @property
@@ -163,7 +169,7 @@ class MembenchSummary(NamedTuple):
 
 class _Group:
     def __init__(self) -> None:
-        self.n = self.failures = self.unjudged = self.unread = self.unmeasurable = 0
+        self.n = self.failures = self.unjudged = self.unread = self.unmeasurable = self.partly = 0
         self.clusters: set[str] = set()
         self.read: dict[str, list[float | None]] = {READ: [], WRITTEN: [], USD: []}
         self.floors: dict[str, dict[str, list[float]]] = {}
@@ -180,6 +186,7 @@ class _Group:
         self.unjudged += not failed and all(trial.measures is None for trial in trials)
         if asked is not None and asked.evidence and not any(RECALL in (trial.measures or {}) for trial in trials):
             self.unmeasurable += any(_READ_AT_ALL in (trial.measures or {}) for trial in trials)
+        self.partly += any(RECALL in (trial.measures or {}) and _has_unnamed(trial) for trial in trials)
         for trial in trials:
             if trial.answer is not None and trial.answer.by == "model":
                 for name, values in self.read.items():
@@ -217,6 +224,7 @@ class _Group:
             floors={name: found for name in ROWS if (found := self._floor(name))},
             spreads={name: one.spread for name, one in means.items() if one.spread is not None},
             unmeasurable=self.unmeasurable,
+            partly=self.partly,
             models=together(self.models).per(len(self.models)),
         )
 
@@ -226,6 +234,11 @@ class _Group:
         measured = sum(any(value is not None for value in row) for _, row in self.answers.get(RECALL, ()))
         known = len(found.get(RECALL, ())) == measured
         return {metric: fsum(values) / len(values) for metric, values in found.items()} if known else {}
+
+
+def _has_unnamed(trial: Trial) -> bool:
+    ids = next((step.data["ids"] for step in trial.steps if step.kind == RETRIEVED), ())
+    return any(str(id).startswith(UNNAMED) for id in ids)
 
 
 def _mean(name: str, answers: Sequence[Answers]) -> RepeatedMean:

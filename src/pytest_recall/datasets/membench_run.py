@@ -20,6 +20,7 @@ from pytest_recall.datasets.floors import floors_of
 from pytest_recall.datasets.membench import (
     BESIDE,
     READER,
+    RETRIEVED,
     Arguments,
     MembenchSummary,
     arguments_of_lines,
@@ -35,7 +36,7 @@ from pytest_recall.datasets.questions import JUDGE
 from pytest_recall.datasets.reader_floors import NO_EVIDENCE, ReaderFloor, is_unknown
 from pytest_recall.datasets.reading import PassageReader
 from pytest_recall.datasets.repeat_folders import set_aside_all
-from pytest_recall.datasets.rescoring import LONGEST, PASSAGES, RETRIEVED
+from pytest_recall.datasets.rescoring import LONGEST, PASSAGES
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
 from pytest_recall.judges.built_in import benchmark

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.evidence_texts import evidence_texts
-from pytest_recall.datasets.membench import BESIDE, has_failed
+from pytest_recall.datasets.membench import BESIDE, RETRIEVED, has_failed
 from pytest_recall.datasets.overlay import KeyQuestion, OverlayEntry
 from pytest_recall.datasets.questions import retrieval_of
 from pytest_recall.files.errors import RecallError
@@ -19,8 +19,6 @@ from pytest_recall.trials.execution import Result, with_result
 from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import Passage, Trial
 
-RETRIEVED = "retrieved"
-"""The kind of the step of a trial that has the ids of what came back, by rank."""
 PASSAGES = 50
 """Passages of an answer that a journal keeps: a memory may hand out all that it was told, for every question."""
 LONGEST = 20_000
