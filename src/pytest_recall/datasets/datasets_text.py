@@ -256,7 +256,6 @@ def membench_json(arguments: Arguments, summary: MembenchSummary) -> dict[str, A
         "models": own_models.models_json(arguments.memory, summary),
         "retried": {"requests": summary.retries, "seconds": summary.waited},
         "readback": asdict(summary.readback),
-        "telling": None if summary.telling is None else _plain(summary.telling),
     }
 
 

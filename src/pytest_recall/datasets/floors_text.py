@@ -40,9 +40,7 @@ def floor_lines(summary: MembenchSummary) -> Iterator[str]:
     yield from grid(head, [own, *rows])
     yield MEANING
     if untelling := summary.untelling:
-        without = f"; without these the evidence found is {interval_cell(summary.telling)}"
-        left = "" if summary.telling is None else without
-        yield f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}{left}"
+        yield f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}"
 
 
 def floor_cell(group: CategoryResult, name: str) -> str:

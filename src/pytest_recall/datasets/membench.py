@@ -135,7 +135,6 @@ class MembenchSummary(NamedTuple):
     `latency` are percentiles, in seconds, of a question; `ingests` counts the conversations that were stored, each once
     in a run that was resumed, `units` how much all of them stored, in `ingest_seconds`. `ingest_tokens` are those of
     the texts, by an estimate, None where that is not known. `readback` is what came of asking units back.
-    `telling` is the evidence found without the categories in which a floor finds about as much, None if none is left.
     All conversations were ingested, and all questions asked, `repeats` times. So many requests were tried again, after
     `waited` seconds, which are in no other time. `models` is what the calls of the memory's own models took for all
     conversations that were stored.
@@ -149,7 +148,6 @@ class MembenchSummary(NamedTuple):
     units: int
     ingest_seconds: float
     readback: Readback = NOT_READ_BACK
-    telling: Mean | None = None
     repeats: int = 1
     retries: int = 0
     waited: float = 0.0
@@ -297,7 +295,6 @@ class MembenchFold:
             total=self._total,
             everything=self._all.found(),
             categories=categories,
-            telling=self._telling([name for name, one in categories.items() if one.discriminates is not False]),
             latency=percentiles(self._seconds),
             ingests=sum(one.conversations for one in told),
             units=readback.stored,
@@ -309,10 +306,6 @@ class MembenchFold:
             ingest_tokens=_sum([one.tokens for one in told]),
             models=together(one.models for one in told),
         )
-
-    def _telling(self, names: Iterable[str]) -> Mean | None:
-        found = _mean(RECALL, [one for name in names for one in self._categories[name].answers.get(RECALL, ())]).mean
-        return None if found.value is None else found
 
 
 def has_failed(trial: Trial) -> bool:
