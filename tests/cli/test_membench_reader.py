@@ -412,8 +412,12 @@ def test_the_prompt_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     out = capsys.readouterr().out
     assert out.startswith("sqlite-fts on locomo (few.json): 7 questions, 10 passages each, stored by the turn\n")
     assert f"openai:gpt-5.4-mini answers from what a memory finds, by the prompt {prompt_version('locomo')}:\n" in out
+    assert out.endswith("\n7 calls of the reader at most\n")
     plain = found(capsys, "--reader", "openai:gpt-5.4-mini", "--dry-run")
-    assert (plain["questions"]["temporal"], plain["prompt_text"]) == (2, PROMPTS["locomo"])
+    assert (plain["questions"]["temporal"], plain["prompt_text"], plain["calls"]) == (2, PROMPTS["locomo"], 7)
+    several = ("--memory", "sqlite-fts,null", "--judge", "openai:gpt-5.5", "--dry-run")
+    assert main([*RUN, "--reader", "openai:gpt-5.4-mini", *several]) == 0
+    assert capsys.readouterr().out.endswith("\n14 calls of the reader and each judge at most\n")
     assert not Path("eval/_artifacts").exists()
     # It can be added to the command that is at hand.
     more = ("--out", "o", "--fresh", "--bundle", "b.zip", "--budget", "1", "--record", "shelf", "--fail-under")

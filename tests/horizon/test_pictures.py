@@ -72,6 +72,8 @@ def test_what_may_be_told_has_shares_and_no_points() -> None:
     assert [cell.value for cell in found.overall.cells] == [None, 1, None]
     assert [one.value for one in sizes(run).points] == [1]
     assert heatmap(run_of(SMALL)).boundaries == ()
+    refused = heatmap(run_of({10: [asked("a", "refuse", RIGHT)]})).boundaries
+    assert [line.cells for line in refused] == [(Cell("few", 0, 1),), (Cell("unknown", None, 0),)]
 
 
 def test_why_questions_were_not_asked_and_what_the_points_are() -> None:

@@ -155,18 +155,21 @@ def _boundaries(columns: Mapping[str, Sequence[Stop]], usual: Sequence[Cell]) ->
     if not any(found.values()):
         return ()
 
-    def cell(crossed: Sequence[bool | None], otherwise: Cell) -> Cell:
+    def cell(crossed: Sequence[bool | None], otherwise: Cell, asked: bool) -> Cell:
         known = [one for one in crossed if one is not None]
         if known:
             return Cell("few" if len(known) < FEW_CELL else "measured", sum(known) / len(known), len(known))
         if crossed:
             return Cell("failed", None, 0)
-        return otherwise if otherwise.state in ("impossible", "unknown") else Cell("unsampled", None, 0)
+        if otherwise.state in ("impossible", "unknown"):
+            return otherwise
+        # Of a kind that was asked nowhere, no file says whether the persona has questions.
+        return Cell("unsampled" if asked else "unknown", None, 0)
 
     leaks = [[one.leaked for one in those if one.expected == "refuse"] for those in found.values()]
     refusals = [[one.over_refused for one in those if one.expected == "answer"] for those in found.values()]
     return tuple(
-        SquareRow(name, tuple(cell(crossed, other) for crossed, other in zip(every, usual, strict=True)))
+        SquareRow(name, tuple(cell(crossed, other, any(every)) for crossed, other in zip(every, usual, strict=True)))
         for name, every in (("leaks", leaks), ("over-refusals", refusals))
     )
 

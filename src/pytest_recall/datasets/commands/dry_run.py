@@ -33,6 +33,7 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
     further = sum(not is_unknown(floor, *one) for floor in READ_FROM for one in cases)
     memories = [client.name for client in clients]
     told = {**bench.asked.telling._asdict(), "settle": args.settle, "accumulate": bench.accumulate}
+    calls = counts.total() * args.repeat * len(memories) if args.reader or args.judge else 0
     if args.json:
         plain = {
             "version": 1,
@@ -46,6 +47,7 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
             "prompt": version or None,
             "prompt_text": PROMPTS[name] if args.reader else None,
             "judges": args.judge,
+            "calls": calls,
             "floor_calls": further if args.floors else 0,
         }
         print(json.dumps(plain, indent=2, ensure_ascii=False))
@@ -58,6 +60,9 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
     print("\n".join(grid(("category", "n"), rows)))
     if args.reader:
         print("", *prompt_lines(args.reader, version, PROMPTS[name]), sep="\n")
+    if calls:
+        asked_of = [*(["the reader"] if args.reader else []), *(["each judge"] if args.judge else [])]
+        print(f"\n{plural(calls, 'call')} of {' and '.join(asked_of)} at most")
     if args.floors:
         judged = ", and as many of each judge where there is a rule for the answer" if args.judge else ""
         calls = f"{plural(further, 'further call')} of the reader{judged}"
