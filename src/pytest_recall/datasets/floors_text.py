@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from pytest_recall.datasets.categories import category_title
-from pytest_recall.datasets.membench import RECALL, CategoryResult, MembenchSummary
+from pytest_recall.datasets.membench import RECALL, ROWS, CategoryResult, MembenchSummary
 from pytest_recall.datasets.ranking_text import interval_cell
 from pytest_recall.files.wording import grid, listed
-from pytest_recall.metrics.floors import LAST, ORACLE, RANDOM, UNTELLING
+from pytest_recall.metrics.floors import FULL, LAST, ORACLE, RANDOM, UNTELLING
 
 COLUMNS = (RANDOM, LAST, ORACLE)
-"""The columns of a table of several memories, and the lines below that of one."""
+"""The columns of a table of several memories."""
 MEANING = (
     f"{', '.join(COLUMNS)}: in as many tokens as the memory handed out, of texts drawn at random, of the last ones, and"
     " of the evidence itself"
@@ -35,10 +35,13 @@ def floor_lines(summary: MembenchSummary) -> Iterator[str]:
             *(floor_cell(group, name) for group in groups.values()),
             _tokens(summary.everything.floors[name]["tokens_read"]),
         )
-        for name in COLUMNS
+        for name in ROWS
+        if name in summary.everything.floors
     ]
     yield from grid(head, [own, *rows])
     yield MEANING
+    if FULL in summary.everything.floors:
+        yield f"{FULL}: all that the memory was told, which is no more than it handed out for a question"
     if untelling := summary.untelling:
         yield f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}"
 
