@@ -249,6 +249,9 @@ def test_each_ingest_is_recorded_apart_and_replayed_from_its_own(
     names = [path.name for path in (tmp_path / "tapes").glob("_membench-locomo-*/*")]
     assert (len(names), sum(name.endswith("~2.ndjson") for name in names)) == (14, 7)
     assert [one["cost"]["spent"]["usd"] for one in live["repeats"]] == pytest.approx([0.07, 0.07])
+    assert main(["cassettes", "cost", "live", "--json"]) == 0
+    cost = json.loads(capsys.readouterr().out)
+    assert (cost["scenarios"]["repeat-2"]["calls"], cost["total"]["calls"]) == (7, 14)
     asked = len(served.asked)
     (tmp_path / "told").unlink()
     assert main([*command, "--out", "replayed", "--replay", "tapes"]) == 0

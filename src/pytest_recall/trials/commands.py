@@ -137,7 +137,8 @@ COST_DETAILS = """\
 Every attempt at a case counts, since each was paid for. Prices are list prices as they were
 when the run was made; a call whose model or tokens are not known has no price, which is not zero.
 
-A run of `recall memory run --floors` has a row for the calls about each floor, such as `floor-last`.
+A run of `recall memory run` has a row for each further ingest of `--repeat`, such as `repeat-2`, and for the calls
+about each floor of `--floors`, such as `floor-last`.
 """
 
 
@@ -160,8 +161,9 @@ def run_cost(args: argparse.Namespace) -> int:
     """Run the command."""
     folder = place_of(args, args.run_name).artifacts.find(args.run_name)
     spends = of_run(read_journal(folder))
-    floors = [one for one in (folder / floor_folder(name) for name in READ_FROM) if is_begun(one)]
-    spends |= {one.name: total(of_run(read_journal(one))) for one in floors}
+    repeats = sorted(folder.glob("repeat-*"), key=lambda one: (len(one.name), one.name))
+    beside = [one for one in (*repeats, *(folder / floor_folder(name) for name in READ_FROM)) if is_begun(one)]
+    spends |= {one.name: total(of_run(read_journal(one))) for one in beside}
     if args.json:
         print(json.dumps(render.cost_json(spends), indent=2, ensure_ascii=False))
         return 0

@@ -86,10 +86,12 @@ class Journal:
 
     def close(self) -> None:
         """Let go of the files; one that has no end mark is of a run that was cut off."""
-        with naming(self.folder / NAME):
-            self._file.close()
-        if self.texts is not None:
-            self.texts.close()
+        try:
+            with naming(self.folder / NAME):
+                self._file.close()
+        finally:  # On a full disk closing the first one raises.
+            if self.texts is not None:
+                self.texts.close()
 
     def append(self, trial: Trial) -> None:
         """Write one trial through to the operating system. Raises OSError."""
