@@ -182,6 +182,9 @@ def test_a_dry_run_says_what_floors_would_take(capsys: pytest.CaptureFixture[str
     assert main([*RUN, "--reader", "openai:x", "--floors", "--dry-run"]) == 0
     told = "then from nothing, random, last, oracle, in as many tokens as the memory hands out: 28 further calls of the"
     assert told in capsys.readouterr().out
+    several = ("--memory", "sqlite-fts,python:own.py:Memory,null")
+    assert main([*RUN, *several, "--reader", "openai:x", "--floors", "--dry-run"]) == 0
+    assert " 56 further calls of the" in capsys.readouterr().out
     run = ("memory", "run", "--dataset", "dmr", "sample", "--reader", "openai:x", "--floors", "--dry-run", "--json")
     assert main(run) == 0
     assert json.loads(capsys.readouterr().out)["floor_calls"] == 15  # No evidence is named, and no ceiling is known.

@@ -99,6 +99,17 @@ def test_a_package_of_another_folder_counts_as_an_editable_install_has_it(
     assert len({first, second, third}) == 3
 
 
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_package_without_an_init_file_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: bool) -> None:
+    source = tmp_path if beside else tmp_path / "src"
+    monkeypatch.syspath_prepend(str(source))
+    write(tmp_path, {"mine": MEMORY.format(imports="from spaced.rank import key")})
+    write(source, {"spaced/rank": "key = len"})
+    first = of(tmp_path)
+    write(source, {"spaced/rank": "key = hash"})
+    assert of(tmp_path) != first
+
+
 def test_the_module_of_a_factory_counts_at_its_first_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     write(tmp_path, {"made": MEMORY.format(imports=""), "fact/__init__": ""})

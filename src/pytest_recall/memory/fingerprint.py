@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
@@ -57,7 +57,7 @@ def fingerprint(files: Iterable[Path]) -> Fingerprint:
             packages.add(root)
             left += sorted(one for one in root.rglob("*") if one.suffix == ".py" or one.suffix in TEXTS)[:MOST_FILES]
         for name in _imports(_parsed(contents[path], path)):
-            found = _local(name, path) or elsewhere(name.partition(".")[0])
+            found = _local(name, path) or elsewhere(name)
             left += found
             if not found:
                 imported.add(name.partition(".")[0])
@@ -130,24 +130,35 @@ def _local(name: str, path: Path) -> list[Path]:
         folder, parts = path.parent, name.removeprefix(prefix).split(".")
         if not name.startswith(prefix) and not _stands_beside(parts[0], folder):
             return []
+    return _modules(folder, parts)
+
+
+def _modules(folder: Path, parts: Sequence[str]) -> list[Path]:
+    """Return the file of the module or package that is called so below a folder, if there is one."""
     place = folder.joinpath(*parts)
     return [one for one in (place.with_suffix(".py"), place / "__init__.py") if parts and one.is_file()]
 
 
 def _elsewhere(name: str) -> tuple[Path, ...]:
-    """Return the file of a module on the path that is neither installed nor Python's own; none where there is none."""
-    if not name or name == _OURS or name in sys.stdlib_module_names:
+    """Return the files of a module on the path that is neither installed nor Python's own, if there are any."""
+    first, *rest = name.split(".")
+    if first in ("", _OURS) or first in sys.stdlib_module_names:
         return ()
     try:
-        spec = find_spec(name)  # Of a name without a dot, nothing is imported for it.
+        spec = find_spec(first)  # Of a name without a dot, nothing is imported for it.
     except (ImportError, ValueError):  # `__main__`, and modules that something else put together.
         return ()
-    path = Path(spec.origin).resolve() if spec is not None and spec.has_location and spec.origin else None
-    return (path,) if path is not None and path.suffix == ".py" and not _installed(path) else ()
+    if spec is None:
+        return ()
+    if spec.has_location and spec.origin:
+        found = [Path(spec.origin)]
+    else:  # A package without `__init__.py`, which may have several folders.
+        found = [one for folder in spec.submodule_search_locations or () for one in _modules(Path(folder), rest)]
+    return tuple(path for path in map(Path.resolve, found) if path.suffix == ".py" and not _installed(path))
 
 
 def _stands_beside(name: str, folder: Path) -> bool:
-    return (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file()
+    return (folder / f"{name}.py").is_file() or (folder / name).is_dir()
 
 
 @cache

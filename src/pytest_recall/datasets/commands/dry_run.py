@@ -30,7 +30,8 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
     version = prompt_version(name) if args.reader else ""
     counts = Counter(one.question.category for one in bench.entries.values())
     cases = [(bench.case(one).evidence, one.question.unanswerable) for one in bench.entries.values()]
-    further = sum(not is_unknown(floor, *one) for floor in READ_FROM for one in cases)
+    searching = sum(not client.baseline for client in clients)
+    further = searching * sum(not is_unknown(floor, *one) for floor in READ_FROM for one in cases)
     memories = [client.name for client in clients]
     told = {**bench.asked.telling._asdict(), "settle": args.settle, "accumulate": bench.accumulate}
     calls = counts.total() * args.repeat * len(memories) if args.reader or args.judge else 0
@@ -65,6 +66,6 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
         print(f"\n{plural(calls, 'call')} of {' and '.join(asked_of)} at most")
     if args.floors:
         judged = ", and as many of each judge where there is a rule for the answer" if args.judge else ""
-        calls = f"{plural(further, 'further call')} of the reader{judged}"
-        print(f"\nthen from {listed(READ_FROM)}, in as many tokens as the memory hands out: {calls}")
+        told_further = f"{plural(further, 'further call')} of the reader{judged}"
+        print(f"\nthen from {listed(READ_FROM)}, in as many tokens as the memory hands out: {told_further}")
     return 0
