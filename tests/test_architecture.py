@@ -203,7 +203,6 @@ WORLD = {
             "judged",
             "lanes",
             "membench_run",
-            "repeat_folders",
         ),
         *("repeats", "rows", "verifying"),
     },
@@ -259,7 +258,16 @@ WORLD = {
         *("accept", "ci", "collection", "finish", "join", "near", "plan", "report_files"),
     },
     "schedule": {"backtest", "change_backtest", "change_history_file", "merge_file", "simulate", "state", "state_file"},
-    "trials": {"command_cassette", "concurrency", "drive", "journal", "memory_calls", "model_calls", "texts_file"},
+    "trials": {
+        "command_cassette",
+        "concurrency",
+        "drive",
+        "journal",
+        "memory_calls",
+        "model_calls",
+        "repeat_folders",
+        "texts_file",
+    },
 }
 OUTER = {
     *("asyncio", "contextvars", "fcntl", "filelock", "httpx", "importlib", "io", "os", "pathlib", "queue", "random"),

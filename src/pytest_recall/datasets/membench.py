@@ -19,6 +19,7 @@ from pytest_recall.metrics.floors import FLOORS, FULL, LAST, ORACLE, RANDOM, dis
 from pytest_recall.metrics.intervals import Mean, percentiles
 from pytest_recall.metrics.measures import MEASURES
 from pytest_recall.metrics.repeated import Answers, IngestSpread, RepeatedMean, repeated_mean
+from pytest_recall.trials.evidence import NAMELESS
 from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import Outcome, Trial
 
@@ -64,8 +65,6 @@ TOKENS = "tokens:"
 """What stands before the digest of a floor, in the place of that of a memory's code."""
 RETRIEVED = "retrieved"
 """The kind of the step of a trial that has the ids of what came back, by rank."""
-UNNAMED = "?"
-"""What such an id begins with where the passage names no text that it is from."""
 BESIDE = "floors"
 """The kind of the step of a trial that has what floors and ceiling find of the evidence, by name and metric."""
 READER = "reader"
@@ -236,7 +235,7 @@ class _Group:
 
 def _has_unnamed(trial: Trial) -> bool:
     ids = next((step.data["ids"] for step in trial.steps if step.kind == RETRIEVED), ())
-    return any(str(id).startswith(UNNAMED) for id in ids)
+    return any(str(id).startswith(NAMELESS) for id in ids)
 
 
 def _mean(name: str, answers: Sequence[Answers]) -> RepeatedMean:

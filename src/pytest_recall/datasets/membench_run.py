@@ -35,7 +35,6 @@ from pytest_recall.datasets.membench import (
 from pytest_recall.datasets.questions import JUDGE
 from pytest_recall.datasets.reader_floors import NO_EVIDENCE, ReaderFloor, is_unknown
 from pytest_recall.datasets.reading import PassageReader
-from pytest_recall.datasets.repeat_folders import set_aside_all
 from pytest_recall.datasets.rescoring import LONGEST, PASSAGES
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
@@ -63,6 +62,7 @@ from pytest_recall.trials.execution import (
 from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_header, read_journal, told_aside
 from pytest_recall.trials.model_calls import RunModels, source_of
 from pytest_recall.trials.record import Header, Record, setting_lines
+from pytest_recall.trials.repeat_folders import set_aside_all
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Outcome, Passage, Trial, TrialStep
 
 NO_STEMS = "LoCoMo's F1 decides on answers, and needs nltk; run `pip install 'pytest-recall[metrics]'`"

@@ -10,9 +10,9 @@ from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.judged import JudgingResult
 from pytest_recall.datasets.membench import MembenchSummary, fold, has_failed
 from pytest_recall.datasets.membench_run import MembenchResult, read_figures
-from pytest_recall.datasets.repeat_folders import begun_repeats
 from pytest_recall.files.errors import RecallError
 from pytest_recall.trials.cost import Spend, total
+from pytest_recall.trials.repeat_folders import begun_repeats
 from pytest_recall.trials.trial import Trial
 
 

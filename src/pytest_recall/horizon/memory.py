@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import sha256
 from queue import Queue
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.files.interruptible import result_of
 from pytest_recall.memory.client import deadline, own_time
-from pytest_recall.memory.session import Memory, Readback
+from pytest_recall.memory.session import Memory, Readback, known_by_words
 from pytest_recall.trials.concurrency import TASKS, Tasks
 from pytest_recall.trials.drive import CallThread
 from pytest_recall.trials.trial import Passage
@@ -131,7 +130,7 @@ class Subject:
             with deadline(self._seconds), own_time() as took:
                 found = () if self._answers_only else self._memory.recall(question, limit, context)
                 text = self._memory.answer(question, limit, context)
-            return MemoryReply(text, tuple(map(self._with_source, found)), took.seconds)
+            return MemoryReply(text, known_by_words(found, self._id_of), took.seconds)
 
         future = lane.submit(call)
         try:
@@ -148,11 +147,8 @@ class Subject:
         finally:
             self._free.put(lane)
 
-    def _with_source(self, passage: Passage) -> Passage:
-        """Return the passage; one that does not say where it is from, and was told word by word, with that id."""
-        if passage.source is None and (id := self._told.get(_digest(passage.text))) is not None:
-            return replace(passage, source=id)
-        return passage
+    def _id_of(self, text: str) -> str | None:
+        return self._told.get(_digest(text))
 
     def close(self) -> None:
         """Let go of the memory, unless it is stuck, and of the threads."""

@@ -483,4 +483,9 @@ def _named(part: MemoryPart, passages: list[Passage]) -> tuple[Passage, ...]:
     ids: dict[str, str] = {}
     for unit in part.units:
         ids.setdefault(unit.content, unit.id)
-    return tuple(replace(one, source=ids[one.text]) if one.source is None and one.text in ids else one for one in known)
+    return known_by_words(known, ids.get)
+
+
+def known_by_words(passages: Iterable[Passage], id_of: Callable[[str], str | None]) -> tuple[Passage, ...]:
+    """Return the passages; one without a source whose text was told, word by word, has the id that `id_of` gives."""
+    return tuple(replace(one, source=id_of(one.text)) if one.source is None else one for one in passages)

@@ -33,6 +33,7 @@ from pytest_recall.trials.baselines import check_names as check_baselines
 from pytest_recall.trials.cost import estimate, of_run, seen, total
 from pytest_recall.trials.journal import is_begun, read_journal
 from pytest_recall.trials.record import Record
+from pytest_recall.trials.repeat_folders import begun_repeats
 
 RUNS = 20
 ESTIMATE_DETAILS = f"""\
@@ -161,8 +162,8 @@ def run_cost(args: argparse.Namespace) -> int:
     """Run the command."""
     folder = place_of(args, args.run_name).artifacts.find(args.run_name)
     spends = of_run(read_journal(folder))
-    repeats = sorted(folder.glob("repeat-*"), key=lambda one: (len(one.name), one.name))
-    beside = [one for one in (*repeats, *(folder / floor_folder(name) for name in READ_FROM)) if is_begun(one)]
+    floors = [one for one in (folder / floor_folder(name) for name in READ_FROM) if is_begun(one)]
+    beside = [*begun_repeats(folder)[1:], *floors]
     spends |= {one.name: total(of_run(read_journal(one))) for one in beside}
     if args.json:
         print(json.dumps(render.cost_json(spends), indent=2, ensure_ascii=False))

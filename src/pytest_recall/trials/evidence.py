@@ -8,6 +8,8 @@ from pytest_recall.cases.memory_part import Unit
 from pytest_recall.trials.trial import Passage
 
 UNNAMED = "no passage names the text that it is from, so that evidence cannot be told; return its id"
+NAMELESS = "?"
+"""What the id of a passage begins with that names no text: `?1` is the first one."""
 
 
 def names_of(units: Sequence[Unit], evidence: Sequence[str]) -> dict[str, str]:
@@ -28,7 +30,7 @@ def ranked(passages: Sequence[Passage], units: Sequence[Unit], evidence: Sequenc
     """Return for each passage the id that evidence could name, in their order; None if nothing says what they are.
 
     That is the id of a unit, or its session where evidence is of sessions. A passage that contains
-    the whole text of a unit that is evidence is taken for it; `?1` is a first one that names nothing.
+    the whole text of a unit that is evidence is taken for it; one that names nothing has `NAMELESS` and its rank.
     """
     wanted = set(evidence)
     names = names_of(units, evidence)
@@ -39,4 +41,4 @@ def ranked(passages: Sequence[Passage], units: Sequence[Unit], evidence: Sequenc
     ]
     if passages and not any(found):
         return None
-    return [id or f"?{rank}" for rank, id in enumerate(found, start=1)]
+    return [id or f"{NAMELESS}{rank}" for rank, id in enumerate(found, start=1)]

@@ -289,10 +289,7 @@ def _run_one(asking: _Asking, client: Client) -> int:
         said = (result.ingests[0].judges, len(result.judged), result.undecided, spends)
         told += list(render.verdicts(*said))
         extra |= {"judge": render.verdicts_json(*said)}
-    floors: dict[str, Ingest] = {}
-    if args.floors:
-        ask = partial(_asked, asking)
-        floors = ask_floors(result.ingests[0], client.name, asking.arguments, ask, keeps_failed=args.keep_failed)
+    floors = _floors_of(asking, client, result.ingests[0])
     if args.repeat == 1 and not client.baseline:
         lines, plain = shown_floors(summary, floors, wanted=args.floors)
         told += lines if plain is None else ["", *lines]
@@ -343,6 +340,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         say(f"{client.name}: {folder}")
         try:
             one = _asked(asking, client, arguments, folder)
+            asked = _floors_of(asking, client, one)
         except StoppedError:
             raise
         except RecallError as error:
@@ -355,13 +353,9 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         folders.append(folder)
         keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
         codes.append(exit_code(RepeatedResult((one,), 1), asking.floors, **keeps, name=f"{client.name}: "))
-        if client.baseline or not args.reader:
-            continue
-        floors[client.name] = {}
-        if args.floors:
-            asked = partial(_asked, asking)
-            floors[client.name] = ask_floors(one, client.name, asking.arguments, asked, keeps_failed=args.keep_failed)
-        for name, floor in floors[client.name].items():
+        if args.reader and not client.baseline:
+            floors[client.name] = asked
+        for name, floor in asked.items():
             folders.append(floor.folder)
             codes.append(exit_code(RepeatedResult((floor,), 1), {}, **keeps, name=f"{client.name}, {name}: "))
     compared = render.against_first(runs)
@@ -389,6 +383,14 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     return 2 if broken else max(codes)
 
 
+def _floors_of(asking: _Asking, client: Client, memory: Ingest) -> dict[str, Ingest]:
+    """Ask the floors of a memory, if that is wanted and it searches, and return what came of it by name."""
+    args = asking.args
+    if not args.floors or client.baseline:
+        return {}
+    return ask_floors(memory, client.name, asking.arguments, partial(_asked, asking), keeps_failed=args.keep_failed)
+
+
 def _bundle(args: argparse.Namespace, bench: DatasetCases, folders: Sequence[Path]) -> None:
     """Write the runs into a bundle, if that is asked for."""
     from pytest_recall.datasets.bundle_file import LICENCES, write_bundle
@@ -405,9 +407,9 @@ def _bundle(args: argparse.Namespace, bench: DatasetCases, folders: Sequence[Pat
 
 def _ingested(asking: _Asking, client: Client, arguments: Arguments, folder: Path) -> RepeatedResult:
     """Tell a memory the dataset as often as is wanted, each time with all questions, up to what cannot be finished."""
-    from pytest_recall.datasets.repeat_folders import begun_repeats, repeat_folder
     from pytest_recall.datasets.repeats import RepeatedResult
     from pytest_recall.memory.resolve import resolve
+    from pytest_recall.trials.repeat_folders import begun_repeats, repeat_folder
 
     repeat = asking.args.repeat
     found: list[Ingest] = []
