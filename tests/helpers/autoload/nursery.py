@@ -47,6 +47,7 @@ LATE = (
     *("pdb", "readline", "faulthandler", "encodings.utf_8_sig"),
     *("httpx", "openai.resources.chat.completions", "anthropic.resources.messages", "genai_prices.data"),
     *("httpcore", "httpcore2", "h11", "anyio._backends._asyncio", "truststore", "stringprep"),
+    *("nltk", "jsonschema", "filelock", "matplotlib.figure", "matplotlib.backends.backend_agg"),
 )
 """What runs import late, where it is installed."""
 
