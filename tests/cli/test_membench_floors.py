@@ -255,3 +255,19 @@ def test_each_of_several_memories_has_its_floors_and_its_answers_by_category(
     assert len(served.asked) <= 11 * 7  # Null, and five for each of the others; the same command asked nothing again.
     assert main(["memory", "verify", "b.zip"]) == 0
     assert "tests against the first memory: 2 pairs tested again" in capsys.readouterr().out
+
+
+def test_a_floor_that_breaks_leaves_the_table_of_the_other_memories(
+    served: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    several = (*RUN, "--sample", "3", "--memory", "sqlite-fts,python:own.py:Memory", *reading(served))
+    assert main([*several[:-1], "--json"]) == 0  # Without floors, which says the name of the folder.
+    (folder,) = tmp_path.glob("o/sqlite-fts-*")
+    capsys.readouterr()
+    (folder / "floor-oracle").write_text("a file where its folder has to be")
+    assert main([*several, "--json"]) == 2
+    out, err = capsys.readouterr()
+    plain = json.loads(out)
+    assert [set(one["answer_floors"]) for one in plain["memories"]] == [{"metric", "discriminates", *FLOORS, "cost"}]
+    assert "recall: sqlite-fts: not in the table, since it broke: " in err
+    assert f"{Path('o', folder.name, 'floor-oracle')}" in err.splitlines()[-1]

@@ -12,7 +12,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from pytest_recall.cli.arguments import Parser
-from pytest_recall.files.errors import STOPPED, RecallError, StoppedError
+from pytest_recall.files.errors import STOPPED, RecallError, StoppedError, refused_by_system
 
 
 class Group(NamedTuple):
@@ -187,7 +187,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         then = (
             "make room, and give the same command again, which continues a run" if full else "nothing else was changed"
         )
-        print(f"recall: {error.filename or 'a file'}: {error.strerror}; {then}", file=sys.stderr)
+        print(f"recall: {refused_by_system(error)}; {then}", file=sys.stderr)
         return 2
     return code
 

@@ -70,6 +70,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
     return f"; known: {shown}"
 
 
+def refused_by_system(error: OSError) -> str:
+    """Return the file at which the system refused something, and why."""
+    return f"{error.filename or 'a file'}: {error.strerror or error}"
+
+
 def one_line(text: str, limit: int = 200) -> str:
     """Return `text` as one printable line of at most `limit` characters."""
     printable = "".join(c if c.isprintable() else " " for c in text)

@@ -319,7 +319,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     from pytest_recall.datasets.asking import check_ready
     from pytest_recall.datasets.membench_run import is_finished, read_figures
     from pytest_recall.datasets.repeats import RepeatedResult
-    from pytest_recall.files.errors import RecallError, StoppedError, one_line
+    from pytest_recall.files.errors import RecallError, StoppedError, one_line, refused_by_system
     from pytest_recall.files.wording import section_lines
     from pytest_recall.memory.selector import title
 
@@ -343,8 +343,9 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
             asked = _floors_of(asking, client, one)
         except StoppedError:
             raise
-        except RecallError as error:
-            broken[client.name] = one_line(str(error), 300)
+        except (RecallError, OSError) as error:
+            why = refused_by_system(error) if isinstance(error, OSError) else str(error)
+            broken[client.name] = one_line(why, 300)
             continue
         found = one.found
         trials = {trial.case_id: trial for trial in found.trials}
