@@ -396,14 +396,24 @@ def test_a_run_in_which_every_question_failed_has_nothing_to_look_into(
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of files")
 def test_a_full_disk_names_the_file_and_how_to_continue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     # A limit for the size of files ends a write as a full disk does; files of Python's own are not written then.
-    command = f"ulimit -f 12; exec '{sys.executable}' -m pytest_recall {' '.join(RUN)} --out o"
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    def limited(*more: str) -> subprocess.CompletedProcess[str]:
+        command = f"ulimit -f 12; exec '{sys.executable}' -m pytest_recall {' '.join((*RUN, *more))}"
+        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+        return subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, env=environment)
+
+    then = "make room, and give the same command again, which continues a run\n"
+    done = limited("--out", "o")
     assert done.returncode == 2
-    assert done.stderr == (
-        "recall: o/trials.jsonl: File too large; make room, and give the same command again, which continues a run\n"
-    )
+    assert done.stderr == f"recall: o/trials.jsonl: File too large; {then}"
     assert found(capsys, "--out", "o")["questions"] == 22
+    # Of several memories, those that come later are not asked what could not be kept.
+    done = limited("--memory", "sqlite-fts,sessions", "--out", "p")
+    (folder,) = (tmp_path / "p").iterdir()
+    assert done.returncode == 2
+    assert (
+        done.stderr
+        == f"recall: sqlite-fts: p/{folder.name}\nrecall: p/{folder.name}/trials.jsonl: File too large; {then}"
+    )
 
 
 @pytest.mark.parametrize("unit", ["turn", "session"])

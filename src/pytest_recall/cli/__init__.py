@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import errno
 import io
 import os
 import sys
@@ -12,7 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from pytest_recall.cli.arguments import Parser
-from pytest_recall.files.errors import STOPPED, RecallError, StoppedError, refused_by_system
+from pytest_recall.files.errors import STOPPED, RecallError, StoppedError, is_full, refused_by_system
 
 
 class Group(NamedTuple):
@@ -183,10 +182,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-        then = (
-            "make room, and give the same command again, which continues a run" if full else "nothing else was changed"
-        )
+        again = "make room, and give the same command again, which continues a run"
+        then = again if is_full(error) else "nothing else was changed"
         print(f"recall: {refused_by_system(error)}; {then}", file=sys.stderr)
         return 2
     return code

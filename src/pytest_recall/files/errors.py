@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
@@ -68,6 +69,11 @@ def nearest(name: str, known: Iterable[str]) -> str:
         return "; there are none"
     shown = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     return f"; known: {shown}"
+
+
+def is_full(error: BaseException) -> bool:
+    """Whether the system refused to write since there is no room, or no more for this user or file."""
+    return isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def refused_by_system(error: OSError) -> str:
