@@ -6,7 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, find_case_files, find_files, is_case_file, meant_for
+from pytest_recall.files.eval_directory import (
+    DEFAULT_PATTERNS,
+    Artifacts,
+    find_case_files,
+    find_files,
+    is_case_file,
+    is_left_by_runs,
+    meant_for,
+)
 
 
 def make(root: Path, *names: str) -> None:
@@ -124,6 +132,31 @@ def test_any_test_for_files(tmp_path: Path) -> None:
     make(tmp_path, "a.txt", "b/c.txt", "b/d.md", "skip/e.txt")
     paths = find_files(tmp_path, lambda path: path.suffix == ".txt", ["sk*"])
     assert [path.name for path in paths] == ["a.txt", "c.txt"]
+
+
+def test_what_runs_left_behind_is_passed_over(tmp_path: Path) -> None:
+    Artifacts(tmp_path / "eval").make()
+    make(tmp_path, "eval/_artifacts/a.txt", "other/_artifacts/b.txt", "eval/cassettes/c.ndjson", "eval/cassettes/d.txt")
+    assert [path.name for path in find_files(tmp_path, lambda path: True, ())] == ["d.txt", "b.txt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_left"),
+    [
+        ("eval/_artifacts", True),
+        ("other/_artifacts", False),  # Without the .gitignore of a run, it is another tool's.
+        ("binary/_artifacts", False),
+        ("eval/_artifacts/a.txt", False),
+        ("eval/cassettes", False),
+        ("eval/cassettes/scenario/a.ndjson", True),
+        ("eval/a.ndjson", False),
+    ],
+)
+def test_what_runs_left_behind(tmp_path: Path, name: str, is_left: bool) -> None:
+    Artifacts(tmp_path / "eval").make()
+    make(tmp_path, "other/_artifacts/a.txt", "binary/_artifacts/.gitignore")
+    (tmp_path / "binary/_artifacts/.gitignore").write_bytes(b"\xff")
+    assert is_left_by_runs(tmp_path / name) is is_left
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,8 @@ def find_case_files(
 def find_files(root: Path, fits: Callable[[Path], bool], skipped: Iterable[str] = SKIPPED_FOLDERS) -> Iterator[Path]:
     """Yield the files at or below `root` that `fits` accepts: by name, those of a folder before those below it.
 
-    Folders whose name fits one of the globs `skipped` are passed over, and none is entered twice.
+    Folders whose name fits one of the globs `skipped` are passed over, and none is entered twice. Passed over as well
+    are artifacts and whatever is called like a cassette, which may be thousands of files.
     """
     if root.is_file():
         if fits(root):
@@ -85,19 +86,42 @@ def find_files(root: Path, fits: Callable[[Path], bool], skipped: Iterable[str] 
             below.clear()
             continue
         entered.add(real)
-        below[:] = sorted(name for name in below if not any(fnmatch(name, pattern) for pattern in closed))
+        below[:] = sorted(
+            name
+            for name in below
+            if not any(fnmatch(name, pattern) for pattern in closed)
+            and not (name == FOLDER and is_left_by_runs(Path(folder, name)))
+        )
         for name in sorted(names):
-            if fits(path := Path(folder, name)):
+            if not name.endswith(CASSETTE_SUFFIX) and fits(path := Path(folder, name)):
                 yield path
 
 
 FOLDER = "_artifacts"
+CASSETTES = "cassettes"
+CASSETTE_SUFFIX = ".ndjson"
+"""The ending of the name of a cassette."""
 BENCHES = "membench"
 """The folder in it for runs of `recall memory run`."""
 PERSONAS = "bench"
 """The folder in it for runs of `recall bench run`."""
 JOURNAL = "trials.jsonl"
 _WHY = "# What runs leave behind; nothing here belongs in git.\n"
+
+
+def is_left_by_runs(path: Path) -> bool:
+    """Whether `path` is a folder of artifacts, or a cassette in the folder for them: neither has cases or tests.
+
+    A folder that is only called so lacks the .gitignore that a run writes there.
+    """
+    if path.suffix == CASSETTE_SUFFIX:
+        return CASSETTES in path.parts
+    if path.name != FOLDER:
+        return False
+    try:
+        return (path / ".gitignore").read_text(encoding="utf-8").startswith(_WHY)
+    except (OSError, ValueError):
+        return False
 
 
 class Artifacts:
@@ -262,7 +286,7 @@ class Place:
     @property
     def cassettes(self) -> Path:
         """Where recorded calls are, unless another folder is named."""
-        return self.eval_dir / "cassettes"
+        return self.eval_dir / CASSETTES
 
     @property
     def artifacts(self) -> Artifacts:

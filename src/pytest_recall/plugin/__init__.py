@@ -160,6 +160,13 @@ class Hooks:
             lines = [*header.lines(run), *lines]
         return [line for line in lines if line]
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Pass over artifacts and cassettes: to look for tests in thousands of them takes seconds."""
+        from pytest_recall.files.eval_directory import is_left_by_runs
+
+        return True if is_left_by_runs(collection_path) else None
+
     def pytest_collect_file(self, file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
         """Turn a case file into items, one for each chosen case."""
         from pytest_recall.files.eval_directory import SUFFIXES

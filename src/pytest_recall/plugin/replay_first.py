@@ -18,6 +18,7 @@ import pytest
 
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.files.wording import plural
 from pytest_recall.schedule.changes import Changes, Wanted, from_text
 
@@ -82,7 +83,7 @@ def changes_of(
             found = found.joined(from_text(read_text(near.folder / name, name), name))
         return found
     folder = cassettes_of(place, asked)
-    if not folder.is_dir() or not any(folder.rglob("*.ndjson")):
+    if not folder.is_dir() or not any(folder.rglob(f"*{CASSETTE_SUFFIX}")):
         return None
     from pytest_recall.cases.case_file import CaseFile
 

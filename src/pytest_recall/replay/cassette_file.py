@@ -42,7 +42,6 @@ from pytest_recall.replay.exchange import FIRST_MATCHED, Exchange
 from pytest_recall.replay.matching import Rules, key_of
 
 VERSION = 2
-SUFFIX = ".ndjson"
 _OLDER = (1,)
 _OF_A_RUN = ("run", "recorded_at")
 """Those fields of a header that stand with the times."""

@@ -14,7 +14,8 @@ from typing import Any
 from pytest_recall.files import clock
 from pytest_recall.files.disk import check_link, exists, locked, make_ignored, names_in, remove
 from pytest_recall.files.errors import RecallError
-from pytest_recall.replay.cassette_file import SUFFIX, Cassette, matched, merged, read_draft, write_cassette
+from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
+from pytest_recall.replay.cassette_file import Cassette, matched, merged, read_draft, write_cassette
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules, key_of
 
@@ -24,7 +25,7 @@ LOCK = ".lock"
 AGAIN = "~"  # Before the number of a repeat; in the name of no case.
 ARM = "@"  # Before the name of a baseline; in the name of no case either.
 _BETWEEN = "+"  # In the name of a draft between folder and file, in none of which it occurs.
-_DRAFT = re.compile(rf"(?P<of>.+)\.[0-9a-f]{{16}}-\d+-\d+{re.escape(SUFFIX)}")
+_DRAFT = re.compile(rf"(?P<of>.+)\.[0-9a-f]{{16}}-\d+-\d+{re.escape(CASSETTE_SUFFIX)}")
 _HASHED = re.compile(r".*-[0-9a-f]{12}", re.DOTALL)
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)  # by Windows
 _count = itertools.count()
@@ -40,11 +41,11 @@ class Library:
         """Return the cassette of a case; each baseline that is asked has its own, and each trial of a series."""
         beside = f"{ARM}{_short(_slug(arm), arm)}" if arm else ""
         again = f"{AGAIN}{repeat}" if repeat > 1 else ""
-        return self.folder / _slug(scenario or "_") / f"{_slug(case_id)}{beside}{again}{SUFFIX}"
+        return self.folder / _slug(scenario or "_") / f"{_slug(case_id)}{beside}{again}{CASSETTE_SUFFIX}"
 
     def of_fixture(self, name: str, scope: str, place: str) -> Path:
         """Return the cassette of a fixture; `place` tells fixtures of one name apart, and their parameters."""
-        return self.folder / FIXTURES / f"{_slug(f'{scope}-{name}', place)}{SUFFIX}"
+        return self.folder / FIXTURES / f"{_slug(f'{scope}-{name}', place)}{CASSETTE_SUFFIX}"
 
     def of_header(self, header: Mapping[str, Any]) -> Path | None:
         """Return the cassette of the case that a header names; None if it names none."""
@@ -68,13 +69,13 @@ class Library:
 
     def files(self) -> list[Path]:
         """Return all finished cassettes, sorted."""
-        found = self.folder.rglob(f"*{SUFFIX}") if self.folder.is_dir() else ()
+        found = self.folder.rglob(f"*{CASSETTE_SUFFIX}") if self.folder.is_dir() else ()
         return sorted(path for path in found if DRAFTS not in path.relative_to(self.folder).parts)
 
     def new_draft(self, path: Path) -> Path:
         """Return the path of a draft of the cassette `path` that no other process uses, nor has ever used."""
         unique = f"{clock.wall_ns():016x}-{os.getpid()}-{next(_count)}"
-        return self.folder / DRAFTS / f"{self._draft_name(path)}.{unique}{SUFFIX}"
+        return self.folder / DRAFTS / f"{self._draft_name(path)}.{unique}{CASSETTE_SUFFIX}"
 
     def drafts(self, path: Path | None = None) -> list[Path]:
         """Return the drafts of the cassette `path`, or of all, that were left behind; oldest first for each."""

@@ -15,9 +15,9 @@ from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
 from pytest_recall.files.errors import RecallError, nearest, one_line
-from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.eval_directory import CASSETTE_SUFFIX, Place
 from pytest_recall.files.wording import plural
-from pytest_recall.replay.cassette_file import SUFFIX, Cassette, read_draft, read_header
+from pytest_recall.replay.cassette_file import Cassette, read_draft, read_header
 from pytest_recall.replay.cassette_library import DRAFTS, Library
 from pytest_recall.replay.exchange import Exchange, Response
 from pytest_recall.replay.matching import Rules
@@ -74,7 +74,7 @@ def find(library: Library, place: Place, given: str) -> Path:
     for path in (Path.cwd() / given, library.folder / given):
         if path.is_file():
             return path
-    if given.endswith(SUFFIX):
+    if given.endswith(CASSETTE_SUFFIX):
         raise RecallError(f"{given}: no such file; `recall cassettes list` names those that are there")
     known: dict[str, list[Path]] = {}
     for path in library.files():
