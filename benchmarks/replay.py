@@ -43,17 +43,17 @@ def _calls(folder: Path, quick: bool) -> Iterator[Line]:
     # The others take minutes where there are thousands of calls.
     found = _replayed(folder, "httpx2", SIZE, rounds, 1, *COUNTS[:-1])
     for count in COUNTS[:-1]:
-        yield _beside_dictionary(found, f"a call of 5 KB of {count:,}", count, RATIO)
+        yield from _beside_dictionaries(found, f"a call of 5 KB of {count:,}", count)
         yield from _peers(found, f"a call of 5 KB of {count:,}", count)
     found = _replayed(folder, "httpx2", SIZE, rounds, 0 if quick else 1, COUNTS[0], COUNTS[-1])
     what = f"a call of 5 KB of {COUNTS[-1]:,}"
-    yield _beside_dictionary(found, what, COUNTS[-1], RATIO)
+    yield from _beside_dictionaries(found, what, COUNTS[-1])
     yield from _peers(found, what, COUNTS[-1])
     least, most = (found["recall"][str(count)] for count in (COUNTS[0], COUNTS[-1]))
     yield _line(what, "µs", most, least, f"of {COUNTS[0]}", FLAT_RATIO)
 
     found = _replayed(folder, "openai", SIZE, rounds, 1, 1_000)
-    yield _beside_dictionary(found, "a call of 5 KB through the openai SDK", 1_000, SDK_RATIO)
+    yield _beside(found, "dictionary", "a call of 5 KB through the openai SDK", 1_000, SDK_RATIO)
     yield from _peers(found, "a call of 5 KB through the openai SDK", 1_000)
 
     found = _replayed(folder, "httpx2", LARGE, rounds, 1, 100)
@@ -82,9 +82,20 @@ def _replayed(folder: Path, client: str, size: int, rounds: int, slow_rounds: in
     return seconds
 
 
-def _beside_dictionary(found: Rounds, what: str, count: int, limit: float) -> Line:
-    recall, dictionary = (found[side][str(count)] for side in ("recall", "dictionary"))
-    return _line(what, "µs", recall, dictionary, "dictionary", limit)
+def _beside_dictionaries(found: Rounds, what: str, count: int) -> Iterator[Line]:
+    """Yield a replayed call beside a dictionary at the same place in the client, and one before the client's own work.
+
+    Calls are replayed where the connection pool would send them, so that transports and mounts of a client run.
+    """
+    yield _beside(found, "pool", what, count, RATIO)
+    yield _beside(found, "dictionary", what, count, None)
+
+
+_AGAINST = {"pool": "dictionary as the pool", "dictionary": "dictionary as the transport"}
+
+
+def _beside(found: Rounds, side: str, what: str, count: int, limit: float | None) -> Line:
+    return _line(what, "µs", found["recall"][str(count)], found[side][str(count)], _AGAINST[side], limit)
 
 
 def _peers(found: Rounds, what: str, count: int) -> Iterator[Line]:

@@ -51,7 +51,7 @@ def write_state(path: Path, count: int, *, due: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     every = max(1, count // due)
     with path.open("w", encoding="utf-8") as file:
-        file.write(HEADER)
+        file.write(HEADER.replace("cases:\n", f"rows: {count}\ncases:\n"))
         for number in range(count):
             is_due = number % every == 0 and number // every < due
             fields = [

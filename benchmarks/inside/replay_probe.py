@@ -1,4 +1,4 @@
-"""Time replayed calls, ours beside a dictionary and beside other recorders; prints seconds as JSON.
+"""Time replayed calls, ours beside dictionaries and beside other recorders; prints seconds as JSON.
 
 replay_probe.py FOLDER CLIENT SIZE ROUNDS PEERS COUNT..., where CLIENT is `httpx2` or `openai`,
 SIZE the bytes of each body, and PEERS how many rounds the other recorders take part in
@@ -19,6 +19,7 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import corpus
+import httpcore2
 import httpx2
 import openai
 
@@ -59,6 +60,22 @@ class Corpus:
     def dictionary(self, request: httpx2.Request) -> httpx2.Response:
         """Answer from a dictionary."""
         return httpx2.Response(200, headers=corpus.HEADERS, content=self._answers[request.read()])
+
+    @contextmanager
+    def pooled(self) -> Iterator[None]:
+        """Answer from a dictionary in place of the connection pool, where calls are replayed as well."""
+        headers = [(name.encode(), value.encode()) for name, value in corpus.HEADERS]
+
+        def answer(pool: object, request: httpcore2.Request) -> httpcore2.Response:
+            body = b"".join(request.stream)  # type: ignore[arg-type]  # the stream of a client that does not await
+            return httpcore2.Response(200, headers=headers, content=self._answers[body])
+
+        original = httpcore2.ConnectionPool.handle_request
+        setattr(httpcore2.ConnectionPool, "handle_request", answer)  # noqa: B010 - a method is no variable to mypy
+        try:
+            yield
+        finally:
+            setattr(httpcore2.ConnectionPool, "handle_request", original)  # noqa: B010
 
     def timed(self, post: Post, seed: int, calls: int) -> float:
         """Return the median time of some calls, each of which must get its own answer."""
@@ -151,6 +168,10 @@ def main(folder: Path, way: Way, size: int, rounds: int, slow_rounds: int, count
     def dictionary(one: Corpus, seed: int) -> float:
         return one.timed(mocks[one.count], seed, CALLS)
 
+    def pool(one: Corpus, seed: int) -> float:
+        with one.pooled():
+            return one.timed(posts[one.count], seed, CALLS)
+
     def recall(one: Corpus, seed: int) -> float:
         with replaying(opened[one.count]):
             return one.timed(posts[one.count], seed, CALLS)
@@ -162,7 +183,11 @@ def main(folder: Path, way: Way, size: int, rounds: int, slow_rounds: int, count
     seconds: dict[str, dict[str, list[float]]] = {}
     for number in range(rounds + 1):
         for one in corpora:
-            sides: dict[str, Callable[[Corpus, int], float]] = {"dictionary": dictionary, "recall": recall}
+            sides: dict[str, Callable[[Corpus, int], float]] = {
+                "dictionary": dictionary,
+                "pool": pool,
+                "recall": recall,
+            }
             if 0 < number <= slow_rounds:
                 sides |= {name: partial(peer, name) for name in one.peers}
             for name in list(sides)[:: 1 if number % 2 else -1]:

@@ -217,7 +217,10 @@ def package_to_install(headers: Headers) -> str | None:
 
 def _encodings(headers: Headers) -> list[str]:
     """Return the encodings in the order in which they are undone: of several the last was applied last."""
-    named = ",".join(value for name, value in headers if name.lower() == "content-encoding").lower().split(",")
+    values = [value for name, value in headers if name.lower() == "content-encoding"]
+    if not values:
+        return []
+    named = ",".join(values).lower().split(",")
     return [encoding.strip() for encoding in reversed(named) if encoding.strip() not in ("", "identity")]
 
 

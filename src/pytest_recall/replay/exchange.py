@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from pytest_recall.files.coerce import typed
@@ -295,15 +296,16 @@ def scrubbed(name: str, value: str) -> str:
 
 def asking(headers: Headers, names: Collection[str]) -> dict[str, str]:
     """Return the headers of a request by which it is matched, in one way to write them, by lower-case names."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, str] = {}
     for name, value in headers:
         lower = name.lower()
         if lower in names:
-            found.setdefault(lower, []).append(value)
-    asked = {name: _normal(name, ",".join(values)) for name, values in found.items()}
-    return {name: asked[name] for name in sorted(asked) if asked[name]}
+            found[lower] = f"{found[lower]},{value}" if lower in found else value
+    return {name: value for name in sorted(found) if (value := _normal(name, found[name]))}
 
 
+# A client sends the same headers with every call.
+@lru_cache(maxsize=256)
 def _normal(name: str, value: str) -> str:
     parts = [" ".join(part.split()) for part in value.split(",")]
     if name == "accept":

@@ -151,12 +151,12 @@ class Tape:
         with self._lock:
             # A call may be in two such lists, where the cassette was recorded under other rules.
             turns = self._turns.setdefault(id(places), iter(places))
-            place = next((place for place in turns if place not in self._served), None)
-            if place is None:
-                return None
-            self._served.add(place)
-            self._seq += 1
-            return place, self._seq - 1
+            for place in turns:
+                if place not in self._served:
+                    self._served.add(place)
+                    self._seq += 1
+                    return place, self._seq - 1
+            return None
 
     def reserve(self, leave: Callable[[], None] | None = None) -> int:
         """Return the place of a call that is about to be made, in the order in which calls begin.
