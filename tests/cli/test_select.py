@@ -167,5 +167,6 @@ def test_artifacts_that_cannot_be_written(project: Path, inside: Recall) -> None
     (project / "eval" / "_artifacts").write_text("mine", encoding="utf-8")
     done = inside(project, *ON)
     assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("recall: ")
-    assert done.err.endswith("; nothing else was changed\n")
+    path = project / "eval" / "_artifacts"
+    then = "a file is where a folder has to be; move it away, and give the same command again"
+    assert done.err == f"recall: {path}: File exists; {then}\n"

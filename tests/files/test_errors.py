@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.files.errors import CaseError, RecallError, message_of, nearest, one_line, single_errors
+from pytest_recall.files.errors import (
+    CaseError,
+    RecallError,
+    message_of,
+    nearest,
+    one_line,
+    remedy_of,
+    sentence_of,
+    single_errors,
+)
 from tests.helpers.samples import unhurried
 
 
@@ -23,6 +32,26 @@ def test_a_group_says_what_is_in_it() -> None:
     assert message_of(group) == "ValueError: one two; KeyError: no message"
     assert message_of(first) == "ValueError: one two"
     assert message_of(first, named=False) == "one\ntwo"
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "remedy"),
+    [
+        (OSError(28, "No space left on device", "a/b"), "a/b: No space left on device", "make room"),
+        (
+            OSError(13, "Permission denied"),
+            "a file: Permission denied",
+            "give this user the right to read and write there",
+        ),
+        (OSError(20, "Not a directory", "a"), "a: Not a directory", "a file is where a folder has to be; move it away"),
+        (OSError(5, "Input/output error", "a"), "a: Input/output error", "correct that"),
+        (OSError("no number"), "no number", "correct that"),
+        (RecallError("a: is wrong; correct it"), "a: is wrong; correct it", None),
+    ],
+)
+def test_what_the_system_refuses(error: Exception, said: str, remedy: str | None) -> None:
+    assert sentence_of(error) == said
+    assert remedy is None or (isinstance(error, OSError) and remedy_of(error) == remedy)
 
 
 def test_a_case_error_names_its_stage() -> None:

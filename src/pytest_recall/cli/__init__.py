@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 from pytest_recall.cli.arguments import Parser
-from pytest_recall.files.errors import STOPPED, RecallError, StoppedError, is_full, refused_by_system
+from pytest_recall.files.errors import STOPPED, RecallError, StoppedError, is_full, refused_by_system, remedy_of
 
 
 class Group(NamedTuple):
@@ -182,8 +182,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        again = "make room, and give the same command again, which continues a run"
-        then = again if is_full(error) else "nothing else was changed"
+        then = f"{remedy_of(error)}, and give the same command again{', which continues a run' * is_full(error)}"
         print(f"recall: {refused_by_system(error)}; {then}", file=sys.stderr)
         return 2
     return code

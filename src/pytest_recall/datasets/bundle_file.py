@@ -28,7 +28,7 @@ from pytest_recall.datasets.membench import TOKENS, fold
 from pytest_recall.datasets.membench_run import read_asked
 from pytest_recall.datasets.several import against_first, memory_run
 from pytest_recall.files.disk import write_bytes
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.memory.selector import title
 from pytest_recall.trials.journal import NAME as JOURNAL
 from pytest_recall.trials.journal import journal_of, read_journal
@@ -137,7 +137,7 @@ def unpacked(path: Path) -> dict[str, bytes]:
     except FileNotFoundError:
         raise RecallError(f"{path}: is not there; name the file that --bundle has written") from None
     except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
-        raise RecallError(f"{path}: cannot be read as a bundle ({error}); get it again") from None
+        raise RecallError(f"{path}: cannot be read as a bundle ({sentence_of(error)}); get it again") from None
 
 
 def _read(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) -> bytes:

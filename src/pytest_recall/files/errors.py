@@ -81,9 +81,25 @@ def refused_by_system(error: OSError) -> str:
     return f"{error.filename or 'a file'}: {error.strerror or error}"
 
 
+def remedy_of(error: OSError) -> str:
+    """Return what to do about something that the system refused."""
+    if is_full(error):
+        return "make room"
+    if error.errno in (errno.EEXIST, errno.ENOTDIR):
+        return "a file is where a folder has to be; move it away"
+    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        return "give this user the right to read and write there"
+    return "correct that"
+
+
+def sentence_of(error: Exception) -> str:
+    """Return what an error says to people; of one of the system the file and the reason, without its number."""
+    return refused_by_system(error) if isinstance(error, OSError) and error.strerror else str(error)
+
+
 def one_line(text: str, limit: int = 200) -> str:
     """Return `text` as one printable line of at most `limit` characters."""
-    printable = "".join(c if c.isprintable() else " " for c in text)
+    printable = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
     line = " ".join(printable.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files import clock
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError, one_line, sentence_of
 from pytest_recall.models.batch import KEPT_DAYS, LIMITS, BatchItem, BatchLine, Door, Limit, item_of, line_of, lines_in
 from pytest_recall.models.batch_apis import BatchError, Batches, open_door
 from pytest_recall.models.batch_file import BatchLog, BatchPlace
@@ -166,7 +166,7 @@ class BatchSender:
         try:
             self._take([call.place for call in got if call.place is not None])
         except (OSError, RecallError) as error:
-            self.problems.append(f"{self._log.path}: not written ({one_line(str(error))})")
+            self.problems.append(f"{self._log.path}: not written ({one_line(sentence_of(error))})")
 
     def call_off(self, case: object) -> None:
         """Stop all waits of this case; what was submitted goes on, for when it is asked once more."""
@@ -316,7 +316,7 @@ class BatchSender:
                 self._log.submitted(made, job.door.api, job.door.base_url, calls)
             self._free([call for call in job.calls if call.future.done()])  # Called off while it was made.
         except (OSError, RecallError) as error:
-            self.problems.append(f"{self._log.path}: {made} is not written down ({one_line(str(error))})")
+            self.problems.append(f"{self._log.path}: {made} is not written down ({one_line(sentence_of(error))})")
 
     def _look(self, job: BatchJob) -> None:
         lines = self._found.get(job.id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.models import batch as render
 from pytest_recall.models.batch_file import BatchLog
 from pytest_recall.models.batch_queue import BatchSender
@@ -47,7 +47,7 @@ def finish(run: Run) -> None:
     try:
         left = BatchLog(run.plan.place.artifacts.folder, run.recording.run).left()
     except (OSError, RecallError) as error:
-        run.log.trouble([str(error)])
+        run.log.trouble([sentence_of(error)])
         return
     if left:
         run.log.note(render.left(left))

@@ -15,7 +15,7 @@ import pytest
 
 from pytest_recall.files import clock
 from pytest_recall.files.disk import exists, remove
-from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.files.errors import MissError, RecallError, sentence_of
 from pytest_recall.files.wording import plural
 from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.plugin.pytest_internals import OutcomeError
@@ -303,7 +303,7 @@ class CassetteManager:
                     cassette = Cassette(path, name, rules)
                     problems += self._checked(cassette, about)
             except (RecallError, OSError) as error:
-                problems.append(str(error))
+                problems.append(sentence_of(error))
         draft = self.library.new_draft(path) if self.mode in ("record", "missing") else None
         if draft is not None:
             about = {**about, "run": self._run, "recorded_at": clock.now().isoformat(timespec="seconds")}
@@ -394,7 +394,7 @@ class CassetteManager:
         except RecallError as error:
             # What was asked is read here for the first time; what was answered had been whole.
             if str(error) not in self.problems:
-                self.problems.append(str(error))
+                self.problems.append(sentence_of(error))
             return None
 
     def exchanges_of(self, tape: Tape) -> list[tuple[Made, Exchange | None]]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError, one_line, sentence_of
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import judging
 from pytest_recall.plugin.stash import CASSETTES
@@ -276,7 +276,7 @@ class Ending:
             self._state_line = f"{name}: {plural(len(changed), 'row')} changed"
         except (OSError, RecallError) as error:
             self._run.log.problems.append(
-                f"{name}: not written ({error}); correct that, then `recall state apply {folder.name}`"
+                f"{name}: not written ({sentence_of(error)}); correct that, then `recall state apply {folder.name}`"
             )
 
     def _gates(self, record: Record) -> tuple[Standing, ...]:

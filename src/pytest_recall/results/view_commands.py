@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 from pytest_recall.cli.common import Commands, command, place_of, whole
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.results.report_commands import add_runs, bench_folders, check_runs, horizon_files, view_of
 from pytest_recall.trials.journal import NAME as JOURNAL
 
@@ -124,7 +124,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(404, "text/plain", "there is only one page here: /")
         except (RecallError, OSError) as error:
             # A journal may be there whose first line is still being written.
-            self._send(503, "text/plain", f"recall: {error}", ("Refresh", "2"))
+            self._send(503, "text/plain", f"recall: {sentence_of(error)}", ("Refresh", "2"))
 
     def _send(self, status: int, kind: str, text: str, *more: tuple[str, str]) -> None:
         body = text.encode("utf-8", "replace")

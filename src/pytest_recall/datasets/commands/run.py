@@ -319,7 +319,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     from pytest_recall.datasets.asking import check_ready
     from pytest_recall.datasets.membench_run import is_finished, read_figures
     from pytest_recall.datasets.repeats import RepeatedResult
-    from pytest_recall.files.errors import RecallError, StoppedError, is_full, one_line, refused_by_system
+    from pytest_recall.files.errors import RecallError, StoppedError, is_full, one_line, remedy_of, sentence_of
     from pytest_recall.files.wording import section_lines
     from pytest_recall.memory.selector import title
 
@@ -346,8 +346,8 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         except (RecallError, OSError) as error:
             if is_full(error):  # What the next memory is asked could not be kept either.
                 raise
-            why = refused_by_system(error) if isinstance(error, OSError) else str(error)
-            broken[client.name] = one_line(why, 300)
+            why = sentence_of(error)
+            broken[client.name] = one_line(f"{why}; {remedy_of(error)}" if isinstance(error, OSError) else why, 300)
             continue
         found = one.found
         trials = {trial.case_id: trial for trial in found.trials}
