@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from enum import StrEnum
 from math import inf
+from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 from pytest_recall.files.coerce import field_of, number_of, typed, well_formed
@@ -256,7 +257,7 @@ class Answer:
         """Return plain JSON types; empty fields are left out."""
         plain: dict[str, Any] = {"text": self.text}
         if self.passages:
-            plain["passages"] = [{"text": p.text} | _present(p, _PASSAGE) for p in self.passages]
+            plain["passages"] = [{"text": p.text} | _present(_PASSAGE, _passage_of(p)) for p in self.passages]
         if self.usage:
             plain["usage"] = dict(self.usage)
         if self.by:
@@ -291,7 +292,7 @@ class Verdict:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; empty and unknown fields are left out."""
-        plain = _present(self, _VERDICT)
+        plain = _present(_VERDICT, _verdict_of(self))
         return plain if self.judgement is None else plain | {"judgement": self.judgement.to_json()}
 
     @classmethod
@@ -379,11 +380,7 @@ class Trial(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; empty and unknown fields are left out."""
-        plain: dict[str, Any] = {}
-        for name in _PLAIN:
-            value = getattr(self, name)
-            if value not in (None, ""):
-                plain[name] = value
+        plain = _present(_PLAIN, _plain_of(self))
         if self.repeat != 1:
             plain["repeat"] = self.repeat
         plain["outcome"] = self.outcome.value
@@ -467,10 +464,11 @@ _STRUCTURED = frozenset(
 _PLAIN = tuple(name for name in Trial._fields if name not in {*_STRUCTURED, "weighed"})
 _VERDICT = tuple(f.name for f in fields(Verdict) if f.name != "judgement")
 _PASSAGE = tuple(f.name for f in fields(Passage))
+_plain_of, _verdict_of, _passage_of = attrgetter(*_PLAIN), attrgetter(*_VERDICT), attrgetter(*_PASSAGE)
 
 
-def _present(value: object, names: tuple[str, ...]) -> dict[str, Any]:
-    return {n: v for n in names if (v := getattr(value, n)) not in (None, "")}
+def _present(names: Iterable[str], values: Iterable[Any]) -> dict[str, Any]:
+    return {name: value for name, value in zip(names, values, strict=True) if value is not None and value != ""}
 
 
 def _measures(plain: Mapping[str, Any]) -> dict[str, float | None]:
