@@ -417,7 +417,7 @@ class CassetteManager:
     def prompts_of(self, read: Iterable[tuple[Made, Exchange | None]], words: Iterable[str]) -> Prompts:
         """Return what was sent to models on behalf of the agent, without the case's own `words`."""
         asked = sorted((made.seq, x.request) for made, x in read if x is not None and made.kind != "judge")
-        return prompts((request for _, request in asked), words, self._rules)
+        return prompts((request for _, request in asked), words, self._rules) if asked else Prompts()
 
 
 def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exchange]:
