@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from tests.helpers.project import ECHOING, IN, Checkout, Project, case, row
+from tests.helpers import kept
+from tests.helpers.project import DAY, ECHOING, IN, Checkout, case, row
 
 ROWS = {
     "retest": row(1, 0, due=IN[1]),
@@ -24,10 +25,23 @@ def chosen(checkout: Checkout, *args: str, day: str | None = "2026-03-10") -> li
     return sorted(checkout.slice())
 
 
+def by_default(pytester: pytest.Pytester) -> Checkout:
+    """Return where `SET` was run without any option."""
+    return kept.ran(pytester, SET, "eval")[0]
+
+
+def test_by_default_a_run_is_that_of_a_pull_request(pytester: pytest.Pytester) -> None:
+    checkout = by_default(pytester)
+    expected = {"retest": "box 1", "due-old": "due", "due-new": "due", "fresh": "new"}
+    assert checkout.outcomes() == dict.fromkeys(expected, "passed")
+    assert checkout.slice() == expected
+    assert checkout.asked() == sorted(expected)
+    assert checkout.today()["mode"] == "pr"
+
+
 @pytest.mark.parametrize(
     ("mode", "expected"),
     [
-        ("pr", {"retest": "box 1", "due-old": "due", "due-new": "due", "fresh": "new"}),
         ("nightly", {"due-old": "due", "due-new": "due", "fresh": "new"}),
         ("all", dict.fromkeys(["retest", "due-old", "due-new", "later", "fresh"], "all")),
     ],
@@ -38,12 +52,6 @@ def test_a_mode_chooses_by_its_own_rule(pytester: pytest.Pytester, mode: str, ex
     assert checkout.slice() == expected
     assert checkout.asked() == sorted(expected)
     assert checkout.today()["mode"] == mode
-
-
-def test_the_default_mode_is_pr(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    checkout.run("eval")
-    assert checkout.today()["mode"] == "pr"
 
 
 def test_the_rubric_sets_mode_cap_sample_and_model(pytester: pytest.Pytester) -> None:
@@ -68,16 +76,9 @@ def test_a_pull_request_runs_the_longest_overdue_up_to_the_cap(pytester: pytest.
     )
 
 
-def test_the_header_says_what_was_not_drawn(pytester: pytest.Pytester) -> None:
-    result = MANY_NEW.at(pytester).run("eval", "--recall-seed", "7")
-    result.stdout.fnmatch_lines(["recall: pr 2026-03-10, seed 7: 5 of 40 cases (5 new); not run: 35 new, not drawn"])
-
-
 def test_today_yaml_says_what_was_chosen_from_what_and_why(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    digest = checkout.state_digest()
-    checkout.run("eval")
-    today = checkout.today()
+    digest = SET.at(pytester).state_digest()
+    today = by_default(pytester).today()
     assert today.pop("cases") == [
         {"id": "retest", "reason": "box 1", "box": 1, "next_due": "2026-03-11"},
         {"id": "due-old", "reason": "due", "box": 2, "next_due": "2026-01-01"},
@@ -96,39 +97,22 @@ def test_today_yaml_says_what_was_chosen_from_what_and_why(pytester: pytest.Pyte
 
 def test_recall_select_writes_the_slice_that_the_run_then_has(pytester: pytest.Pytester) -> None:
     checkout = SET.at(pytester)
-    assert checkout.recall("schedule", "select", "--mode", "pr", "--date", "2026-03-10", "--seed", "x").ret == 0
+    assert checkout.recall("schedule", "select", "--mode", "pr", "--date", DAY, "--seed", DAY).ret == 0
     selected = (checkout.artifacts.folder / "today.yaml").read_text()
-    checkout.run("eval", "--recall-seed", "x")
-    assert (checkout.artifacts.folder / "today.yaml").read_text() == selected
+    checkout.forget()
+    assert (by_default(pytester).artifacts.folder / "today.yaml").read_text() == selected
 
 
-def test_the_same_date_and_seed_draw_the_same_cases(pytester: pytest.Pytester) -> None:
+def test_the_seed_draws_whatever_the_order_of_the_file_and_with_workers(pytester: pytest.Pytester) -> None:
     checkout = MANY_NEW.at(pytester)
-    draws = []
-    for seed in ("1", "1", "2"):
-        draws.append(chosen(checkout, "--recall-seed", seed))
-        checkout.forget()
-    assert draws[0] == draws[1] != draws[2]
-
-
-def test_neither_file_order_nor_hash_seed_nor_workers_change_the_draw(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reference = chosen(MANY_NEW.at(pytester))
+    result = checkout.run("eval", "--recall-seed", "7")
+    result.stdout.fnmatch_lines(["recall: pr 2026-03-10, seed 7: 5 of 40 cases (5 new); not run: 35 new, not drawn"])
+    drawn = sorted(checkout.slice())
     shuffled = ECHOING.with_cases(*(case(f"c{number:02}") for number in reversed(range(40)))).at(pytester)
     shuffled.forget()
-    assert chosen(shuffled, "-n1") == reference
+    assert chosen(shuffled, "-n1", "--recall-seed", "7") == drawn
     shuffled.forget()
-    monkeypatch.setenv("PYTHONHASHSEED", "4242")
-    assert shuffled.run_apart("eval").ret == 0
-    assert sorted(shuffled.slice()) == reference
-
-
-def test_one_more_case_changes_at_most_one_pick(pytester: pytest.Pytester) -> None:
-    before = chosen(MANY_NEW.at(pytester))
-    more = ECHOING.with_cases(*(case(f"c{number:02}") for number in range(41))).at(pytester)
-    more.forget()
-    assert len(set(before) - set(chosen(more))) <= 1
+    assert chosen(shuffled, "--recall-seed", "2") != drawn
 
 
 def test_without_a_date_the_day_is_today_in_utc(pytester: pytest.Pytester) -> None:
@@ -189,27 +173,23 @@ class TestGitHub:
 class TestBaseState:
     """A second push to a pull request runs what the first one ran."""
 
-    def after_first_push(self, pytester: pytest.Pytester, project: Project = SET) -> tuple[Checkout, list[str]]:
-        checkout = project.at(pytester)
-        (checkout.path / "base.yaml").write_text(checkout.state_text() or "")
-        return checkout, chosen(checkout)
+    def after_first_push(self, pytester: pytest.Pytester) -> Checkout:
+        base = SET.at(pytester).state_text() or ""
+        checkout = by_default(pytester)
+        (checkout.path / "base.yaml").write_text(base)
+        return checkout
 
-    def test_it_runs_what_the_first_one_promoted(self, pytester: pytest.Pytester) -> None:
-        checkout, first = self.after_first_push(pytester)
+    def test_it_runs_what_the_first_one_promoted_and_writes_the_state_itself(self, pytester: pytest.Pytester) -> None:
+        checkout = self.after_first_push(pytester)
+        first, base = sorted(checkout.slice()), (checkout.path / "base.yaml").read_text()
         assert checkout.boxes() == {"retest": 2, "due-old": 3, "due-new": 5, "later": 3, "fresh": 1}
         assert chosen(checkout, "--recall-base-state=base.yaml") == first
-
-    def test_without_it_what_was_promoted_is_not_due_any_more(self, pytester: pytest.Pytester) -> None:
-        checkout, _ = self.after_first_push(pytester)
-        assert chosen(checkout) == ["fresh"]
-
-    def test_the_state_itself_is_what_is_written(self, pytester: pytest.Pytester) -> None:
-        checkout, _ = self.after_first_push(pytester)
-        base = (checkout.path / "base.yaml").read_text()
-        chosen(checkout, "--recall-base-state=base.yaml")
         # Passes again before they are due promote nothing; `fresh` is in box 1 and moves on.
         assert checkout.boxes() == {"retest": 2, "due-old": 3, "due-new": 5, "later": 3, "fresh": 2}
         assert (checkout.path / "base.yaml").read_text() == base
+
+    def test_without_it_what_was_promoted_is_not_due_any_more(self, pytester: pytest.Pytester) -> None:
+        assert chosen(self.after_first_push(pytester)) == ["fresh"]
 
     def test_a_broken_one_stops_the_run(self, pytester: pytest.Pytester) -> None:
         checkout = SET.with_files({"base.yaml": "<<<<<<< ours\n"}).at(pytester)
