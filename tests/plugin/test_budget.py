@@ -84,27 +84,34 @@ class TestSpent:
 class TestEnough:
     """A budget that is kept."""
 
-    def test_it_is_said_what_was_spent(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+    def test_spent_to_the_last_cent_with_nothing_left_to_run_is_a_success(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        asked: list[str | None] = []
+        real = prices.price
+
+        def counted(model: str | None, *rest: Any) -> float | None:
+            asked.append(model)
+            return real(model, *rest)
+
+        monkeypatch.setattr(prices, "price", counted)
         checkout = project(upstream, "return plain_sync(question)").at(pytester)
-        result = checkout.run("eval", "--recall-mode=all", "--budget=$6.5")
+        result = checkout.run("eval", "--recall-mode=all", "--budget=$6")
         result.assert_outcomes(passed=6)
         assert result.ret == pytest.ExitCode.OK
-        result.stdout.fnmatch_lines(["spent $6.00 of the budget of $6.50"])
+        result.stdout.fnmatch_lines(["spent $6.00 of the budget of $6.00"])
+        assert asked == ["gpt-4o-mini"] * 6, "a call is priced once"
+        assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 6.0
         left_alone(checkout)
 
     def test_replayed_calls_cost_nothing(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = project(upstream).at(pytester)
         checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=6)
+        assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 6.0  # By prices of one's own, without a budget.
         upstream.close()
         result = checkout.run("eval", "--replay", "--recall-mode=all", "--budget=1")
         result.assert_outcomes(passed=6)
         result.stdout.fnmatch_lines(["spent $0.00 of the budget of $1.00"])
-
-    def test_spent_to_the_last_cent_with_nothing_left_to_run_is_a_success(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        result = project(upstream).at(pytester).run("eval", "--recall-mode=all", "--budget=6")
-        assert result.ret == pytest.ExitCode.OK
 
 
 def test_a_model_without_a_price_is_asked_no_second_time(pytester: pytest.Pytester, upstream: Upstream) -> None:
@@ -124,24 +131,3 @@ def test_what_is_no_amount_is_one_sentence(pytester: pytest.Pytester, upstream: 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert any("is not an amount of US dollars above 0, such as 2.00" in line for line in result.errlines)
     assert upstream.count == 0
-
-
-def test_prices_of_ones_own_are_in_the_scorecard(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = project(upstream).at(pytester)
-    checkout.run("eval", "--recall-mode=all")
-    assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 6.0
-
-
-def test_a_call_is_priced_once(pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str | None] = []
-    real = prices.price
-
-    def counted(model: str | None, *rest: Any) -> float | None:
-        asked.append(model)
-        return real(model, *rest)
-
-    monkeypatch.setattr(prices, "price", counted)
-    checkout = project(upstream).at(pytester)
-    checkout.run("eval", "--recall-mode=all", "--budget=10").assert_outcomes(passed=6)
-    assert asked == ["gpt-4o-mini"] * 6
-    assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 6.0

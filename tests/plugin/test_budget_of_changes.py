@@ -10,6 +10,7 @@ from pytest_recall.files.eval_directory import Place
 from pytest_recall.schedule.account import Account
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, to_text
 from pytest_recall.schedule.state import current
+from tests.helpers import kept
 from tests.helpers.project import DAY, ECHOING, IN, WORKERS, Checkout, case, failing, row
 from tests.helpers.replaying import DRY, NEAR, QUICK, near_run, quick_run
 from tests.helpers.talking import agent, talking
@@ -31,8 +32,7 @@ def recorded(pytester: pytest.Pytester, upstream: Upstream, budget: str) -> Chec
     """Return a checkout of which everything is recorded, and whose prompt has changed since; `d` fell before."""
     files = {**QUICK, "eval/rubric.yaml": f"{AFFECTED}{PRICE}budget: {budget}\n"}
     rows = {name: row(3, due="2026-04-10", lapses=int(name == "d")) for name in NAMES}
-    checkout = talking(upstream, source()).with_cases(*CASES).with_files(files).at(pytester)
-    checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=4)
+    checkout = kept.recorded(pytester, talking(upstream, source()).with_cases(*CASES).with_files(files))
     talking(upstream, source("tell")).with_state(**rows).at(pytester)
     upstream.bodies.clear()
     return checkout
@@ -44,9 +44,9 @@ def account(checkout: Checkout) -> Account:
 
 @WORKERS
 def test_what_there_is_no_money_for_is_deferred_and_told(
-    pytester: pytest.Pytester, upstream: Upstream, workers: tuple[str, ...]
+    pytester: pytest.Pytester, lasting: Upstream, workers: tuple[str, ...]
 ) -> None:
-    checkout = recorded(pytester, upstream, "{per_day: 2, carry_days: 1}")
+    checkout = recorded(pytester, lasting, "{per_day: 2, carry_days: 1}")
     dry = checkout.run("eval", *DRY, "--recall-pr", "7", "--recall-seed", "s")
     result = checkout.run("eval", *PULL, *NEAR, *workers)
     lines = [
@@ -59,8 +59,8 @@ def test_what_there_is_no_money_for_is_deferred_and_told(
         line for line in result.outlines if line.startswith("recall: deferred: ")
     ]
     result.stdout.fnmatch_lines(["recall: pr *: 2 of 4 cases (2 affected); not run: 2 deferred", *lines])
-    assert len(upstream.prompts) == 2
-    assert "echo tell d" in upstream.prompts  # It fell before.
+    assert len(lasting.prompts) == 2
+    assert "echo tell d" in lasting.prompts  # It fell before.
     assert set(checkout.slice().values()) == {"affected"}
     left = [(one["id"], one["reason"], one["why"]) for one in checkout.today()["deferred"]]
     assert [reason for _, reason, _ in left] == ["deferred: budget"] * 2
@@ -75,9 +75,9 @@ def test_what_there_is_no_money_for_is_deferred_and_told(
 
 
 def test_the_next_night_asks_what_was_deferred_first_and_says_of_whom(
-    pytester: pytest.Pytester, upstream: Upstream
+    pytester: pytest.Pytester, lasting: Upstream
 ) -> None:
-    checkout = recorded(pytester, upstream, "{per_day: 1, carry_days: 2}\nstate: events")
+    checkout = recorded(pytester, lasting, "{per_day: 1, carry_days: 2}\nstate: events")
     near_run(checkout, *PULL)
     left = account(checkout).deferred
     checkout.recall("state", "fold", "--keep-days", "0", "--date", DAY)
@@ -90,8 +90,8 @@ def test_the_next_night_asks_what_was_deferred_first_and_says_of_whom(
     assert (found.deferred, sum(found.by_day.values())) == ({}, 2.0)  # A night is not paid from the bank.
 
 
-def test_what_others_left_is_asked_alone_by_batch(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = recorded(pytester, upstream, "{per_day: 2, carry_days: 1}")
+def test_what_others_left_is_asked_alone_by_batch(pytester: pytest.Pytester, lasting: Upstream) -> None:
+    checkout = recorded(pytester, lasting, "{per_day: 2, carry_days: 1}")
     near_run(checkout, *PULL)
     left = account(checkout).deferred
     result = quick_run(checkout, *PULL, "--batch")

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import pytest
 
 from pytest_recall.trials.trial import Row, Trial
+from tests.helpers import kept
 from tests.helpers.project import Checkout, Project, case, row, state_yaml
 from tests.helpers.replaying import DRY, QUICK, changed, near_run, quick_run
 from tests.helpers.repository import Repository
@@ -39,14 +40,14 @@ def source(prompt: str = "say", parse: str = "upper()", ask: str = "is this fair
 
 def recorded(pytester: pytest.Pytester, upstream: Upstream, *cases: dict[str, object]) -> Checkout:
     """Return a checkout of which everything is recorded and passes; all rows are in box 3, and due."""
-    checkout = project(upstream, source()).with_cases(*(cases or CASES)).with_files(RUBRIC).at(pytester)
-    checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=len(cases or CASES))
+    checkout = kept.recorded(pytester, project(upstream, source()).with_cases(*(cases or CASES)).with_files(RUBRIC))
+    assert list(checkout.outcomes().values()) == ["passed"] * len(cases or CASES)
+    upstream.bodies.clear()
     return checkout
 
 
-def test_without_a_change_all_is_proven_and_the_slice_is_drawn(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = recorded(pytester, upstream)
-    upstream.bodies.clear()
+def test_without_a_change_all_is_proven_and_the_slice_is_drawn(pytester: pytest.Pytester, lasting: Upstream) -> None:
+    checkout = recorded(pytester, lasting)
     result = quick_run(checkout)
     assert result.ret == 0
     result.stdout.fnmatch_lines(
@@ -55,7 +56,7 @@ def test_without_a_change_all_is_proven_and_the_slice_is_drawn(pytester: pytest.
             "recall: judged replay: 0 of 3 cases affected (3 proven)",
         ]
     )
-    assert len(upstream.prompts) == 1  # The drift of the provider is looked for as ever.
+    assert len(lasting.prompts) == 1  # The drift of the provider is looked for as ever.
     assert list(checkout.slice().values()) == ["box 1"]
     assert checkout.journal().header.affected == ()
 
@@ -138,20 +139,19 @@ class TestOneOfEach:
 
 
 def test_a_fail_by_the_change_alone_is_red_though_nothing_else_runs(
-    pytester: pytest.Pytester, upstream: Upstream
+    pytester: pytest.Pytester, lasting: Upstream
 ) -> None:
-    checkout = changed(recorded(pytester, upstream), upstream, source(parse="replace('a', 'x').upper()"))
-    upstream.bodies.clear()
+    checkout = changed(recorded(pytester, lasting), lasting, source(parse="replace('a', 'x').upper()"))
     result = near_run(checkout, "--recall-mode", "pr", "--recall-seed", "s")
     assert "recall: judged replay: 0 of 3 cases affected (3 with another answer)" in result.outlines
     assert "  FAILED a: exact: expected “SAY A”, got “SXY X”" in result.outlines
-    assert len(upstream.prompts) == 1  # The drift of the provider is looked for as ever.
+    assert len(lasting.prompts) == 1  # The drift of the provider is looked for as ever.
     assert result.ret == 1
 
 
-def test_a_known_failure_or_one_that_only_informs_is_not_red(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = recorded(pytester, upstream)
-    changed(checkout, upstream, source(parse="replace('b', 'x').upper()"))
+def test_a_known_failure_or_one_that_only_informs_is_not_red(pytester: pytest.Pytester, lasting: Upstream) -> None:
+    checkout = recorded(pytester, lasting)
+    changed(checkout, lasting, source(parse="replace('b', 'x').upper()"))
     rows = state_yaml(a=row(3), b=row(1, failure_note="wrong"), c=row(3))
     (checkout.path / "eval/recall.yaml").write_text(rows, encoding="utf-8")
     result = near_run(checkout, "--recall-seed", "4")
@@ -195,8 +195,8 @@ def test_without_recordings_or_in_a_replay_the_slice_is_drawn_and_it_is_said(
     checkout.run("eval", "--recall-near", "off").stdout.fnmatch_lines(["recall: judged replay: off, by --recall-near"])
 
 
-def test_a_dry_run_of_another_job_takes_its_place(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = changed(recorded(pytester, upstream), upstream, source("tell"))
+def test_a_dry_run_of_another_job_takes_its_place(pytester: pytest.Pytester, lasting: Upstream) -> None:
+    checkout = changed(recorded(pytester, lasting), lasting, source("tell"))
     dry = checkout.run("eval", "--record=missing", "--recall-dry-run", "--recall-dry-run-file", "found.json")
     assert "found.json: written, for --recall-near file:PATH" in dry.outlines
     assert json.loads((checkout.path / "found.json").read_text(encoding="utf-8"))["changed"] == list(NAMES)
@@ -210,21 +210,21 @@ def test_a_dry_run_of_another_job_takes_its_place(pytester: pytest.Pytester, ups
 
 
 def test_a_replay_that_finds_nothing_stops_the_run_with_what_it_said(
-    pytester: pytest.Pytester, upstream: Upstream
+    pytester: pytest.Pytester, lasting: Upstream
 ) -> None:
-    checkout = recorded(pytester, upstream)
+    checkout = recorded(pytester, lasting)
     crash = "import os\nif '--recall-dry-run' in str(__import__('sys').argv):\n    os._exit(3)\n"
-    talking(upstream, source() + crash).at(pytester)
+    talking(lasting, source() + crash).at(pytester)
     result = quick_run(checkout)
     assert result.ret == 4
     result.stderr.fnmatch_lines(
         ["ERROR: the replay of all cases ended with exit code 3 and found nothing (*); *--recall-near off leaves*"]
     )
-    assert upstream.count == 3
+    assert lasting.count == 0
 
 
-def test_options_of_the_run_do_not_reach_the_replay(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = changed(recorded(pytester, upstream), upstream, source("tell"))
+def test_options_of_the_run_do_not_reach_the_replay(pytester: pytest.Pytester, lasting: Upstream) -> None:
+    checkout = changed(recorded(pytester, lasting), lasting, source("tell"))
     result = quick_run(checkout, "--junitxml", "report.xml", "-x", "--budget", "1", "--recall-concurrency", "2")
     assert "recall: judged replay: 3 of 3 cases affected (3 ask something else)" in result.outlines
     report = (checkout.path / "report.xml").read_text(encoding="utf-8")
@@ -272,18 +272,17 @@ _spec.loader.exec_module(own)
         """Return a checkout whose prompt says the day, as its base has it."""
         files = {**RUBRIC, ".gitignore": "eval/_artifacts\n__pycache__\nrun-*\n"}
         cases = [case(name, judges=[{"regex": "."}]) for name in "abcd"]
-        checkout = project(upstream, self.DAILY).with_cases(*cases).with_files(files).at(pytester)
-        checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=4)
+        checkout = kept.recorded(pytester, project(upstream, self.DAILY).with_cases(*cases).with_files(files))
         repository = Repository.at(checkout.path)
         repository.commit("Base")
         return checkout, repository
 
     def test_what_differs_by_itself_is_told_and_a_change_beside_it_is_seen(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        checkout, repository = self.daily(pytester, upstream)
+        checkout, repository = self.daily(pytester, lasting)
         text = self.PROMPT.replace("Today is", "{today}").replace("kind", "{kind}").replace("2026-01-01", "{since}")
-        changed(checkout, upstream, self.DAY + agent(self.BESIDE + text))
+        changed(checkout, lasting, self.DAY + agent(self.BESIDE + text))
         before = repository.git("status", "--porcelain", "--ignored=no")
         monkeypatch.setenv("DAY", "2026-03-09")
         result = quick_run(checkout, "--recall-near", "git:main")
@@ -304,11 +303,11 @@ _spec.loader.exec_module(own)
         assert repository.git("worktree", "list").count("\n") == 1
 
     def test_code_that_is_imported_from_this_checkout_is_no_base(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        checkout, repository = self.daily(pytester, upstream)
+        checkout, repository = self.daily(pytester, lasting)
         loaded = self.LOADED.format(path=str(checkout.path / "own.py"))
-        talking(upstream, loaded + self.DAILY).with_files({"own.py": "WORD = 1\n"}).at(pytester)
+        talking(lasting, loaded + self.DAILY).with_files({"own.py": "WORD = 1\n"}).at(pytester)
         repository.commit("Own")
         monkeypatch.setenv("DAY", "2026-03-09")
         result = quick_run(checkout, "--recall-near", "git:main")
@@ -318,8 +317,8 @@ _spec.loader.exec_module(own)
         assert checkout.slice() == dict.fromkeys("abcd", "affected")
 
 
-def test_the_cases_of_a_dry_run_are_named_in_a_file(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = recorded(pytester, upstream)
+def test_the_cases_of_a_dry_run_are_named_in_a_file(pytester: pytest.Pytester, lasting: Upstream) -> None:
+    checkout = recorded(pytester, lasting)
     (checkout.path / "of.json").write_text('{"a": [], "b": ["x"]}', encoding="utf-8")
     dry = ("eval", "--record=missing", "--recall-dry-run", "--recall-dry-run-of", "of.json")
     checkout.run(*dry).stdout.fnmatch_lines(["0 of 2 cases affected (2 proven); *"])

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import concurrent.futures
+import logging
 import re
+import sys
+import threading
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
@@ -28,14 +33,26 @@ def agent():
 """
 
 
+def patched() -> tuple[Any, ...]:
+    """Return what is replaced while cases run at once."""
+    starts = (threading.Thread.start, concurrent.futures.ThreadPoolExecutor.submit)
+    return *starts, sys.stdout, sys.stderr, list(logging.getLogger().handlers)
+
+
 @KINDS
-def test_as_many_as_asked_for_run_at_once_and_no_more(pytester: pytest.Pytester, agent: str) -> None:
+def test_as_many_as_asked_for_run_at_once_and_no_more_and_what_pytest_had_is_back_afterwards(
+    pytester: pytest.Pytester, agent: str
+) -> None:
+    before, threads = patched(), set(threading.enumerate())
     most = "\n\ndef pytest_sessionfinish():\n    told(GATE.most)\n"
     checkout = overlapping(agent + most).at(pytester)
     result = checkout.run("eval", "--recall-concurrency=4")
     result.assert_outcomes(passed=8)
     result.stdout.fnmatch_lines(["recall: up to 4 cases at once"])
     assert told(checkout) == ["4"]
+    assert patched() == before
+    left = set(threading.enumerate()) - threads
+    assert not [thread.name for thread in left if re.match("recall", thread.name)]
 
 
 def test_each_worker_lets_its_own_run_at_once(pytester: pytest.Pytester) -> None:
@@ -250,22 +267,6 @@ class TestRefusals:
     def test_one_says_nothing(self, pytester: pytest.Pytester) -> None:
         result = ECHOING.with_cases(case("a")).at(pytester).run("eval", "--recall-concurrency=1")
         result.stdout.no_fnmatch_line("recall: *at once*")
-
-
-def test_what_pytest_had_is_back_afterwards(pytester: pytest.Pytester) -> None:
-    import concurrent.futures
-    import logging
-    import sys
-    import threading
-
-    before = (threading.Thread.start, concurrent.futures.ThreadPoolExecutor.submit, sys.stdout, sys.stderr)
-    handlers, threads = list(logging.getLogger().handlers), set(threading.enumerate())
-    overlapping(ASYNC).at(pytester).run("eval", "--recall-concurrency=4").assert_outcomes(passed=8)
-    after = (threading.Thread.start, concurrent.futures.ThreadPoolExecutor.submit, sys.stdout, sys.stderr)
-    assert after == before
-    assert logging.getLogger().handlers == handlers
-    left = set(threading.enumerate()) - threads
-    assert not [thread.name for thread in left if re.match("recall", thread.name)]
 
 
 READING = """

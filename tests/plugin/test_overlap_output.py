@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import kept
 from tests.helpers.overlapping import overlapping, told
+from tests.helpers.project import Checkout, Project
 
 SECTIONS = """
 
@@ -80,21 +82,25 @@ def meet():
 """
 
 
-def sections(pytester: pytest.Pytester, gate: int, *args: str) -> list[Any]:
-    """Return what each report shows, with the cases a, b, c (which fails) and d (which crashes)."""
-    project = overlapping(LOUD + SECTIONS, *"abcd", gate=gate)
-    cases = project.files["eval/cases.yaml"].replace('["exact"]', '["loud"]')
-    checkout = project.with_files({"eval/cases.yaml": cases}).at(pytester)
-    (checkout.path / "eval" / "told.txt").unlink(missing_ok=True)
-    result = checkout.run("eval", "--log-level=INFO", *args)
+def project(gate: int) -> Project:
+    """Return one with the cases a, b, c (which fails) and d (which crashes), which notes what each report shows."""
+    made = overlapping(LOUD + SECTIONS, *"abcd", gate=gate)
+    return made.with_files({"eval/cases.yaml": made.files["eval/cases.yaml"].replace('["exact"]', '["loud"]')})
+
+
+def sections(checkout: Checkout, result: pytest.RunResult) -> list[Any]:
+    """Return what each report shows."""
     result.assert_outcomes(passed=2, failed=1, errors=1)
     return [json.loads(line) for line in told(checkout)]
 
 
 @pytest.mark.parametrize("capture", ["fd", "sys", "tee-sys"])
 def test_each_report_shows_what_its_own_case_printed_and_logged(pytester: pytest.Pytester, capture: str) -> None:
-    one_by_one = sections(pytester, 1, f"--capture={capture}")
-    at_once = sections(pytester, 4, f"--capture={capture}", "--recall-concurrency=4")
+    one_by_one = sections(*kept.ran(pytester, project(gate=1), "eval", "--log-level=INFO"))
+    checkout = project(gate=4).at(pytester)
+    (checkout.path / "eval" / "told.txt").unlink()
+    result = checkout.run("eval", "--log-level=INFO", f"--capture={capture}", "--recall-concurrency=4")
+    at_once = sections(checkout, result)
     assert at_once == one_by_one
     shown = {(case.partition("::")[2], when): dict(found) for case, when, found in at_once}
     assert shown["b", "call"]["Captured stdout call"] == (
