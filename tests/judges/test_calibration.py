@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_recall.cases.settings_fields import Bound
 from pytest_recall.judges.calibration import (
     Agreement,
     Calibration,
@@ -148,6 +150,21 @@ class TestUnproven:
         found = Calibration(kappa, 50, None if low is None else min(low, kappa))
         if not Standard(minimum, "lower").shortfall(found):
             assert not Standard(minimum).shortfall(found)
+
+
+@pytest.mark.parametrize(
+    ("found", "bound", "told"),
+    [
+        (None, "estimate", "is not calibrated"),
+        (Calibration(0.6, 90), "estimate", ""),
+        (Calibration(0.59, 90), "estimate", "has a kappa of 0.590, below 0.6"),
+        (Calibration(0.9, 90), "lower", "is calibrated without an interval"),
+        (Calibration(0.7, 90, 0.5), "lower", "has a kappa of 0.700 that may be 0.500, below 0.6"),
+        (Calibration(0.9, 90, 0.6), "lower", ""),
+    ],
+)
+def test_the_kappa_decides_or_its_lower_bound(found: Calibration | None, bound: Bound, told: str) -> None:
+    assert Standard(0.6, bound).shortfall(found) == told
 
 
 # A judge compared with people: what is counted, what is not, and what no counting may change

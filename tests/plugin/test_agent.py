@@ -111,14 +111,13 @@ def test_an_answer_is_text_or_has_text(pytester: pytest.Pytester) -> None:
     checkout.run("eval").assert_outcomes(passed=4)
 
 
-@pytest.mark.parametrize("workers", [(), ("-n1",)], ids=["alone", "n1"])
-def test_passages_and_usage_are_kept_in_the_journal(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_passages_and_usage_are_kept_in_the_journal(pytester: pytest.Pytester) -> None:
     expression = (
         "types.SimpleNamespace(text='yes', usage={'tokens': 3, 'model': 'm'},"
         " passages=['bare', Passage(text='whole', source='x.md', score=0.5)])"
     )
     checkout = answering(expression).with_cases(case("a", expected="yes")).at(pytester)
-    checkout.run("eval", *workers).assert_outcomes(passed=1)
+    checkout.run("eval", "-n1").assert_outcomes(passed=1)
     [trial] = checkout.journal().trials
     assert trial.answer is not None
     assert [(p.text, p.source, p.score) for p in trial.answer.passages] == [

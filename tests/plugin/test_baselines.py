@@ -285,22 +285,17 @@ def test_each_has_a_recording_of_its_own_and_is_replayed_without_the_model(
     assert "one/early (baseline no-memory)" in listed
     assert "orphan" not in listed
     assert "nothing to delete" in checkout.recall("cassettes", "prune").stdout.str()
+    (checkout.path / "eval/cassettes/one/early@raw.ndjson").unlink()
+    checkout.forget()
+    result = checkout.run(*args, "--replay")
+    assert result.ret == 1
+    assert result.parseoutcomes()["errors"] == 1, "a recording that is missing fails the run"
+    assert trials(checkout)["early", "raw"].outcome.value == "error"
+    records = "`pytest -p recall 'eval/cases.yaml::early[raw]' --baselines 'raw' --record` records it"
+    assert records in trials(checkout)["early", "raw"].error + result.stdout.str()
     checkout.forget()
     assert (
-        "deleted 8 cassettes" in project.with_cases(case("new")).at(pytester).recall("cassettes", "prune").stdout.str()
-    )
-
-
-def test_a_recording_that_is_missing_fails_the_run(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = remembering(upstream).at(pytester)
-    args = ("eval", "--model", model(upstream), "--recall-mode=all")
-    checkout.run(*args, "--baselines=no-memory", "--record")
-    result = checkout.run(*args, "--baselines=no-memory,raw", "--replay")
-    assert result.ret == 1
-    result.assert_outcomes(passed=1, errors=1)
-    assert trials(checkout)["early", "raw"].outcome.value == "error"
-    assert "`pytest -p recall 'eval/cases.yaml::early[raw]' --baselines 'raw' --record` records it" in (
-        trials(checkout)["early", "raw"].error + result.stdout.str()
+        "deleted 7 cassettes" in project.with_cases(case("new")).at(pytester).recall("cassettes", "prune").stdout.str()
     )
 
 

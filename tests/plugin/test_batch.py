@@ -40,11 +40,13 @@ class HalfPrice(NamedTuple):
 def half_price(once: Once) -> HalfPrice:
     """See the class."""
     with once() as pytester, contextmanager(serving)() as service:
-        checkout = project(service, "return openai_sync(question)").at(pytester)
+        checkout = project(service, "return openai_sync(question, timeout=0.01)").at(pytester)
         return HalfPrice(checkout, run(checkout), service)
 
 
-def test_one_batch_answers_all_cases_at_half_price(half_price: HalfPrice) -> None:
+def test_one_batch_answers_all_cases_at_half_price_and_no_timeout_of_a_client_ends_the_wait(
+    half_price: HalfPrice,
+) -> None:
     checkout, result, service = half_price
     result.assert_outcomes(passed=6)
     assert answers(checkout) == {name: f"re: {name}" for name in NAMES}
@@ -206,22 +208,19 @@ def test_judging_models_are_asked_by_batch_and_the_known_answers_directly(
     assert [call.kind for call in trial(checkout, "c1").calls if call.batched] == ["agent", "judge"]
 
 
-def test_what_is_recorded_is_replayed_without(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, LOOP.format(way="anthropic_sync"), *TWO).at(pytester)
+def test_what_is_recorded_is_replayed_without_and_not_asked_again(pytester: pytest.Pytester, service: Service) -> None:
+    loop = LOOP.format(way="anthropic_sync")
+    checkout = project(service, loop, *TWO).at(pytester)
     run(checkout, "--record").assert_outcomes(passed=2)
     assert service.sizes == [2, 2]
     asked = len(service.requests)
     checkout.run("eval", "--recall-mode=all", "--replay").assert_outcomes(passed=2)
     assert answers(checkout) == {name: f"re: tell me more of re: {name}" for name in TWO}
     assert len(service.requests) == asked
-
-
-def test_what_is_recorded_already_is_not_asked(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, "return plain_sync(question)", *NAMES[:3]).at(pytester)
-    run(checkout, "--record").assert_outcomes(passed=3)
-    checkout = project(service, "return plain_sync(question)", rubric=batched(requests=3)).at(pytester)
-    run(checkout, "--record=missing").assert_outcomes(passed=6)
-    assert service.sizes == [3, 3]
+    checkout = project(service, loop, *NAMES[:4], rubric=batched(requests=2)).at(pytester)
+    run(checkout, "--record=missing").assert_outcomes(passed=4)
+    assert service.sizes == [2, 2, 2, 2]
+    assert set(service.prompts.values()) == {1}
 
 
 def test_calls_in_a_batch_are_in_flight_for_the_budget(pytester: pytest.Pytester, service: Service) -> None:
@@ -261,12 +260,6 @@ def agent(topic):
     assert service.sizes == [2]
     assert service.direct == {"topic": 2}
     result.stdout.fnmatch_lines(["*; 2 calls directly: 2 while fixtures were set up"])
-
-
-def test_no_timeout_of_a_client_ends_the_wait(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, "return openai_sync(question, timeout=0.01)", *TWO).at(pytester)
-    run(checkout).assert_outcomes(passed=2)
-    assert service.sizes == [2]
 
 
 def test_a_timeout_of_the_agents_own_does(pytester: pytest.Pytester, service: Service) -> None:

@@ -17,8 +17,10 @@ RESULT = {"a": "passed", "b": "failed", "c": "error"}
     [
         ("-p", "no:terminal"),
         ("-qq", "--tb=no", "-rA", "--capture=tee-sys"),
-        ("-v", "-p", "no:xdist", "--full-trace", "--maxfail=5", "--showlocals"),
-        ("-vv", "--tb=long", "--durations=0", "--color=yes", "-s", "--setup-show"),
+        (
+            *("-vv", "-p", "no:xdist", "--full-trace", "--maxfail=5", "--showlocals"),
+            *("--durations=0", "--color=yes", "-s", "--setup-show"),
+        ),
     ],
     ids=" ".join,
 )

@@ -8,8 +8,6 @@ import pytest
 
 from tests.helpers.project import BARE, ECHOING, SETTINGS, case, cases_yaml, failing
 
-Workers = tuple[str, ...]
-
 
 def node_ids(result: pytest.RunResult) -> list[str]:
     """Return the node ids that `--collect-only -q` printed."""
@@ -68,14 +66,13 @@ def test_ignored_files_are_not_part_of_the_choice(pytester: pytest.Pytester) -> 
     assert checkout.slice() == {"a": "new"}
 
 
-@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "n1"])
-def test_what_runs_left_behind_is_run_only_if_it_is_named(pytester: pytest.Pytester, workers: Workers) -> None:
+def test_what_runs_left_behind_is_run_only_if_it_is_named(pytester: pytest.Pytester) -> None:
     kept = {"eval/_artifacts/x.cases.yaml": cases_yaml(case("b")), "eval/_artifacts/test_x.py": "def test_x(): pass\n"}
     files = {**kept, "_artifacts/test_y.py": "def test_y(): pass\n"}
     checkout = ECHOING.with_cases(case("a")).with_files(files).at(pytester)
     checkout.artifacts.make()
-    checkout.run("--recall-mode", "all", *workers).assert_outcomes(passed=2)  # `a` and `test_y`
-    checkout.run("eval/_artifacts/test_x.py", *workers).assert_outcomes(passed=1)
+    checkout.run("--recall-mode", "all", "-n1").assert_outcomes(passed=2)  # `a` and `test_y`
+    checkout.run("eval/_artifacts/test_x.py").assert_outcomes(passed=1)
 
 
 def test_a_file_named_twice_is_run_once(pytester: pytest.Pytester) -> None:

@@ -30,7 +30,7 @@ def found(checkout: Checkout) -> dict[str, Any]:
     return loaded
 
 
-def test_a_dry_run_lists_what_changed_and_leaves_everything_as_it_was(
+def test_a_dry_run_lists_what_changed_which_is_near_and_leaves_everything_as_it_was(
     pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
     cases = [asking(name) for name in ("a", "b", "c")]
@@ -77,6 +77,17 @@ def test_a_dry_run_lists_what_changed_and_leaves_everything_as_it_was(
     assert (finished(checkout), upstream.count, checkout.state_text()) == (before, asked, state)
     assert checkout.artifacts.runs() == runs
 
+    # What it found is near.
+    (checkout.path / "eval/rubric.yaml").write_text("owner: us\npolicy: lottery\nslice_cases: 1\n", encoding="utf-8")
+    result = checkout.run("eval", "--replay", "--recall-near", "file:eval/_artifacts/changed.json")
+    assert checkout.slice() == {"b": "near"}
+    result.stdout.fnmatch_lines(
+        [
+            "recall: near the change: 1 of 4 cases (1 listed in eval/_artifacts/changed.json);"
+            " eval/_artifacts/changed.json cannot tell of 1 case"
+        ]
+    )
+
 
 def test_listing_finds_nothing_out(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = talking(upstream, talker()).with_cases(asking("a")).at(pytester)
@@ -112,23 +123,6 @@ def agent(index):
     checkout.run(*DRY)
     assert (found(checkout)["changed"], found(checkout)["unknown"]) == (["a", "b"], {})
     assert upstream.count == 1
-
-
-def test_what_a_dry_run_found_is_near(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    cases = [asking(name) for name in ("a", "b", "c")]
-    rubric = {"eval/rubric.yaml": "owner: us\npolicy: lottery\nslice_cases: 1\n"}
-    checkout = talking(upstream, talker()).with_cases(*cases).with_files(rubric).at(pytester)
-    checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=3)
-    talking(upstream, talker("b")).with_files(rubric).with_cases(*cases, asking("late")).at(pytester)
-    checkout.run(*DRY)
-    result = checkout.run("eval", "--replay", "--recall-near", "file:eval/_artifacts/changed.json")
-    assert checkout.slice() == {"b": "near"}
-    result.stdout.fnmatch_lines(
-        [
-            "recall: near the change: 1 of 4 cases (1 listed in eval/_artifacts/changed.json);"
-            " eval/_artifacts/changed.json cannot tell of 1 case"
-        ]
-    )
 
 
 def test_a_crash_is_no_change_and_no_success(pytester: pytest.Pytester, upstream: Upstream) -> None:

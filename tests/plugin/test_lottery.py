@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.helpers import kept
 from tests.helpers.project import ECHOING, IN, Checkout, case, failing, row
 from tests.helpers.repository import commit, git, write
 
@@ -65,26 +66,36 @@ def reasons(checkout: Checkout) -> dict[str, int]:
     return dict(Counter(checkout.slice().values()))
 
 
-def test_a_slice_has_its_size_with_what_the_change_touches_first(branch: Checkout) -> None:
+def test_a_slice_has_its_size_with_what_the_change_touches_first_as_the_command_chooses(
+    branch: Checkout, monkeypatch: pytest.MonkeyPatch
+) -> None:
     checkout = branch
-    result = checkout.run("eval", "--recall-near", "git:main", "--recall-pr", "7")
+    done = checkout.recall("schedule", "select", "--date", "2026-03-10", "--near", "git:main", "--seed", "7")
+    assert done.errlines == [
+        "recall: pr 2026-03-10, seed 7: 6 of 20 cases (4 near, 2 in turn); not run: 14 not drawn",
+        "recall: near the change: 4 of 20 cases (4 tagged fees), by 1 file changed since main",
+    ]
+    commanded = checkout.slice()
+    monkeypatch.setenv("GITHUB_BASE_REF", "main")  # CI is asked for the base.
+    result = checkout.run("eval", "--recall-pr", "7")
     result.assert_outcomes(passed=6)
+    assert checkout.slice() == commanded
     assert reasons(checkout) == {"near": 4, "in turn": 2}
     assert {name for name, reason in checkout.slice().items() if reason == "near"} == set(NAMES[:4])
     result.stdout.fnmatch_lines(
         [
             "recall: pr 2026-03-10, seed 7: 6 of 20 cases (4 near, 2 in turn); not run: 14 not drawn",
-            "recall: near the change: 4 of 20 cases (4 tagged fees), by 1 file changed since main",
+            "recall: near the change: 4 of 20 cases (4 tagged fees), by 1 file changed since origin/main",
             "*recall scorecard*",
             "in turn       2",
             "near          4",
-            "near the change: 4 of 20 cases (4 tagged fees), by 1 file changed since main",
+            "near the change: 4 of 20 cases (4 tagged fees), by 1 file changed since origin/main",
         ]
     )
     card = checkout.scorecard()
     assert (card["policy"], card["near"]) == (
         "lottery",
-        "4 of 20 cases (4 tagged fees), by 1 file changed since main",
+        "4 of 20 cases (4 tagged fees), by 1 file changed since origin/main",
     )
     assert card["not_chosen"] == {"near": 0, "not_due": 14, "over_cap": 0, "unseen": 0}
 
@@ -109,11 +120,8 @@ def test_marks_narrow_what_is_drawn_from(branch: Checkout) -> None:
     assert not any(name.startswith("hour") for name in checkout.slice())
 
 
-def test_ci_is_asked_for_the_base(branch: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_base_that_ci_names_and_nobody_has_is_told(branch: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     checkout = branch
-    monkeypatch.setenv("GITHUB_BASE_REF", "main")
-    checkout.run("eval")
-    assert reasons(checkout) == {"near": 4, "in turn": 2}
     monkeypatch.setenv("GITHUB_BASE_REF", "gone")
     result = checkout.run("eval")
     assert result.ret == 0
@@ -126,8 +134,7 @@ def test_ci_is_asked_for_the_base(branch: Checkout, monkeypatch: pytest.MonkeyPa
 
 
 def test_without_a_change_the_header_says_so(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    result = checkout.run("eval")
+    checkout, result = kept.ran(pytester, SET, "eval")
     assert reasons(checkout) == {"in turn": 6}
     result.stdout.fnmatch_lines(["recall: near the change: off, since no base is known to compare with;*"])
 
@@ -140,18 +147,6 @@ def test_a_change_that_cannot_be_known_is_one_sentence(branch: Checkout, given: 
     result = branch.run("eval", "--recall-near", given)
     assert result.ret == 4
     result.stderr.fnmatch_lines([f"ERROR: {said}"])
-
-
-def test_the_command_and_the_script_choose_as_the_run_does(branch: Checkout) -> None:
-    checkout = branch
-    done = checkout.recall("schedule", "select", "--date", "2026-03-10", "--near", "git:main", "--seed", "7")
-    assert done.errlines == [
-        "recall: pr 2026-03-10, seed 7: 6 of 20 cases (4 near, 2 in turn); not run: 14 not drawn",
-        "recall: near the change: 4 of 20 cases (4 tagged fees), by 1 file changed since main",
-    ]
-    commanded = checkout.slice()
-    checkout.run("eval", "--recall-near", "git:main", "--recall-seed", "7")
-    assert checkout.slice() == commanded
 
 
 NIGHT = {
@@ -167,7 +162,6 @@ NIGHTLY = ECHOING.with_cases(*map(case, NIGHT), case("fresh")).with_state(**NIGH
 @pytest.mark.parametrize(
     ("knobs", "chosen", "left"),
     [
-        ("max_verdict_age: 7\n", {"old": "stale", "box": "box 1", "due": "due", "fresh": "new"}, "2 not due until *"),
         (
             "max_verdict_age: 7\nnightly_cases: 5\n",
             {"old": "stale", "box": "box 1", "due": "due", "fresh": "new", "calm": "in turn"},
@@ -238,9 +232,8 @@ def test_observing_runs_everything_and_says_what_the_slice_would_have_missed(pyt
 
 
 def test_observed_runs_add_up(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
+    checkout, _ = kept.ran(pytester, SET, "eval")
     checkout.run("eval", "--recall-mode", "observe", day="2026-03-10")
-    checkout.run("eval", day="2026-03-10")
     checkout.run("eval", "--recall-mode", "observe", day="2026-03-11")
     told = checkout.recall("score", "--observed").outlines
     assert len(told) == 4
@@ -251,8 +244,7 @@ def test_observed_runs_add_up(pytester: pytest.Pytester) -> None:
 
 
 def test_nothing_observed_is_one_sentence(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    checkout.run("eval")
+    checkout, _ = kept.ran(pytester, SET, "eval")
     done = checkout.recall("score", "--observed")
     assert (done.ret, done.errlines) == (
         2,
