@@ -81,10 +81,10 @@ def test_each_client_of_an_sdk_waits_for_a_batch_of_its_endpoint(pytester: pytes
 
 
 def test_a_tool_loop_of_two_rounds_makes_two_batches(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, LOOP.format(way="openai_sync")).at(pytester)
-    run(checkout).assert_outcomes(passed=6)
-    assert answers(checkout) == {name: f"re: tell me more of re: {name}" for name in NAMES}
-    assert service.sizes == [6, 6]
+    checkout = project(service, LOOP.format(way="openai_sync"), *NAMES[:3]).at(pytester)
+    run(checkout).assert_outcomes(passed=3)
+    assert answers(checkout) == {name: f"re: tell me more of re: {name}" for name in NAMES[:3]}
+    assert service.sizes == [3, 3]
     assert set(service.prompts.values()) == {1}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.helpers import kept
 from tests.helpers.project import ECHOING, IN, case, failing, row
 
 SET = ECHOING.with_cases(case("late", tags=["money"]), failing("wip"), case("other")).with_state(
@@ -24,9 +25,8 @@ SET = ECHOING.with_cases(case("late", tags=["money"]), failing("wip"), case("oth
 def test_the_schedule_is_off_and_the_state_left_alone(
     pytester: pytest.Pytester, args: tuple[str, ...], said: str, ran: list[str]
 ) -> None:
-    checkout = SET.at(pytester)
-    before = checkout.state_text()
-    result = checkout.run(*args)
+    before = SET.at(pytester).state_text()
+    checkout, result = kept.ran(pytester, SET, *args)
     result.stdout.fnmatch_lines(
         [
             f"recall: schedule off,* {said}*; the state is left alone",
@@ -68,15 +68,13 @@ def test_lf_is_explicit(pytester: pytest.Pytester) -> None:
 
 
 def test_a_failed_case_is_not_said_to_move(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    result = checkout.run("eval/cases.yaml::wip")
+    checkout, result = kept.ran(pytester, SET, "eval/cases.yaml::wip")
     result.stdout.fnmatch_lines(["regressions (1):", "  wip (box 4, not moved)"])
     assert "box 4, not moved" in (checkout.artifacts.folder / "scorecard.md").read_text()
 
 
 def test_apply_refuses_an_explicit_run_unless_told_otherwise(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    checkout.run("eval/cases.yaml::wip")
+    checkout, _ = kept.ran(pytester, SET, "eval/cases.yaml::wip")
     refused = checkout.recall("state", "apply", "latest")
     assert refused.ret == 2
     assert checkout.boxes() == {"late": 3, "wip": 4}

@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from tests.helpers import kept
 from tests.helpers.project import BARE, IN, Project, case, row
 from tests.helpers.talking import asks
 from tests.helpers.upstream import Upstream
@@ -28,8 +29,7 @@ def with_reply(project: Project, text: str) -> Project:
 
 
 def test_it_is_shown_beside_the_answer_now(pytester: pytest.Pytester) -> None:
-    checkout = with_reply(SET, OPEN).at(pytester)
-    checkout.run("eval")
+    checkout, _ = kept.ran(pytester, with_reply(SET, OPEN), "eval")
     passed = checkout.artifacts.runs()[-1].name
     (checkout.path / "reply").write_text(OPEN.replace("16:00", "17:00"))
     result = checkout.run("eval", day=IN[1])
@@ -66,8 +66,7 @@ def test_where_nobody_has_kept_it_nothing_is_said(pytester: pytest.Pytester) -> 
 
 
 def test_a_broken_journal_of_an_earlier_run_is_passed_over(pytester: pytest.Pytester) -> None:
-    checkout = with_reply(SET, OPEN).at(pytester)
-    checkout.run("eval")
+    checkout, _ = kept.ran(pytester, with_reply(SET, OPEN), "eval")
     checkout.run("eval")
     journal = checkout.artifacts.runs()[-1] / "trials.jsonl"
     journal.write_bytes(

@@ -36,13 +36,10 @@ def without_input(project: Project) -> Project:
     return project.with_files({"eval/cases.yaml": text})
 
 
-@pytest.mark.parametrize(("option", "workers"), [("--model", ()), ("--recall-model", ("-n1",))], ids=["alone", "n1"])
-def test_cases_and_a_model_are_a_whole_eval(
-    pytester: pytest.Pytester, upstream: Upstream, option: str, workers: Workers
-) -> None:
+def test_cases_and_a_model_are_a_whole_eval(pytester: pytest.Pytester, upstream: Upstream) -> None:
     selector = f"openai:m;{upstream.url}/v1"
     checkout = without_input(PLAIN).at(pytester)
-    result = checkout.run("eval", option, selector, *workers)
+    result = checkout.run("eval", "--recall-model", selector, "-n1")
     result.assert_outcomes(passed=2)
     assert upstream.count == 3
     assert {row.last_model for row in checkout.state().values()} == {selector}

@@ -10,7 +10,7 @@ import pytest
 from tests.helpers.project import BARE, Project, case, row
 from tests.models.endpoint import Answer, endpoint, failure
 
-NAMES = [f"c{number}" for number in range(20)]
+NAMES = [f"c{number}" for number in range(14)]
 ASKING = """\
 import os
 
@@ -56,11 +56,11 @@ def down(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_a_provider_that_is_down(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], most: int
 ) -> None:
-    checkout = project(*NAMES).with_state(c0=row(3), c19=row(2)).at(pytester)
+    checkout = project(*NAMES).with_state(c0=row(3), c13=row(2)).at(pytester)
     result = checkout.run("eval", *arguments)
     count = len(checkout.asked())
     assert 5 <= count <= most
-    result.assert_outcomes(errors=count, skipped=20 - count)
+    result.assert_outcomes(errors=count, skipped=14 - count)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     (told,) = [line for line in result.outlines if line.startswith("  error: ")]
     assert ": agent: 127.0.0.1:" in told
@@ -69,17 +69,17 @@ def test_a_provider_that_is_down(
     why = "5 trials in a row ended alike: 127.0.0.1:* cannot be reached (*); nothing more was asked"
     result.stdout.fnmatch_lines(
         [
-            f"partial: {20 - count} of 20 chosen cases not run: {why.replace('[', '[[]')}",
+            f"partial: {14 - count} of 14 chosen cases not run: {why.replace('[', '[[]')}",
             "to go on: once that is put right, the same command with --recall-resume asks what has no verdict yet",
         ]
     )
     assert "Traceback" not in result.stdout.str()
-    assert checkout.boxes() == {"c0": 3, "c19": 2}
+    assert checkout.boxes() == {"c0": 3, "c13": 2}
     assert set(checkout.outcomes().values()) == {"error"}
     assert not list(checkout.artifacts.folder.glob(".outage*"))
     with endpoint(lambda asked: Answer(body=asked.body["question"])) as server:
         monkeypatch.setenv("URL", server.url)
-        checkout.run("eval", "--recall-resume").assert_outcomes(passed=20)
+        checkout.run("eval", "--recall-resume").assert_outcomes(passed=14)
 
 
 def test_the_sdk_of_a_provider_that_refuses_the_key(pytester: pytest.Pytester) -> None:
