@@ -120,7 +120,7 @@ def test_marks_narrow_what_is_drawn_from(branch: Checkout) -> None:
     assert not any(name.startswith("hour") for name in checkout.slice())
 
 
-def test_a_base_that_ci_names_and_nobody_has_is_told(branch: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_base_that_ci_names_and_that_is_not_there_is_told(branch: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
     checkout = branch
     monkeypatch.setenv("GITHUB_BASE_REF", "gone")
     result = checkout.run("eval")

@@ -419,6 +419,15 @@ class TestNearest:
         put, moved = post({"a": 1}, method="PUT"), post({"a": 1}, URL + "/x")
         assert nearest_request(asked, [moved, put], RULES) == (1, ["method: “PUT” → “POST”"])
 
+    def test_where_nothing_is_alike_it_is_the_only_one(self) -> None:
+        other = post({"zzz": "~"}, "https://elsewhere.test/", method="PUT")
+        place, lines = nearest_request(post({"a": 1}), [other], RULES)
+        assert place == 0
+        assert len(lines) == 4
+
+    def test_a_list_in_place_of_a_value_is_told(self) -> None:
+        assert self.told({"a": [1]}, {"a": 2}) == (0, ["a: “2” → “[1]”"])
+
     def test_what_came_and_what_went_is_told(self) -> None:
         assert self.told({"a": 1, "n": [1, 2]}, {"b": 2, "n": [1]}) == (
             0,

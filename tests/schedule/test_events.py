@@ -29,6 +29,8 @@ from pytest_recall.schedule.events import (
 from pytest_recall.schedule.selection import Unanswered
 from pytest_recall.schedule.state import event_files, events_text, parse_events, read_events, write_events
 from pytest_recall.schedule.suspects import Touches, with_touches
+from pytest_recall.trials.detector import RatioRule
+from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome, Row, Trial
 from tests.helpers.samples import (
     ERROR,
@@ -142,6 +144,16 @@ def test_events_of_a_run_are_what_the_schedule_learns_from() -> None:
         ),
         unanswered=("c", "d"),
     )
+
+
+def test_what_a_fail_rests_on_comes_back_from_the_file() -> None:
+    rule = str(RatioRule(70))
+    told = [trial("a", one, repeat=number, rule=rule) for number, one in enumerate([FAILED, PASSED, PASSED, PASSED], 1)]
+    found = events_of(header(), told, 4)
+    (read,) = parse_events(events_text(found), "x.jsonl").verdicts
+    assert read.weighed == "fppp"
+    assert read.trial().weighed == graded(told)["a"].weighed
+    assert read.trial().is_doubted
 
 
 @costly

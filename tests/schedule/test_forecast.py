@@ -171,6 +171,11 @@ def test_a_verdict_is_of_today_and_an_error_leaves_the_one_before() -> None:
     assert (replayed.age, replayed.overdue) == (20, 1)
 
 
+def test_after_a_run_of_all_cases_the_oldest_verdict_is_of_today() -> None:
+    found = after(trial("a", PASSED, row=OLD), oldest="", oldest_case="")
+    assert found == (TODAY, "a", 0, 0, {}, False)
+
+
 def test_what_rests_is_not_overdue() -> None:
     before = (("a", (TODAY - days(9)).isoformat(), 3),)
     found = after(trial("a", ERROR, row=OLD), unanswered=before)
