@@ -76,16 +76,16 @@ def test_cases_that_somebody_chose_are_held_to_no_gate(pytester: pytest.Pytester
 
 @pytest.mark.parametrize(
     ("blocks", "workers"),
-    [("never", ()), ("incomplete", ()), ("regression", ("-n1",))],
-    ids=["never", "incomplete", "regression-n1"],
+    [("", ()), ("never", ()), ("incomplete", ()), ("regression", ("-n1",))],
+    ids=["default", "never", "incomplete", "regression-n1"],
 )
 def test_what_only_informs_is_an_expected_fail(
     pytester: pytest.Pytester, blocks: str, workers: tuple[str, ...]
 ) -> None:
     project = ECHOING.with_cases(failing("known"), case("fine")).with_state(known=row(1, **KNOWN), fine=row(1))
-    checkout = gated(project, blocks=blocks).at(pytester)
+    checkout = gated(project, **({"blocks": blocks} if blocks else {})).at(pytester)
     result = checkout.run("eval", *workers)
-    if blocks in ("regression", "never"):
+    if blocks in ("", "regression", "never"):
         result.assert_outcomes(passed=1, xfailed=1)
         assert result.ret == OK
         assert "1 known failure: `recall score -v` shows it" in result.outlines

@@ -38,9 +38,10 @@ def agent():
     ("statement", "code"),
     [
         ("os.kill(os.getpid(), signal.SIGINT)", INTERRUPTED),
+        ("pytest.exit('spent')", INTERRUPTED),
         ("pytest.exit('spent', returncode=7)", 7),
     ],
-    ids=["sigint", "exit-7"],
+    ids=["sigint", "exit", "exit-7"],
 )
 def test_what_had_finished_is_kept_and_folded(pytester: pytest.Pytester, statement: str, code: int) -> None:
     checkout = stopping(statement).at(pytester)

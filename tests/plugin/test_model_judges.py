@@ -220,6 +220,9 @@ class TestWithoutAModel:
         assert result.ret == 2
         assert checkout.asked() == []
 
+    def test_other_judges_need_none(self, pytester: pytest.Pytester) -> None:
+        JUDGED.with_cases(case("a")).at(pytester).run("eval").assert_outcomes(passed=1)
+
     @pytest.mark.parametrize(
         ("rubric", "sentence"),
         [

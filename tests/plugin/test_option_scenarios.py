@@ -28,7 +28,8 @@ BESIDE = SET.with_files({"eval/test_by_hand.py": MARKED})
     ("options", "expected"),
     [
         (("--scenarios=fees, cards",), ["card-a", "fee-a", "fee-b"]),
-        (("--scenarios=loans", "--dimensions", "tone"), ["loan-b"]),
+        (("--dimensions", "tone"), ["fee-b", "loan-b"]),
+        (("--scenarios=loans", "--dimensions=tone"), ["loan-b"]),
     ],
 )
 def test_the_filters_run_those_cases(pytester: pytest.Pytester, options: tuple[str, ...], expected: list[str]) -> None:
