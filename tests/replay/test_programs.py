@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from pytest_recall.replay.programs import (
     ASKING,
     FETCHING,
-    MENTIONED,
     Started,
     arguments_of,
     base_name,
+    mentioned,
     shell_started,
     split,
     started,
@@ -85,14 +85,14 @@ def decoded(word: object) -> str:
 )
 def test_names(line: str, names: str) -> None:
     found = [one.name for one in started(shlex.split(line))]
-    assert MENTIONED.search(line) or not ASKING.union(FETCHING).intersection(found)
+    assert mentioned().search(line) or not ASKING.union(FETCHING).intersection(found)
     assert found == (["python"] if names == "python3 or so" else names.split())
 
 
 def test_names_of_windows() -> None:
     assert base_name(r"C:\Users\me\AppData\claude.EXE") == "claude"
     assert base_name("Claude.cmd") == "claude"
-    assert MENTIONED.search("Claude.cmd")
+    assert mentioned().search("Claude.cmd")
     line = r'C:\Windows\system32\cmd.exe /c "claude -p hi"'
     for event in ("subprocess.Popen", "_winapi.CreateProcess"):
         assert [one.name for one in arguments_of(event, (None, line, None, None), decoded)] == ["claude"]
@@ -161,7 +161,7 @@ def test_anything_is_named(argv: list[str]) -> None:
     assert found
     # So that a line which does not mention any of them need not be read.
     if any(one.name in ASKING | FETCHING for one in found):
-        assert MENTIONED.search(str(argv))
+        assert mentioned().search(str(argv))
 
 
 @given(st.text(max_size=60))

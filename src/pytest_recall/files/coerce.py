@@ -47,6 +47,9 @@ def typed(kind: type, plain: Mapping[str, Any]) -> dict[str, Any]:
         if (written := fields.get(name)) is None:
             continue
         allowed = _KINDS[written]
+        if type(value) in allowed and written not in _SEQUENCES:  # what JSON gives; all else is looked at closely
+            found[name] = value
+            continue
         if not isinstance(value, allowed) or (isinstance(value, bool) and bool not in allowed):
             raise TypeError(f"{name}: {value!r} is not a {written}")
         found[name] = value

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.wording import cell, code, listed, percent, plural
-from pytest_recall.judges.audit import Regraded
-from pytest_recall.judges.calibration import Agreement, Calibration, JudgeKey, Opinion, Panels, Reviews, Share
-from pytest_recall.metrics.agreement import Confusion
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
 
 if TYPE_CHECKING:  # Most runs have no judging model, and need no statistics for one.
+    from pytest_recall.judges.audit import Regraded
+    from pytest_recall.judges.calibration import Agreement, Calibration, JudgeKey, Opinion, Panels, Reviews, Share
     from pytest_recall.judges.judged_rates import JudgedRate
+    from pytest_recall.metrics.agreement import Confusion
 
 MAX_SHOWN = 50
 MAX_RATES = 3

@@ -9,7 +9,6 @@ import pytest
 
 from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.files.errors import RecallError
-from pytest_recall.judges.calibration import standard_of
 from pytest_recall.plugin.session import run_of
 from pytest_recall.plugin.stash import CALIBRATIONS, CASE_ID, CASSETTES, PANEL
 from pytest_recall.replay import tape
@@ -93,6 +92,7 @@ def calibrations_of(config: pytest.Config) -> Mapping[JudgeKey, Calibration]:
     """Return the calibrations that the verdicts of this session are held to, read once. Raises RecallError."""
     found = config.stash.get(CALIBRATIONS, None)
     if found is None:
+        from pytest_recall.judges.calibration import standard_of
         from pytest_recall.judges.calibration_file import read_calibrations
 
         plan = run_of(config).plan
@@ -106,5 +106,5 @@ def unproven(config: pytest.Config, result: Result) -> str:
     """Return why an outcome counts for nothing: a judge falls short of what the rubric asks for. Empty if it counts."""
     from pytest_recall.judges import calibration
 
-    standard = standard_of(run_of(config).plan.rubric)
+    standard = calibration.standard_of(run_of(config).plan.rubric)
     return calibration.unproven(result, calibrations_of(config), standard)

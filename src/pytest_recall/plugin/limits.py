@@ -60,14 +60,17 @@ class Breaker:
 
     def closed(self, arm: str) -> str:
         """Return why the agent under test, or a baseline, is not asked any more; empty if it is."""
-        if arm not in self._why and self._file.exists():
-            with suppress(OSError, ValueError), self._lock:
-                self._why.update(json.loads(self._file.read_text(encoding="utf-8")))
+        if arm not in self._why and self._follows and self._file.exists():
+            self._take_in_others()
         return self._why.get(arm, "")
+
+    def _take_in_others(self) -> None:
+        with suppress(OSError, ValueError), self._lock:
+            self._why.update(json.loads(self._file.read_text(encoding="utf-8")))
 
     def stopped(self) -> dict[str, str]:
         """Return why the agent under test and baselines were not asked any more, those that were not."""
-        self.closed("")
+        self._take_in_others()
         return {arm: f"{why}; nothing more was asked" for arm, why in self._why.items()}
 
     def leave_out(self, item: pytest.Item) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pytest_recall.files import clock
 from pytest_recall.files.event_loop import running_asyncio
@@ -14,6 +13,9 @@ from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.exchange import CANCELLED, Call, Exchange, Failure, Headers, Request, Response
 from pytest_recall.replay.tape import TEARDOWN, Tape
 from pytest_recall.replay.wire_formats import usage_of
+
+if TYPE_CHECKING:
+    from concurrent.futures import Future
 
 # The last event of a stream, after which an SDK closes without reading on.
 _LAST_EVENTS = (b"data: [DONE]", b"event: message_stop", b"event: response.completed")

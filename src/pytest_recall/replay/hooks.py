@@ -16,7 +16,6 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar
 from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
@@ -165,6 +164,8 @@ def carry(first: ContextVar[Any], *others: ContextVar[Any]) -> list[Undo]:
     Tasks of asyncio have them anyway. A thread of an executor has those of anyone who submitted what
     it works on, for as long as it does. Other variables stay behind, as without us.
     """
+    from concurrent.futures import ThreadPoolExecutor  # a run that neither records nor replays has no use for it
+
     variables = (first, *others)
     start: Any = threading.Thread.start
     submit: Any = ThreadPoolExecutor.submit

@@ -10,7 +10,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import CodeType, FrameType
 from typing import Protocol
 
@@ -36,25 +35,6 @@ class Waits(Protocol):
 
     def give_up(self, error: BaseException) -> None:
         """End what it does by `error`, unless it ends by itself soon."""
-
-
-@dataclass(slots=True, eq=False)
-class Wait:
-    """A block of code that a miss of another thread ends, run by the thread that makes this object."""
-
-    thread_id: int | None = field(default_factory=threading.get_ident)
-    over: threading.Event = field(default_factory=threading.Event)
-    error: BaseException | None = None
-
-    def is_over(self, seconds: float) -> bool:
-        """Wait up to some seconds for its end, and return whether it has come."""
-        return self.over.wait(seconds)
-
-    def give_up(self, error: BaseException) -> None:
-        """End the block by `error`, unless it ends by itself soon. Called by the thread that has missed."""
-        if self.error is None and self.thread_id is not None:
-            self.error = error
-            keep_interrupting(self.thread_id, self.over.wait, type(error))
 
 
 def keep_interrupting(thread: int, is_over: Callable[[float], bool], error: type[BaseException]) -> None:

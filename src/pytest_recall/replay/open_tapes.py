@@ -13,7 +13,7 @@ from weakref import WeakSet
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.interrupt import Wait, end_if_still
+from pytest_recall.replay.interrupt import end_if_still, keep_interrupting
 from pytest_recall.replay.origin import is_importing
 from pytest_recall.replay.tape import LIVE, Mode, Tape
 
@@ -42,6 +42,37 @@ class CaseContext:
         self.over = True
         if self.opened.batches is not None:
             self.opened.batches.call_off(self)
+
+
+class Wait:
+    """A block of code that a miss of another thread ends, run by the thread that makes this object."""
+
+    __slots__ = ("_running", "error", "over", "thread_id")
+
+    def __init__(self) -> None:
+        self.thread_id: int | None = threading.get_ident()
+        self.over = False
+        self.error: BaseException | None = None
+        # Held while the block runs. An event takes ten times as long to make, and each case of each run has three.
+        self._running = threading.Lock()
+        self._running.acquire()
+
+    def end(self) -> None:
+        """Say that the block has ended. Called once."""
+        self.over = True
+        self._running.release()
+
+    def is_over(self, seconds: float) -> bool:
+        """Wait up to some seconds for its end, and return whether it has come."""
+        if self._running.acquire(timeout=seconds):
+            self._running.release()
+        return self.over
+
+    def give_up(self, error: BaseException) -> None:
+        """End the block by `error`, unless it ends by itself soon. Called by the thread that has missed."""
+        if self.error is None and self.thread_id is not None:
+            self.error = error
+            keep_interrupting(self.thread_id, self.is_over, type(error))
 
 
 CURRENT_CASE: ContextVar[CaseContext | None] = ContextVar("recall_lane", default=None)
@@ -189,10 +220,11 @@ class OpenTapes:
         with self._lock:
             self._phases.append(phase)
         token = KIND.set(kind)
+        wait = self._begin_wait()
         try:
-            with self.waiting():
-                yield
+            yield
         finally:
+            self._end_wait(wait)
             KIND.reset(token)
             with self._lock:
                 # This one and no equal: blocks may lie within each other, and the outer one goes on.
@@ -201,15 +233,22 @@ class OpenTapes:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """End what this thread does in this block when another one has missed a recording, whatever it waits for."""
-        wait = Wait()
-        self._waits.append(wait)
+        wait = self._begin_wait()
         try:
-            if self._lost:
-                self._end_if_still(wait, self._tapes, self._lost)
             yield
         finally:
-            wait.over.set()
-            self._waits.remove(wait)
+            self._end_wait(wait)
+
+    def _begin_wait(self) -> Wait:
+        wait = Wait()
+        self._waits.append(wait)
+        if self._lost:
+            self._end_if_still(wait, self._tapes, self._lost)
+        return wait
+
+    def _end_wait(self, wait: Wait) -> None:
+        wait.end()
+        self._waits.remove(wait)
 
     def _end_if_still(self, wait: Waits | None, tapes: Sequence[Tape], thread: str) -> None:
         """End a case that stands still: it may be waiting for this thread, which a miss has ended or kept from it."""
@@ -254,7 +293,7 @@ class OpenTapes:
         if is_importing(frame):
             return
         for wait in reversed(self._waits):
-            if wait.thread_id == threading.get_ident() and wait.error is not None and not wait.over.is_set():
+            if wait.thread_id == threading.get_ident() and wait.error is not None and not wait.over:
                 raise type(wait.error)(*wait.error.args)
 
     def _may_be_of_another(self, lane: CaseContext | None) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 ASKING = frozenset(
@@ -46,12 +47,6 @@ _PACKAGES: Mapping[str, str] = {
     "shell-gpt": "sgpt",
 }
 """Packages by whose name a launcher finds one of these programs."""
-MENTIONED = re.compile(
-    "|".join(re.escape(name).replace(r"\-", "[-_]") for name in sorted(ASKING | FETCHING | _PACKAGES.keys())),
-    re.IGNORECASE,
-)
-"""Occurs in every command line that starts one of them: what it does not match need not be read."""
-
 _ENDINGS = (".exe", ".cmd", ".bat", ".ps1", ".com")
 _SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".py", ".sh")
 _SHELLS = frozenset(("ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh"))
@@ -118,6 +113,13 @@ _WORDS_OF_THE_SHELL = frozenset(
 )
 _DEEPEST = 8
 _TOLD_AT_ONCE = frozenset(("--version", "--help", "-h"))
+
+
+@cache
+def mentioned() -> re.Pattern[str]:
+    """Return what occurs in every command line that starts one of them: what it does not match need not be read."""
+    names = sorted(ASKING | FETCHING | _PACKAGES.keys())
+    return re.compile("|".join(re.escape(name).replace(r"\-", "[-_]") for name in names), re.IGNORECASE)
 
 
 class Started(NamedTuple):

@@ -22,7 +22,7 @@ from pytest_recall.replay.hooks import once_imported
 from pytest_recall.replay.hosts import is_address, is_this_machine
 from pytest_recall.replay.origin import in_known_client, line_of_caller, origin
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.programs import MENTIONED
+from pytest_recall.replay.programs import mentioned
 from pytest_recall.replay.tape import APART, LET_THROUGH
 from pytest_recall.replay.unowned import BACKGROUND, IMPORTED
 
@@ -218,7 +218,7 @@ def _audited(
     if watching and event in starts:
         for player in reversed(watching):
             # Outside of a case only what may be refused is looked at.
-            if player.tape is not None or (player.mode == "replay" and MENTIONED.search(str(args[:2]))):
+            if player.tape is not None or (player.mode == "replay" and mentioned().search(str(args[:2]))):
                 unrecorded.starts(player, event, args, sys._getframe(1))
 
 

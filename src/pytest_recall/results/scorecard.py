@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.errors import one_line
-from pytest_recall.judges.calibration import Calibration, JudgeKey, Panels, panels
 from pytest_recall.metrics.intervals import unseen_share
 from pytest_recall.results.regressions import Cause, cause, narrowed
 from pytest_recall.results.standing import informs
@@ -26,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_recall.cases.gate import Blocks
     from pytest_recall.datasets.membench import MembenchSummary
     from pytest_recall.judges.audit import Grading, Regraded
+    from pytest_recall.judges.calibration import Calibration, JudgeKey, Panels
     from pytest_recall.judges.judged_rates import JudgedRate
     from pytest_recall.results.standing import Standing
     from pytest_recall.trials.baselines import SideBySide
@@ -297,6 +297,8 @@ def _panels(
 ) -> Panels | None:
     if not any(judged_by_models(trial.verdicts) for trial in counting):
         return None
+    from pytest_recall.judges.calibration import panels
+
     return panels(counting, calibrations, others)
 
 

@@ -6,18 +6,15 @@ Judges are fixtures of the project's conftest files, so that pytest alone knows 
 from __future__ import annotations
 
 import ast
-import configparser
 import json
 import os
 import re
 import subprocess
 import sys
 import tempfile
-import tomllib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
-from xml.etree import ElementTree
 
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.eval_directory import Place, find_files, relative
@@ -72,6 +69,8 @@ def _of_report(path: Path) -> list[str]:
     """Return what is wrong by the report that pytest has written for JUnit; nothing if it has not come so far."""
     if not path.exists():
         return []
+    from xml.etree import ElementTree  # it is of use to this alone, and each run loads this module
+
     problems: list[str] = []
     for case in ElementTree.parse(path).iter("testcase"):
         for error in case.iter("error"):
@@ -191,6 +190,9 @@ def pytest_ini(root: Path) -> Ini:
 
 def _keys(path: Path, section: str) -> set[str] | None:
     """Return the keys of a section of the file, or None if it has none."""
+    import configparser  # of use to this alone, as is tomllib
+    import tomllib
+
     name = section.strip("[]")
     try:
         text = path.read_text(encoding="utf-8")

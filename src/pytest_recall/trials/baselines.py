@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from pytest_recall.files.errors import RecallError, nearest
-from pytest_recall.metrics.change import Change, Counts, change
 from pytest_recall.metrics.intervals import Interval, wilson
-from pytest_recall.models.model import KINDS, parse
 from pytest_recall.trials.cost import Spend, spend_of
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome, Trial
+
+if TYPE_CHECKING:  # Most runs ask no baseline, and need no statistics for one.
+    from pytest_recall.metrics.change import Change
 
 ALPHA = 0.05
 
@@ -119,6 +120,8 @@ def _change(own: Mapping[str, Trial], other: Mapping[str, Trial]) -> Change | No
         for case_id, trial in own.items()
         if case_id in other and trial.outcome.is_verdict and other[case_id].outcome.is_verdict
     ]
+    from pytest_recall.metrics.change import Counts, change
+
     counts = Counts(len(pairs), pairs.count((True, True)), pairs.count((True, False)), pairs.count((False, True)))
     return change(counts, ALPHA) if pairs else None
 
@@ -179,6 +182,8 @@ def check_names(names: Sequence[str], where: str) -> None:
         if not name.isprintable():
             problems.append(f"{where}: {name!r} is not a name for a baseline; write it in one line")
         if ":" in name:
+            from pytest_recall.models.model import parse
+
             try:
                 parse(name)
             except RecallError as error:
@@ -198,6 +203,8 @@ def baseline_of(name: str, *, has_fixture: bool, fixtures: Iterable[str]) -> Bas
         return Baseline(name, "fixture")
     if name in SHIPPED:
         return Baseline(name, "shipped")
+    from pytest_recall.models.model import KINDS, parse
+
     if name in KINDS:
         parse(name)
         return Baseline(name, "model")

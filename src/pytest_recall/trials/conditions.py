@@ -65,7 +65,9 @@ class Conditions(NamedTuple):
     retold: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return " ".join(f"{name}={'+'.join(values)}" for name, values in self._asdict().items() if values)
+        return " ".join(
+            [f"{name}={'+'.join(values)}" for name, values in zip(self._fields, self, strict=True) if values]
+        )
 
     @classmethod
     def parse(cls, text: str | None) -> Conditions:
@@ -135,8 +137,8 @@ def conditions(
     bars = {v.judge: rubric.thresholds[v.judge] for v in result.verdicts if v.judge in rubric.thresholds}
     held = sorted((name, bar) for name, bar in bars.items() if name not in set(own))
     return Conditions(
-        case=(fingerprint[:DIGITS],) if fingerprint else (),
-        **prompts._asdict(),
+        (fingerprint[:DIGITS],) if fingerprint else (),
+        *prompts,
         model=_few(_named(call.model) for call in asked if call.model and not call.trouble),
         judge=_few(filter(None, [_judges(result, rubric)])),
         threshold=(_digest(held),) if held else (),

@@ -264,6 +264,12 @@ class Answer:
             plain["by"] = self.by
         return plain
 
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> Answer:
+        """Return the answer that `to_json` gave; fields of a later version are passed over. Raises TypeError."""
+        passages = tuple(Passage(**typed(Passage, p)) for p in plain.get("passages", ()))
+        return cls(**typed(cls, plain), passages=passages, usage=dict(plain.get("usage", {})))
+
     def clean(self, text: Callable[[str], str]) -> Answer:
         """Return the answer with its texts put through `text`."""
         passages = tuple(replace(passage, text=text(passage.text)) for passage in self.passages)
@@ -413,14 +419,7 @@ class Trial(NamedTuple):
             **typed(cls, plain),
             outcome=Outcome(plain["outcome"]),
             verdicts=tuple(map(Verdict.from_json, plain.get("verdicts", ()))),
-            answer=None
-            if answer is None
-            else Answer(
-                text=typed(Answer, answer)["text"],
-                passages=tuple(Passage(**typed(Passage, p)) for p in answer.get("passages", ())),
-                usage=dict(answer.get("usage", {})),
-                by=typed(Answer, answer).get("by", ""),
-            ),
+            answer=None if answer is None else Answer.from_json(answer),
             row=Row.from_json(plain["row"]) if "row" in plain else None,
             counts_for_schedule=_flag(plain.get("evidence", True)),
             calls=tuple(Call.from_json(call) for call in plain.get("calls", ())),
