@@ -22,7 +22,7 @@ from pytest_recall.plugin import garbage
 from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
 from pytest_recall.plugin.options import CRASHED, RERUN, is_worker
 from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
-from pytest_recall.plugin.stash import RUN
+from pytest_recall.plugin.stash import ATTACHED, RUN
 from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.plan import Plan
 from pytest_recall.trials.baselines import case_and_baseline
@@ -392,7 +392,9 @@ class Run:
             self.money.unpaid.setdefault(report.recall_unpaid, set()).add(report.nodeid)
         given = getattr(report, "recall", None)
         if given is not None:
-            *earlier, trial = map(Trial.from_json, json.loads(given))
+            text, trials = self.config.stash.get(ATTACHED, ("", []))
+            # A report that never left this process need not be read.
+            *earlier, trial = trials if text is given else map(Trial.from_json, json.loads(given))
             path, line, _ = report.location
             where = path if line is None else f"{path}:{line + 1}"
             for one in earlier if self.dry is None else ():

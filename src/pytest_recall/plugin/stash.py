@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from pytest_recall.replay.watch import Watch
     from pytest_recall.trials.baseline_agents import PlainModel
     from pytest_recall.trials.execution import Result
-    from pytest_recall.trials.trial import Answer, Outcome
+    from pytest_recall.trials.trial import Answer, Outcome, Trial
 
-# The next three are of classes whose modules import this one. `session.run_of` and `cassettes.deck_of` return them
-# with their types.
+# What is `Any` here is of a class whose module imports this one; `session.run_of` returns the run with its type.
 RUN: pytest.StashKey[Any] = pytest.StashKey()
 """On the config: the run, as soon as there is a case."""
 FOREIGN: pytest.StashKey[list[Path]] = pytest.StashKey()
@@ -40,6 +39,8 @@ CALLED: pytest.StashKey[bool] = pytest.StashKey()
 """On an item: whether it is being called, so that what is reported of it is a subtest."""
 OUTCOMES: pytest.StashKey[list[Outcome]] = pytest.StashKey()
 """On an item whose case is asked several times: what its trials came to so far."""
+ATTACHED: pytest.StashKey[tuple[str, list[Trial]]] = pytest.StashKey()
+"""What was attached to the last report: its text, and the trials in it if these are of this report alone."""
 UNTOLD: pytest.StashKey[list[str]] = pytest.StashKey()
 """On an item: its trials, as JSON, that are on no report yet that pytest has shown."""
 UNREPORTED: pytest.StashKey[BaseException | None] = pytest.StashKey()

@@ -19,6 +19,7 @@ from pytest_recall.plugin.options import RERUN
 from pytest_recall.plugin.pytest_internals import renew_request
 from pytest_recall.plugin.stash import (
     AHEAD,
+    ATTACHED,
     CASE_ID,
     CASSETTES,
     MISSED,
@@ -98,7 +99,9 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         setattr(report, "recall_found", found)  # noqa: B010
     untold = item.stash.setdefault(UNTOLD, [])
     untold.append(json.dumps(trial.to_json()))
-    setattr(report, "recall", f"[{', '.join(untold)}]")  # noqa: B010
+    told = f"[{', '.join(untold)}]"
+    setattr(report, "recall", told)  # noqa: B010
+    item.config.stash[ATTACHED] = (told, [trial]) if len(untold) == 1 else ("", [])
     setattr(report, "recall_process", os.getpid())  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
     if getattr(item.config.option, "xmlpath", None) and not trial.arm:
