@@ -15,7 +15,8 @@ from tests.helpers.upstream import Upstream
 
 REPLAY = ("eval", "--replay", "--recall-mode=all")
 AT_ONCE = "--recall-concurrency=2"
-WAYS = pytest.mark.parametrize("way", [(AT_ONCE,), ("-n", "2")], ids=["at_once", "workers"])
+URGENT = getattr(signal, "SIGURG", signal.SIGINT)
+"""The signal by which an agent that waits is interrupted, where there is one; it is as it was after a run."""
 
 OWN = """\
 def asked(question, **more):
@@ -59,6 +60,10 @@ SHARED = Worker()
 """
 
 
+HEARD = "import concurrent.futures\nwith concurrent.futures.ThreadPoolExecutor() as pool:\n"
+HEARD += "    return pool.submit(text, question).result()"
+
+
 def project(upstream: Upstream, body: str, *, prefix: str = "", caught: str = "()", more: str = "") -> Project:
     source = OWN.format(prefix=prefix, caught=caught) + more + agent(body)
     return talking(upstream, source).with_cases(asking("a"), asking("b"))
@@ -70,7 +75,8 @@ class TestWaitedFor:
     @pytest.mark.parametrize(
         ("body", "more", "ways"),
         [
-            ("return Worker().ask(question)", "", [()]),
+            # The agent of the second case hears of the miss by itself, and is not interrupted.
+            (f"if question == 'a':\n    return Worker().ask(question)\n{HEARD}", "", [()]),
             ("return SHARED.ask(question)", "", [(), (AT_ONCE,)]),
             ("return SHARED.ask(question)", "SHARED.begin()\n\n", [("-n", "2")]),
         ],
@@ -86,6 +92,7 @@ class TestWaitedFor:
         ways: list[tuple[str, ...]],
     ) -> None:
         monkeypatch.setattr(concurrency, "PATIENCE", 0.3)
+        before = signal.getsignal(URGENT)
         recorded(pytester, project(lasting, body, more=more))
         # The answer never comes: the thread goes on, and the agent waits for more than an empty one.
         checkout = project(lasting, body, prefix="other ", caught="Exception", more=more).at(pytester)
@@ -95,6 +102,7 @@ class TestWaitedFor:
             missed = f"{{}}.ndjson: POST {lasting.url}/v1/chat/completions is not"
             assert all(missed.format(case_id) in trial(checkout, case_id).error for case_id in "ab"), way
         assert lasting.count == asked
+        assert signal.getsignal(URGENT) == before
 
     def test_a_thread_that_ends_by_it_is_told_to_those_that_wait_for_it_later(
         self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
@@ -120,14 +128,6 @@ class TestWaitedFor:
         told = sorted(trial(checkout, case_id).error for case_id in "ab")
         assert "is not recorded" in told[0]
         assert "which has missed a recording for another case; run it by itself" in told[1]
-
-    def test_an_agent_that_hears_of_it_is_not_interrupted(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
-        body = "import concurrent.futures\nwith concurrent.futures.ThreadPoolExecutor() as pool:\n"
-        body += "    return pool.submit(text, question).result()"
-        recorded(pytester, project(lasting, body))
-        checkout = project(lasting, body, prefix="other ").at(pytester)
-        checkout.run(*REPLAY).assert_outcomes(errors=2)
-        assert "is not recorded" in trial(checkout, "b").error
 
     def test_what_it_leaves_of_itself_asks_nothing_in_the_name_of_the_next(
         self, pytester: pytest.Pytester, lasting: Upstream
@@ -158,13 +158,6 @@ def agent():
         checkout.run(*REPLAY).assert_outcomes(passed=1, errors=1)
         assert "is not recorded" in trial(checkout, "a").error
         assert sources(checkout) == {"a": "replayed", "b": "replayed"}
-
-    @pytest.mark.skipif(not hasattr(signal, "SIGURG"), reason="no such signal here")
-    def test_the_signal_is_as_it_was_afterwards(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
-        before = signal.getsignal(signal.SIGURG)
-        checkout = recorded(pytester, project(lasting, "return Worker().ask(question)"))
-        checkout.run(*REPLAY).assert_outcomes(passed=2)
-        assert signal.getsignal(signal.SIGURG) == before
 
     @pytest.mark.parametrize(
         ("more", "ways"),
@@ -212,42 +205,31 @@ BODY = "flush()\nreturn text(question)"
 class TestBackground:
     """What other threads send is none of the case's business."""
 
-    def test_telemetry_is_neither_recorded_nor_sent(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        more = EXPORTER.format(send=POSTED.format(path="/v1/traces"))
-        checkout = project(upstream, BODY, more=more).at(pytester)
+    def test_telemetry_is_neither_recorded_nor_sent_and_an_unknown_service_changes_no_verdict(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        """By its path, by what the rubric names, and by neither."""
+        named = POSTED.format(path="/collect").replace("URL +", "URL.replace('127.0.0.1', 'localhost') +")
+        unknown = TRIED.format(send=POSTED.format(path="/collect"))
+        more = EXPORTER.format(send="\n        ".join([POSTED.format(path="/v1/traces"), named, unknown]))
+        port = upstream.url.rpartition(":")[2]
+        rubric = {"eval/rubric.yaml": f"owner: me\ntelemetry_hosts: ['localhost:{port}']\n"}
+        checkout = project(upstream, BODY, more=more).with_files(rubric).at(pytester)
         result = checkout.run("eval", "--record", "-n2")
-        assert (result.ret, upstream.paths.count("/v1/traces")) == (0, 2)
-        result.stdout.fnmatch_lines(["2 calls of telemetry were made and not recorded: 127.0.0.1 (2)"])
-        assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
+        assert (result.ret, upstream.paths.count("/v1/traces"), upstream.paths.count("/collect")) == (0, 2, 4)
+        result.stdout.fnmatch_lines(["4 calls of telemetry were made and not recorded: 127.0.0.1 (2), localhost (2)"])
+        assert [[call.background for call in calls(cassette(checkout, name))] for name in "ab"] == [[True, False]] * 2
         upstream.close()
         result = checkout.run(*REPLAY, AT_ONCE)
         result.assert_outcomes(passed=2)
         assert result.ret == 0
-        result.stdout.fnmatch_lines(["2 calls of telemetry were answered here and not sent: 127.0.0.1 (2)"])
-
-    def test_a_service_that_the_rubric_names_is_one(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        more = EXPORTER.format(send=POSTED.format(path="/collect").replace("127.0.0.1", "localhost"))
-        more = more.replace("URL +", "URL.replace('127.0.0.1', 'localhost') +")
-        named = {"eval/rubric.yaml": f"owner: me\ntelemetry_hosts: ['localhost:{upstream.url.rpartition(':')[2]}']\n"}
-        checkout = project(upstream, BODY, more=more).with_files(named).at(pytester)
-        assert checkout.run("eval", "--record").ret == 0
-        assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
-        upstream.close()
-        result = checkout.run(*REPLAY)
-        assert result.ret == 0
-        result.stdout.fnmatch_lines(["2 calls of telemetry were answered here and not sent: localhost (2)"])
-
-    def test_an_unknown_service_changes_no_verdict(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        send = TRIED.format(send=POSTED.format(path="/collect"))
-        checkout = project(upstream, BODY, more=EXPORTER.format(send=send)).at(pytester)
-        assert checkout.run("eval", "--record").ret == 0
-        assert [[call.background for call in calls(cassette(checkout, name))] for name in "ab"] == [[True, False]] * 2
-        upstream.close()
-        result = checkout.run(*REPLAY)
-        result.assert_outcomes(passed=2)
-        assert result.ret == 0
-        line = "2 calls of threads that began before the case were not sent, as its recording has none: POST *"
-        result.stdout.fnmatch_lines([line])
+        result.stdout.fnmatch_lines(
+            [
+                "4 calls of telemetry were answered here and not sent: 127.0.0.1 (2), localhost (2)",
+                "2 calls of threads that began before the case were not sent, as its recording has none: POST *",
+            ],
+            consecutive=False,
+        )
         without = project(upstream, "return text(question)").at(pytester)
         assert without.run(*REPLAY).ret == 0
 
@@ -264,26 +246,19 @@ class TestBackground:
         said = "*if the thread `out` sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
         result.stdout.fnmatch_lines([said])
 
-    def test_what_it_asks_as_was_recorded_is_served(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        send = "FOUND.append(httpx2.post(URL + '/tool', json=dict(prompt='same')).json()['text'])"
-        body = "FOUND.clear()\nflush()\nreturn text(question) + FOUND[0]"
-        checkout = project(upstream, body, more="FOUND = []\n" + EXPORTER.format(send=send)).at(pytester)
+    def test_what_it_asks_as_was_recorded_is_served_and_a_model_is_asked_for_the_case(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(interrupt, "STILL", 1)
+        send = "FOUND.append(httpx2.post(URL + '/tool', json=dict(prompt='same')).json()['text'])\n        "
+        send += "FOUND.append(asked('echo {}').json()['choices'][0]['message']['content'])"
+        body = "FOUND.clear()\nflush()\nreturn ' '.join(FOUND)"
+        checkout = project(upstream, body, more="FOUND = []\n" + EXPORTER.format(send=send.format("x"))).at(pytester)
         assert checkout.run("eval", "--record").ret == 0
         upstream.close()
         assert checkout.run(*REPLAY).ret == 0
         assert sources(checkout) == {"a": "replayed", "b": "replayed"}
-
-    def test_a_model_that_it_asks_is_asked_for_the_case(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr(interrupt, "STILL", 1)
-        send = "FOUND.append(asked('{}').json()['choices'][0]['message']['content'])"
-        body = "FOUND.clear()\nflush()\nreturn FOUND[0]"
-        one = project(upstream, body, more="FOUND = []\n" + EXPORTER.format(send=send.format("echo x")))
-        checkout = one.at(pytester)
-        assert checkout.run("eval", "--record").ret == 0
-        other = project(upstream, body, more="FOUND = []\n" + EXPORTER.format(send=send.format("echo y")))
-        checkout = other.at(pytester)
+        checkout = project(upstream, body, more="FOUND = []\n" + EXPORTER.format(send=send.format("y"))).at(pytester)
         checkout.run(*REPLAY).assert_outcomes(errors=2)
         assert "is not recorded" in trial(checkout, "a").error
 
@@ -306,14 +281,8 @@ def raw(question, connect):
 class TestConnections:
     """A recording tells of connections of clients that it does not know."""
 
-    BODY = "import socket\nreturn raw(question, socket.create_connection)"
-
-    @WAYS
-    def test_they_are_told_with_host_and_line(
-        self, pytester: pytest.Pytester, upstream: Upstream, way: tuple[str, ...]
-    ) -> None:
-        checkout = project(upstream, self.BODY, more=RAW).at(pytester)
-        result = checkout.run("eval", "--record", *way)
+    def told(self, result: pytest.RunResult, checkout: Checkout, upstream: Upstream) -> None:
+        """Assert that the run has passed both cases, told of the connection by host and line, and failed by it."""
         result.assert_outcomes(passed=2)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         port = upstream.url.rpartition(":")[2]
@@ -329,12 +298,18 @@ class TestConnections:
             f"a connection to localhost:{port} was made at eval/conftest.py:{line + 1}, and nothing"
         )
 
+    def test_they_are_told_with_host_and_line(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = project(upstream, "import socket\nreturn raw(question, socket.create_connection)", more=RAW).at(
+            pytester
+        )
+        self.told(checkout.run("eval", "--record", "-n", "2"), checkout, upstream)
+
     def test_a_host_that_is_ignored_is_none_and_the_rest_is_recorded(
         self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:
         body = "import socket\nraw('x', socket.create_connection)\nreturn text(question)"
         checkout = project(upstream, body, more=RAW).at(pytester)
-        assert checkout.run("eval", "--record").ret == pytest.ExitCode.TESTS_FAILED
+        self.told(checkout.run("eval", "--record", AT_ONCE), checkout, upstream)
         assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
         rubric = {"eval/rubric.yaml": "owner: me\nignore_hosts: [localhost]\n"}
         checkout = project(upstream, body, more=RAW).with_files(rubric).at(pytester)
