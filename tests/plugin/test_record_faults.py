@@ -116,10 +116,12 @@ class TestUnfinished:
         assert finished(checkout) == before
 
     def test_a_recording_that_follows_takes_up_no_draft(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = (
-            talking(upstream, agent("httpx2_sync(question)\nraise RuntimeError")).with_cases(asking("a")).at(pytester)
-        )
+        source = agent("raise RuntimeError(httpx2_sync(question))")
+        checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
         checkout.run("eval", "--record")
+        assert trial(checkout, "a").error == "agent: RuntimeError: #0001 to a"
+        # It came to no verdict, so that it is no recording to rely on.
+        assert finished(checkout) == {}
         assert len(drafts(checkout)) == 1
         asks(upstream, "httpx2_sync", "a").at(pytester)
         checkout.run("eval", "--record").assert_outcomes(passed=1)

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_recall.trials.journal import read_journal
 from tests.helpers import kept
-from tests.helpers.project import Checkout, Project, case
+from tests.helpers.project import Checkout, Project
 from tests.helpers.talking import (
     WAYS,
     agent,
@@ -82,6 +82,8 @@ def test_a_fail_is_asked_again_in_a_replay_if_that_is_recorded(pytester: pytest.
     rubric.write_text(rubric.read_text(encoding="utf-8") + "confirm: 2of3\n", encoding="utf-8")
     checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(failed=1)
     assert [trial.rule for trial in checkout.journal().trials] == [""]
+    assert checkout.outcomes() == {"a": "failed"}
+    assert sources(checkout) == {"a": "replayed"}
     checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(failed=1)
     upstream.close()
     checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(failed=1)
@@ -177,95 +179,66 @@ class TestSeveralCalls:
 class TestRetries:
     """A refusal and what came after it are recorded, and no caller waits for it again."""
 
-    def test_no_replay_waits_as_long_as_the_server_had_asked_for(
+    def test_no_replay_waits_as_long_as_the_server_had_asked_for_and_an_error_after_all_attempts_is_the_same(
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         slept = no_sleep(monkeypatch)
         ways = ("openai_sync", "openai_async", "anthropic_sync", "anthropic_async_stream")
-        project = talking(upstream, agents({way: f"return {way}('busy {way}')" for way in ways}))
-        checkout = recorded(pytester, upstream, project.with_cases(*map(asking, ways)))
-        assert [seconds for seconds in slept if seconds >= 0.1] == [3.0] * len(ways)
-        assert upstream.count == 2 * len(ways)
+        broken = (
+            "try:\n    openai_sync('broken x')\nexcept Exception as error:\n"
+            "    return f'{type(error).__name__} {error.status_code} {error.message}'"
+        )
+        bodies = {**{way: f"return {way}('busy {way}')" for way in ways}, "broken": broken}
+        project = talking(upstream, agents(bodies)).with_cases(*map(asking, bodies))
+        checkout = recorded(pytester, upstream, project)
+        told = [seconds for seconds in slept if seconds >= 0.1]
+        assert told[: len(ways)] == [3.0] * len(ways)
+        assert len(told) == len(ways) + 2, "the broken one waits as long as the client likes"
         before = answers(checkout)
+        assert before["broken"].startswith("InternalServerError 500")
+        assert upstream.count == 2 * len(ways) + 3
         slept.clear()
         replayed(checkout)
         assert answers(checkout) == before
         for way in ways:
             assert [call.source for call in trial(checkout, way).calls] == ["replayed", "replayed"]
+        assert len(trial(checkout, "broken").calls) == 3
         assert [seconds for seconds in slept if seconds >= 0.1] == []
-
-    def test_an_error_after_all_attempts_is_replayed_as_the_same_error(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        slept = no_sleep(monkeypatch)
-        body = (
-            "try:\n    openai_sync('broken x')\nexcept Exception as error:\n"
-            "    return f'{type(error).__name__} {error.status_code} {error.message}'"
-        )
-        checkout = recorded(pytester, upstream, talking(upstream, agent(body)).with_cases(asking("a")))
-        before = answers(checkout)
-        assert before["a"].startswith("InternalServerError 500")
-        assert upstream.count == 3
-        slept.clear()
-        replayed(checkout)
-        assert answers(checkout) == before
-        assert len(trial(checkout, "a").calls) == 3
-        assert max(slept, default=0) < 0.1
 
 
 class TestWhatIsRecorded:
     """One cassette for each case, written when the case has its verdict."""
 
-    def test_a_failed_verdict_is_recorded_too(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        project = asks(upstream, "openai_sync").with_cases(asking("a", judges=[{"regex": "no such text"}]))
-        checkout = project.at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(failed=1)
-        upstream.close()
-        checkout.run("eval", "--replay").assert_outcomes(failed=1)
-        assert checkout.outcomes() == {"a": "failed"}
-        assert sources(checkout) == {"a": "replayed"}
-
-    def test_recording_renews_what_was_recorded(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+    def test_recording_into_a_folder_of_ones_own_renews_what_was_recorded(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
         checkout = asks(upstream, "openai_sync", "a").at(pytester)
         for number in (1, 2):
-            checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=1)
+            checkout.run("eval", "--record=tapes", "--recall-mode=all").assert_outcomes(passed=1)
             assert numbers(answers(checkout)["a"]) == [number]
-        upstream.close()
-        replayed(checkout)
-        assert numbers(answers(checkout)["a"]) == [2]
-
-    def test_a_case_without_calls_has_no_cassette_and_needs_none(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        checkout = recorded(pytester, upstream, talking(upstream, agent("return question")).with_cases(asking("a")))
-        assert finished(checkout) == {}
-        replayed(checkout)
-        assert sources(checkout) == {"a": "live"}
-
-    def test_a_case_that_calls_no_more_loses_its_cassette(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = recorded(pytester, upstream, asks(upstream, "openai_sync", "a"))
-        talking(upstream, agent("return question")).with_cases(asking("a")).at(pytester)
-        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=1)
-        assert finished(checkout) == {}
-
-    def test_cases_that_differ_in_a_sign_have_cassettes_of_their_own(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        names = ["a/b", "a:b", "a-b", "A-b"]
-        checkout = recorded(pytester, upstream, asks(upstream, "openai_sync", *names))
-        before = answers(checkout)
-        assert len(finished(checkout)) == len(set(before.values())) == 4
-        replayed(checkout)
-        assert answers(checkout) == before
-
-    def test_a_folder_of_ones_own(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = asks(upstream, "openai_sync", "a").at(pytester)
-        checkout.run("eval", "--record=tapes").assert_outcomes(passed=1)
         upstream.close()
         assert list(finished(checkout, "tapes")) == ["one/a.ndjson"]
         assert finished(checkout) == {}
         checkout.run("eval", "--replay", "tapes", "--recall-mode=all").assert_outcomes(passed=1)
         assert sources(checkout) == {"a": "replayed"}
+        assert numbers(answers(checkout)["a"]) == [2]
+
+    def test_workers_replay_what_each_case_has_asked_and_one_that_calls_no_more_loses_its_cassette(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        """Cases that differ in a sign have cassettes of their own; one without calls has none and needs none."""
+        names = ["a/b", "a:b", "a-b", "A-b"]
+        cases = [asking(name) for name in (*names, "quiet")]
+        source = agent("return question if question == 'quiet' else openai_sync(question)")
+        checkout = recorded(pytester, upstream, talking(upstream, source).with_cases(*cases))
+        before = answers(checkout)
+        assert len(finished(checkout)) == len({before[name] for name in names}) == 4
+        replayed(checkout, "-n2")
+        assert answers(checkout) == before
+        assert sources(checkout) == {**dict.fromkeys(names, "replayed"), "quiet": "live"}
+        talking(upstream, agent("return question")).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=5)
+        assert finished(checkout) == {}
 
 
 class TestMarkedTests:
@@ -273,47 +246,43 @@ class TestMarkedTests:
 
     SOURCE = (
         "import pytest\nfrom conftest import openai_sync\n\n\n"
-        '@pytest.mark.recall("{id}", scenario="marked")\ndef test_it():\n    {body}\n'
+        '@pytest.mark.recall("m", scenario="marked")\ndef test_it():\n    {body}\n'
     )
 
-    def project(self, upstream: Upstream, body: str, case_id: str = "m") -> Project:
+    def project(self, upstream: Upstream, body: str) -> Project:
         """Return a project with one marked test of this body."""
-        return talking(upstream, agent("return ''")).with_files(
-            {"eval/test_marked.py": self.SOURCE.format(id=case_id, body=body)}
-        )
+        return talking(upstream, agent("return ''")).with_files({"eval/test_marked.py": self.SOURCE.format(body=body)})
 
-    def test_they_are_recorded_and_replayed(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = self.project(upstream, 'assert openai_sync("hello") == "#0001 to hello"').at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
+    TWO = 'assert openai_sync("one").endswith(" to one"); assert {}; openai_sync("two")'
+    PLAIN = 'from conftest import openai_sync\n\n\ndef test_it():\n    openai_sync("hello")\n'
+
+    @pytest.fixture
+    def checkout(self, pytester: pytest.Pytester, lasting: Upstream) -> Checkout:
+        """A project with a recording of a test that asks twice, beside one without the mark."""
+        project = self.project(lasting, self.TWO.format(True)).with_files({"eval/test_plain.py": self.PLAIN})
+        return kept.recorded(pytester, project)
+
+    def test_they_are_recorded_and_replayed_and_one_without_the_mark_is_left_alone(
+        self, checkout: Checkout, lasting: Upstream
+    ) -> None:
         assert list(finished(checkout)) == ["marked/m.ndjson"]
-        upstream.close()
-        replayed(checkout)
+        asked = lasting.count
+        result = checkout.run("eval/test_marked.py", "--replay", "--recall-mode=all")
+        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
         assert sources(checkout) == {"m": "replayed"}
+        assert lasting.count == asked
 
-    TWO = 'openai_sync("one"); assert {}; openai_sync("two")'
-
-    def test_what_they_leave_unasked_fails_them(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
-        checkout = kept.recorded(pytester, self.project(lasting, self.TWO.format(True)))
-        self.project(lasting, 'openai_sync("one")').at(pytester)
-        result = checkout.run("eval", "--replay", "--recall-mode=all")
+    def test_what_they_leave_unasked_fails_them(self, checkout: Checkout, lasting: Upstream) -> None:
+        self.project(lasting, 'openai_sync("one")').at(checkout.pytester)
+        result = checkout.run("eval/test_marked.py", "--replay", "--recall-mode=all")
         assert checkout.outcomes() == {"m": "error"}
         result.stdout.fnmatch_lines(["*recorded call 2 was not asked for*"])
 
-    def test_missing_keeps_what_a_failing_one_did_not_come_to(
-        self, pytester: pytest.Pytester, lasting: Upstream
-    ) -> None:
-        checkout = kept.recorded(pytester, self.project(lasting, self.TWO.format(True)))
+    def test_missing_keeps_what_a_failing_one_did_not_come_to(self, checkout: Checkout, lasting: Upstream) -> None:
         whole = finished(checkout)
-        self.project(lasting, self.TWO.format(False)).at(pytester)
-        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(failed=1)
+        self.project(lasting, self.TWO.format(False)).at(checkout.pytester)
+        checkout.run("eval/test_marked.py", "--record=missing", "--recall-mode=all").assert_outcomes(failed=1)
         assert finished(checkout) == whole
-
-    def test_a_test_without_the_mark_is_left_alone(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        source = 'from conftest import openai_sync\n\n\ndef test_it():\n    openai_sync("hello")\n'
-        checkout = talking(upstream, agent("return ''")).with_files({"eval/test_plain.py": source}).at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
-        assert finished(checkout) == {}
-        assert upstream.count == 1
 
 
 class TestAliased:
@@ -330,21 +299,3 @@ class TestAliased:
         assert pytester.run(sys.executable, "-c", f"import pytest; {runs}").ret == 0
         assert upstream.count == len(calls(cassette(checkout, "a"))) == 1
         assert sources(checkout) == {"a": "replayed"}
-
-
-def test_workers_replay_what_was_recorded_in_one_process(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = recorded(pytester, upstream, asks(upstream, "httpx2_sync", "a", "b", "c", "d"))
-    before = answers(checkout)
-    replayed(checkout, "-n2")
-    assert answers(checkout) == before
-    assert set(sources(checkout).values()) == {"replayed"}
-
-
-def test_a_crash_of_the_agent_is_replayed_as_one(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    body = "raise RuntimeError(openai_sync(question))"
-    checkout = talking(upstream, agent(body)).with_cases(case("a")).at(pytester)
-    checkout.run("eval", "--record")
-    assert trial(checkout, "a").error == "agent: RuntimeError: #0001 to a"
-    # It came to no verdict, so that it is no recording to rely on.
-    assert finished(checkout) == {}
-    assert len(drafts(checkout)) == 1
