@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import socket
+from typing import NamedTuple
 
 import pytest
 
@@ -26,6 +28,7 @@ from tests.helpers.talking import (
     trial,
 )
 from tests.helpers.upstream import Upstream, numbers
+from tests.plugin.conftest import Once
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -110,16 +113,6 @@ class TestWhoeverCatchesIt:
             assert "is not recorded" in error
         assert (slept, met) == ([], [])
 
-    @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-    def test_it_is_seen_in_a_thread_that_nobody_asks_for_its_result(
-        self, pytester: pytest.Pytester, lasting: Upstream
-    ) -> None:
-        body = (
-            "thread = threading.Thread(target=httpx2_sync, args=('changed',))\n"
-            "thread.start()\nthread.join()\nreturn httpx2_sync('recorded')"
-        )
-        assert "is not recorded" in replayed(recorded_once(pytester, lasting), lasting, body)
-
     def test_a_judge_that_is_replayed_cannot_hide_one(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         judge = "\n\n@pytest.fixture\ndef judge_kind():\n    return lambda answer, case: bool({})\n"
         rubric = {"eval/rubric.yaml": "owner: me\ncassette_kinds: {judge: cassette}\n"}
@@ -161,43 +154,80 @@ def test_marked():
     result.stdout.fnmatch_lines(["*POST http://127.0.0.1:9/v1 is not recorded;*"])
 
 
+class Missed(NamedTuple):
+    """A replay in which each case misses something."""
+
+    checkout: Checkout
+    upstream: Upstream
+    result: pytest.RunResult
+
+    def told(self, case_id: str) -> list[str]:
+        """Return the lines about a case, up to those about the next one."""
+        lines = self.result.outlines
+        [start] = [at for at, line in enumerate(lines) if line.startswith(f"  error: {case_id}: ")]
+        return [lines[start], *itertools.takewhile(lambda line: line.startswith("      "), lines[start + 1 :])]
+
+
+MESSAGES = {
+    "changed": (
+        "openai_sync('what is the weather in Rome')\nreturn openai_sync('name three colours of the {}')",
+        ("rainbow", "sea"),
+    ),
+    "long": ("return openai_sync('word ' * 2000 + '{}')", ("first", "second")),
+    "often": ("return ' & '.join(httpx2_sync('recorded') for _ in range({}))", ("2", "3")),
+    "secret": ("import os\nreturn httpx2_sync('{} ' + os.environ['OPENAI_API_KEY'])", ("first", "second")),
+}
+"""What an agent asks, and what stands in it when it is recorded and when it is replayed."""
+
+
+@pytest.fixture(scope="module")
+def missed(once: Once, lasting: Upstream) -> Missed:
+    """The replay of what was recorded before each prompt was changed."""
+    with once() as pytester, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-proj-" + "Zq8vT3mKx9Lw2Rb7Nc4Yd1")
+        first, second = (
+            talking(lasting, agents({name: body.replace("{}", texts[at]) for name, (body, texts) in MESSAGES.items()}))
+            for at in range(2)
+        )
+        checkout = first.with_cases(*map(asking, MESSAGES)).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=len(MESSAGES))
+        second.at(pytester)
+        asked = lasting.count
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        assert lasting.count == asked
+        return Missed(checkout, lasting, result)
+
+
 class TestItsMessage:
     """The nearest recorded request, what was changed, and how to record it."""
 
-    def test_it_names_the_nearest_request_and_the_line_that_changed(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        body = "openai_sync('what is the weather in Rome')\nreturn openai_sync('name three colours of the {}')"
-        checkout = recorded(pytester, upstream, body.format("rainbow"))
-        talking(upstream, agent(body.format("sea"))).at(pytester)
-        result = checkout.run("eval", "--replay", "--recall-mode=all")
-        result.stdout.fnmatch_lines(
+    def test_it_names_the_nearest_request_and_the_line_that_changed(self, missed: Missed) -> None:
+        assert missed.result.ret == pytest.ExitCode.TESTS_FAILED
+        assert missed.checkout.outcomes() == dict.fromkeys(MESSAGES, "error")
+        pytest.LineMatcher(missed.told("changed")).fnmatch_lines(
             [
-                f"  error: a: eval/cassettes/one/a.ndjson: POST {upstream.url}/v1/chat/completions is not recorded;"
-                " `pytest -p recall 'eval/cases.yaml::a' --record` records it",
+                "  error: changed: eval/cassettes/one/changed.ndjson: POST"
+                f" {missed.upstream.url}/v1/chat/completions is not recorded;"
+                " `pytest -p recall 'eval/cases.yaml::changed' --record` records it",
                 "        nearest: call 2, recorded → asked",
                 "          messages[[]0].content: “name three colours of the rainbow” → “name three * of the sea”",
             ],
             consecutive=True,
         )
 
-    def test_a_change_at_the_end_of_a_long_prompt_is_shown(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        body = "return openai_sync('word ' * 2000 + '{}')"
-        checkout = recorded(pytester, upstream, body.format("first"))
-        talking(upstream, agent(body.format("second"))).at(pytester)
-        result = checkout.run("eval", "--replay", "--recall-mode=all")
-        [line] = [line for line in result.outlines if line.startswith("          messages[0].content: ")]
+    def test_a_change_at_the_end_of_a_long_prompt_is_shown(self, missed: Missed) -> None:
+        [line] = [line for line in missed.told("long") if line.startswith("          messages[0].content: ")]
         assert "first”" in line
         assert "second”" in line
         assert len(line) < 200
 
-    def test_one_call_too_many_says_how_often_it_was_recorded(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        body = "return ' & '.join(httpx2_sync('recorded') for _ in range({}))"
-        checkout = recorded(pytester, upstream, body.format(2))
-        error = replayed(checkout, upstream, body.format(3))
+    def test_one_call_too_many_says_how_often_it_was_recorded(self, missed: Missed) -> None:
+        error = trial(missed.checkout, "often").error
         assert "is asked once more than it was recorded, which is 2 times" in error
+
+    def test_it_holds_no_secret(self, missed: Missed) -> None:
+        assert "Zq8vT3mKx9" not in missed.result.stdout.str()
+        assert "[OPENAI_API_KEY]" in "\n".join(missed.told("secret"))
 
     def test_a_case_that_was_never_recorded_names_the_command(
         self, pytester: pytest.Pytester, upstream: Upstream
@@ -218,47 +248,39 @@ class TestItsMessage:
         checkout.run("eval", "--replay=tapes")
         assert trial(checkout, "a").error.endswith("`pytest -p recall 'eval/cases.yaml::a' --record=tapes` records it")
 
-    def test_it_holds_no_secret(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-" + "Zq8vT3mKx9Lw2Rb7Nc4Yd1")
-        body = "import os\nreturn httpx2_sync('{} ' + os.environ['OPENAI_API_KEY'])"
-        checkout = recorded(pytester, upstream, body.format("first"))
-        talking(upstream, agent(body.format("second"))).at(pytester)
-        result = checkout.run("eval", "--replay", "--recall-mode=all")
-        result.assert_outcomes(errors=1)
-        assert "Zq8vT3mKx9" not in result.stdout.str()
-        assert "[OPENAI_API_KEY]" in result.stdout.str()
-
 
 class TestUnused:
     """What was recorded and is not asked for any more."""
 
-    def test_it_fails_a_test_that_passed(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
-        checkout = recorded_once(pytester, lasting, BOTH)
-        error = replayed(checkout, lasting, "return httpx2_sync('one')")
-        assert error == (
-            "eval/cassettes/one/a.ndjson: recorded call 2 was not asked for;"
-            " `pytest -p recall 'eval/cases.yaml::a' --record` records it"
+    def test_it_fails_a_test_that_passed_and_no_other(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        names = ("passed", "crashed", "failed")
+        project = talking(lasting, agent(BOTH))
+        checkout = kept.recorded(pytester, project.with_cases(*map(asking, names)))
+        asked = lasting.count
+        bodies = {
+            **dict.fromkeys(names, "return httpx2_sync('one')"),
+            "crashed": "httpx2_sync('one')\nraise RuntimeError('boom')",
+        }
+        failing = asking("failed", judges=[{"regex": "no such text"}])
+        talking(lasting, agents(bodies)).with_cases(asking("passed"), asking("crashed"), failing).at(pytester)
+        result = checkout.run("eval", "--replay", "--recall-mode=all")
+        assert result.ret == pytest.ExitCode.TESTS_FAILED, result.stdout.str()
+        assert lasting.count == asked
+        assert checkout.outcomes() == {"passed": "error", "crashed": "error", "failed": "failed"}
+        assert trial(checkout, "passed").error == (
+            "eval/cassettes/one/passed.ndjson: recorded call 2 was not asked for;"
+            " `pytest -p recall 'eval/cases.yaml::passed' --record` records it"
         )
-
-    def test_it_is_not_said_of_a_test_that_failed(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
-        checkout = recorded_once(pytester, lasting, BOTH)
-        error = replayed(checkout, lasting, "httpx2_sync('one')\nraise RuntimeError('boom')")
-        assert error == "agent: RuntimeError: boom"
-
-    def test_a_failed_verdict_stays_one(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
-        checkout = recorded_once(pytester, lasting, BOTH)
-        failing = asking("a", judges=[{"regex": "no such text"}])
-        talking(lasting, agent("return httpx2_sync('one')")).with_cases(failing).at(pytester)
-        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(failed=1)
-        assert checkout.outcomes() == {"a": "failed"}
+        assert trial(checkout, "crashed").error == "agent: RuntimeError: boom"
 
 
 class TestSockets:
     """No connection opens in a replay, anyone who wants one."""
 
-    def test_another_client_is_refused(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+    def test_another_client_is_refused_and_the_guard_goes_with_the_run(
+        self, pytester: pytest.Pytester, lasting: Upstream
+    ) -> None:
+        before = (socket.socket.connect, socket.socket.connect_ex)
         checkout = recorded_once(pytester, lasting)
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
@@ -268,11 +290,6 @@ class TestSockets:
             with pytest.raises(BlockingIOError):
                 server.accept()
         assert error.startswith(f"a connection to 127.0.0.1:{port} would open, and no socket opens in a replay")
-
-    def test_the_guard_goes_with_the_run(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
-        before = (socket.socket.connect, socket.socket.connect_ex)
-        checkout = recorded_once(pytester, lasting)
-        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
         assert (socket.socket.connect, socket.socket.connect_ex) == before
 
     STRAY = (
@@ -281,9 +298,8 @@ class TestSockets:
 @pytest.fixture
 def agent():
     def answer(question):
-        if question == "a":
-            threading.Thread(target=late, daemon=True).start()
-        return httpx2_sync(question)
+        threading.Thread(target=late, daemon=True).start()
+        return httpx2_sync("recorded")
     return answer
 
 
@@ -295,56 +311,46 @@ def pytest_sessionfinish():
     )
 
     def test_a_thread_that_goes_on_after_its_test_is_found_out(
-        self, pytester: pytest.Pytester, upstream: Upstream
+        self, pytester: pytest.Pytester, lasting: Upstream
     ) -> None:
         # The thread speaks while the session ends, when the test has long passed.
-        quiet = talking(upstream, self.STRAY.format(call="pass")).with_cases(asking("a"))
-        checkout = quiet.at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
-        talking(upstream, self.STRAY.format(call="openai_sync('late')")).at(pytester)
+        checkout = recorded_once(pytester, lasting)
+        asked = lasting.count
+        talking(lasting, self.STRAY.format(call="openai_sync('late')")).at(pytester)
         result = checkout.run("eval", "--replay", "--recall-mode=all")
         assert result.ret == pytest.ExitCode.TESTS_FAILED
-        assert upstream.count == 1
+        assert lasting.count == asked
         result.stdout.fnmatch_lines(
-            [f"POST {upstream.url}/*: called outside of any case, and nothing is sent in a replay;*"]
+            [f"POST {lasting.url}/*: called outside of any case, and nothing is sent in a replay;*"]
         )
 
 
 class TestMissing:
     """`--record=missing`: what is there is replayed, and only the rest costs anything."""
 
-    BODY = "return ' & '.join(map(openai_sync, ['one', '{}', 'three']))"
+    BODY = "return ' & '.join(map(openai_sync, [question, '{}', 'three']))"
 
-    def test_a_changed_prompt_costs_only_the_changed_call(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = talking(upstream, agent(self.BODY.format("two"))).with_cases(asking("a")).at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
-        assert upstream.count == 3
-        talking(upstream, agent(self.BODY.format("new"))).at(pytester)
-        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=1)
-        assert upstream.count == 4
-        assert numbers(answers(checkout)["a"]) == [1, 4, 3]
-        assert sources(checkout) == {"a": "mixed"}
-        upstream.close()
-        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
-        assert numbers(answers(checkout)["a"]) == [1, 4, 3]
-        # What is asked for no more is lasting, and the order is that of the calls.
-        assert [exchange.seq for exchange in calls(cassette(checkout, "a"))] == [0, 1, 2]
-
-    def test_nothing_missing_costs_nothing_and_changes_no_byte(
+    def test_a_new_case_is_recorded_and_a_changed_prompt_costs_only_the_changed_call(
         self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:
         checkout = talking(upstream, agent(self.BODY.format("two"))).with_cases(asking("a")).at(pytester)
         checkout.run("eval", "--record").assert_outcomes(passed=1)
+        assert upstream.count == 3
         before = finished(checkout)
-        upstream.close()
-        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=1)
-        assert finished(checkout) == before
-        assert sources(checkout) == {"a": "replayed"}
-
-    def test_a_new_case_is_recorded_beside_the_others(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
-        asks(upstream, "httpx2_sync", "a", "b").at(pytester)
+        # What is not missing costs nothing, and no byte of it changes.
+        talking(upstream, agent(self.BODY.format("two"))).with_cases(asking("a"), asking("b")).at(pytester)
         checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=2)
-        assert upstream.prompts == ["a", "b"]
+        assert upstream.prompts == ["a", "b", "three", "three", "two", "two"]
+        assert finished(checkout).items() > before.items()
         assert sources(checkout) == {"a": "replayed", "b": "live"}
+        changed = self.BODY.format("two").replace("'two'", "'two' if question == 'b' else 'new'")
+        talking(upstream, agent(changed)).at(pytester)
+        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=2)
+        assert upstream.count == 7
+        assert numbers(answers(checkout)["a"]) == [1, 7, 3]
+        assert sources(checkout) == {"a": "mixed", "b": "replayed"}
+        upstream.close()
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=2)
+        assert {name: numbers(text) for name, text in answers(checkout).items()} == {"a": [1, 7, 3], "b": [4, 5, 6]}
+        # What is asked for no more is lasting, and the order is that of the calls.
+        assert [exchange.seq for exchange in calls(cassette(checkout, "a"))] == [0, 1, 2]

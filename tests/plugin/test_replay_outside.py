@@ -8,7 +8,7 @@ import pytest
 
 from tests.helpers import command, kept
 from tests.helpers.project import DAY, Checkout
-from tests.helpers.talking import agent, asking, calls, cassette, sources, talking, trial
+from tests.helpers.talking import agent, agents, asking, calls, cassette, sources, talking, trial
 from tests.helpers.upstream import Upstream
 
 pytest.importorskip("httpx2")
@@ -52,19 +52,21 @@ OVER = threading.Event()
     # An end of the session that the thread can see: the functions of `atexit` of threading come first.
     GO = "threading._register_atexit(OVER.set)"
 
-    @pytest.mark.parametrize("call", ["httpx2_sync('late')", "import urllib.request; urllib.request.urlopen(URL)"])
-    def test_a_thread_that_goes_on_is_refused(self, pytester: pytest.Pytester, lasting: Upstream, call: str) -> None:
+    def test_threads_that_go_on_are_refused(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
         checkout = recorded(pytester, lasting)
-        late = self.LATE.format(call=call, begin="threading.Thread(target=late).start()", after=self.GO)
+        begin = "threading.Thread(target=late).start(), threading.Thread(target=other).start()"
+        other = "\n\ndef other():\n    OVER.wait(20)\n    import urllib.request; urllib.request.urlopen(URL)\n"
+        late = self.LATE.format(call="httpx2_sync('late')", begin=begin, after=self.GO + other)
         talking(lasting, late).at(pytester)
         result = checkout.run_apart(*REPLAY)
         assert result.ret == pytest.ExitCode.OK
         assert lasting.count == 0
-        told = [line for line in result.errlines if line]
-        assert len(told) == 1, told
+        told = sorted(line for line in result.errlines if line)
+        assert len(told) == 2, told
+        assert told[0].startswith(f"recall: POST {lasting.url}/any: called")
         there = f"a connection to {lasting.url.removeprefix('http://')} would open after the session"
-        assert told[0].startswith(f"recall: {there if 'urllib' in call else f'POST {lasting.url}/any: called'}")
-        assert "nothing is sent in a replay" in told[0]
+        assert told[1].startswith(f"recall: {there}")
+        assert all("nothing is sent in a replay" in line for line in told)
 
     def test_what_is_flushed_at_exit_is_refused(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
         checkout = recorded(pytester, lasting)
@@ -187,56 +189,46 @@ class TestTeardown:
     ENDING = """\
 @pytest.fixture
 def agent():
-    yield httpx2_sync
+    said = []
+    yield lambda question: said.append(question) or {ask}
     {end}
 """
+    NAMES = ("same", "unasked", "caught", "unsaid")
 
-    def test_it_is_replayed(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
-        checkout = recorded(pytester, lasting, self.ENDING.format(end="httpx2_sync('bye')"))
-        assert [exchange.phase for exchange in calls(cassette(checkout, "a"))] == ["", "teardown"]
-        result = checkout.run(*REPLAY)
-        result.assert_outcomes(passed=1)
-        assert result.ret == pytest.ExitCode.OK
-        assert lasting.count == 0
-
-    def test_what_it_leaves_unasked_is_an_error_and_moves_no_box(
+    def test_it_is_replayed_and_what_is_missed_or_left_unasked_in_it_is_an_error_of_the_case(
         self, pytester: pytest.Pytester, lasting: Upstream
     ) -> None:
-        checkout = recorded(pytester, lasting, self.ENDING.format(end="httpx2_sync('bye')"))
-        before = checkout.state_text()
-        talking(lasting, self.ENDING.format(end="pass")).at(pytester)
+        source = self.ENDING.format(ask="httpx2_sync(question)", end="httpx2_sync('bye')")
+        checkout = kept.recorded(pytester, talking(lasting, source).with_cases(*map(asking, self.NAMES)))
+        for name in self.NAMES:
+            assert [exchange.phase for exchange in calls(cassette(checkout, name))] == ["", "teardown"]
+        asked, before = lasting.count, checkout.state()
+        quiet = "try:\n            httpx2_sync('so long')\n        except BaseException:\n            pass"
+        ask = "('x' if question == 'unsaid' else httpx2_sync(question))"
+        end = f"if said == ['caught']:\n        {quiet}\n    elif said != ['unasked']:\n        httpx2_sync('bye')"
+        talking(lasting, self.ENDING.format(ask=ask, end=end)).at(pytester)
         result = checkout.run(*REPLAY, "--recall-trust-replays", day="2026-03-20")
-        result.assert_outcomes(passed=1, errors=1)
+        result.assert_outcomes(passed=3, errors=3)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
-        assert checkout.outcomes() == {"a": "error"}
-        assert "teardown: eval/cassettes/one/a.ndjson: recorded call 2 was not asked for" in trial(checkout, "a").error
-        assert checkout.state_text() == before
-
-    def test_a_miss_in_it_is_one_though_it_is_caught(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
-        checkout = recorded(pytester, lasting, self.ENDING.format(end="httpx2_sync('bye')"))
-        quiet = "try:\n        httpx2_sync('so long')\n    except BaseException:\n        pass"
-        talking(lasting, self.ENDING.format(end=quiet)).at(pytester)
-        result = checkout.run(*REPLAY)
-        assert result.ret == pytest.ExitCode.TESTS_FAILED
-        assert checkout.outcomes() == {"a": "error"}
+        assert lasting.count == asked
+        assert checkout.outcomes() == {**dict.fromkeys(self.NAMES, "error"), "same": "passed"}
+        unasked = "eval/cassettes/one/{}.ndjson: recorded call {} was not asked for"
+        assert f"teardown: {unasked.format('unasked', 2)}" in trial(checkout, "unasked").error
+        assert trial(checkout, "caught").error.startswith("teardown: eval/cassettes/one/caught.ndjson: POST ")
         assert "→ “so long”" in result.stdout.str()
+        assert trial(checkout, "unsaid").error.startswith(unasked.format("unsaid", 1))
+        moved = {name for name, row in checkout.state().items() if row != before[name]}
+        assert moved == {"same"}
 
     def test_a_miss_of_a_shared_fixture_at_its_end_is_none_of_the_case(
         self, pytester: pytest.Pytester, lasting: Upstream
     ) -> None:
         shared = self.ENDING.replace("@pytest.fixture", '@pytest.fixture(scope="session")')
-        checkout = recorded(pytester, lasting, shared.format(end="httpx2_sync('bye')"))
-        talking(lasting, shared.format(end="httpx2_sync('so long')")).at(pytester)
+        checkout = recorded(pytester, lasting, shared.format(ask="httpx2_sync(question)", end="httpx2_sync('bye')"))
+        talking(lasting, shared.format(ask="httpx2_sync(question)", end="httpx2_sync('so long')")).at(pytester)
         result = checkout.run(*REPLAY)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         assert checkout.outcomes() == {"a": "passed"}
-
-    def test_a_call_of_the_test_is_missed_at_its_end(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
-        checkout = recorded(pytester, lasting, self.ENDING.format(end="httpx2_sync('bye')"))
-        ending = self.ENDING.format(end="httpx2_sync('bye')").replace("yield httpx2_sync", "yield lambda question: 'x'")
-        talking(lasting, ending).at(pytester)
-        checkout.run(*REPLAY).assert_outcomes(errors=1)
-        assert trial(checkout, "a").error.startswith("eval/cassettes/one/a.ndjson: recorded call 1 was not asked for")
 
     def test_what_no_trial_has_asked_is_counted(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         source = """\
@@ -293,19 +285,6 @@ def agent():
         assert "Pickl" not in result.stdout.str()
 
 
-def test_a_body_that_is_compressed_is_found_again(pytester: pytest.Pytester, lasting: Upstream) -> None:
-    body = (
-        "import gzip, itertools, json, time, httpx2\n"
-        "data = gzip.compress(json.dumps(dict(prompt=question, key=KEY)).encode(), mtime=time.time_ns() % 10**6)\n"
-        "headers = {'content-encoding': 'gzip', 'content-type': 'application/json'}\n"
-        "return httpx2.post(URL + '/any', content=data, headers=headers).json()['text']"
-    )
-    checkout = recorded(pytester, lasting, agent(body))
-    checkout.run(*REPLAY).assert_outcomes(passed=1)
-    assert sources(checkout) == {"a": "replayed"}
-    assert lasting.count == 0
-
-
 def test_a_miss_in_a_bare_thread_is_one_sentence(pytester: pytest.Pytester, lasting: Upstream) -> None:
     checkout = recorded(pytester, lasting)
     body = (
@@ -321,30 +300,31 @@ def test_a_miss_in_a_bare_thread_is_one_sentence(pytester: pytest.Pytester, last
         assert "PytestUnhandledThreadExceptionWarning" not in result.stdout.str()
 
 
-def test_what_a_judge_says_is_printed_without_secrets(
+def test_no_secret_is_in_what_a_judge_says_or_in_a_host_and_a_body_that_is_compressed_is_found_again(
     pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ACME_API_KEY", "a8Kd0fj2QwzLmN45")
-    judge = "\n\n@pytest.fixture\ndef judge_telling():\n    return lambda answer, case: (False, 'a8Kd0fj2QwzLmN45')\n"
-    checkout = talking(upstream, PLAIN + judge).with_cases(asking("a", judges=["telling"])).at(pytester)
+    monkeypatch.setenv("ACME_API_KEY", "Tenant1xQwzLmN45")
+    bodies = {
+        "host": "import httpx2\ntry:\n"
+        "    httpx2.post('http://Tenant1xQwzLmN45.localhost:1/any', json=dict(prompt=question))\n"
+        "except httpx2.ConnectError:\n    return 'refused'",
+        "compressed": "import gzip, itertools, json, time, httpx2\n"
+        "data = gzip.compress(json.dumps(dict(prompt=question, key=KEY)).encode(), mtime=time.time_ns() % 10**6)\n"
+        "headers = {'content-encoding': 'gzip', 'content-type': 'application/json'}\n"
+        "return httpx2.post(URL + '/any', content=data, headers=headers).json()['text']",
+        "judged": "return httpx2_sync(question)",
+    }
+    judge = "\n\n@pytest.fixture\ndef judge_telling():\n    return lambda answer, case: (False, 'Tenant1xQwzLmN45')\n"
+    cases = [asking("host"), asking("compressed"), asking("judged", judges=["telling"])]
+    checkout = talking(upstream, agents(bodies) + judge).with_cases(*cases).at(pytester)
     result = checkout.run("eval", "--record")
-    result.assert_outcomes(failed=1)
-    assert "a8Kd0fj2QwzLmN45" not in result.stdout.str()
+    result.assert_outcomes(passed=2, failed=1)
+    assert "tenant1x" not in result.stdout.str().lower()
     result.stdout.fnmatch_lines(["*telling: ?ACME_API_KEY?"])
-
-
-def test_a_key_in_a_host_is_not_written(
-    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ACME_API_KEY", "Tenant1x")
-    body = (
-        "import httpx2\ntry:\n    httpx2.post('http://Tenant1x.localhost:1/any', json=dict(prompt=question))\n"
-        "except httpx2.ConnectError:\n    return 'refused'"
-    )
-    checkout = talking(upstream, agent(body)).with_cases(asking("a")).at(pytester)
-    checkout.run("eval", "--record").assert_outcomes(passed=1)
-    assert b"tenant1x" not in cassette(checkout, "a").read_bytes().lower()
-    [exchange] = calls(cassette(checkout, "a"))
+    assert b"tenant1x" not in cassette(checkout, "host").read_bytes().lower()
+    [exchange] = calls(cassette(checkout, "host"))
     assert exchange.request.url == "http://ACME_API_KEY.localhost:1/any"
-    assert [call.cost for call in trial(checkout, "a").calls] == [0.0]
-    checkout.run(*REPLAY).assert_outcomes(passed=1)
+    assert [call.cost for call in trial(checkout, "host").calls] == [0.0]
+    upstream.close()
+    checkout.run(*REPLAY).assert_outcomes(passed=2, failed=1)
+    assert sources(checkout) == dict.fromkeys(bodies, "replayed")
