@@ -9,7 +9,7 @@ import pytest
 
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.journal import NAME, Journal, is_cut_off, read_journal
-from tests.helpers.kept import after
+from tests.helpers.kept import after, ran
 from tests.helpers.project import BARE, DAY, ECHOING, WORKERS, Checkout, Project, case, failing, row
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
@@ -155,12 +155,11 @@ return answered
     ) -> None:
         checkout = talkative(upstream).at(pytester)
         killed(checkout, monkeypatch, "c2")
-        for at in ("c5", "c9"):
-            monkeypatch.setenv("KILLED_AT", at)
-            assert checkout.run_apart("eval", "--recall-resume").ret == -signal.SIGKILL
+        monkeypatch.setenv("KILLED_AT", "c9")
+        assert checkout.run_apart("eval", "--recall-resume").ret == -signal.SIGKILL
         monkeypatch.delenv("KILLED_AT")
         checkout.run("eval", "--recall-resume").assert_outcomes(passed=3)
-        assert Counter(upstream.prompts) == {**dict.fromkeys(NAMES, 1), "c2": 2, "c5": 2, "c9": 2}
+        assert Counter(upstream.prompts) == {**dict.fromkeys(NAMES, 1), "c2": 2, "c9": 2}
         assert checkout.boxes() == dict.fromkeys(NAMES, 1)
 
     def test_a_run_that_was_applied_meanwhile_is_folded_once(
@@ -327,6 +326,11 @@ def agent():
         result.stdout.fnmatch_lines(["* 1 of 3 trials passed (pass 2of3)"])
 
 
+THREE = ECHOING.with_cases(failing("a"), case("b"), case("c"))
+STOPPED = ("eval", "--recall-mode=all", "-x")
+"""So a run of it ends after the first case."""
+
+
 class TestEnded:
     """Runs that ended, but not with a verdict on each case."""
 
@@ -339,10 +343,15 @@ class TestEnded:
         assert result.ret == 0
         assert [trial.attempt for trial in checkout.journal().trials if trial.case_id == "crash"] == [1, 2]
         assert checkout.boxes() == {"a": 1, "crash": 1}
+        # Now there is nothing left, and nothing is asked.
+        asked = checkout.asked()
+        result = checkout.run("eval", "--recall-resume")
+        assert result.ret == 0
+        result.stdout.fnmatch_lines(["recall: * is resumed: 0 cases left of 2 chosen, as of *"])
+        assert checkout.asked() == asked
 
     def test_a_fail_of_the_first_part_is_one_of_the_run(self, pytester: pytest.Pytester) -> None:
-        checkout = ECHOING.with_cases(failing("a"), case("b"), case("c")).at(pytester)
-        result = checkout.run("eval", "--recall-mode=all", "-x")
+        checkout, result = ran(pytester, THREE, *STOPPED)
         assert result.ret == 1
         card = checkout.scorecard()
         assert card["partial"] == "partial: 2 of 3 chosen cases not run: stopping after 1 failures"
@@ -352,21 +361,12 @@ class TestEnded:
         assert result.ret == 1
         assert checkout.scorecard()["counts"] == {"failed": 1, "passed": 2}
 
-    def test_a_run_with_nothing_left_asks_nothing(self, pytester: pytest.Pytester) -> None:
-        checkout = ECHOING.with_cases(case("a")).at(pytester)
-        checkout.run("eval")
-        result = checkout.run("eval", "--recall-resume")
-        assert result.ret == 0
-        result.stdout.fnmatch_lines(["recall: * is resumed: 0 cases left of 1 chosen, as of *"])
-        assert checkout.asked() == ["a"]
-
     def test_a_run_may_be_named(self, pytester: pytest.Pytester) -> None:
-        checkout = ECHOING.with_cases(failing("a"), case("b")).at(pytester)
-        checkout.run("eval", "--recall-mode=all", "-x")
-        checkout.run("eval", "--recall-mode=all", "-x")
+        checkout, _ = ran(pytester, THREE, *STOPPED)
+        checkout.run(*STOPPED)
         first = checkout.artifacts.runs()[0]
-        checkout.run("eval", f"--recall-resume={first.name}").assert_outcomes(passed=1)
-        assert checkout.asked() == ["a", "a", "b"]
+        checkout.run("eval", f"--recall-resume={first.name}").assert_outcomes(passed=2)
+        assert checkout.asked() == ["a", "a", "b", "c"]
 
     def test_baselines_that_were_not_asked_are(self, pytester: pytest.Pytester) -> None:
         source = "\n\n@pytest.fixture\ndef agent_other():\n    return lambda question: question\n"
@@ -402,26 +402,21 @@ class TestRefused:
     @pytest.fixture
     def checkout(self, pytester: pytest.Pytester) -> Checkout:
         """A run that was cut short after the first case."""
-
-        def begin() -> Checkout:
-            checkout = ECHOING.with_cases(failing("a"), case("b"), case("c")).at(pytester)
-            checkout.run("eval", "--recall-mode=all", "-x")
-            return checkout
-
-        return after(pytester, "one of three", begin)
+        return ran(pytester, THREE, *STOPPED)[0]
 
     def test_another_choice(self, checkout: Checkout) -> None:
         others = {
-            "--recall-mode": ("eval", "--recall-mode=pr"),
-            "--recall-seed": ("eval", "--recall-seed=2"),
-            "--recall-shard": ("eval", "--recall-shard=1/2"),
-            "--scenarios": ("eval", "--scenarios=one"),
-            "-k": ("eval", "-k", "b"),
-            "-m": ("eval", "-m", "b"),
+            "--recall-mode": ("--recall-mode=pr",),
+            "--recall-seed": ("--recall-seed=2",),
+            "--recall-shard": ("--recall-shard=1/2",),
+            "--scenarios": ("--scenarios=one",),
+            "-k": ("-k", "b"),
+            "-m": ("-m", "b"),
             "node ids": ("eval/cases.yaml::b",),
-            "--recall-update": ("eval", "--recall-update"),
+            "--recall-update": ("--recall-update",),
         }
-        for told, args in others.items():
+        each = [argument for args in others.values() for argument in args]
+        for told, args in ((", ".join(others), each), ("--scenarios", ["eval", *others["--scenarios"]])):
             result = checkout.run(*args, "--recall-resume=latest")
             assert result.ret == pytest.ExitCode.USAGE_ERROR
             (line,) = [line for line in result.errlines if line]
@@ -429,17 +424,16 @@ class TestRefused:
             assert f"are chosen, and {told} would choose others" in line
         assert checkout.asked() == ["a"]
 
-    def test_another_day(self, checkout: Checkout) -> None:
+    def test_another_day_is_and_what_decides_no_verdict_is_not(self, checkout: Checkout) -> None:
         assert checkout.run("eval", "--recall-resume", day="2026-03-11").ret == pytest.ExitCode.USAGE_ERROR
+        (checkout.path / "eval/rubric.yaml").write_text("owner: bob\nprices: {m: {input: 1, output: 1}}\n")
         checkout.run("eval", "--recall-resume", day=None).assert_outcomes(passed=2)
         assert checkout.state()["b"].last_tested.isoformat() == DAY
 
     def test_other_judges_models_or_rules(self, checkout: Checkout) -> None:
         others: tuple[tuple[str, Workers, str], ...] = (
-            ("owner: ana\nconfirm: 2of3\n", (), "rubric.confirm"),
-            ("owner: ana\nmodel_primary: m2\n", (), "model, rubric.model_primary"),
-            ("owner: ana\n", ("--model=m2",), "model"),
-            ("owner: ana\n", ("--judge=openai:gpt-4o-mini",), "judge"),
+            ("owner: ana\nconfirm: 2of3\nmodel_primary: m2\n", (), "model, rubric.confirm, rubric.model_primary"),
+            ("owner: ana\n", ("--model=m2", "--judge=openai:gpt-4o-mini"), "judge, model"),
         )
         for rubric, args, told in others:
             (checkout.path / "eval/rubric.yaml").write_text(rubric, encoding="utf-8")
@@ -447,10 +441,6 @@ class TestRefused:
             assert result.ret == pytest.ExitCode.USAGE_ERROR
             assert any(line.startswith(f"ERROR: --recall-resume: {told} changed since ") for line in result.errlines)
         assert checkout.asked() == ["a"]
-
-    def test_what_decides_no_verdict_may_change(self, checkout: Checkout) -> None:
-        (checkout.path / "eval/rubric.yaml").write_text("owner: bob\nprices: {m: {input: 1, output: 1}}\n")
-        checkout.run("eval", "--recall-resume").assert_outcomes(passed=2)
 
     def test_a_case_that_was_changed_is_asked_again(self, checkout: Checkout) -> None:
         ECHOING.with_cases(case("a"), case("b"), case("c")).at(checkout.pytester)
