@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 
 import pytest
 
-from tests.helpers.project import BARE, Checkout, Project
-from tests.helpers.talking import agent, answers, asking, sources, talking
+from tests.helpers.project import BARE, Project
+from tests.helpers.talking import agents, answers, asking, sources, talking
 from tests.helpers.upstream import Upstream
 
 pytest.importorskip("openai")
@@ -38,33 +39,26 @@ async def aiohttp_async(question):
 
 
 def project(upstream: Upstream, way: str, limit: str = "requests_per_minute: 300", judge: str = "") -> Project:
-    """Return a project that may ask five times a second, at an upstream that takes six within two fifths of one."""
+    """Return a project that may ask five times a second, at an upstream that takes six within two fifths of one.
+
+    Its cases are asked in the way of that name, or by turns in those of several.
+    """
     upstream.allowed = (6, 0.4)
     cases = [asking(name, judges=[judge or {"regex": "."}]) for name in NAMES[: 4 if judge else 8]]
+    ways = dict(zip(NAMES, itertools.cycle(way.split()), strict=False))
     rubric = f"owner: ana\nrate_limits:\n  {upstream.url.removeprefix('http://')}: {{{limit}}}\n"
-    source = MORE + agent(f"return {way}(question)") + JUDGE
+    source = MORE + agents({name: f"return {way}(question)" for name, way in ways.items()}) + JUDGE
     return talking(upstream, source).with_cases(*cases).with_files({"eval/rubric.yaml": rubric})
 
 
-def assert_none_refused(checkout: Checkout, upstream: Upstream, result: pytest.RunResult) -> None:
+@pytest.mark.parametrize("options", [(), ("--record",)])
+def test_agents_of_any_client_wait(pytester: pytest.Pytester, upstream: Upstream, options: Workers) -> None:
+    for name in ("vcr", "requests", "aiohttp"):
+        pytest.importorskip(name)
+    checkout = project(upstream, "openai_sync httpx_async anthropic_async_stream requests_sync aiohttp_async")
+    result = checkout.at(pytester).run("eval", "--recall-mode=all", AT_ONCE, *options)
     result.assert_outcomes(passed=8)
     assert (upstream.count, upstream.refused) == (8, 0)
-
-
-@pytest.mark.parametrize("way", ["openai_sync", "httpx_async", "anthropic_async_stream"])
-def test_an_agent_waits(pytester: pytest.Pytester, upstream: Upstream, way: str) -> None:
-    checkout = project(upstream, way).at(pytester)
-    assert_none_refused(checkout, upstream, checkout.run("eval", "--recall-mode=all", AT_ONCE))
-
-
-@pytest.mark.parametrize(("way", "options"), [("requests_sync", ()), ("aiohttp_async", ("--record",))])
-def test_an_agent_of_another_client_waits(
-    pytester: pytest.Pytester, upstream: Upstream, way: str, options: Workers
-) -> None:
-    pytest.importorskip("vcr")
-    pytest.importorskip(way.partition("_")[0])
-    checkout = project(upstream, way).at(pytester)
-    assert_none_refused(checkout, upstream, checkout.run("eval", "--recall-mode=all", AT_ONCE, *options))
 
 
 def test_without_a_limit_calls_are_refused(pytester: pytest.Pytester, upstream: Upstream) -> None:
@@ -84,21 +78,18 @@ def test_agents_and_judges_wait_in_one_line(pytester: pytest.Pytester, upstream:
     assert [line for line in result.outlines if line.startswith("rate limits:")] == shared
 
 
-def test_tokens_are_corrected_by_what_was_used(pytester: pytest.Pytester, upstream: Upstream) -> None:
+def test_tokens_are_corrected_by_what_was_used_and_what_is_replayed_does_not_wait(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
     """Each call is expected to take about a hundred, and takes 15: only so eight of them fit into a minute."""
     checkout = project(upstream, "anthropic_sync", "tokens_per_minute: 700").at(pytester)
     upstream.allowed = None
-    checkout.run("eval", "--recall-mode=all").assert_outcomes(passed=8)
-    assert upstream.count == 8
-
-
-def test_what_is_replayed_does_not_wait(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = project(upstream, "openai_sync", "requests_per_minute: 60000").at(pytester)
-    upstream.allowed = None
     checkout.run("eval", "--recall-mode=all", "--record").assert_outcomes(passed=8)
+    assert upstream.count == 8
     upstream.close()
     rubric = checkout.path / "eval" / "rubric.yaml"
-    rubric.write_text(rubric.read_text(encoding="utf-8").replace("60000", "1"), encoding="utf-8")
+    text = rubric.read_text(encoding="utf-8").replace("tokens_per_minute: 700", "requests_per_minute: 1")
+    rubric.write_text(text, encoding="utf-8")
     before = answers(checkout)
     checkout.run("eval", "--recall-mode=all", "--replay").assert_outcomes(passed=8)
     assert answers(checkout) == before
