@@ -68,7 +68,7 @@ def off(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestOff:
     """Installed and not switched on, the plugin reads, collects, patches and writes nothing."""
 
-    @pytest.mark.parametrize("args", [(), ("-v", "-k", "fails"), ("-q", "--collect-only"), ("--fixtures",)])
+    @pytest.mark.parametrize("args", [("-v", "-k", "fails"), ("-q", "--collect-only"), ("--fixtures",)])
     def test_the_output_is_the_same_without_the_plugin(self, pytester: pytest.Pytester, args: Args) -> None:
         self.assert_the_same(SUITE.at(pytester), args)
 
