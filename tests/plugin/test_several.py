@@ -151,7 +151,7 @@ def test_one_within_another_is_left_to_itself(pytester: pytest.Pytester, togethe
 )
 def test_what_is_about_one_run_is_refused(pytester: pytest.Pytester, option: str, said: str) -> None:
     checkout = TWO.at(pytester)
-    result = checkout.run_apart("svc_a", "svc_b", option)
+    result = checkout.run("svc_a", "svc_b", option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert any(said in line for line in result.errlines), result.errlines
     assert not list(checkout.path.rglob("_artifacts"))
