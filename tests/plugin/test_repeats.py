@@ -211,24 +211,17 @@ class TestRecording:
         assert sorted(finished(checkout)) == names
         first = [trial.answer.text for trial in checkout.journal().trials if trial.answer]
         assert len(set(first)) == 4
-        upstream.close()
         result = checkout.run("eval", "--replay", "--recall-mode=all")
+        assert upstream.count == 4
         result.assert_outcomes(passed=2)
         assert [trial.answer.text for trial in checkout.journal().trials if trial.answer] == first
         listed = checkout.recall("cassettes", "list").stdout.str()
         assert "one/a (trial 3)" in listed
         assert "orphan" not in listed
-
-    def test_a_new_recording_of_fewer_leaves_none_of_the_old(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        body = "@pytest.fixture\ndef agent():\n    return lambda question: httpx2_sync(question)\n"
-        made = talking(upstream, body)
-        checkout = made.with_cases(asking("a", trials=3)).at(pytester)
-        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=1)
-        made.with_cases(asking("a")).at(pytester)
-        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=1)
-        assert sorted(finished(checkout)) == ["one/a.ndjson"]
+        # A new recording of fewer leaves none of the old.
+        made.with_cases(asking("a"), asking("b")).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=2)
+        assert sorted(finished(checkout)) == ["one/a.ndjson", "one/b.ndjson"]
 
 
 class TestQuarantine:

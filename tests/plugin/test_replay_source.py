@@ -68,29 +68,26 @@ class TestEvidence:
         checkout = self.recorded(pytester, lasting)
         checkout.run("eval", "--replay", "--recall-trust-replays")
         assert checkout.boxes() == {"good": 3, "bad": 1}
-
-    def test_a_new_case_stays_new(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
-        checkout = self.recorded(pytester, lasting)
+        # A new case stays new without that.
         checkout.forget()
         checkout.run("eval", "--replay")
         assert checkout.boxes() == {}
 
-    def test_a_live_verdict_in_a_replay_is_evidence(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = talking(upstream, agent("return question")).with_cases(asking("a")).at(pytester)
-        checkout.run("eval", "--replay").assert_outcomes(passed=1)
-        assert sources(checkout) == {"a": "live"}
-        assert checkout.boxes() == {"a": 1}
-
     def test_a_mixed_answer_is_evidence(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        body = "return ' & '.join(map(httpx2_sync, {}))"
-        checkout = talking(upstream, agent(body.format("['one']"))).with_cases(asking("a")).at(pytester)
+        body = "return question if question == 'live' else ' & '.join(map(httpx2_sync, {}))"
+        project = talking(upstream, agent(body.format("['one']"))).with_cases(asking("a"), asking("live"))
+        checkout = project.at(pytester)
         checkout.run("eval", "--record")
         checkout.forget()
+        # A live verdict in a replay is evidence as well.
+        checkout.run("eval", "--replay").assert_outcomes(passed=2)
+        assert sources(checkout) == {"a": "replayed", "live": "live"}
+        assert checkout.boxes() == {"live": 1}
         talking(upstream, agent(body.format("['one', 'two']"))).at(pytester)
-        checkout.run("eval", "--record=missing").assert_outcomes(passed=1)
-        assert sources(checkout) == {"a": "mixed"}
+        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=2)
+        assert sources(checkout) == {"a": "mixed", "live": "live"}
         assert [call.source for call in trial(checkout, "a").calls] == ["replayed", "live"]
-        assert checkout.boxes() == {"a": 1}
+        assert checkout.boxes()["a"] == 1
 
 
 class TestKinds:
@@ -121,12 +118,9 @@ class TestKinds:
         ]
         # What the judge costs makes no evidence of an answer that was replayed.
         assert sources(checkout) == {"a": "replayed"}
-
-    def test_what_a_judge_asks_and_is_not_recorded_is_no_verdict(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        checkout = self.project(upstream).at(pytester)
-        checkout.run("eval", "--record", "--recall-live=judge").assert_outcomes(passed=1)
+        if rubric:
+            return
+        # Where it may not be live, what it asks and is not recorded is no verdict.
         upstream.close()
         checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(errors=1)
         error = trial(checkout, "a").error

@@ -137,12 +137,6 @@ def test_each_failure_is_shown_once_and_those_of_other_tests_where_pytest_shows_
     assert sum("got “broke”" in line for line in result.outlines) == 1
 
 
-def test_an_answer_cannot_steer_the_terminal(pytester: pytest.Pytester) -> None:
-    result = ECHOING.with_cases(failing("a", input="\x1b[2Jgone")).at(pytester).run("eval")
-    assert "\x1b[2J" not in result.stdout.str()
-    result.stdout.fnmatch_lines(["        answered: \ufffd[[]2Jgone"])
-
-
 def test_the_files_hold_the_same_and_more(pytester: pytest.Pytester) -> None:
     checkout, _ = ran(pytester, SET, *RUN)
     card = checkout.scorecard()
@@ -218,9 +212,12 @@ def test_what_was_chosen_but_not_run_is_listed(pytester: pytest.Pytester) -> Non
     assert card["counts"] == {"failed": 1, "not run": 2}
 
 
-def test_an_answer_cannot_write_markup_into_the_page(pytester: pytest.Pytester) -> None:
-    checkout = ECHOING.with_cases(failing("a", input="a | b <img src=x> @team")).at(pytester)
-    checkout.run("eval")
+def test_an_answer_cannot_steer_the_terminal_or_write_markup_into_the_page(pytester: pytest.Pytester) -> None:
+    cases = (failing("a", input="a | b <img src=x> @team"), failing("b", input="\x1b[2Jgone"))
+    checkout = ECHOING.with_cases(*cases).at(pytester)
+    result = checkout.run("eval")
+    assert "\x1b[2J" not in result.stdout.str()
+    result.stdout.fnmatch_lines(["        answered: \ufffd[[]2Jgone"])
     page = (checkout.artifacts.folder / "scorecard.md").read_text()
     again = checkout.run("eval", day=IN[1]) and (checkout.artifacts.folder / "scorecard.md").read_text()
     [row_of_case] = [line for line in again.splitlines() if line.startswith("| `a` |")]

@@ -40,22 +40,23 @@ def cold(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestOnce:
     """It is recorded by the first that makes it, and any case may make it or not."""
 
-    def test_any_case_is_served(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+    def test_any_case_is_served_and_none_need_make_it(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         checkout = project(upstream).at(pytester)
         assert checkout.run("eval", "--record").ret == 0
         assert upstream.paths.count("/.well-known/words") == 1
         assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
+        [shared] = (checkout.path / CASSETTES / "_fixtures").glob("*.ndjson")
+        assert [call.request.url for call in calls(shared)] == [f"{upstream.url}/.well-known/words"]
+        listed = checkout.recall("cassettes", "list")
+        listed.stdout.fnmatch_lines(["*calls (shared fixture)*"])
+        assert checkout.recall("cassettes", "verify").ret == 0
         upstream.close()
         for way in (("-n", "2"), ("--recall-concurrency=2",), ("-k", "b")):
             result = checkout.run(*REPLAY, *way)
             assert result.ret == 0
             assert set(sources(checkout).values()) == {"replayed"}
-
-    def test_none_need_make_it(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        checkout = project(upstream).at(pytester)
-        assert checkout.run("eval", "--record").ret == 0
         monkeypatch.setenv("WARM", "1")
         assert checkout.run(*REPLAY).ret == 0
 
@@ -81,22 +82,6 @@ class TestOnce:
         result.assert_outcomes(errors=2)
         result.stdout.fnmatch_lines(["2 calls that all cases share were not sent, and no recording has them*words (2)"])
 
-    def test_it_is_listed_and_fits(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        checkout = project(upstream).at(pytester)
-        assert checkout.run("eval", "--record").ret == 0
-        [shared] = (checkout.path / CASSETTES / "_fixtures").glob("*.ndjson")
-        assert [call.request.url for call in calls(shared)] == [f"{upstream.url}/.well-known/words"]
-        listed = checkout.recall("cassettes", "list")
-        listed.stdout.fnmatch_lines(["*calls (shared fixture)*"])
-        assert checkout.recall("cassettes", "verify").ret == 0
-
-    def test_a_rubric_names_more(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        rubric = {"eval/rubric.yaml": f"owner: us\nshared_urls: ['{upstream.url}/data/*']\n"}
-        checkout = project(upstream, FETCH.replace(".well-known", "data")).with_files(rubric).at(pytester)
-        assert checkout.run("eval", "--record").ret == 0
-        upstream.close()
-        assert checkout.run(*REPLAY).ret == 0
-
     def test_a_pattern_that_is_no_url_is_an_error(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         rubric = {"eval/rubric.yaml": "owner: us\nshared_urls: [example.com/data]\n"}
         result = project(upstream).with_files(rubric).at(pytester).run("eval")
@@ -106,21 +91,23 @@ class TestOnce:
 
 
 @pytest.mark.usefixtures("cold")
-def test_a_token_is_found_whatever_is_signed_and_not_written(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    call = "post(URL + '/oauth2/token', data=dict(assertion=os.urandom(8).hex()))"
-    checkout = project(upstream, call).at(pytester)
+def test_a_token_what_a_rubric_names_and_what_an_import_fetches_are_shared(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
+    """A token is found whatever is signed, and not written."""
+    token = "post(URL + '/oauth2/token', data=dict(assertion=os.urandom(8).hex()))"
+    named = FETCH.replace(".well-known", "data")
+    files = {
+        "eval/fetching.py": f"import httpx2\nWORDS = httpx2.get({upstream.url!r} + '/.well-known/words').json()\n",
+        "eval/rubric.yaml": f"owner: us\nshared_urls: ['{upstream.url}/data/*']\n",
+    }
+    body = "import fetching\nvocabulary()\nreturn httpx2_sync(question)"
+    checkout = project(upstream, f"{token}\n    httpx2.{named}", body).with_files(files).at(pytester)
     assert checkout.run("eval", "--record").ret == 0
     upstream.close()
     assert checkout.run(*REPLAY).ret == 0
-    [shared] = (checkout.path / CASSETTES / "_fixtures").glob("*.ndjson")
-    [token] = calls(shared)
-    assert token.request.body == b""
-
-
-def test_what_an_import_fetches_is_recorded_as_well(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = project(upstream, body="import fetching\nreturn httpx2_sync(question)")
-    files = {"eval/fetching.py": f"import httpx2\nWORDS = httpx2.get({upstream.url!r} + '/.well-known/words').json()\n"}
-    run = checkout.with_files(files).at(pytester)
-    assert run.run("eval", "--record").ret == 0
-    upstream.close()
-    assert run.run(*REPLAY).ret == 0
+    shared = [call for path in (checkout.path / CASSETTES / "_fixtures").glob("*.ndjson") for call in calls(path)]
+    found = {call.request.url.removeprefix(upstream.url): call.request.body for call in shared}
+    assert found == dict.fromkeys(("/.well-known/words", "/oauth2/token", "/data/words"), b"")
+    assert len(shared) == 3
+    assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]

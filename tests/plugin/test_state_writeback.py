@@ -122,18 +122,14 @@ def test_the_file_is_sorted_by_id_under_a_comment_and_a_version(pytester: pytest
     ]
 
 
-def test_unknown_keys_survive(pytester: pytest.Pytester) -> None:
-    text = state_yaml(a=row(2)).replace("}", ", flaky: 3, since: 2026-01-01}")
+def test_unknown_keys_survive_and_rows_without_a_case_are_skipped_kept_and_listed(pytester: pytest.Pytester) -> None:
+    text = state_yaml(a=row(2), gone=row(2), lost=row(1)).replace("}", ", flaky: 3, since: 2026-01-01}")
     checkout = ECHOING.with_cases(case("a")).with_files({"eval/recall.yaml": text}).at(pytester)
-    checkout.run("eval")
-    assert "{box: 3, pass_streak: 2, " in (checkout.state_text() or "")
-    assert ', flaky: 3, since: 2026-01-01, passed_under: "case=' in (checkout.state_text() or "")
-
-
-def test_rows_without_a_case_are_skipped_kept_and_listed(pytester: pytest.Pytester) -> None:
-    checkout = ECHOING.with_cases(case("a")).with_state(a=row(2), gone=row(2), lost=row(1)).at(pytester)
     result = checkout.run("eval")
     result.assert_outcomes(passed=1)
+    assert "{box: 3, pass_streak: 2, " in (checkout.state_text() or "")
+    assert ', flaky: 3, since: 2026-01-01, passed_under: "case=' in (checkout.state_text() or "")
+    assert (checkout.state_text() or "").count(", flaky: 3, since: 2026-01-01}") == 2
     result.stdout.fnmatch_lines(["2 rows of the state without a case*: gone, lost"])
     assert checkout.boxes() == {"a": 3, "gone": 2, "lost": 1}
     assert checkout.scorecard()["orphans"] == ["gone", "lost"]
@@ -165,20 +161,16 @@ class TestModelSwap:
             "a": Row(2, 1, DAY, day(IN[3]), last_model="m-2"),
             "b": row(4, 4, due=IN[14], last_model="m-2"),
         }
+        # Asking again resets nothing that was retested.
+        checkout.run("eval", "--recall-model=m-2", "--reset-on-model-swap", day=IN[1])
+        assert checkout.boxes() == {"a": 2, "b": 4}
+        assert checkout.asked() == ["a"]
 
     def test_a_row_that_was_reset_stays_so_if_its_case_is_not_run(self, pytester: pytest.Pytester) -> None:
         checkout = self.SET.with_cases(failing("a"), case("b")).at(pytester)
         checkout.run("eval", "--recall-model=m-9", "--reset-on-model-swap", "-x")
         assert checkout.asked() == ["a"]
         assert checkout.state()["b"] == row(1, 0, due="2026-03-10", last_model="m-2")
-
-    def test_asking_twice_resets_nothing_that_was_retested(self, pytester: pytest.Pytester) -> None:
-        checkout = self.SET.at(pytester)
-        options = ("--recall-model=m-2", "--reset-on-model-swap")
-        checkout.run("eval", *options)
-        checkout.run("eval", *options, day=IN[1])
-        assert checkout.boxes() == {"a": 2, "b": 4}
-        assert checkout.asked() == ["a"]
 
 
 @WORKERS
