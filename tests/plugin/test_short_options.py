@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
 
 from pytest_recall.plugin import options, recording, switch
 from pytest_recall.plugin.options import OptionGroup
+from tests.helpers import command
 from tests.helpers.project import BARE, ECHOING, SETTINGS, Checkout, Project, case
 from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
@@ -229,10 +231,12 @@ class TestFree:
     )  # fmt: skip
 
     def test_with_and_without_a_value(self, pytester: pytest.Pytester) -> None:
-        checkout = probed({"deck/.keep": ""}).at(pytester)
+        probed({"deck/.keep": ""}).at(pytester)
         for given, found in self.VALUES:
-            checkout.run(*given, day=None).assert_outcomes(passed=1)
-            assert told(checkout) == found, given
+            config = pytester.parseconfig(*given)
+            options = {name: value for name, value in vars(config.option).items() if name.startswith("recall_")}
+            assert {name: value for name, value in options.items() if value not in (None, False)} == found, given
+            assert config.args == ["checks"], given
 
     @pytest.mark.parametrize("there", [False, True], ids=["a name", "a folder"])
     def test_its_value_is_no_path(self, pytester: pytest.Pytester, there: bool) -> None:
@@ -248,8 +252,10 @@ class TestFree:
 
     def test_beside_a_path_that_is_no_text(self, pytester: pytest.Pytester) -> None:
         checkout = probed().at(pytester)
-        script = 'import pathlib, pytest, sys\nsys.exit(pytest.main([pathlib.Path("checks"), "--model", "m-1"]))\n'
-        assert checkout.pytester.runpython(pytester.makepyfile(script=script)).ret == 0
+        # In a process of its own, as pytester would make texts of them.
+        given = '[pathlib.Path("checks"), "--model", "m-1", "-p", "no:rerunfailures"]'
+        pytester.makepyfile(script=f"import pathlib, pytest, sys\nsys.exit(pytest.main({given}))\n")
+        assert command.apart(checkout.path, "script", env=os.environ).code == 0
         assert told(checkout) == {"recall_model": "m-1"}
 
     def test_without_its_value_it_is_a_mistake(self, pytester: pytest.Pytester) -> None:

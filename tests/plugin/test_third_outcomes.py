@@ -19,6 +19,14 @@ def judge_broken():
 @pytest.fixture
 def judge_silent():
     return lambda answer, case: None
+
+
+@pytest.fixture
+def judge_grouped():
+    def judge(answer, case):
+        raise ExceptionGroup("unhandled errors in a TaskGroup", [AssertionError("first"), ValueError("second")])
+
+    return judge
 """
 FIXTURES = """
 
@@ -47,18 +55,20 @@ def test_errors_move_no_box_and_are_counted_and_shown(pytester: pytest.Pytester)
             case("unparsable", judges=["silent"]),
             "judge silent: gave None; return a Verdict, a bool, or a score from 0 to 1",
         ),
+        # Asserts that fail in a group say so.
+        "grouped": (case("grouped", judges=["grouped"]), "judge grouped: AssertionError: first; ValueError: second"),
         "setup": (case("setup", tags=["down"]), "setup: ConnectionError: no service"),
     }
     project = extended(JUDGE + FIXTURES).with_cases(*(given for given, _ in wanted.values()), case("b"))
     checkout = project.with_state(b=row(3, 3), **dict.fromkeys(wanted, row(3, 3))).at(pytester)
     result = checkout.run("eval", "--recall-mode=all")
-    result.assert_outcomes(passed=1, errors=4)
+    result.assert_outcomes(passed=1, errors=5)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert {name: found for name, found in checkout.state().items() if name != "b"} == dict.fromkeys(wanted, row(3, 3))
     assert checkout.boxes()["b"] == 4
     card = checkout.scorecard()
-    assert card["counts"] == {"passed": 1, "error": 4}
-    assert "no verdict (4), no box moved:" in result.outlines
+    assert card["counts"] == {"passed": 1, "error": 5}
+    assert "no verdict (5), no box moved:" in result.outlines
     assert {told["id"]: (told["box_before"], told["box_after"]) for told in card["no_verdict"]} == dict.fromkeys(
         wanted, (3, 3)
     )
@@ -68,22 +78,6 @@ def test_errors_move_no_box_and_are_counted_and_shown(pytester: pytest.Pytester)
         result.stdout.fnmatch_lines([f"  error: {told['id']}: eval/cases.yaml:*: {note}"])
 
 
-def test_asserts_that_fail_in_a_group_say_so(pytester: pytest.Pytester) -> None:
-    judge = """
-
-@pytest.fixture
-def judge_grouped():
-    def judge(answer, case):
-        raise ExceptionGroup("unhandled errors in a TaskGroup", [AssertionError("first"), ValueError("second")])
-
-    return judge
-"""
-    checkout = extended(judge).with_cases(case("a", judges=["grouped"])).at(pytester)
-    checkout.run("eval").assert_outcomes(errors=1)
-    [told] = checkout.scorecard()["no_verdict"]
-    assert told["note"] == "judge grouped: AssertionError: first; ValueError: second"
-
-
 def test_an_error_on_a_worker_is_one_on_the_controller(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(crashing("a"), case("b")).with_state(a=row(3, 3), b=row(3, 3)).at(pytester)
     checkout.run("eval", "-n1").assert_outcomes(passed=1, errors=1)
@@ -91,38 +85,32 @@ def test_an_error_on_a_worker_is_one_on_the_controller(pytester: pytest.Pytester
     assert checkout.scorecard()["no_verdict"][0]["note"] == "agent: RuntimeError: boom"
 
 
-def test_a_new_case_that_crashed_stays_new(pytester: pytest.Pytester) -> None:
+def test_a_new_case_that_crashed_stays_new_and_its_traceback_begins_in_the_agent(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(crashing("a")).at(pytester)
     for _ in range(2):
-        checkout.run("eval").assert_outcomes(errors=1)
+        result = checkout.run("eval")
+        result.assert_outcomes(errors=1)
         assert checkout.slice() == {"a": "new"}
+        result.stdout.fnmatch_lines(['* >           raise RuntimeError("boom")', "* E           RuntimeError: boom"])
+        result.stdout.no_fnmatch_line("*execution.py*")
     assert checkout.state() == {}
 
 
-def test_what_the_agent_raised_is_shown_with_a_traceback_that_begins_in_it(pytester: pytest.Pytester) -> None:
-    checkout = ECHOING.with_cases(crashing("a")).at(pytester)
+def test_a_skip_moves_no_box_and_the_tags_xfail_and_skip_are_the_marks(pytester: pytest.Pytester) -> None:
+    cases = (
+        failing("a", tags=["xfail"]),
+        crashing("b", tags=["xfail"]),
+        case("c", tags=["skip"]),
+        case("d", tags=["later"]),
+    )
+    checkout = extended(FIXTURES).with_cases(*cases).with_state(**dict.fromkeys("abcd", row(3, 3))).at(pytester)
     result = checkout.run("eval")
-    result.stdout.fnmatch_lines(['* >           raise RuntimeError("boom")', "* E           RuntimeError: boom"])
-    result.stdout.no_fnmatch_line("*execution.py*")
-
-
-def test_a_skip_moves_no_box(pytester: pytest.Pytester) -> None:
-    checkout = extended(FIXTURES).with_cases(case("a", tags=["later"])).with_state(a=row(3, 3)).at(pytester)
-    result = checkout.run("eval")
-    result.assert_outcomes(skipped=1)
-    result.stdout.fnmatch_lines(["  skipped: a: not in this region"])
-    assert checkout.state()["a"] == row(3, 3)
-    assert checkout.scorecard()["counts"] == {"skipped": 1}
-
-
-def test_the_tags_xfail_and_skip_are_the_marks(pytester: pytest.Pytester) -> None:
-    cases = (failing("a", tags=["xfail"]), crashing("b", tags=["xfail"]), case("c", tags=["skip"]))
-    checkout = ECHOING.with_cases(*cases).with_state(**dict.fromkeys("abc", row(3, 3))).at(pytester)
-    result = checkout.run("eval")
-    result.assert_outcomes(xfailed=2, skipped=1)
+    result.assert_outcomes(xfailed=2, skipped=2)
     assert result.ret == 0
-    assert checkout.state() == dict.fromkeys("abc", row(3, 3))
-    assert checkout.outcomes() == dict.fromkeys("abc", "skipped")
+    result.stdout.fnmatch_lines(["  skipped: d: not in this region"])
+    assert checkout.state() == dict.fromkeys("abcd", row(3, 3))
+    assert checkout.outcomes() == dict.fromkeys("abcd", "skipped")
+    assert checkout.scorecard()["counts"] == {"skipped": 4}
 
 
 def test_a_case_that_passes_though_it_was_expected_to_fail_is_a_fail(pytester: pytest.Pytester) -> None:
@@ -140,13 +128,9 @@ def test_a_crash_while_cleaning_up_is_no_pass_and_takes_no_fail_back(pytester: p
     assert checkout.boxes() == {"a": 3, "b": 1}
 
 
-def test_an_error_is_shown_as_one_while_the_run_goes_on(pytester: pytest.Pytester) -> None:
+def test_an_error_is_shown_as_one_while_the_run_goes_on_and_lf_runs_it_again(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a"), crashing("b"), failing("c")).at(pytester)
     checkout.run("eval").stdout.fnmatch_lines(["eval/cases.yaml .EF*"])
-    checkout.run("eval", "-v", "--recall-mode=all").stdout.fnmatch_lines(["eval/cases.yaml::b ERROR*"])
-
-
-def test_lf_runs_a_crashed_case_again(pytester: pytest.Pytester) -> None:
-    checkout = ECHOING.with_cases(case("a"), crashing("b")).at(pytester)
-    checkout.run("eval")
-    checkout.run("eval", "--lf").assert_outcomes(errors=1)
+    result = checkout.run("eval", "--lf", "-v")
+    result.assert_outcomes(errors=1, failed=1)
+    result.stdout.fnmatch_lines(["eval/cases.yaml::b ERROR*"])
