@@ -36,11 +36,12 @@ HEAD = "import json, os, signal, subprocess, sys, time\n"
 def install(tmp_path: Path) -> Install:
     """Write an executable, and return the environment in which it is found and nothing else is."""
 
-    def write(name: str, source: str) -> dict[str, str]:
+    def write(name: str, source: str, *, shell: bool = False) -> dict[str, str]:
         folder = tmp_path / "bin"
         folder.mkdir(exist_ok=True)
         path = folder / name
-        path.write_text(f"#!{sys.executable}\n{HEAD}{source}", encoding="utf-8")
+        head = "#!/bin/sh\n" if shell else f"#!{sys.executable}\n{HEAD}"  # A shell starts in no time.
+        path.write_text(head + source, encoding="utf-8")
         path.chmod(0o755)
         return {"PATH": str(folder)}
 
@@ -143,35 +144,27 @@ def test_a_conversation_is_written_out(install: Install) -> None:
 @pytest.mark.parametrize(
     ("name", "source", "sentence"),
     [
-        ("claude", "print('not JSON')", "claude: it printed no result, but 'not JSON'; update it"),
+        ("claude", "echo not JSON", "claude: it printed no result, but 'not JSON'; update it"),
         (
             "claude",
-            "print(json.dumps({'type': 'result', 'is_error': True, 'result': 'Not logged in'})); sys.exit(1)",
+            """echo '{"type": "result", "is_error": true, "result": "Not logged in"}'; exit 1""",
             "claude: it reports an error: Not logged in; ask it by hand",
         ),
-        ("claude", 'print(\'{"type": "result"}\')', "it reports an error: None"),
-        (
-            "claude",
-            "print('oops', file=sys.stderr); sys.exit(2)",
-            "claude: exit code 2: oops, having printed nothing; run",
-        ),
-        ("codex", 'print(\'{"type": "turn.started"}\')', "codex: it printed no message"),
+        ("claude", """echo '{"type": "result"}'""", "it reports an error: None"),
+        ("claude", "echo oops >&2; exit 2", "claude: exit code 2: oops, having printed nothing; run"),
+        ("codex", """echo '{"type": "turn.started"}'""", "codex: it printed no message"),
         (
             "codex",
-            "print(json.dumps({'type': 'turn.failed', 'error': {'message': 'quota'}})); sys.exit(1)",
+            """echo '{"type": "turn.failed", "error": {"message": "quota"}}'; exit 1""",
             "codex: it reports an error: quota",
         ),
-        ("copilot", "print()", "copilot: it printed no reply"),
-        (
-            "copilot",
-            "print('half a'); sys.stdout.flush(); os.kill(os.getpid(), 9)",
-            "ended by signal 9, having printed 'half a'",
-        ),
+        ("copilot", "echo", "copilot: it printed no reply"),
+        ("copilot", "echo half a; kill -9 $$", "ended by signal 9, having printed 'half a'"),
     ],
 )
 def test_what_an_agent_prints_and_is_no_reply(install: Install, name: str, source: str, sentence: str) -> None:
     with pytest.raises(ModelError) as caught:
-        model(name, environ=install(name, source)).ask(asks())
+        model(name, environ=install(name, source, shell=True)).ask(asks())
     assert sentence in str(caught.value)
     assert not caught.value.temporary
 
@@ -179,11 +172,10 @@ def test_what_an_agent_prints_and_is_no_reply(install: Install, name: str, sourc
 def test_an_agent_that_is_told_to_slow_down_is_asked_again(install: Install, tmp_path: Path) -> None:
     mark = tmp_path / "asked"
     source = (
-        f"mark = {str(mark)!r}\nfirst = not os.path.exists(mark)\nopen(mark, 'w').close()\n"
-        "status = {'is_error': True, 'api_error_status': 529} if first else {}\n"
-        "print(json.dumps({'type': 'result', 'result': 'ready', **status})); sys.exit(first)\n"
+        f"""if [ -e '{mark}' ]; then echo '{{"type": "result", "result": "ready"}}'; exit 0; fi; : > '{mark}'; """
+        """echo '{"type": "result", "result": "ready", "is_error": true, "api_error_status": 529}'; exit 1"""
     )
-    reply = model("claude", environ=install("claude", source)).ask(asks())
+    reply = model("claude", environ=install("claude", source, shell=True)).ask(asks())
     assert (reply.text, reply.attempts, reply.tokens) == ("ready", 2, None)
 
 
@@ -218,7 +210,7 @@ def test_a_command_runs_in_the_folder_of_the_user(tmp_path: Path) -> None:
 
 
 def test_a_path_to_a_program_is_one_from_the_folder(install: Install, tmp_path: Path) -> None:
-    install("bot", "print('here')")
+    install("bot", "echo here", shell=True)
     assert model("command:bin/bot", root=tmp_path, environ={"PATH": ""}).ask(asks()).text == "here"
 
 
@@ -292,7 +284,7 @@ def test_a_program_that_escapes_its_group_holds_nobody_up_either(tmp_path: Path)
 def test_a_program_that_prints_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "LIMIT", 2**20)
     with pytest.raises(ModelError, match="it printed more than 1 MB, having printed 'x"):
-        command("while True: print('x' * 4096, flush=True); time.sleep(0.0001)", tmp_path).ask(asks())
+        command("while True: print('x' * 2**16, flush=True); time.sleep(0.0001)", tmp_path).ask(asks())
     with pytest.raises(ModelError, match="it printed more than 1 MB"):
         command("print('x' * 2**21)", tmp_path).ask(asks())
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import http.client
 import importlib
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -88,15 +90,23 @@ def test_a_subclass_of_a_tls_connection_can_be_made(deck: Deck) -> None:
 EACH = """\
 import asyncio, contextlib, email.parser, importlib, json, os, ssl, sys, traceback
 
-for name in ("certifi", "charset_normalizer", "dateutil.parser", "idna", "jmespath", "multidict", "yaml", "yarl"):
+NEEDED = (
+    *("aiohappyeyeballs", "aiosignal", "attr", "brotli", "certifi", "charset_normalizer", "click", "csv"),
+    *("dateutil.parser", "encodings.idna", "frozenlist", "gzip", "idna", "importlib.metadata", "jmespath"),
+    *("multidict", "pygments.lexers", "rich.progress", "rich.syntax", "rich.table", "unittest.mock", "wrapt"),
+    *("yaml", "yarl", "zstandard"),
+)
+for name in NEEDED:
     with contextlib.suppress(ModuleNotFoundError):  # What clients need, so that each fork imports the clients alone.
         importlib.import_module(name)
 
 from pytest_recall.replay import watch
 from pytest_recall.replay.player import Player
 
-for program in PROGRAMS:
+assert not {"http.client", "urllib.request", *CLIENTS} & {*sys.modules}
+for line in sys.stdin:
     if not (child := os.fork()):
+        program = json.loads(line)
         try:
             exec(program, {"sys": sys, "watch": watch, "Player": Player})
         except BaseException:
@@ -104,18 +114,33 @@ for program in PROGRAMS:
             print(program, file=sys.stderr, flush=True)
         os._exit(0)
     os.waitpid(child, 0)
+    print("over", flush=True)
 """
+InNewProcesses = Callable[..., None]
 
 
-def in_new_processes(*programs: str) -> None:
-    """Run each in a process of its own: a fork of one that has imported us, and no client."""
-    given = EACH.replace("PROGRAMS", repr(programs))
-    done = subprocess.run([sys.executable, "-c", given], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+@pytest.fixture(scope="module")
+def in_new_processes() -> Iterator[InNewProcesses]:
+    """Run each program in a process of its own: a fork of one that has imported us, and no client."""
+    command = [sys.executable, "-c", EACH.replace("CLIENTS", repr(CLIENT_MODULES))]
+    with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=subprocess.STDOUT, text=True, bufsize=1) as process:
+        given, told = process.stdin, process.stdout
+        assert given is not None
+        assert told is not None
+
+        def run(*programs: str) -> None:
+            for program in programs:
+                given.write(f"{json.dumps(program)}\n")
+                said = list(iter(told.readline, "over\n"))
+                assert said == [], "".join(said)
+
+        yield run
+        given.close()
+    assert process.returncode == 0
 
 
 @forks
-def test_each_may_be_imported_first() -> None:
+def test_each_may_be_imported_first(in_new_processes: InNewProcesses) -> None:
     """vcrpy imports all of them, and would meet one that is half imported."""
     for name in ("requests", "botocore", "aiohttp"):
         pytest.importorskip(name)
@@ -134,7 +159,7 @@ def test_each_may_be_imported_first() -> None:
 
 
 @forks
-def test_the_first_call_brings_all() -> None:
+def test_the_first_call_brings_all(in_new_processes: InNewProcesses) -> None:
     for name in ("urllib3", "aiohttp", "requests"):
         pytest.importorskip(name)
     in_new_processes(
@@ -167,7 +192,7 @@ def test_the_first_call_brings_all() -> None:
 
 
 @forks
-def test_without_vcrpy_nothing_happens() -> None:
+def test_without_vcrpy_nothing_happens(in_new_processes: InNewProcesses) -> None:
     in_new_processes(
         "sys.modules['vcr'] = None\n"
         "import http.client\n"
@@ -184,7 +209,9 @@ def test_a_run_that_neither_records_nor_replays_is_left_alone() -> None:
 
 
 @forks
-def test_a_first_call_imports_no_client_that_is_recorded_without_vcrpy(tmp_path: Path) -> None:
+def test_a_first_call_imports_no_client_that_is_recorded_without_vcrpy(
+    tmp_path: Path, in_new_processes: InNewProcesses
+) -> None:
     """A thread that looks for it in `sys.modules` would find it half imported."""
     for name in ("urllib3", "httpx"):
         pytest.importorskip(name)
