@@ -90,6 +90,7 @@ def key(asked: tuple[str, Any]) -> str:
     return key_of(Request("POST", url, (), json.dumps(body).encode()), RULES)
 
 
+@costly  # Each example is one for each API.
 @given(turns=turns, data=st.data())
 def test_other_ids_make_no_other_request(turns: list[Turn], data: st.DataObject) -> None:
     others = data.draw(st.lists(_words, min_size=len(turns), max_size=len(turns), unique=True))
@@ -101,6 +102,7 @@ def test_other_ids_make_no_other_request(turns: list[Turn], data: st.DataObject)
         assert nearest_request(asked[0], asked[1:], RULES) == (0, [])
 
 
+@costly  # Each example is one for each API.
 @given(turns=turns)
 def test_whose_result_it_is_does(turns: list[Turn]) -> None:
     (first, told, said), (second, other, answered), *more = turns
@@ -123,6 +125,7 @@ def test_results_in_another_order_are_told_by_their_calls(api: Api) -> None:
     assert key_of(both[0], RULES) != key_of(both[1], RULES)
 
 
+@costly  # Each example is one for each API.
 @given(turns=turns)
 def test_twice_is_once_and_the_body_stays_as_it_is(turns: list[Turn]) -> None:
     for api in APIS:
@@ -134,7 +137,7 @@ def test_twice_is_once_and_the_body_stays_as_it_is(turns: list[Turn]) -> None:
         assert once != body
 
 
-@costly
+@costly  # Each example is one for each API.
 @given(turns=turns, order=st.randoms(use_true_random=False))
 def test_the_order_of_keys_says_nothing(turns: list[Turn], order: Any) -> None:
     def shuffled(value: Any) -> Any:
@@ -149,6 +152,7 @@ def test_the_order_of_keys_says_nothing(turns: list[Turn], order: Any) -> None:
         assert key((url, shuffled(body))) == key((url, body))
 
 
+@costly  # Each example is one for each API.
 @given(turns=turns)
 def test_nothing_else_changes(turns: list[Turn]) -> None:
     """All texts of the bodies that are no ids stay, those that read like one as well."""
@@ -227,6 +231,7 @@ def test_the_ids_of_a_provider_are_in_no_way_of_what_the_rubric_leaves_out() -> 
     assert [message.get("tool_call_id") for message in found["messages"]] == [None, None, 1, 2]
 
 
+@costly  # Each example is one for each API.
 @given(turns=turns, data=st.data())
 def test_ids_that_no_answer_has_given_are_stored_the_same_each_time(turns: list[Turn], data: st.DataObject) -> None:
     others = data.draw(st.lists(_words, min_size=len(turns), max_size=len(turns), unique=True))
@@ -238,6 +243,7 @@ def test_ids_that_no_answer_has_given_are_stored_the_same_each_time(turns: list[
         assert key_of(stored[0], RULES) == key_of(sent[0], RULES)
 
 
+@costly  # Each example is one for each API.
 @given(turns=turns)
 def test_those_that_an_answer_has_given_stay(turns: list[Turn]) -> None:
     first = turns[0][0]

@@ -123,6 +123,7 @@ class TestAnother:
         assume(json.dumps(left, sort_keys=True) != json.dumps(right, sort_keys=True))
         assert not same(post(one), post(other))
 
+    @costly
     @given(bodies, texts, st.text(max_size=3))
     def test_a_text_that_grows(self, body: dict[str, Any], name: str, more: str) -> None:
         assume(more)
