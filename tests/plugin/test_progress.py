@@ -7,6 +7,7 @@ import threading
 
 import pytest
 
+from pytest_recall.plugin import options
 from pytest_recall.plugin.reporting import THREAD
 from tests.helpers import command
 from tests.helpers.project import BARE, DAY, ECHOING, SETTINGS, Project, case, crashing, failing
@@ -177,11 +178,11 @@ def test_a_short_run_prints_no_line(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.parametrize(
-    ("setting", "options"),
+    ("setting", "given"),
     [("0", ()), ("0.01", ("-q", "-q")), ("0.01", ("-p", "no:terminal"))],
     ids=["off", "quiet", "no-terminal"],
 )
-def test_where_nobody_wants_to_hear_of_it(pytester: pytest.Pytester, setting: str, options: tuple[str, ...]) -> None:
+def test_where_nobody_wants_to_hear_of_it(pytester: pytest.Pytester, setting: str, given: tuple[str, ...]) -> None:
     source = """
 import threading
 
@@ -192,7 +193,7 @@ def agent():
 """
     ini = {"pytest.ini": SETTINGS + f"recall_progress = {setting}\n"}
     checkout = BARE.with_files(ini).with_agent(source).with_cases(case("a")).at(pytester)
-    assert lines(checkout.run("eval", *options)) == []
+    assert lines(checkout.run("eval", *given)) == []
     answer = checkout.journal().trials[0].answer
     assert answer is not None
     assert THREAD not in answer.text
@@ -204,10 +205,13 @@ def test_where_no_case_runs_there_is_no_line(pytester: pytest.Pytester) -> None:
     assert lines(project.at(pytester).run()) == []
 
 
-@pytest.mark.parametrize("given", ["soon", "-1", "nan", "inf"])
-def test_a_wrong_setting_is_one_sentence(pytester: pytest.Pytester, given: str) -> None:
-    project = ECHOING.with_cases(case("a")).with_files({"pytest.ini": SETTINGS + f"recall_progress = {given}\n"})
+def test_a_wrong_setting_is_one_sentence(pytester: pytest.Pytester) -> None:
+    told = "recall_progress: {!r} is not a number of seconds; give 60, or 0 for no lines"
+    project = ECHOING.with_cases(case("a")).with_files({"pytest.ini": SETTINGS + "recall_progress = soon\n"})
     result = project.at(pytester).run("eval")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    told = f"ERROR: recall_progress: {given!r} is not a number of seconds; give 60, or 0 for no lines"
-    assert [line for line in result.errlines if line] == [told]
+    assert [line for line in result.errlines if line] == [f"ERROR: {told.format('soon')}"]
+    for given in ("-1", "nan", "inf"):
+        with pytest.raises(pytest.UsageError) as caught:
+            options.progress(pytester.parseconfig("-o", f"recall_progress={given}"))
+        assert str(caught.value) == told.format(given)

@@ -25,10 +25,16 @@ ALONE = ("-p", "no:xdist")
 """With pytest-xdist, pytest-rerunfailures opens a socket in every run."""
 WORKERS = ("-p", "pytest_rerunfailures", "-n1")
 """In a process of its own, which nothing but that opens it in."""
-SET = BARE.with_agent(FLAKY).with_cases(
-    case("fails-once", input="fails-once"), case("crashes-once", input="crashes-once"), failing("always")
+SET = (
+    BARE.with_agent(FLAKY)
+    .with_cases(
+        case("fails-once", input="fails-once"),
+        case("crashes-once", input="crashes-once"),
+        failing("always"),
+        case("new", input="new"),
+    )
+    .with_state(fails_once=row(2), crashes_once=row(2), always=row(3, 3))
 )
-ROWS = SET.with_state(fails_once=row(2), crashes_once=row(2), always=row(3, 3))
 
 
 @pytest.mark.parametrize("workers", [False, True], ids=["alone", "n1"])
@@ -36,17 +42,24 @@ def test_the_last_trial_grades_and_every_attempt_is_in_the_journal(
     pytester: pytest.Pytester, request: pytest.FixtureRequest, workers: bool
 ) -> None:
     pytest.importorskip("pytest_rerunfailures")
-    checkout = ROWS.at(pytester)
+    checkout = SET.at(pytester)
     if workers:
         result = checkout.run_apart("eval", RERUNS, *WORKERS)
     else:
         request.getfixturevalue("every_plugin")
         result = checkout.run("eval", RERUNS, *ALONE)
     outcomes = result.parseoutcomes()
-    assert (outcomes["passed"], outcomes["failed"], outcomes["rerun"]) == (2, 1, 4)
-    assert checkout.boxes() == {"always": 1, "crashes-once": 3, "fails-once": 3}
+    assert (outcomes["passed"], outcomes["failed"], outcomes["rerun"]) == (3, 1, 5)
+    assert checkout.boxes() == {"always": 1, "crashes-once": 3, "fails-once": 3, "new": 1}
+    # A case counts once, however often it was tried.
+    assert {case_id: found.pass_streak for case_id, found in checkout.state().items()} == {
+        "always": 0,
+        "crashes-once": 2,
+        "fails-once": 2,
+        "new": 1,
+    }
     card = checkout.scorecard()
-    assert card["counts"] == {"passed": 2, "failed": 1}
+    assert card["counts"] == {"passed": 3, "failed": 1}
     assert card["failed"][0]["attempts"] == 3
     trials = [(trial.case_id, trial.attempt, trial.outcome.value) for trial in checkout.journal().trials]
     assert sorted(trials) == [
@@ -57,19 +70,9 @@ def test_the_last_trial_grades_and_every_attempt_is_in_the_journal(
         ("crashes-once", 2, "passed"),
         ("fails-once", 1, "failed"),
         ("fails-once", 2, "passed"),
+        ("new", 1, "failed"),
+        ("new", 2, "passed"),
     ]
-
-
-@pytest.mark.usefixtures("every_plugin")
-def test_a_case_counts_once_however_often_it_was_tried(pytester: pytest.Pytester) -> None:
-    pytest.importorskip("pytest_rerunfailures")
-    checkout = SET.at(pytester)
-    checkout.run("eval", RERUNS, *ALONE)
-    assert {case_id: found.pass_streak for case_id, found in checkout.state().items()} == {
-        "always": 0,
-        "crashes-once": 1,
-        "fails-once": 1,
-    }
 
 
 def test_its_workers_reach_their_controller_in_a_replay(pytester: pytest.Pytester, upstream: Upstream) -> None:

@@ -19,7 +19,7 @@ def python() -> str:
     return str(programs.folder() / "python")
 
 
-@pytest.mark.parametrize("options", ["-n2 --dist=each", "-n2 --dist=loadfile", "-n0"])
+@pytest.mark.parametrize("options", ["-n2 --dist=each", "-n2 --dist=loadfile"])
 def test_however_the_cases_are_dealt_out_the_state_is_the_same(pytester: pytest.Pytester, options: str) -> None:
     checkout = SET.at(pytester)
     checkout.run("eval", *options.split())
