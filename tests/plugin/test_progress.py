@@ -58,13 +58,6 @@ def lines(result: pytest.RunResult) -> list[str]:
     return list(dict.fromkeys(told))
 
 
-def test_a_slow_case_does_not_silence_it(pytester: pytest.Pytester) -> None:
-    project = waiting(case("a", input="recall: 0 of 1 case"))
-    result = run(project, pytester, "eval")
-    result.assert_outcomes(passed=1)
-    assert lines(result)[0] == "recall: 0 of 1 case"
-
-
 def test_it_counts_what_is_done_failed_and_without_a_verdict(pytester: pytest.Pytester) -> None:
     told = "recall: 4 of 5 cases, 1 failed, 1 without a verdict, less than 1 min left"
     project = waiting(case("a"), failing("b"), crashing("c"), case("d"), case("e", input=told))
@@ -92,9 +85,11 @@ def test_pytest_goes_on_where_it_was(pytester: pytest.Pytester, verbosity: str, 
     assert result.outlines[told[-1] + 1].startswith(" " * len(begun) + ended)
 
 
-def test_the_line_is_no_output_of_the_case(pytester: pytest.Pytester) -> None:
+def test_a_slow_case_does_not_silence_it_and_the_line_is_no_output_of_the_case(pytester: pytest.Pytester) -> None:
     project = waiting(failing("a", input="recall: 0 of 1 case"))
     result = run(project, pytester, "eval", "-rA")
+    result.assert_outcomes(failed=1)
+    assert lines(result)[0] == "recall: 0 of 1 case"
     result.stdout.fnmatch_lines(["*Captured stdout call*", "      said by the case"])
     captured = next(number for number, line in enumerate(result.outlines) if "Captured stdout call" in line)
     assert not any(line.startswith("recall: 0") for line in result.outlines[captured:])
