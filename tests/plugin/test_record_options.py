@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_recall.plugin import recording
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
 from pytest_recall.replay.matching import Rules
 from tests.helpers import kept
@@ -96,10 +97,17 @@ class TestUsage:
     def test_it_is_said_in_one_sentence(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         project = asks(upstream, "httpx2_sync", "a").with_files({"tests/test_plain.py": "def test_it():\n    pass\n"})
         checkout = project.with_cases(asking("b"), file="more/other.cases.yaml").at(pytester)
-        for options, said in self.ROWS:
+        # Whether a folder can be written is tried when a run begins, and the rest is in what it is asked for.
+        begins = [(options, said) for options, said in self.ROWS if "cannot be written" in said]
+        for options, said in (*self.ROWS[:2], *begins):
             result = checkout.run(*options)
             assert result.ret == pytest.ExitCode.USAGE_ERROR, options
             assert [line for line in result.errlines if line.startswith("ERROR: ")] == [f"ERROR: {said}"]
+        for options, said in self.ROWS[2:]:
+            if (options, said) not in begins:
+                with pytest.raises(pytest.UsageError) as caught:
+                    recording.recording(pytester.parseconfig(*options))
+                assert str(caught.value) == said, options
         assert upstream.count == 0
 
 
