@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from pytest_recall.plugin import recording
 from tests.helpers import kept
 from tests.helpers.project import Checkout, Project, row, state_yaml
 from tests.helpers.talking import (
@@ -127,21 +128,17 @@ class TestKinds:
         assert error.startswith(f"eval/cassettes/one/a.ndjson: POST {upstream.url}/any is not recorded")
         assert "`pytest -p recall 'eval/cases.yaml::a' --record` records it" in error
 
-    @pytest.mark.parametrize(
-        ("args", "said"),
-        [
-            (("--replay", "--recall-live", "judges"), "'judges' is not a kind of call; did you mean `judge`?"),
-            (("--replay", "--recall-live="), "'' is not a kind of call; known: agent, judge, worker"),
-            (("--recall-live=judge",), "--recall-live goes with --record or --replay"),
-        ],
-    )
-    def test_a_kind_that_is_none_is_one_sentence(
-        self, pytester: pytest.Pytester, upstream: Upstream, args: tuple[str, ...], said: str
-    ) -> None:
-        result = self.project(upstream).at(pytester).run("eval", *args)
+    def test_a_kind_that_is_none_is_one_sentence(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        result = self.project(upstream).at(pytester).run("eval", "--replay", "--recall-live", "judges")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         [line] = [line for line in result.errlines if line]
-        assert said in line
+        assert "'judges' is not a kind of call; did you mean `judge`?" in line
+        for args, said in (
+            (("--replay", "--recall-live="), "'' is not a kind of call; known: agent, judge, worker"),
+            (("--recall-live=judge",), "--recall-live goes with --record or --replay"),
+        ):
+            with pytest.raises(pytest.UsageError, match=said):
+                recording.recording(pytester.parseconfig("eval", *args))
 
     def test_a_judge_is_recorded_by_default(
         self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch

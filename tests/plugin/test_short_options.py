@@ -258,11 +258,6 @@ class TestFree:
         assert command.apart(checkout.path, "script", env=os.environ).code == 0
         assert told(checkout) == {"recall_model": "m-1"}
 
-    def test_without_its_value_it_is_a_mistake(self, pytester: pytest.Pytester) -> None:
-        result = probed().at(pytester).run("checks", "--model", day=None)
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(["*error: argument --recall-model/--model: expected one argument*"])
-
     @pytest.mark.parametrize("conftest", ["", "raise RuntimeError\n"], ids=["whole", "broken"])
     def test_help_shows_both(self, pytester: pytest.Pytester, conftest: str) -> None:
         checkout = probed({"conftest.py": conftest, "pytest.ini": "[pytest]\n"}).at(pytester)
@@ -278,7 +273,7 @@ class TestFree:
     @pytest.mark.parametrize(
         ("args", "said"),
         [
-            (("eval", "--budget"), "argument --recall-budget/--budget: expected one argument"),
+            (("eval", "--model"), "argument --recall-model/--model: expected one argument"),
             (("eval", "--batch=x"), "argument --recall-batch/--batch: ignored explicit argument 'x'"),
             pytest.param(
                 ("@args.txt",),
