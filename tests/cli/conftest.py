@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.memory import fingerprint
 from tests.cli.samples import fill, run_evals
 from tests.helpers import programs
 from tests.helpers.command import Done
@@ -22,6 +24,27 @@ def _outside_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("GITHUB_", "RECALL_DATE")):
             monkeypatch.delenv(name)
+
+
+_parsed, _imports = fingerprint._parsed, fingerprint._imports
+
+
+@functools.cache
+def _imports_of(content: bytes, name: str) -> tuple[str, ...]:
+    return tuple(_imports(_parsed(content, Path(name))))
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _parsed_once() -> Iterator[None]:
+    """Read once what a file imports, by its content.
+
+    Each run asks that of some eighty files of ours, to know whether a memory has changed, which is half of what a small
+    run takes; a process of a user makes one run.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fingerprint, "_parsed", lambda content, path: (content, path.name))
+        patch.setattr(fingerprint, "_imports", lambda file: _imports_of(*file))
+        yield
 
 
 @pytest.fixture
