@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.memory import fingerprint
+from pytest_recall.files import clock
+from pytest_recall.memory import client, fingerprint, http_service
+from pytest_recall.memory.session import Memory
 from tests.cli.samples import fill, run_evals
 from tests.helpers import programs
 from tests.helpers.command import Done
@@ -84,3 +86,23 @@ def inside(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) 
         return Done(code, *capsys.readouterr())
 
     return call
+
+
+@pytest.fixture
+def virtual_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let waits for a busy service end at once, and the clock by which memories are measured go on by them.
+
+    So they can be far longer than what a loaded machine adds to a time in which they have no part.
+    """
+    gone = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal gone
+        gone += seconds
+
+    def now() -> float:
+        return clock.perf_counter() + gone
+
+    monkeypatch.setattr(http_service, "sleep", sleep)
+    monkeypatch.setitem(Memory.__init__.__kwdefaults__ or {}, "clock", now)
+    monkeypatch.setattr(client.own_time.__wrapped__, "__defaults__", (now,))  # type: ignore[attr-defined]
