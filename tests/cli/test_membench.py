@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -18,6 +17,7 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.datasets.file import sample_text
+from tests.datasets.files import write_few
 from tests.helpers import programs
 from tests.memory.services import Service, serving
 from tests.plugin.test_memory import CLIENT
@@ -105,15 +105,6 @@ def test_what_searches_for_nothing_is_beside_the_memory(capsys: pytest.CaptureFi
     )
 
 
-def test_what_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    plain = found(capsys, "--k", "3")
-    assert (plain["memory"], plain["k"], plain["questions"], plain["complete"]) == ("sqlite-fts", 3, 22, True)
-    assert (plain["all"]["n"], plain["all"]["failures"], plain["all"]["unjudged"]) == (22, 0, 4)
-    assert plain["all"]["metrics"]["evidence_recall_at_k"]["n"] == 18
-    assert plain["ingest"]["conversations"] == 2
-    assert "answer_contains" not in plain["all"]["metrics"]
-
-
 def test_the_context_as_a_whole_has_no_first_k(capsys: pytest.CaptureFixture[str]) -> None:
     plain = found(capsys, "--memory", "full", "--k", "1")
     assert plain["all"]["metrics"]["evidence_all_at_k"]["value"] == 1
@@ -137,26 +128,33 @@ def test_it_goes_on_where_it_was_stopped(capsys: pytest.CaptureFixture[str], tmp
     assert sorted(one["case_id"] for one in trials(path.parent)) == sorted(all_ids)
 
 
-def test_a_finished_run_is_only_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_questions_are_written_down_and_a_finished_run_is_only_told(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     first = found(capsys)
+    (folder,) = (tmp_path / "eval" / "_artifacts" / "membench").iterdir()
+    lines = trials(folder)
+    told = [one["case_id"] for one in lines if "memory_store_seconds" in one["answer"]["usage"]]
+    assert told == ["conv-1:q1", "conv-2:q1"]
+    assert all(one["measures"] for one in lines if one["outcome"] != "skipped")
     assert found(capsys) == first
 
 
+@pytest.mark.usefixtures("finished")
 def test_other_arguments_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    found(capsys, "--out", "o", "--k", "3")
     assert main([*RUN, "--out", "o", "--memory", "full", "--k", "4"]) == 2
     assert capsys.readouterr().err == (
-        "recall: o/trials.jsonl: holds another run: `memory` was 'sqlite-fts' and is 'full'; `k` was 3 and is 4;"
+        "recall: o/trials.jsonl: holds another run: `memory` was 'sqlite-fts' and is 'full'; `k` was 10 and is 4;"
         " `whole` was False and is True; name another --out, or give the same options as before\n"
     )
 
 
 def test_a_changed_file_is_another_dataset(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    file = tmp_path / "mine.json"
-    file.write_text(sample_text("locomo"))
-    assert main(["memory", "run", "mine.json", "--out", "o"]) == 0
-    file.write_text(sample_text("locomo").replace("walnut", "hazel"))
-    assert main(["memory", "run", "mine.json", "--out", "o"]) == 2
+    write_few(tmp_path)
+    file = tmp_path / "few.json"
+    assert main(["memory", "run", "few.json", "--out", "o"]) == 0
+    file.write_text(file.read_text().replace("Heron", "Egret"))
+    assert main(["memory", "run", "few.json", "--out", "o"]) == 2
     assert "`sha256` was" in capsys.readouterr().err
 
 
@@ -238,6 +236,9 @@ def test_questions_that_failed_are_asked_again(capsys: pytest.CaptureFixture[str
     assert failures > 1
     said = f"recall: {failures} questions failed; the same command asks again, and with --keep-failed they are kept\n"
     assert captured.err == said
+    # A question that fails again stays a failure.
+    assert main(command) == 2
+    assert json.loads(capsys.readouterr().out)["all"] == json.loads(captured.out)["all"]
 
     assert main([*command, "--keep-failed"]) == 0
     captured = capsys.readouterr()
@@ -256,15 +257,6 @@ def test_questions_that_failed_are_asked_again(capsys: pytest.CaptureFixture[str
     plain = json.loads(captured.out)
     assert (plain["all"]["n"], plain["all"]["failures"]) == (22, 0)
     assert plain["all"] == found(capsys, "--memory", "python:client.py:Private", "--out", "whole")["all"]
-
-
-def test_a_question_that_fails_again_stays_a_failure(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "client.py").write_text(BROKEN)
-    (tmp_path / "down").touch()
-    more = ("--memory", "python:client.py:Private", "--out", "o")
-    first = found(capsys, *more, code=2)
-    assert first["all"]["failures"]
-    assert found(capsys, *more, code=2)["all"] == first["all"]
 
 
 FIRST = """
@@ -308,9 +300,16 @@ def test_all_is_asked_again_where_that_is_wanted(capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.usefixtures("finished")
-def test_a_run_is_computed_again_from_its_journal(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_run_is_printed_as_json_and_computed_again_from_its_journal(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     whole = found(capsys, "--out", "o")
     three = found(capsys, "--out", "three", "--k", "3")
+    assert (three["memory"], three["k"], three["questions"], three["complete"]) == ("sqlite-fts", 3, 22, True)
+    assert (three["all"]["n"], three["all"]["failures"], three["all"]["unjudged"]) == (22, 0, 4)
+    assert three["all"]["metrics"]["evidence_recall_at_k"]["n"] == 18
+    assert three["ingest"]["conversations"] == 2
+    assert "answer_contains" not in three["all"]["metrics"]
     assert main(["memory", "rescore", "o", "--json"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["k"]["10"] == {"all": whole["all"], "categories": whole["categories"]}
@@ -395,25 +394,26 @@ def test_a_run_in_which_every_question_failed_has_nothing_to_look_into(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no limit for the size of files")
 def test_a_full_disk_names_the_file_and_how_to_continue(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    # A limit for the size of files ends a write as a full disk does; files of Python's own are not written then.
-    def limited(*more: str) -> subprocess.CompletedProcess[str]:
-        command = f"ulimit -f 12; exec '{sys.executable}' -m pytest_recall {' '.join((*RUN, *more))}"
-        environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-        return subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    import resource
+
+    # A limit for the size of files ends a write as a full disk does.
+    def limited(*more: str) -> tuple[int, str]:
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (12 * 1024, before[1]))
+        try:
+            code = main([*RUN, *more])
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        return code, capsys.readouterr().err
 
     then = "make room, and give the same command again, which continues a run\n"
-    done = limited("--out", "o")
-    assert done.returncode == 2
-    assert done.stderr == f"recall: o/trials.jsonl: File too large; {then}"
+    assert limited("--out", "o") == (2, f"recall: o/trials.jsonl: File too large; {then}")
     assert found(capsys, "--out", "o")["questions"] == 22
     # Of several memories, those that come later are not asked what could not be kept.
     done = limited("--memory", "sqlite-fts,sessions", "--out", "p")
     (folder,) = (tmp_path / "p").iterdir()
-    assert done.returncode == 2
-    assert (
-        done.stderr
-        == f"recall: sqlite-fts: p/{folder.name}\nrecall: p/{folder.name}/trials.jsonl: File too large; {then}"
-    )
+    told = f"recall: sqlite-fts: p/{folder.name}\nrecall: p/{folder.name}/trials.jsonl: File too large; {then}"
+    assert done == (2, told)
 
 
 @pytest.mark.parametrize("unit", ["turn", "session"])
@@ -437,9 +437,12 @@ def test_texts_that_no_question_has_brought_up_are_shown(
     assert f"  absent  [{'D1:4' if unit == 'turn' else 'session_1'}]\n" in capsys.readouterr().out
 
 
-def test_several_memories_make_one_table(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    alone = found(capsys)
-    command = (*RUN, "--memory", "sqlite-fts,last-3", "--memory", "null", "--out", "o")
+@pytest.mark.usefixtures("finished")
+def test_several_memories_make_one_table_and_have_each_their_floor(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    alone = found(capsys, "--out", "o")
+    command = (*RUN, "--memory", "sqlite-fts,last-3", "--memory", "null", "--out", "several")
     assert main(command) == 0
     captured = capsys.readouterr()
     lines = [" ".join(line.split()) for line in captured.out.splitlines()]
@@ -449,13 +452,17 @@ def test_several_memories_make_one_table(capsys: pytest.CaptureFixture[str], tmp
     assert "evidence, by category (n)" in lines
     assert "null against sqlite-fts: No difference could have been shown." in lines
     assert "differences are shown at 95.0 % for all pairs together" in lines
-    assert len(list((tmp_path / "o").iterdir())) == 3
+    assert len(list((tmp_path / "several").iterdir())) == 3
     assert main([*command, "--json"]) == 0
     captured = capsys.readouterr()
     assert captured.err.count("22 of 22 questions are kept") == 3
     plain = json.loads(captured.out)
     assert plain["memories"][0]["all"] == alone["all"]
     assert [one["alpha"] for one in plain["against_first"]] == [0.025, 0.025]
+    assert main([*command, "--fail-under", "evidence_recall_at_k=0.5"]) == 1
+    error = capsys.readouterr().err
+    assert "recall: null: --fail-under: evidence_recall_at_k is 0.0000, below 0.5" in error
+    assert "sqlite-fts: --fail-under" not in error
 
 
 def test_several_memories_are_there_before_the_first_question(
@@ -499,20 +506,13 @@ def test_one_of_several_that_breaks_later_leaves_the_table_of_the_others(
 def test_what_was_asked_is_told_again_without_its_service(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     service = Service()
     with serving(service):
-        command = [*RUN, "--memory", f"sqlite-fts,{service.url}", "--out", "o"]
+        command = [*RUN, "--memory", f"null,{service.url}", "--out", "o"]
         assert main(command) == 0
     first = capsys.readouterr().out
     assert main(command) == 0
     assert capsys.readouterr().out == first
     assert main([*command, "--fresh"]) == 2
     assert "GET /health" in capsys.readouterr().err
-
-
-def test_several_memories_have_each_their_floor(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*RUN, "--memory", "sqlite-fts,null", "--fail-under", "evidence_recall_at_k=0.5"]) == 1
-    error = capsys.readouterr().err
-    assert "recall: null: --fail-under: evidence_recall_at_k is 0.0000, below 0.5" in error
-    assert "sqlite-fts: --fail-under" not in error
 
 
 def test_five_failures_in_a_row_stop_it_unless_failures_are_kept(
@@ -607,15 +607,6 @@ def test_what_is_not_empty_is_left_alone(capsys: pytest.CaptureFixture[str], tmp
 def test_mistakes_are_one_sentence(capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str) -> None:
     assert main(["memory", "run", *arguments]) == 2
     assert capsys.readouterr().err.startswith(f"recall: {said}")
-
-
-def test_all_questions_are_written_down(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    found(capsys)
-    (folder,) = (tmp_path / "eval" / "_artifacts" / "membench").iterdir()
-    lines = trials(folder)
-    told = [one["case_id"] for one in lines if "memory_store_seconds" in one["answer"]["usage"]]
-    assert told == ["conv-1:q1", "conv-2:q1"]
-    assert all(one["measures"] for one in lines if one["outcome"] != "skipped")
 
 
 @pytest.mark.usefixtures("finished")
