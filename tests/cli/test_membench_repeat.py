@@ -20,7 +20,7 @@ from tests.helpers import programs
 from tests.helpers.priced import priced_folder
 from tests.models.endpoint import Answer, Asked, Endpoint, chat
 
-RUN = ("memory", "run", "--dataset", "locomo", "sample")
+RUN = ("memory", "run", "few.json")
 FORGETFUL = """
 import os, random, signal
 from pathlib import Path
@@ -47,7 +47,7 @@ class Memory:
     def recall(self, query, limit, context):
         if ": " in query:  # A turn that is asked back.
             return self.kept[:limit]
-        if count(ASKED) == 30 and Path("deadly").exists():
+        if count(ASKED) == 10 and Path("deadly").exists():
             os.kill(os.getpid(), signal.SIGKILL)
         words = set(query.lower().split())
         return sorted(self.kept, key=lambda one: -len(words & set(one.lower().split())))[:limit]
@@ -59,6 +59,7 @@ MEMORY = ("--memory", "python:forgetful.py:Memory")
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "forgetful.py").write_text(FORGETFUL)
+    write_few(tmp_path)
 
 
 def found(capsys: pytest.CaptureFixture[str], *more: str, code: int = 0) -> dict[str, Any]:
@@ -75,10 +76,10 @@ def test_each_ingest_has_a_journal_and_the_table_has_all(capsys: pytest.CaptureF
     assert main([*RUN, *MEMORY, "--repeat", "3", "--out", "o"]) == 0
     captured = capsys.readouterr()
     lines = [" ".join(line.split()) for line in captured.out.splitlines()]
-    assert lines[0].endswith("22 questions, 10 passages each, stored by the turn, 3 ingests")
+    assert lines[0].endswith("7 questions, 10 passages each, stored by the turn, 3 ingests")
     assert any(line.startswith("mean of 3 ingests (95 % interval over 2 groups of") for line in lines)
     place = lines.index("ingest n failed evidence all of it 1 / rank contains")
-    assert [line.split()[:3] for line in lines[place + 1 : place + 4]] == [[n, "22", "0"] for n in "123"]
+    assert [line.split()[:3] for line in lines[place + 1 : place + 4]] == [[n, "7", "0"] for n in "123"]
     assert lines[place + 4].startswith("SD 0.")
     assert captured.err.splitlines() == [
         "recall: ingest 1 of 3: o",
@@ -105,7 +106,7 @@ def test_more_ingests_are_added_and_fewer_are_the_first_ones(capsys: pytest.Capt
     two = found(capsys, *MEMORY, "--out", "o", "--repeat", "2")
     three = found(capsys, *MEMORY, "--out", "o", "--repeat", "3")
     assert three["repeats"][:2] == two["repeats"]
-    assert len(Path("asked").read_text()) == 66
+    assert len(Path("asked").read_text()) == 21
     assert main([*RUN, *MEMORY, "--out", "o", "--json", "--repeat", "2"]) == 0
     captured = capsys.readouterr()
     assert json.loads(captured.out)["all"] == two["all"]
@@ -123,20 +124,20 @@ def test_a_run_that_is_killed_in_the_second_ingest_resumes_there(tmp_path: Path)
     killed = subprocess.run(command, capture_output=True, text=True)
     assert (killed.returncode, killed.stdout) == (-9, "")
     assert killed.stderr.splitlines() == ["recall: ingest 1 of 3: o", "recall: ingest 2 of 3: o/repeat-2"]
-    assert (len(answered("o")), len(answered("o/repeat-2"))) == (22, 7)
+    assert (len(answered("o")), len(answered("o/repeat-2"))) == (7, 2)
     (tmp_path / "deadly").unlink()
     resumed = subprocess.run(command, capture_output=True, text=True, check=True)
     assert resumed.stderr.splitlines() == [
         "recall: ingest 1 of 3: o",
-        "recall: o: 22 of 22 questions are kept",
+        "recall: o: 7 of 7 questions are kept",
         "recall: ingest 2 of 3: o/repeat-2",
-        "recall: o/repeat-2: 7 of 22 questions are kept",
+        "recall: o/repeat-2: 2 of 7 questions are kept",
         "recall: ingest 3 of 3: o/repeat-3",
     ]
-    assert [len(answered(one)) for one in ("o", "o/repeat-2", "o/repeat-3")] == [22, 22, 22]
-    assert len(set(answered("o/repeat-2"))) == 22
-    # 29 answers and the one that was never given, and then what was left.
-    assert len((tmp_path / "asked").read_text()) == 67
+    assert [len(answered(one)) for one in ("o", "o/repeat-2", "o/repeat-3")] == [7, 7, 7]
+    assert len(set(answered("o/repeat-2"))) == 7
+    # 9 answers and the one that was never given, and then what was left.
+    assert len((tmp_path / "asked").read_text()) == 22
 
 
 def test_a_memory_that_has_changed_is_told_again_as_often(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -153,9 +154,7 @@ def test_a_memory_that_has_changed_is_told_again_as_often(capsys: pytest.Capture
     table = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "mean of 2 ingests (95 % interval over 2 groups" in "\n".join(table)
     mean = before["all"]["metrics"]["evidence_recall_at_k"]["value"]
-    assert any(
-        row.startswith(f"python:forgetful.py:Memory (o/earlier-1), 2 ingests 22 0 {mean:.2f} (") for row in table
-    )
+    assert any(row.startswith(f"python:forgetful.py:Memory (o/earlier-1), 2 ingests 7 0 {mean:.2f} (") for row in table)
     path = tmp_path / "o" / "repeat-2" / "trials.jsonl"
     path.write_text(path.read_text().replace("k: 10", "k: 9"))
     assert main(["compare", "o/earlier-1", "o"]) == 2
@@ -182,14 +181,14 @@ def test_a_bundle_has_each_ingest_and_all_together(capsys: pytest.CaptureFixture
         contents = {name: archive.read(name) for name in archive.namelist() if name != MANIFEST}
     about = json.loads(contents[ABOUT])
     assert about["together"].items() >= {"all": whole["all"], "categories": whole["categories"]}.items()
-    about["together"]["all"]["metrics"]["contains_at_k"]["ingests"][1] += 0.1
+    about["together"]["all"]["metrics"]["evidence_recall_at_k"]["ingests"][1] += 0.1
     contents[ABOUT] = json.dumps(about).encode()
     contents[MANIFEST] = manifest_of(contents).encode()
     with zipfile.ZipFile("b.zip", "w") as archive:
         for name, data in contents.items():
             archive.writestr(name, data)
     assert main(["memory", "verify", "b.zip"]) == 1
-    assert "all ingests together: all metrics contains_at_k ingests 2 is told as" in capsys.readouterr().err
+    assert "all ingests together: all metrics evidence_recall_at_k ingests 2 is told as" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -215,13 +214,13 @@ def test_questions_that_break_stop_before_the_next_ingest(capsys: pytest.Capture
     (tmp_path / "down").touch()
     assert main([*RUN, *MEMORY, "--repeat", "3", "--out", "o"]) == 1
     captured = capsys.readouterr()
-    assert "recall: nothing was measured: every question failed, and the run stopped after 5 of 22" in captured.err
+    assert "recall: nothing was measured: every question failed, and the run stopped after 5 of 7" in captured.err
     assert "of a single ingest nothing is known of others" in captured.out
     assert not (tmp_path / "o" / "repeat-2").exists()
     assert main([*RUN, *MEMORY, "--repeat", "2", "--out", "o", "--keep-failed"]) == 1
     captured = capsys.readouterr()
-    assert "failed, and in no mean: 22 questions\n" in captured.out
-    assert "\n  … and 17 more\n" in captured.out
+    assert "failed, and in no mean: 7 questions\n" in captured.out
+    assert "\n  … and 2 more\n" in captured.out
     assert "recall: nothing was measured: every question failed" in captured.err
 
 
@@ -234,7 +233,6 @@ def first_passage(asked: Asked) -> Answer:
 @pytest.fixture(name="served")
 def _served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Endpoint]:
     priced_folder(tmp_path, monkeypatch, {"reader": 1000}, FORGETFUL)
-    write_few(tmp_path)
     endpoint = Endpoint(first_passage)
     yield endpoint
     endpoint.close()
@@ -243,7 +241,7 @@ def _served(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Endpoin
 def test_each_ingest_is_recorded_apart_and_replayed_from_its_own(
     served: Endpoint, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    command = ("memory", "run", "few.json", *MEMORY, "--reader", f"{served.url}/v1#reader", "--repeat", "2", "--json")
+    command = (*RUN, *MEMORY, "--reader", f"{served.url}/v1#reader", "--repeat", "2", "--json")
     assert main([*command, "--out", "live", "--record", "tapes"]) == 0
     live = json.loads(capsys.readouterr().out)
     names = [path.name for path in (tmp_path / "tapes").glob("_membench-locomo-*/*")]
@@ -263,7 +261,7 @@ def test_each_ingest_is_recorded_apart_and_replayed_from_its_own(
 
 def test_a_budget_is_one_for_all_ingests(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
     models = ("--reader", f"{served.url}/v1#reader")
-    command = ("memory", "run", "few.json", *MEMORY, *models, "--out", "o", "--repeat", "3")
+    command = (*RUN, *MEMORY, *models, "--out", "o", "--repeat", "3")
     assert main([*command, "--budget", "0.09"]) == 2
     captured = capsys.readouterr()
     assert len(served.asked) == 9
