@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -9,7 +11,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -81,16 +83,36 @@ def untimed(folder: Path) -> dict[str, dict[str, Any]]:
     return plain
 
 
+class OneByOne(NamedTuple):
+    """What a run comes to whose service was asked one question after the other: as JSON, and its folder."""
+
+    plain: dict[str, Any]
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def one_by_one(tmp_path_factory: pytest.TempPathFactory) -> OneByOne:
+    out, service = io.StringIO(), Busy()
+    with (
+        contextlib.chdir(tmp_path_factory.mktemp("one")),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(io.StringIO()),
+        serving(service),
+    ):
+        assert main([*RUN, "--memory", service.url, "--memory-reset", "--out", "one", "--json"]) == 0
+        assert service.most == 1
+        return OneByOne(json.loads(out.getvalue()), Path("one").absolute())
+
+
 def test_conversations_and_questions_at_once_come_to_the_same_as_one_by_one(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, one_by_one: OneByOne
 ) -> None:
+    one = one_by_one.plain
     alone = found(capsys)
     assert timeless(found(capsys, "--concurrency", "3", "--out", "private")) == timeless(alone)
     service = Busy()
     with serving(service):
         memory = ("--memory", service.url)
-        one = found(capsys, *memory, "--memory-reset", "--out", "one")
-        assert service.most == 1
         # A namespace is empty, whatever else the service keeps.
         service.kept.append({"content": "of others", "metadata": {}})
         several = found(capsys, *memory, "--concurrency", "6", "--out", "several")
@@ -98,7 +120,7 @@ def test_conversations_and_questions_at_once_come_to_the_same_as_one_by_one(
     assert 1 < service.most_of_one <= 6
     assert not service.broken, "a conversation is told by itself, and emptied when its questions are over"
     assert timeless(several) == timeless(one)
-    assert untimed(tmp_path / "several") == untimed(tmp_path / "one")
+    assert untimed(tmp_path / "several") == untimed(one_by_one.folder)
     named = [name for name in service.stores if name]
     assert len(named) == 2
     assert not any(service.stores.values()), "each is emptied in the end"
@@ -111,18 +133,18 @@ def test_conversations_and_questions_at_once_come_to_the_same_as_one_by_one(
         ids = [[int(part) for part in one["id"].removeprefix("D").split(":")] for one in there]
         assert ids == sorted(ids), "in their order"
     written = []
-    for folder in ("one", "several"):
+    for folder in (str(one_by_one.folder), "several"):
         assert main(["memory", "misses", folder, "--k", "1", "--json"]) == 0
         written.append(capsys.readouterr().out)
     assert written[0] == written[1]
 
 
-def test_what_takes_several_texts_at_once_is_told_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    with serving(Busy()) as plain:
-        found(capsys, "--memory", plain.url, "--out", "singly")
+def test_what_takes_several_texts_at_once_is_told_so(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, one_by_one: OneByOne
+) -> None:
     with serving(Busy(batches=10)) as service:
         found(capsys, "--memory", service.url, "--concurrency", "4", "--out", "batches")
-    assert untimed(tmp_path / "batches") == untimed(tmp_path / "singly")
+    assert untimed(tmp_path / "batches") == untimed(one_by_one.folder)
     sizes: dict[str, list[int]] = {}
     for path, given in service.asked:
         if path in ("POST /store_many", "POST /store"):
@@ -130,14 +152,14 @@ def test_what_takes_several_texts_at_once_is_told_so(capsys: pytest.CaptureFixtu
     assert sorted(sizes.values()) == [[10, 10, 4], [10, 10, 5]]
 
 
-def test_one_store_is_told_one_conversation_after_the_other(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_one_store_is_told_one_conversation_after_the_other(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, one_by_one: OneByOne
+) -> None:
     service = Busy(namespaces=False)
     with serving(service):
-        one = found(capsys, "--memory", service.url, "--out", "one")
-        service.asked.clear()
         several = found(capsys, "--memory", service.url, "--concurrency", "6", "--out", "several")
-    assert timeless(several) == timeless(one)
-    assert untimed(tmp_path / "several") == untimed(tmp_path / "one")
+    assert timeless(several) == timeless(one_by_one.plain)
+    assert untimed(tmp_path / "several") == untimed(one_by_one.folder)
     assert service.most == service.most_of_one
     assert 1 < service.most <= 6
     assert not service.broken
