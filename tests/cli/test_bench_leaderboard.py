@@ -94,10 +94,11 @@ def test_a_second_figure_leaves_out_the_same_categories_for_all(capsys: pytest.C
 
 
 def test_answers_are_ranked_by_the_points_of_their_judge(capsys: pytest.CaptureFixture[str]) -> None:
+    days = ("--ranges", "6d")
     Path("other.py").write_text("def other(ask):\n    return 'It is 3 dollars.'\n")
-    ran("sqlite-fts", "--answer", "python:mine.py:reader", out="reader")
-    ran("sqlite-fts", "--answer", "python:other.py:other", out="other")
-    ran("sqlite-fts")
+    ran("sqlite-fts", "--answer", "python:mine.py:reader", *days, out="reader")
+    ran("sqlite-fts", "--answer", "python:other.py:other", *days, out="other")
+    ran("sqlite-fts", *days)
     capsys.readouterr()
     assert main(["bench", "leaderboard", "runs", "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
@@ -108,7 +109,7 @@ def test_answers_are_ranked_by_the_points_of_their_judge(capsys: pytest.CaptureF
     first, second = plain["boards"][0]["runs"]
     assert (first["run"], first["headline"]["value"], first["leaks"]["value"]) == ("runs/reader", 6.0, 0.0)
     assert second["headline"]["value"] < 6
-    assert first["categories"]["factual-recall"] == {"value": 6.0, "low": None, "high": None, "n": 16}
+    assert first["categories"]["factual-recall"] == {"value": 6.0, "low": None, "high": None, "n": 3}
     assert "factual-recall" in first["sayLittle"]
     assert (first["usd"], plain["boards"][1]["runs"][0]["usd"]) == (None, 0)
 
@@ -129,12 +130,12 @@ def test_it_is_a_page_where_that_is_asked_for(capsys: pytest.CaptureFixture[str]
 
 
 def test_a_run_without_a_whole_checkpoint_is_left_out_and_named(capsys: pytest.CaptureFixture[str]) -> None:
-    ran("sqlite-fts", out="begun")
+    ran("sqlite-fts", "--ranges", "3d,6d", out="begun")
     Path("runs/begun/result.json").unlink()
     for name, kept in (("progress.jsonl", 1), ("questions.jsonl", 2)):
         lines = Path("runs/begun", name).read_text(encoding="utf-8").splitlines(keepends=True)
         Path("runs/begun", name).write_text("".join(lines[:kept]), encoding="utf-8")
-    told = "runs/begun: 2 of 40 questions answered, and the first checkpoint, 3d, is not whole yet; its figures come"
+    told = "runs/begun: 2 of 12 questions answered, and the first checkpoint, 3d, is not whole yet; its figures come"
     capsys.readouterr()
     assert main(["bench", "leaderboard", "runs"]) == 2
     assert capsys.readouterr() == ("", f"recall: {told} with that\n")

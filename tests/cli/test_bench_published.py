@@ -33,25 +33,22 @@ def test_a_run_by_the_published_options_has_its_files_where_they_say(capsys: pyt
     assert grid["recall"][:3] == [[1, 1], [1, 1], [None, None]]
     assert grid["scores"][:3] == [[None, None]] * 3
     assert grid["boundaries"]["leaks"] == [{"value": 1, "n": 1}, {"value": 1, "n": 2}]
+    # The picture is drawn again after new answers alone.
+    picture = Path("r/heatmap.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    drawn = picture.stat().st_mtime_ns
+    assert main([*RUN, "--out", "r"]) == 0
+    assert picture.stat().st_mtime_ns == drawn
+    capsys.readouterr()
     answers = ("--answer", "python:mine.py:reader", "--out", "answers", "--no-heatmap-png")
     assert main([*RUN, *answers, "--heatmap"]) == 0
+    assert not Path("answers/heatmap.png").exists()
     grid = json.loads(capsys.readouterr().out)
     assert (grid["unit"], grid["scores"][:3]) == ("lexical points of 6", [[6.0, 6.0], [6.0, 6.0], [None, None]])
     assert json.loads(Path("r/mine.json").read_text()) == json.loads(Path("r/result.json").read_text())
     assert {"heatmap.png", "progress.jsonl", "questions.jsonl", "failures.jsonl"} <= {
         path.name for path in Path("r").iterdir()
     }
-
-
-def test_a_run_leaves_a_picture_which_is_drawn_again_after_new_answers() -> None:
-    picture = Path("r/heatmap.png")
-    assert main([*RUN, "--out", "r", "--no-heatmap-png"]) == 0
-    assert not picture.exists()
-    assert main([*RUN, "--out", "r"]) == 0
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    drawn = picture.stat().st_mtime_ns
-    assert main([*RUN, "--out", "r"]) == 0
-    assert picture.stat().st_mtime_ns == drawn
 
 
 def test_without_matplotlib_the_picture_is_an_svg(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import shutil
 from pathlib import Path
 
 import pytest
@@ -16,15 +19,25 @@ pytest.importorskip("jinja2")
 MEMORIES = ("sqlite-fts", "last-3", "null")
 
 
+@pytest.fixture(scope="module")
+def _three(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str], str]:
+    folder, out, err = tmp_path_factory.mktemp("three"), io.StringIO(), io.StringIO()
+    run = ("memory", "run", "--dataset", "locomo", "sample", "--memory", ",".join(MEMORIES), "--out", "o")
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        assert main(run) == 0
+    return folder, [line.rpartition(" ")[2] for line in err.getvalue().splitlines()], out.getvalue()
+
+
 @pytest.fixture
-def three(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> tuple[list[str], str]:
+def three(
+    _three: tuple[Path, list[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[list[str], str]:
     """The folders of the runs of three memories, and what their command printed."""
+    made, folders, printed = _three
     monkeypatch.chdir(tmp_path)
     (tmp_path / "eval").mkdir()
-    capsys.readouterr()
-    assert main(["memory", "run", "--dataset", "locomo", "sample", "--memory", ",".join(MEMORIES), "--out", "o"]) == 0
-    captured = capsys.readouterr()
-    return [line.rpartition(" ")[2] for line in captured.err.splitlines()], captured.out
+    shutil.copytree(made / "o", tmp_path / "o")
+    return folders, printed
 
 
 def test_the_page_of_several_memories_has_what_their_command_prints(
