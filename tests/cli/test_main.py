@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -244,18 +246,20 @@ def test_a_reader_that_has_seen_enough(ran: Path, arguments: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("encoding", "arguments"), [("ascii", ["status"]), ("cp1252", ["score", "--markdown"])])
-def test_output_that_is_not_utf_8(ran: Path, encoding: str, arguments: list[str]) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest_recall", *arguments],
-        cwd=ran,
-        env={**environment(), "PYTHONIOENCODING": encoding},
-        capture_output=True,
-        check=False,
-    )
+def test_output_that_is_not_utf_8(
+    ran: Path, encoding: str, arguments: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ran)
+    # As a process has its streams with PYTHONIOENCODING.
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n") for _ in range(2))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(arguments)
+    for stream in (out, err):
+        stream.seek(0)
     # There is a regression, which `score` says on standard error.
-    assert done.returncode == int("score" in arguments)
-    assert done.stderr.startswith(b"recall: this run blocks: ") == ("score" in arguments)
-    assert b"Traceback" not in done.stderr
+    assert code == int("score" in arguments)
+    assert err.read().startswith("recall: this run blocks: ") == ("score" in arguments)
+    assert "?" in out.read(), "what the encoding does not have"
 
 
 @pytest.mark.parametrize("command", [("schedule", "select"), ("status",), ("check",)])

@@ -11,6 +11,7 @@ import pytest
 from pytest_recall.cli import main
 from tests.cli.test_membench import RUN, found, trials
 from tests.cli.test_membench_at_once import MINE, Busy, timeless, untimed
+from tests.datasets.files import write_few
 from tests.memory.services import serving
 
 GROWING = ("--accumulate", "--out")
@@ -115,26 +116,28 @@ def test_conversations_are_told_one_after_the_other_into_one_store(
     assert {id.partition("#")[0] for id in ids} == {"conv-1", "conv-2"}
 
 
-def test_the_table_the_comparison_and_the_journal_say_so(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*RUN, *GROWING, "growing"]) == 0
+def test_the_table_the_comparison_and_the_journal_say_so(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    write_few(tmp_path)
+    run = ("memory", "run", "few.json")
+    assert main([*run, *GROWING, "growing"]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert first.endswith("stored by the turn, accumulate: one store for all conversations")
-    assert main([*RUN, "--out", "growing"]) == 2
+    assert main([*run, "--out", "growing"]) == 2
     said = "recall: growing/trials.jsonl: holds another run: `accumulate` was True and is False; name another --out"
     assert capsys.readouterr().err.startswith(said)
-    assert main([*RUN, "--out", "apart"]) == 0
+    assert main([*run, "--out", "apart"]) == 0
     capsys.readouterr()
     assert main(["compare", "apart", "growing"]) == 0
     out = capsys.readouterr().out
     assert (
-        "\nHEAD growing: sqlite-fts on locomo (sample), 10 passages, stored by the turn, accumulate: one store" in out
+        "\nHEAD growing: sqlite-fts on locomo (few.json), 10 passages, stored by the turn, accumulate: one store" in out
     )
     assert "\nasked otherwise in accumulate, so that the memory is not all that BASE and HEAD differ in" in out
-    assert main([*RUN, "--accumulate", "--memory", "sqlite-fts,null", "--bundle", "b.zip"]) == 0
+    assert main([*run, "--accumulate", "--memory", "sqlite-fts,null", "--bundle", "b.zip"]) == 0
     assert "stored by the turn, accumulate: one store for all" in capsys.readouterr().out.splitlines()[0]
     assert main(["memory", "verify", "b.zip"]) == 0
     capsys.readouterr()
-    assert main([*RUN, "--accumulate", "--dry-run"]) == 0
+    assert main([*run, "--accumulate", "--dry-run"]) == 0
     first = capsys.readouterr().out.splitlines()[0]
     assert first.endswith("stored by the turn, accumulate: one store for all conversations")
 

@@ -82,20 +82,19 @@ def another_answer(folder: Path, word: str) -> None:
     (folder / "trials.jsonl").replace(folder / "o" / "trials.jsonl")
 
 
-def test_the_judge_has_a_column_beside_the_others(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_judge_has_a_column_beside_the_others_and_no_answer_is_judged_twice(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    plain = found(capsys)
+    assert "judge" not in plain
     assert main([*RUN, *ORACLE]) == 0
     out = capsys.readouterr().out
     head = next(line for line in out.splitlines() if line.startswith("category"))
     assert "answer F1" in head
     assert head.endswith("LongMemEval judge")
     assert "\njudged by python:judge.py:oracle: 8 answers\nmade 14 calls, price unknown\n" in out
-
-
-def test_no_answer_is_judged_twice(capsys: pytest.CaptureFixture[str]) -> None:
-    plain = found(capsys)
-    assert "judge" not in plain
-    first = found(capsys, *ORACLE)
     asked = times_asked()
+    first = found(capsys, *ORACLE)
     mean = first["all"]["metrics"]["longmemeval_judge"]
     record = read_journal(Path("o"))
     right = sum("right" in one.answer.text for one in record.trials[:8] if one.answer is not None)
@@ -103,14 +102,21 @@ def test_no_answer_is_judged_twice(capsys: pytest.CaptureFixture[str]) -> None:
     assert (mean["n"], mean["value"]) == (8, right / 8)
     assert {**first["all"]["metrics"], **plain["all"]["metrics"]} == first["all"]["metrics"]
     assert asked == 8 + 6  # And the known answers.
-    assert found(capsys, *ORACLE) == first
     assert times_asked() == asked
-    found(capsys, "--judge", "python:judge.py:third")
+    # The newest line of an answer is of the judge that was asked for.
+    assert found(capsys, "--judge", "python:judge.py:third")["judge"]["models"] == "python:judge.py:third"
     assert times_asked() == 2 * asked
-
-
-def test_another_answer_is_judged_anew(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    found(capsys, *ORACLE)
+    assert found(capsys, *ORACLE) == first
+    assert times_asked() == 2 * asked
+    assert main(["memory", "rescore", "o", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["k"]["10"]["all"]["metrics"]["longmemeval_judge"]
+    assert told["value"] == mean["value"]
+    newest = {one.case_id: one for one in read_journal(Path("o")).trials}
+    assert {one.verdicts[-1].panel for one in newest.values() if one.verdicts} == {"python:judge.py:oracle"}
+    lines = len(read_journal(Path("o")).trials)
+    assert found(capsys, *ORACLE) == first
+    assert len(read_journal(Path("o")).trials) == lines
+    # Another answer is judged anew.
     another_answer(tmp_path, "nothing, ")
     before = times_asked()
     found(capsys, *ORACLE)
@@ -177,25 +183,6 @@ def test_answers_are_judged_at_once(capsys: pytest.CaptureFixture[str], tmp_path
     assert at_once["all"] == one_by_one["all"]
 
 
-def test_the_newest_line_of_an_answer_is_of_the_judge_that_was_asked_for(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    first = found(capsys, *ORACLE)
-    calls = times_asked()
-    assert found(capsys, "--judge", "python:judge.py:third")["judge"]["models"] == "python:judge.py:third"
-    again = found(capsys, *ORACLE)
-    assert again == first
-    assert times_asked() == 2 * calls
-    assert main(["memory", "rescore", "o", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["k"]["10"]["all"]["metrics"]["longmemeval_judge"]
-    assert told["value"] == first["all"]["metrics"]["longmemeval_judge"]["value"]
-    newest = {one.case_id: one for one in read_journal(Path("o")).trials}
-    assert {one.verdicts[-1].panel for one in newest.values() if one.verdicts} == {"python:judge.py:oracle"}
-    lines = len(read_journal(Path("o")).trials)
-    assert found(capsys, *ORACLE) == first
-    assert len(read_journal(Path("o")).trials) == lines
-
-
 HALF = """
 
 class Half:
@@ -234,6 +221,8 @@ def test_a_recording_is_replayed_without_the_model(
 ) -> None:
     (tmp_path / "url.txt").write_text(upstream.url)
     remote = ("--judge", "python:judge.py:remote")
+    assert main([*RUN, *remote, "--replay", "tapes"]) == 2
+    assert ": no such recording; make it with --record, or leave out --replay if" in capsys.readouterr().err
     recorded = found(capsys, *remote, "--record", "tapes")
     served = upstream.count
     assert served == 8 + 6
@@ -243,33 +232,14 @@ def test_a_recording_is_replayed_without_the_model(
     assert (recorded["judge"]["cost"]["replayed"], replayed["judge"]["cost"]["replayed"]) == (0, 8)
     (folder,) = (tmp_path / "tapes").glob("_membench-longmemeval-*")
     assert len(list(folder.iterdir())) == 8
-
-
-def test_what_is_judged_is_not_recorded_again(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, upstream: Upstream
-) -> None:
-    (tmp_path / "url.txt").write_text(upstream.url)
-    remote = ("--judge", "python:judge.py:remote")
-    found(capsys, *remote, "--record", "tapes")
-    served = upstream.count
-    another_answer(tmp_path, "right, ")
-    found(capsys, *remote, "--record", "tapes")
-    assert upstream.count == served + 1 + 6
-
-
-def test_answers_that_are_not_recorded_have_no_verdict(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, upstream: Upstream
-) -> None:
-    (tmp_path / "url.txt").write_text(upstream.url)
-    remote = ("--judge", "python:judge.py:remote")
-    assert main([*RUN, *remote, "--replay", "tapes"]) == 2
-    assert ": no such recording; make it with --record, or leave out --replay if" in capsys.readouterr().err
-    found(capsys, *remote, "--record", "tapes")
+    # An answer that is not recorded has no verdict, and what is judged is not recorded again.
     another_answer(tmp_path, "right, ")
     assert main([*RUN, *remote, "--replay", "tapes"]) == 2
     captured = capsys.readouterr()
     assert "the same command with --record records it" in captured.out
     assert "recall: 1 answer without a verdict of the judge; the same command judges it again" in captured.err
+    found(capsys, *remote, "--record", "tapes")
+    assert upstream.count == served + 1 + 6
 
 
 @pytest.mark.parametrize(

@@ -61,9 +61,15 @@ BEFORE = {"right": 2, "worse": 3, "later": 4, "gone": 2}
 AFTER = {**BEFORE, "right": 3, "worse": 1}
 
 
-def test_a_run_is_committed_by_eval_bot(work: Path, bare: Path, inside: Recall) -> None:
+def test_a_run_is_committed_by_eval_bot_and_not_pushed_twice(
+    work: Path, bare: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
+) -> None:
     status = git(work, "status", "--porcelain")
-    done = inside(work, "ci", "push")
+    with monkeypatch.context() as patch:  # Whoever the environment names.
+        for role in ("AUTHOR", "COMMITTER"):
+            patch.setenv(f"GIT_{role}_NAME", "Somebody")
+            patch.setenv(f"GIT_{role}_EMAIL", "somebody@example.org")
+        done = inside(work, "ci", "push")
     commit = git(bare, "rev-parse", "main")
     run = max(path.name for path in (work / "eval" / "_artifacts").glob("2*"))
     assert done == (0, f"{run}: 2 rows changed; pushed {commit[:12]} to main\n", "")
@@ -79,11 +85,16 @@ def test_a_run_is_committed_by_eval_bot(work: Path, bare: Path, inside: Recall) 
     assert git(work, "status", "--porcelain") == status
     assert len(git(work, "worktree", "list").split("\n")) == 1
     assert git(work, "log", "--format=%s", "HEAD") == "Begin"
+    assert git(bare, "log", "-1", "--format=%an %cn %ae", "main") == (
+        "eval-bot eval-bot eval-bot@users.noreply.github.com"
+    )
+    assert inside(work, "ci", "push").out.endswith(": already in the state of main\n")
+    assert git(bare, "rev-parse", "main") == commit
 
 
-@pytest.mark.parametrize("ignored", ["_artifacts/", "/eval/_artifacts/*", "*.jsonl\n.recall.lock"])
-def test_what_the_repository_ignores_is_no_obstacle(work: Path, bare: Path, inside: Recall, ignored: str) -> None:
-    (work / ".gitignore").write_text(f"__pycache__/\n{ignored}\n", encoding="utf-8")
+def test_what_the_repository_ignores_is_no_obstacle(work: Path, bare: Path, inside: Recall) -> None:
+    ignored = ("__pycache__/", "_artifacts/", "/eval/_artifacts/*", "*.jsonl", ".recall.lock")
+    (work / ".gitignore").write_text("".join(f"{line}\n" for line in ignored), encoding="utf-8")
     git(work, "add", ".gitignore")
     git(work, "commit", "--quiet", "--message", "Ignore what runs leave")
     git(work, "push", "--quiet", "origin", "HEAD:main")
@@ -91,25 +102,6 @@ def test_what_the_repository_ignores_is_no_obstacle(work: Path, bare: Path, insi
     assert (done.code, done.err) == (0, "")
     assert boxes(bare) == AFTER
     assert git(bare, "show", "--format=", "--name-only", "main").split() == ["eval/recall.yaml"]
-
-
-def test_the_commit_is_eval_bots_whoever_the_environment_names(
-    work: Path, bare: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for role in ("AUTHOR", "COMMITTER"):
-        monkeypatch.setenv(f"GIT_{role}_NAME", "Somebody")
-        monkeypatch.setenv(f"GIT_{role}_EMAIL", "somebody@example.org")
-    inside(work, "ci", "push")
-    assert git(bare, "log", "-1", "--format=%an %cn %ae", "main") == (
-        "eval-bot eval-bot eval-bot@users.noreply.github.com"
-    )
-
-
-def test_no_run_is_pushed_twice(work: Path, bare: Path, inside: Recall) -> None:
-    inside(work, "ci", "push")
-    commit = git(bare, "rev-parse", "main")
-    assert inside(work, "ci", "push").out.endswith(": already in the state of main\n")
-    assert git(bare, "rev-parse", "main") == commit
 
 
 def test_a_run_that_went_on_is_pushed_with_what_is_new(work: Path, bare: Path, inside: Recall) -> None:

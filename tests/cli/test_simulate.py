@@ -15,6 +15,7 @@ from tests.cli.test_score import run_of
 from tests.schedule.history_samples import small, uncounted, write
 
 SHORT = ("--days", "20", "--seeds", "2")
+SHORTEST = ("--days", "6", "--seeds", "1")
 
 SIMULATE = ("schedule", "simulate")
 
@@ -81,21 +82,21 @@ def test_the_price_is_that_of_the_runs_on_record(ran: Path, inside: Recall) -> N
 
 def test_a_confirmation_is_the_rubric_s_unless_it_is_given(tagged: Path, inside: Recall) -> None:
     (tagged / "eval" / "rubric.yaml").write_text("owner: us\nconfirm: 2of3\nnightly_max_cases: 9\n", encoding="utf-8")
-    done = inside(tagged, *SIMULATE, *SHORT)
+    done = inside(tagged, *SIMULATE, *SHORTEST)
     assert "a fail counts if 2 of up to 3 trials fail" in done.out
     assert "; 9 due in a night." in done.out
     assert "lottery: 25 in a pull request; 9 in a night, first those that did not run for 7 days." in done.out
-    done = inside(tagged, *SIMULATE, *SHORT, "--confirm", "never", "--stalest", "never", "--late")
+    done = inside(tagged, *SIMULATE, *SHORTEST, "--confirm", "never", "--stalest", "never", "--late")
     assert "nights after the day's pull requests; a fail counts at once." in done.out
     assert "; 9 in a night.\n" in done.out
-    done = inside(tagged, *SIMULATE, *SHORT, "--confirm", "evidence", "--half", "0.5")
+    done = inside(tagged, *SIMULATE, *SHORTEST, "--confirm", "evidence", "--half", "0.5")
     assert "a fail counts at a likelihood ratio of 70, and is asked again up to 3 times" in done.out
     assert "In 50.0 % of regressions a case passes half as often, in the others never.\n" in done.out
 
 
 def test_a_picture_is_drawn_where_it_is_asked_for(tagged: Path, inside: Recall) -> None:
     pytest.importorskip("matplotlib")
-    done = inside(tagged, *SIMULATE, *SHORT, "--plot", "a.png")
+    done = inside(tagged, *SIMULATE, *SHORTEST, "--plot", "a.png")
     assert done.err.endswith("recall: drew a.png\n")
     assert (tagged / "a.png").read_bytes().startswith(b"\x89PNG")
 
@@ -142,7 +143,7 @@ def test_the_changes_and_the_flake_are_those_of_a_history(tagged: Path, inside: 
     assert told["--usd"] == told["--recall"] == "assumed"
     assert "for what is in the bank ($2.00 a day, kept for 7 days)" in done.out
     assert "Changes as in 1 history: 50.0 % touch a request. Which cases one affects is drawn." in done.out
-    plain = json.loads(inside(tagged, *SIMULATE, *SHORT, "--history", "t.jsonl.gz", "--json").out)
+    plain = json.loads(inside(tagged, *SIMULATE, *SHORTEST, "--history", "t.jsonl.gz", "--json").out)
     assert plain["mix"] == {"changes": [6], "touching": 0.5, "counted": True}
     assert plain["bank"] == {"per_day": 1.0, "carry_days": 7}
     assert plain["policies"]["affected"]["usd"]["value"] > 0
@@ -152,7 +153,7 @@ def test_what_a_history_does_not_know_is_given_or_assumed(tagged: Path, inside: 
     write(tagged / "t.jsonl", small())
     write(tagged / "u.jsonl", uncounted())
     both = ("--history", "t.jsonl", "--history", "u.jsonl")
-    done = inside(tagged, *SIMULATE, *SHORT, *both, "--bad", "0.5", "--breaks", "3")
+    done = inside(tagged, *SIMULATE, *SHORTEST, *both, "--bad", "0.5", "--breaks", "3")
     told = dict(re.findall(r"^  .*\((--\S+)\) +\S+(?: %)?  (\w+)", done.out, re.MULTILINE))
     assert told["--bad"] == told["--breaks"] == "given"
     assert told["--flaky"] == "measured"
