@@ -33,7 +33,7 @@ def test_a_run_by_the_published_options_has_its_files_where_they_say(capsys: pyt
     assert grid["recall"][:3] == [[1, 1], [1, 1], [None, None]]
     assert grid["scores"][:3] == [[None, None]] * 3
     assert grid["boundaries"]["leaks"] == [{"value": 1, "n": 1}, {"value": 1, "n": 2}]
-    # The picture is drawn again after new answers alone.
+    # The picture is not drawn again without new answers.
     picture = Path("r/heatmap.png")
     assert picture.read_bytes().startswith(b"\x89PNG")
     drawn = picture.stat().st_mtime_ns
@@ -56,6 +56,8 @@ def test_without_matplotlib_the_picture_is_an_svg(
 ) -> None:
     with monkeypatch.context() as without:
         without.setitem(sys.modules, "matplotlib", None)
+        assert main([*RUN, "--out", "other", "--no-heatmap-png"]) == 0
+        assert not list(Path("other").glob("heatmap.*"))
         assert main([*RUN, "--out", "other"]) == 0
     told = "recall: other/heatmap.svg is drawn in place of heatmap.png: pictures need matplotlib; run `pip"
     assert told in capsys.readouterr().err

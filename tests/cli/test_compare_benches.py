@@ -39,8 +39,8 @@ def _here(runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def ten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Run both over ten conversations, of two a difference cannot be shown."""
-    five = ({**row, "qa": row["qa"][5:]} for row in 5 * files.plain("locomo"))
-    rows = [{**row, "sample_id": f"conv-{number}"} for number, row in enumerate(five, start=1)]
+    half = ({**row, "qa": row["qa"][::2]} for row in 5 * files.plain("locomo"))
+    rows = [{**row, "sample_id": f"conv-{number}"} for number, row in enumerate(half, start=1)]
     path = files.write(tmp_path / "ten.json", "locomo", rows)
     for name, memory in (("fts", "sqlite-fts"), ("none", "null")):
         assert main(["memory", "run", path.name, "--memory", memory, "--out", f"ten-{name}"]) == 0
@@ -56,7 +56,7 @@ def test_a_drop_is_shown_and_decides_on_the_exit_code(capsys: pytest.CaptureFixt
         "HEAD ten-none: null on locomo (ten.json), 10 passages, stored by the turn",
         "60 questions in both",
     ]
-    assert " ".join(lines[5].split()) == "evidence 40 0.75 0.00 -0.75 (-0.89 to -0.50) 40 0 0.0078"
+    assert " ".join(lines[5].split()) == "evidence 50 0.85 0.00 -0.85 (-0.94 to -0.63) 50 0 0.0078"
     assert "A drop is shown in evidence, all of it, 1 / rank, contains." in lines
     assert main(["compare", "ten-none", "ten-fts"]) == 0
     assert "A rise is shown in evidence" in capsys.readouterr().out

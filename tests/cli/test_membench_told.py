@@ -11,7 +11,8 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.datasets.file import sample_text
-from tests.cli.test_membench import RUN, found, trials
+from tests.cli.test_membench import trials
+from tests.datasets.files import write_few
 from tests.memory.services import Service, serving
 
 SPY = """
@@ -48,6 +49,13 @@ EVERY = ("memory", "run", "--dataset", "longmemeval", "sample", "--out", "o", "-
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "spy.py").write_text(SPY)
+    write_few(tmp_path)
+
+
+def found(capsys: pytest.CaptureFixture[str], *more: str) -> dict[str, Any]:
+    assert main([*RUN, *more, "--json"]) == 0
+    plain: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return plain
 
 
 @pytest.mark.parametrize(
@@ -79,6 +87,7 @@ def test_no_id_says_what_is_evidence(
     assert "session" not in more or {"answer_dog", "filler_bike"} <= sources
 
 
+RUN = ("memory", "run", "few.json")
 SETTINGS = ("--unit", "pair", "--no-captions", "--no-dates")
 
 
@@ -153,12 +162,12 @@ def recall_of(plain: dict[str, Any]) -> float:
 
 def test_a_store_that_indexes_later_is_waited_for(capsys: pytest.CaptureFixture[str]) -> None:
     with serving(Later(600, says=False)) as never:
-        assert recall_of(found(capsys, "--memory", never.url, "--sample", "6")) == 0, "it is asked at once"
+        assert recall_of(found(capsys, "--memory", never.url)) == 0, "it is asked at once"
     with serving(Later(0.6)) as says, serving(Later(0.6, says=False)) as silent:
         begin = time.monotonic()
-        assert recall_of(found(capsys, "--memory", says.url, "--sample", "6", "--settle", "1m")) > 0.5
+        assert recall_of(found(capsys, "--memory", says.url, "--settle", "1m")) > 0.5
         assert time.monotonic() - begin < 20, "not for longer than until it says that it is ready"
-        assert recall_of(found(capsys, "--memory", silent.url, "--sample", "6", "--settle", "1")) > 0.5
+        assert recall_of(found(capsys, "--memory", silent.url, "--settle", "1")) > 0.5
     begin = time.monotonic()
     found(capsys, "--memory", "sqlite-fts", "--settle", "60")
     assert time.monotonic() - begin < 20, "ours have all of it at once"
