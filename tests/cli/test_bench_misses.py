@@ -65,7 +65,7 @@ def test_answers_without_passages_have_nothing_to_show(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("silent.py").write_text(SILENT)
-    asked = ("--memory", "python:silent.py:Silent", "--ranges", "3d", "--out", "run")
+    asked = ("--memory", "python:silent.py:Silent", "--ranges", "3d", "--out", "run", "--no-heatmap-png")
     assert main(["bench", "run", "--persona", str(FERRY), *asked]) == 0
     capsys.readouterr()
     assert main(["bench", "misses", "run"]) == 2

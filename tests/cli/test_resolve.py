@@ -67,8 +67,7 @@ def test_a_conflicted_merge(repository: Repository, style: str, inside: Recall) 
     assert state(repository.path) == MERGED
 
 
-@pytest.mark.parametrize("style", ["merge", "diff3", "zdiff3"])
-@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+@pytest.mark.parametrize(("style", "ends"), [("merge", "\n"), ("diff3", "\n"), ("zdiff3", "\n"), ("diff3", "\r\n")])
 def test_a_file_that_has_left_its_merge_behind(
     repository: Repository, style: str, ends: str, inside: Recall, tmp_path: Path
 ) -> None:
