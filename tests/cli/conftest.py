@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import functools
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
+from pytest_recall import cli
 from pytest_recall.cli import main
 from pytest_recall.files import clock
 from pytest_recall.memory import client, fingerprint, http_service
@@ -46,6 +48,27 @@ def _parsed_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(fingerprint, "_parsed", lambda content, path: (content, path.name))
         patch.setattr(fingerprint, "_imports", lambda file: _imports_of(*file))
+        yield
+
+
+_parser = cli._parser
+
+
+@functools.cache
+def _parser_of(command: str) -> argparse.ArgumentParser:
+    return _parser([command])
+
+
+@pytest.fixture(scope="package", autouse=True)
+def _parsers_once() -> Iterator[None]:
+    """Make the parser of a command once: it keeps nothing of what it has parsed, and each call would make another."""
+
+    def parser(given: Sequence[str]) -> argparse.ArgumentParser:
+        command = next((argument for argument in given if not argument.startswith("-")), "")
+        return _parser_of(command) if command in cli.COMMANDS else _parser(given)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "_parser", parser)
         yield
 
 

@@ -148,7 +148,7 @@ def test_ctrl_c_is_one_sentence(project: Path, inside: Recall, monkeypatch: pyte
     def stop(*given: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("pytest_recall.schedule.commands.run_status", stop)
+    monkeypatch.setattr("pytest_recall.schedule.commands.place_of", stop)
     said = "recall: stopped; files that were written are complete; run the same command again\n"
     assert inside(project, "status") == (130, "", said)
 
