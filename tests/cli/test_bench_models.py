@@ -74,7 +74,7 @@ def test_calls_of_the_memory_are_of_its_ingest_or_of_a_question(
     assert spent["usd"] == pytest.approx((read + 2 * words(served, "rank")) / 1000)
 
 
-@pytest.mark.parametrize("budget", ["0.02", "0.5"])
+@pytest.mark.parametrize("budget", ["0.02", "0.2"])
 def test_no_call_of_the_memory_begins_once_the_budget_is_spent(
     served: Endpoint, capsys: pytest.CaptureFixture[str], budget: str
 ) -> None:

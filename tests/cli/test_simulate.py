@@ -96,7 +96,7 @@ def test_a_confirmation_is_the_rubric_s_unless_it_is_given(tagged: Path, inside:
 
 def test_a_picture_is_drawn_where_it_is_asked_for(tagged: Path, inside: Recall) -> None:
     pytest.importorskip("matplotlib")
-    done = inside(tagged, *SIMULATE, *SHORTEST, "--plot", "a.png")
+    done = inside(tagged, *SIMULATE, *SHORT, "--plot", "a.png")
     assert done.err.endswith("recall: drew a.png\n")
     assert (tagged / "a.png").read_bytes().startswith(b"\x89PNG")
 
