@@ -84,6 +84,7 @@ CHECKOUT = ("eval", "pyproject.toml")
 
 _FENCE = re.compile(r"^```([a-z]+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _TITLE = re.compile(r'title="([^"]+)"')
+_OWN = re.compile(r"recall (?P<given>[\w .,:=/-]+?)(?: > (?P<out>[\w./]+))?(?: (?P<both>2>&1)| 2> (?P<err>[\w./]+))?")
 _SHAPES = {
     r"recall: \w+ \S+, seed \S+: \d+ of \d+ cases \(": "the slice",
     r"\S*cases\.yaml [.FEsx]+ +\[": "progress",
@@ -193,11 +194,14 @@ def _played(page: Path, folder: Path, env: dict[str, str]) -> Iterator[tuple[Blo
 
 def called(command: str, folder: Path, env: dict[str, str], code: int) -> tuple[int, str]:
     """Run a command after another one that ended with `code`; return its own code and what it printed."""
-    if re.fullmatch(r"recall [\w .,:=/-]+", command):
+    if found := _OWN.fullmatch(command):
         # Of our own command line, what needs no shell needs no process either.
+        kept = {name: folder / path for name, path in found.groupdict().items() if name in ("out", "err") and path}
         with mock.patch.dict(os.environ, env, clear=True):
-            done = recall.run(folder, *command.split()[1:], together=True)
-        return done.code, done.out
+            done = recall.run(folder, *found["given"].split(), together=bool(found["both"] or not kept))
+        for name, path in kept.items():
+            path.write_text(getattr(done, name), encoding="utf-8")
+        return done.code, "".join(getattr(done, name) for name in ("out", "err") if name not in kept)
     if re.fullmatch(r"pytest( [\w .,:=/-]+)?", command):
         done = recall.apart(folder, *command.split(), env=env, together=True)
         return done.code, done.out
@@ -221,6 +225,16 @@ def fill(page: Path, folder: Path) -> None:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
             copy(ROOT / name, folder / name)
         shutil.rmtree(folder / "eval" / "_artifacts", ignore_errors=True)
+        thin(folder / "eval" / "cases.yaml", page.read_text(encoding="utf-8"))
+
+
+def thin(cases: Path, text: str) -> None:
+    """Leave of a case file the cases that `text` names, all others of their scenarios, and each eighth of the rest."""
+    head, *every = re.split(r"^- id: ", cases.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    scenarios = tuple(one.partition("-")[0] for one in every if one.split()[0] in text)
+    assert scenarios, "none of them is named"
+    kept = [one for number, one in enumerate(every) if number % 8 == 0 or one.startswith(scenarios)]
+    cases.write_text("- id: ".join([head, *kept]), encoding="utf-8")
 
 
 def steady(output: str) -> str:
@@ -384,13 +398,6 @@ def test_every_option_and_setting_is_documented(tmp_path: Path) -> None:
     assert sorted(found - set(headings)) == []
 
 
-def test_every_command_is_documented() -> None:
-    found = set(re.findall(r"^    ([a-z]+)\b", recall.run(ROOT, "--help").out, re.MULTILINE))
-    assert {"init", "schedule", "status", "score", "state", "cassettes"} <= found
-    page = (REFERENCE / "cli.md").read_text(encoding="utf-8")
-    assert [name for name in sorted(found) if f"## `recall {name}`" not in page] == []
-
-
 _FACTS = {"run": "", "date": TODAY, "mode": "all", "seed": "", "started": "", "total": 1, "picks": ()}
 _HEADER = Header(**_FACTS, scheduled=True, writes=True)  # type: ignore[arg-type]
 
@@ -453,13 +460,6 @@ def test_the_architecture_names_modules_that_exist() -> None:
     named = re.findall(r"`(\w+/\w*(?:\.py)?)`", (DOCS / "architecture.md").read_text(encoding="utf-8"))
     assert "schedule/selection.py" in named
     assert [name for name in named if not (SOURCE / name).exists() and not (ROOT / name).exists()] == []
-
-
-def test_changelog_fragments_are_named_by_their_kind() -> None:
-    guide = (ROOT / "changelog.d" / "README.md").read_text(encoding="utf-8")
-    kinds = re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE)
-    fragments = [path.name for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md"]
-    assert [name for name in fragments if not re.fullmatch(rf"(\d+|\+\w+)\.({'|'.join(kinds)})\.md", name)] == []
 
 
 def rewrite(page: Path) -> None:

@@ -262,3 +262,10 @@ def test_the_rooms_are_those_that_a_test_enforces(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
     drawn = next(line for line in text.splitlines() if line.startswith("cli > plugin"))
     assert tuple(drawn.split(" > ")) == ROOMS
+
+
+def test_changelog_fragments_are_named_by_their_kind() -> None:
+    guide = (ROOT / "changelog.d" / "README.md").read_text(encoding="utf-8")
+    kinds = re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE)
+    fragments = [path.name for path in (ROOT / "changelog.d").iterdir() if path.name != "README.md"]
+    assert [name for name in fragments if not re.fullmatch(rf"(\d+|\+\w+)\.({'|'.join(kinds)})\.md", name)] == []
