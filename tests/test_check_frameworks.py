@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections import Counter
@@ -11,6 +12,7 @@ from types import ModuleType
 import pytest
 
 from tests.helpers import programs
+from tests.helpers.autoload import nursery
 from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -77,11 +79,12 @@ def agents(script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     (start / "sitecustomize.py").write_text(script.WAY_OUT)
     begin = WAY_OUT.format(path=str(start / "sitecustomize.py"))
     monkeypatch.setattr(script, "CONFTEST", begin + script.CONFTEST)
-    monkeypatch.setenv("PYTHONPATH", str(start))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(start), str(Path(nursery.__file__).parent)]))
     monkeypatch.setattr(script, "AGENTS", folder)
     monkeypatch.setattr(script, "PAUSE", 0)
     # An environment that the script makes has no other plugins; to load all that the tests have is half of each run.
-    few = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "xdist.plugin"}
+    # These also take the workers from the nursery.
+    few = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_PLUGINS": "few_plugins"}
     all_of = script.environment
     monkeypatch.setattr(script, "environment", lambda **told: {**all_of(**told), **few})
     return folder
