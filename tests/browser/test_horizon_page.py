@@ -66,7 +66,9 @@ def columns(opened: Page) -> list[str]:
     return opened.locator("dialog table").first.locator("thead th").all_inner_texts()
 
 
-def test_what_matters_stands_there_at_once_with_its_figures(report: Path, open_page: Open) -> None:
+def test_what_matters_stands_there_at_once_with_its_figures_and_filters_hold_for_one_and_the_same_answer(
+    report: Path, open_page: Open
+) -> None:
     opened = open_page(report)
     head = opened.inner_text("header")
     assert "Partial: 4 of 5 checkpoints were reached, $" in head
@@ -84,17 +86,6 @@ def test_what_matters_stands_there_at_once_with_its_figures(report: Path, open_p
     row = figure.locator("tr", has_text="negative-recall").inner_text()
     assert "1.00 of 1 answer" in row
     assert "asked, and no answer got points" in row
-
-
-def test_without_scripts_all_of_that_is_there_as_well(report: Path, open_page: Open) -> None:
-    opened = open_page(report, java_script_enabled=False)
-    assert "need JavaScript" in opened.inner_text("#cases")
-    assert len(shown(opened)) == 6
-    assert not opened.is_visible("#filters")
-
-
-def test_filters_hold_for_one_and_the_same_answer_and_search_finds_each_text(report: Path, open_page: Open) -> None:
-    opened = open_page(report)
     opened.select_option("[name=outcome]", "failing")
     soon(opened, shown, ["q003", "q006", "q001"])
     opened.select_option("[name=checkpoint]", "30d")
@@ -120,7 +111,14 @@ def test_filters_hold_for_one_and_the_same_answer_and_search_finds_each_text(rep
         soon(opened, shown, found)
 
 
-def test_a_question_opens_with_all_that_is_known_of_it(report: Path, open_page: Open) -> None:
+def test_without_scripts_all_of_that_is_there_as_well(report: Path, open_page: Open) -> None:
+    opened = open_page(report, java_script_enabled=False)
+    assert "need JavaScript" in opened.inner_text("#cases")
+    assert len(shown(opened)) == 6
+    assert not opened.is_visible("#filters")
+
+
+def test_a_question_opens_with_all_that_is_known_of_it_as_text(report: Path, open_page: Open) -> None:
     opened = open_page(report, "#checkpoint=30d")
     opened.click("#table >> text=q001")
     soon(opened, fragment, "checkpoint=30d&case=q001")
@@ -144,6 +142,13 @@ def test_a_question_opens_with_all_that_is_known_of_it(report: Path, open_page: 
     assert opened.inner_text("#case-h") != "q001"
     close(opened)
     soon(opened, fragment, "checkpoint=30d")
+    # Whatever an answer holds is text.
+    follow(opened, "case=q006")
+    title = opened.title()
+    assert "right to left" in (opened.text_content("dialog") or "")
+    assert opened.title() == title != "owned"
+    assert opened.locator("img").count() == 0
+    assert opened.locator("script").count() == 2
 
 
 def test_a_link_opens_its_question_and_an_unknown_one_says_so(report: Path, open_page: Open) -> None:
@@ -154,15 +159,6 @@ def test_a_link_opens_its_question_and_an_unknown_one_says_so(report: Path, open
     assert "none" in opened.inner_text("dialog table tr:has-text('20d')")
     opened = open_page(report, "#case=unknown")
     assert "no question with this id. It has 6 questions" in opened.inner_text("dialog")
-
-
-def test_whatever_an_answer_holds_is_text(report: Path, open_page: Open) -> None:
-    opened = open_page(report, "#case=q006")
-    title = opened.title()
-    assert "right to left" in (opened.text_content("dialog") or "")
-    assert opened.title() == title != "owned"
-    assert opened.locator("img").count() == 0
-    assert opened.locator("script").count() == 2
 
 
 @pytest.mark.parametrize(("size", "scheme"), [("phone", "dark"), ("desk", "light")])

@@ -36,7 +36,9 @@ def fragment(opened: Page) -> str:
     return str(opened.evaluate("location.hash.slice(1)"))
 
 
-def test_what_matters_stands_there_at_once_with_its_figures(report: Path, open_page: Open) -> None:
+def test_what_matters_stands_there_at_once_with_its_figures_and_filters_and_search_narrow_it(
+    report: Path, open_page: Open
+) -> None:
     opened = open_page(report)
     said = "1 regression, 1 new failure, 1 known failure, 1 in quarantine, 1 error, 3 passed, 1 skipped, 1 not run"
     assert opened.title().endswith(f": {said}")
@@ -48,18 +50,6 @@ def test_what_matters_stands_there_at_once_with_its_figures(report: Path, open_p
     assert "since 2026-03-10" in opened.inner_text("#apart")
     assert opened.inner_text("#shown") == "10 cases"
     figures_are_told(opened, 4)
-
-
-def test_without_scripts_all_of_that_is_there_as_well(report: Path, open_page: Open) -> None:
-    opened = open_page(report, java_script_enabled=False)
-    assert "need JavaScript" in opened.inner_text("#cases")
-    assert "A late return costs nothing." in opened.inner_text("#regressions")
-    assert len(shown(opened)) == 9
-    assert not opened.is_visible("#filters")
-
-
-def test_filters_and_search(report: Path, open_page: Open) -> None:
-    opened = open_page(report)
     opened.select_option("[name=scenario]", "hours")
     soon(opened, shown, ["crashed", "no-key", "opening-hours"])
     assert opened.inner_text("#shown") == "3 of 10 cases"
@@ -88,7 +78,15 @@ def test_filters_and_search(report: Path, open_page: Open) -> None:
         soon(opened, shown, found)
 
 
-def test_a_case_opens_with_all_that_is_known_of_it_and_closes_by_key_or_by_going_back(
+def test_without_scripts_all_of_that_is_there_as_well(report: Path, open_page: Open) -> None:
+    opened = open_page(report, java_script_enabled=False)
+    assert "need JavaScript" in opened.inner_text("#cases")
+    assert "A late return costs nothing." in opened.inner_text("#regressions")
+    assert len(shown(opened)) == 9
+    assert not opened.is_visible("#filters")
+
+
+def test_a_case_opens_with_all_that_is_known_of_it_as_text_and_closes_by_key_or_by_going_back(
     report: Path, open_page: Open
 ) -> None:
     opened = open_page(report)
@@ -120,6 +118,20 @@ def test_a_case_opens_with_all_that_is_known_of_it_and_closes_by_key_or_by_going
     opened.wait_for_selector("dialog")
     opened.go_back()
     opened.wait_for_selector("dialog", state="hidden")
+    # Whatever an answer holds is text, and a long one is folded.
+    title = opened.title()
+    opened.locator("#table tbody tr", has_text="onerror").locator("a").click()
+    # Half a surrogate pair is no character, and HTML holds no control characters: these are shown as signs for them.
+    told = HOSTILE.replace("\0", "\u2400").replace("\x1b", "\u241b")
+    answer = opened.text_content(ANSWER)
+    assert answer is not None
+    assert answer.replace("\ufffd", "\ud800") == told
+    assert opened.title() == title
+    assert opened.locator("img").count() == 0
+    assert opened.locator("script").count() == 2
+    follow(opened, "case=long")
+    opened.click("text=Show all 200,000 characters")
+    assert len(opened.text_content(ANSWER) or "") == 200_000
 
 
 def test_a_link_opens_its_case_and_its_filters(report: Path, open_page: Open) -> None:
@@ -137,23 +149,6 @@ def test_a_link_to_what_is_not_there_says_so(report: Path, open_page: Open) -> N
     assert opened.input_value("[name=scenario]") == "gone"
     close(opened)
     assert opened.is_visible("#nothing")
-
-
-def test_whatever_an_answer_holds_is_text_and_a_long_one_is_folded(report: Path, open_page: Open) -> None:
-    opened = open_page(report)
-    title = opened.title()
-    opened.locator("#table tbody tr", has_text="onerror").locator("a").click()
-    # Half a surrogate pair is no character, and HTML holds no control characters: these are shown as signs for them.
-    told = HOSTILE.replace("\0", "\u2400").replace("\x1b", "\u241b")
-    answer = opened.text_content(ANSWER)
-    assert answer is not None
-    assert answer.replace("\ufffd", "\ud800") == told
-    assert opened.title() == title
-    assert opened.locator("img").count() == 0
-    assert opened.locator("script").count() == 2
-    follow(opened, "case=long")
-    opened.click("text=Show all 200,000 characters")
-    assert len(opened.text_content(ANSWER) or "") == 200_000
 
 
 def test_by_keyboard_alone(report: Path, open_page: Open) -> None:
