@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import json
 import os
 import re
@@ -107,6 +108,19 @@ def parsed(path: Path) -> ast.Module:
 def nodes(path: Path) -> tuple[ast.AST, ...]:
     """Return all that a module says, with what is within it."""
     return tuple(ast.walk(parsed(path)))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _read() -> Iterator[None]:
+    """Read all modules at once: what is read is walked over again and again while garbage is looked for."""
+    gc.disable()
+    for path in MODULES:
+        nodes(path)
+    gc.freeze()
+    gc.enable()
+    yield
+    nodes.cache_clear()
+    parsed.cache_clear()
 
 
 @cache
@@ -286,7 +300,7 @@ def touches_the_world(path: Path) -> bool:
     typed = {
         id(inner)
         for node in nodes(path)
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
     for node in nodes(path):
@@ -350,6 +364,7 @@ OTHER_CLOCKS = {
     *("datetime.now", "datetime.today", "datetime.utcnow", "date.today", "time.time", "time.time_ns", "time.monotonic"),
     *("time.monotonic_ns", "time.perf_counter", "time.perf_counter_ns", "time.localtime", "time.gmtime"),
 }
+_ASKED = {name.partition(".")[2] for name in OTHER_CLOCKS}
 
 
 def test_one_module_asks_the_clock() -> None:
@@ -359,7 +374,7 @@ def test_one_module_asks_the_clock() -> None:
         for path in MODULES
         if name_of(path) != "pytest_recall.files.clock"
         for node in nodes(path)
-        if (isinstance(node, ast.Attribute) and ast.unparse(node) in OTHER_CLOCKS)
+        if (isinstance(node, ast.Attribute) and node.attr in _ASKED and ast.unparse(node) in OTHER_CLOCKS)
         or (isinstance(node, ast.ImportFrom) and node.module == "time" and node.names[0].name != "sleep")
     ]
     assert found == []
@@ -445,8 +460,11 @@ def makes_trials(path: Path) -> bool:
         for alias in node.names
         if alias.name == "Trial" and alias.asname
     }
-    calls = (ast.unparse(node.func) for node in nodes(path) if isinstance(node, ast.Call))
-    return any(name in called or name.endswith(".Trial") for name in calls)
+    calls = [node.func for node in nodes(path) if isinstance(node, ast.Call)]
+    return any(
+        one.id in called if isinstance(one, ast.Name) else isinstance(one, ast.Attribute) and one.attr == "Trial"
+        for one in calls
+    )
 
 
 def changes_trials(path: Path) -> bool:
@@ -506,6 +524,7 @@ def test_a_made_trial_is_seen(line: str, tmp_path: Path) -> None:
 # What pytest does not promise
 
 INTERNALS = "pytest_internals"
+REACHING = {"getattr", "setattr", "hasattr", "delattr"}
 OWN = {"_asdict", "_replace", "_fields", "_make", "_field_defaults"}
 """Names with an underscore that a NamedTuple promises."""
 
@@ -516,7 +535,7 @@ def private_names(path: Path) -> set[str]:
     for node in nodes(path):
         if isinstance(node, ast.Attribute):
             found.add(node.attr)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("getattr", "setattr", "hasattr", "delattr"):
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in REACHING:
             found |= {
                 one.value for one in node.args[1:2] if isinstance(one, ast.Constant) and isinstance(one.value, str)
             }
@@ -529,7 +548,11 @@ def defined_names(path: Path) -> set[str]:
     for node in nodes(path):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.add(node.name)
-        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self":
+        elif (
+            isinstance(node, ast.Attribute)
+            and isinstance(node.ctx, ast.Store)
+            and getattr(node.value, "id", "") == "self"
+        ):
             found.add(node.attr)
         elif isinstance(node, ast.keyword) and node.arg is not None:
             found.add(node.arg)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.memory.resolve import resolve
 from pytest_recall.models.waiting import Break
 from pytest_recall.trials.journal import read_journal
 from tests.helpers import programs
@@ -33,6 +35,26 @@ MINE = "python:mine.py:{}".format
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+
+
+def made(folder: Path, memory: str, **models: str) -> Path:
+    """Make a run whole, for tests that take a copy of it and go on from there."""
+    with contextlib.chdir(folder):
+        write_project(folder, memory, models=models)
+        assert main(RUN) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run of the default memory."""
+    return made(tmp_path_factory.mktemp("finished"), "sqlite-fts")
+
+
+@pytest.fixture(scope="module")
+def appealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run in which a judge fails all, and another one is asked."""
+    return made(tmp_path_factory.mktemp("appealed"), "null", judge=MINE("judge"), appellateJudge=MINE("appellate"))
 
 
 def ran(*more: str, code: int = 0) -> dict[str, Any]:
@@ -77,9 +99,9 @@ def asked(word: str) -> list[str]:
     return [line for line in Path("asked.txt").read_text().splitlines() if line.split()[0] == word]
 
 
-def test_a_run_writes_its_files_and_asks_at_each_checkpoint(tmp_path: Path) -> None:
-    write_project(tmp_path)
-    found = ran()
+def test_a_run_writes_its_files_and_asks_at_each_checkpoint(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(finished)
+    found = json.loads(Path("out/result.json").read_text())
     ranges = found["personas"][0]["rangeResults"]
     assert [(one["daysIngested"], one["questionsEvaluated"]) for one in ranges] == [(3, 4), (6, 8), (9, 12), (12, 16)]
     header, *checkpoints, summary = lines("progress.jsonl")
@@ -239,9 +261,8 @@ def test_a_memory_that_takes_too_long_is_no_answer(tmp_path: Path) -> None:
     )
 
 
-def test_another_configuration_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_project(tmp_path)
-    ran()
+def test_another_configuration_is_refused(tmp_path: Path, finished: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     assert main([*RUN, "--seed", "7", "--k", "3"]) == 2
     assert "out: holds another run: `k` was 10 and is 3; `seed` was 42 and is 7; name" in capsys.readouterr().err
     (tmp_path / "clerk/memories-60d/day-0002.md").write_text("# session: principal\n\nOther.\n")
@@ -249,21 +270,19 @@ def test_another_configuration_is_refused(tmp_path: Path, capsys: pytest.Capture
     assert "out: holds another run: the days have changed;" in capsys.readouterr().err
 
 
-def test_a_run_that_has_asked_nothing_is_none(tmp_path: Path) -> None:
-    write_project(tmp_path)
-    (tmp_path / "out").mkdir()
-    ran()
+def test_a_run_that_has_asked_nothing_is_none(tmp_path: Path, finished: Path) -> None:
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     journal = tmp_path / "out/trials.jsonl"
     journal.write_text(journal.read_text().splitlines(keepends=True)[0])
-    ran("--seed", "7")
+    ran("--seed", "7", "--ranges", "3")
     assert [one["type"] for one in lines("progress.jsonl")].count("header") == 1
 
 
-def test_several_questions_at_once_come_to_the_same(tmp_path: Path) -> None:
+def test_several_questions_at_once_come_to_the_same(tmp_path: Path, finished: Path) -> None:
+    one = json.loads((finished / "out" / "result.json").read_text())
     write_project(tmp_path)
-    one = ran()
-    assert main([*RUN[:-1], "four", "--concurrency", "4"]) == 0
-    four = json.loads(Path("four/result.json").read_text())
+    (tmp_path / "out").mkdir()
+    four = ran("--concurrency", "4")
     assert timeless(four) == timeless(one)
 
 
@@ -280,11 +299,9 @@ EXPORTS = ("progress.jsonl", "questions.jsonl", "failures.jsonl", "result.json")
 
 @pytest.mark.parametrize("gone", [("progress.jsonl",), ("questions.jsonl", "failures.jsonl"), EXPORTS])
 def test_what_a_killed_run_had_no_time_to_write_is_written_from_its_journal(
-    tmp_path: Path, gone: tuple[str, ...]
+    tmp_path: Path, appealed: Path, gone: tuple[str, ...]
 ) -> None:
-    models = {"judge": MINE("judge"), "appellateJudge": MINE("appellate")}
-    write_project(tmp_path, "null", models=models)
-    ran()
+    shutil.copytree(appealed, tmp_path, dirs_exist_ok=True)
     before = {name: (tmp_path / "out" / name).read_text() for name in EXPORTS}
     journal = tmp_path / "out/trials.jsonl"
     *rest, end = journal.read_text().splitlines(keepends=True)
@@ -342,8 +359,6 @@ def test_a_killed_run_may_empty_the_memory_that_it_has_filled(
     assert not (tmp_path / "out/.memory-filled").exists()
     assert main([*RUN[:-1], "a", "--ranges", "3"]) == 0
     # As a kill leaves it: units in the memory, and a question that was not answered.
-    from pytest_recall.memory.resolve import resolve
-
     memory = resolve("sqlite-fts:mine.db")
     memory.store("left over", {"id": "1"})
     memory.close()
