@@ -164,18 +164,56 @@ def _exactly(line: socket.socket, count: int) -> bytes:
     return read
 
 
-def _born(listening: socket.socket) -> Callable[[], object] | None:
+class _Children:
+    """The processes that were forked, each waited for by the one that forked it, and who is told how they end."""
+
+    def __init__(self) -> None:
+        self._told: dict[int, socket.socket] = {}
+        self.woken, self._wakes = os.pipe()
+        for end in (self.woken, self._wakes):
+            os.set_blocking(end, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self._wakes, warn_on_full_buffer=False)
+
+    def tell(self, pid: int, line: socket.socket) -> None:
+        """Tell the exit code of a process on `line` once it has ended."""
+        self._told[pid] = line
+
+    def reap(self) -> None:
+        """Wait for those that have ended."""
+        os.read(self.woken, 4096)
+        with contextlib.suppress(ChildProcessError):
+            while (ended := os.waitpid(-1, os.WNOHANG))[0]:
+                if line := self._told.pop(ended[0], None):
+                    with line, contextlib.suppress(OSError):  # Who asked may be gone.
+                        line.sendall(os.waitstatus_to_exitcode(ended[1]).to_bytes(4, "big", signed=True))
+
+    def forget(self) -> None:
+        """In a child, close what is its parent's."""
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        os.close(self.woken)
+        os.close(self._wakes)
+        for line in self._told.values():
+            line.close()
+
+
+def _born(listening: socket.socket, children: _Children) -> Callable[[], object] | None:
     line, _ = listening.accept()
     length, files, _, _ = socket.recv_fds(line, 4, 3)
     told = json.loads(_exactly(line, int.from_bytes(length, "big")))
     if pid := os.fork():
-        line.sendall(pid.to_bytes(4, "big"))
-        line.close()
         for file in files:
             os.close(file)
+        with contextlib.suppress(OSError):
+            line.sendall(pid.to_bytes(4, "big"))
+        if told["argv"]:
+            children.tell(pid, line)
+        else:
+            line.close()
         return None
     listening.close()
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    children.forget()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number, file in enumerate(files):
         os.dup2(file, number)
@@ -190,10 +228,6 @@ def _born(listening: socket.socket) -> Callable[[], object] | None:
     if not (argv := told["argv"]):
         _HELD.append(line)
         return _work
-    if pid := os.fork():  # This process waits for it, whatever happens to its group.
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        line.sendall(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]).to_bytes(4, "big", signed=True))
-        os._exit(0)
     line.close()
     path = told["env"].get("PYTHONPATH", "").split(os.pathsep)
     # A program has the folder in which it stands first, a module that is run the one in which it runs.
@@ -256,23 +290,24 @@ def _under(base: type) -> set[Any]:
 
 def serve(path: str, preload: Callable[[], None]) -> Callable[[], object] | None:
     """Import what processes need, and fork them until the input ends; in such a process, return what it has to do."""
-    # Those who press Ctrl-C end it by ending themselves; no caller waits for its children but who asked for them.
+    # Those who press Ctrl-C end it by ending themselves.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    children = _Children()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(path)
         listening.listen(64)
         os.write(1, b"ready\n")  # Connections from now on wait until all is imported.
         preload()
         while True:
-            ready, _, _ = select.select([listening.fileno(), 0], [], [])
-            if 0 not in ready:
-                if todo := _born(listening):
-                    return todo
-            else:
+            ready, _, _ = select.select([listening.fileno(), 0, children.woken], [], [])
+            if children.woken in ready:
+                children.reap()
+            if 0 in ready:
                 Path(path).unlink()
                 Path(path).parent.rmdir()
                 return None
+            if listening.fileno() in ready and (todo := _born(listening, children)):
+                return todo
 
 
 def end(todo: Callable[[], object]) -> NoReturn:
