@@ -14,7 +14,7 @@ import pytest
 from pytest_recall import cli
 from pytest_recall.cli import main
 from pytest_recall.files import clock
-from pytest_recall.memory import client, fingerprint, http_service
+from pytest_recall.memory import client, http_service
 from pytest_recall.memory.session import Memory
 from tests.cli.samples import fill, run_evals
 from tests.helpers import programs
@@ -28,27 +28,6 @@ def _outside_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("GITHUB_", "RECALL_DATE")):
             monkeypatch.delenv(name)
-
-
-_parsed, _imports = fingerprint._parsed, fingerprint._imports
-
-
-@functools.cache
-def _imports_of(content: bytes, name: str) -> tuple[str, ...]:
-    return tuple(_imports(_parsed(content, Path(name))))
-
-
-@pytest.fixture(scope="package", autouse=True)
-def _parsed_once() -> Iterator[None]:
-    """Read once what a file imports, by its content.
-
-    Each run asks that of some eighty files of ours, to know whether a memory has changed, which is half of what a small
-    run takes; a process of a user makes one run.
-    """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fingerprint, "_parsed", lambda content, path: (content, path.name))
-        patch.setattr(fingerprint, "_imports", lambda file: _imports_of(*file))
-        yield
 
 
 _parser = cli._parser

@@ -157,3 +157,10 @@ def test_what_cannot_be_parsed_counts_by_its_bytes(tmp_path: Path) -> None:
     first = fingerprint([broken, tmp_path / "not-there.py"])
     broken.write_bytes(b"def (\xfe")
     assert fingerprint([broken]) != first
+
+
+def test_what_was_parsed_once_is_not_parsed_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, {"mine": f"import helper\n# {tmp_path}\n", "helper": f"# {tmp_path}"})
+    first = fingerprint([tmp_path / "mine.py"])
+    monkeypatch.setattr("ast.parse", lambda content: pytest.fail(f"{content} is parsed again"))
+    assert fingerprint([tmp_path / "mine.py"]) == first

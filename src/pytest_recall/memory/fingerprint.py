@@ -6,8 +6,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from importlib import metadata
 from importlib.util import find_spec
@@ -56,7 +55,7 @@ def fingerprint(files: Iterable[Path]) -> Fingerprint:
         if root is not None and root not in packages:
             packages.add(root)
             left += sorted(one for one in root.rglob("*") if one.suffix == ".py" or one.suffix in TEXTS)[:MOST_FILES]
-        for name in _imports(_parsed(contents[path], path)):
+        for name in _imports(contents[path]) if path.suffix == ".py" else ():
             found = _local(name, path) or elsewhere(name)
             left += found
             if not found:
@@ -99,15 +98,17 @@ def _package(path: Path) -> Path | None:
     return None if folder.name == _OURS else folder
 
 
-def _parsed(content: bytes, path: Path) -> ast.AST:
-    if path.suffix == ".py":
-        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-            return ast.parse(content)
-    return ast.Module([], [])
+# One command may need the fingerprint of several memories, and of each again with its floors; to parse takes longest.
+@lru_cache(maxsize=512)
+def _imports(content: bytes) -> tuple[str, ...]:
+    """Return the dotted names that a Python file imports, relative ones with their dots; none if it cannot be read."""
+    try:
+        return tuple(_imported(ast.parse(content)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ()
 
 
-def _imports(tree: ast.AST) -> Iterator[str]:
-    """Yield the dotted names that a file imports, relative ones with their dots."""
+def _imported(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
