@@ -116,7 +116,7 @@ def test_the_judge_has_a_column_beside_the_others_and_no_answer_is_judged_twice(
     lines = len(read_journal(Path("o")).trials)
     assert found(capsys, *ORACLE) == first
     assert len(read_journal(Path("o")).trials) == lines
-    # Another answer is judged anew.
+    # Another answer is judged again.
     another_answer(tmp_path, "nothing, ")
     before = times_asked()
     found(capsys, *ORACLE)

@@ -248,7 +248,7 @@ def test_no_call_of_the_memory_begins_once_the_budget_is_spent(
     assert 0.05 <= spent < 0.05 + 0.04 * int(at_once)
     assert trials(Path("o")) == []
     assert cost(capsys)["total"]["spent"]["usd"] == pytest.approx(spent)
-    if name in ("InPool", "InThread"):  # The rest is the same, whoever asks.
+    if name in ("InPool", "InThread"):  # The rest does not depend on how it asks.
         return
     ran(*command, "9")
     assert len(trials(Path("o"))) == 7

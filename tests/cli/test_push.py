@@ -65,7 +65,7 @@ def test_a_run_is_committed_by_eval_bot_and_not_pushed_twice(
     work: Path, bare: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status = git(work, "status", "--porcelain")
-    with monkeypatch.context() as patch:  # Whoever the environment names.
+    with monkeypatch.context() as patch:  # The environment names another author.
         for role in ("AUTHOR", "COMMITTER"):
             patch.setenv(f"GIT_{role}_NAME", "Somebody")
             patch.setenv(f"GIT_{role}_EMAIL", "somebody@example.org")

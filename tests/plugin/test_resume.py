@@ -46,7 +46,7 @@ def killed(checkout: Checkout, monkeypatch: pytest.MonkeyPatch, at: str, *args: 
 
 
 def cut_off(pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch, *args: str) -> Checkout:
-    """Return a project whose run was killed at the sixth of its cases, once for all tests; its upstream counts anew."""
+    """Return a project whose run was killed at the sixth of its cases, made once; its upstream counts from 0."""
 
     def begin() -> Checkout:
         checkout = talkative(lasting).at(pytester)
