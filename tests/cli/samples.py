@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 
+from pytest_recall.cli import main
 from pytest_recall.schedule.state_file import State
 from pytest_recall.trials.trial import Row
 from tests.helpers.command import Done, apart
@@ -96,6 +100,22 @@ def python(folder: Path, *arguments: str, **more: str) -> Done:
 def recall(folder: Path, *arguments: str, **more: str) -> Done:
     """Run `recall` in `folder`."""
     return python(folder, "-m", "pytest_recall", *arguments, **more)
+
+
+class Made(NamedTuple):
+    """A folder in which a command of `recall` was run once for several tests, and what it said."""
+
+    folder: Path
+    out: str
+    err: str
+
+
+def made_by(folder: Path, *arguments: str) -> Made:
+    """Run `recall` in `folder` within this process; it has to end with 0."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        assert main(arguments) == 0, err.getvalue()
+    return Made(folder, out.getvalue(), err.getvalue())
 
 
 def installed(folder: Path, *arguments: str) -> str:

@@ -6,14 +6,14 @@ import json
 import shutil
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.horizon.aggregates import metadata
 from pytest_recall.horizon.runs import read_run
-from tests.cli.samples import recall
+from tests.cli.samples import Made, made_by
 from tests.cli.test_membench_lost import Busy
 from tests.helpers.persona import profile, write_persona, write_project
 from tests.memory.services import serving
@@ -28,21 +28,12 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-class Made(NamedTuple):
-    """A project with a finished run in the folder `a`, and what the command said."""
-
-    folder: Path
-    out: str
-    err: str
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A project with a finished run in the folder `a`."""
     folder = tmp_path_factory.mktemp("made")
     write_project(folder)
-    done = recall(folder, *RUN, "--out", "a")
-    assert done.code == 0, done.err
-    return Made(folder, done.out, done.err)
+    return made_by(folder, *RUN, "--out", "a")
 
 
 @pytest.fixture

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import json
 import re
 import shutil
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
@@ -19,6 +16,7 @@ from pytest_recall.datasets import verifying
 from pytest_recall.datasets.bundle import ABOUT, MANIFEST, manifest_of
 from pytest_recall.datasets.cases import metrics_of
 from pytest_recall.datasets.file import sample_text
+from tests.cli.samples import Made, made_by
 from tests.cli.test_membench import FIRST
 from tests.cli.test_membench_judge import MEMORY
 from tests.datasets.files import few, write, write_few
@@ -27,22 +25,12 @@ from tests.helpers.scripted import JUDGE
 RUN = ("memory", "run", "mine.json", "--memory", "sqlite-fts,last-20", "--out", "o", "--bundle", "b.zip")
 
 
-class Made(NamedTuple):
-    """A folder with the run `o` and its bundle `b.zip`, and what the command said."""
-
-    folder: Path
-    out: str
-    err: str
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    """A folder with the run `o` and its bundle `b.zip`."""
     folder = tmp_path_factory.mktemp("bundle")
     write(folder / "mine.json", "locomo", few())
-    out, err = io.StringIO(), io.StringIO()
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        assert main(RUN) == 0
-    return Made(folder, out.getvalue(), err.getvalue())
+    return made_by(folder, *RUN)
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import shutil
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 
 from pytest_recall.cli import main
 from tests.cli.conftest import Recall
+from tests.cli.samples import Made, made_by
 from tests.cli.test_view import get
 from tests.helpers.viewing import serving
 
@@ -20,24 +19,18 @@ MEMORIES = ("sqlite-fts", "last-3", "null")
 
 
 @pytest.fixture(scope="module")
-def _three(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str], str]:
-    folder, out, err = tmp_path_factory.mktemp("three"), io.StringIO(), io.StringIO()
+def _three(tmp_path_factory: pytest.TempPathFactory) -> Made:
     run = ("memory", "run", "--dataset", "locomo", "sample", "--memory", ",".join(MEMORIES), "--out", "o")
-    with contextlib.chdir(folder), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-        assert main(run) == 0
-    return folder, [line.rpartition(" ")[2] for line in err.getvalue().splitlines()], out.getvalue()
+    return made_by(tmp_path_factory.mktemp("three"), *run)
 
 
 @pytest.fixture
-def three(
-    _three: tuple[Path, list[str], str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> tuple[list[str], str]:
+def three(_three: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[list[str], str]:
     """The folders of the runs of three memories, and what their command printed."""
-    made, folders, printed = _three
     monkeypatch.chdir(tmp_path)
     (tmp_path / "eval").mkdir()
-    shutil.copytree(made / "o", tmp_path / "o")
-    return folders, printed
+    shutil.copytree(_three.folder / "o", tmp_path / "o")
+    return [line.rpartition(" ")[2] for line in _three.err.splitlines()], _three.out
 
 
 def test_the_page_of_several_memories_has_what_their_command_prints(
