@@ -137,8 +137,11 @@ def conditions(
     bars = {v.judge: rubric.thresholds[v.judge] for v in result.verdicts if v.judge in rubric.thresholds}
     held = sorted((name, bar) for name, bar in bars.items() if name not in set(own))
     return Conditions(
-        (fingerprint[:DIGITS],) if fingerprint else (),
-        *prompts,
+        case=(fingerprint[:DIGITS],) if fingerprint else (),
+        system=prompts.system,
+        tools=prompts.tools,
+        settings=prompts.settings,
+        dialogue=prompts.dialogue,
         model=_few(_named(call.model) for call in asked if call.model and not call.trouble),
         judge=_few(filter(None, [_judges(result, rubric)])),
         threshold=(_digest(held),) if held else (),
