@@ -21,9 +21,11 @@ from pytest_recall.plugin.stash import (
     CALLED,
     CASE_ID,
     CASSETTES,
+    CRASHED,
     CURRENT,
     LOOPS,
     REPORTED,
+    RERUN,
     RUN,
     SUBTESTS,
     TAPE,
@@ -98,9 +100,7 @@ def _sentence(error: BaseException) -> str:
 
 def _was_changed(item: pytest.Item, report: pytest.TestReport) -> bool:
     """Return whether another plugin has called an item again, or has rewritten its report, since its trial was made."""
-    from pytest_recall.plugin import options
-
-    return UNREPORTED in item.stash or report.outcome not in (item.stash[REPORTED], options.RERUN)
+    return UNREPORTED in item.stash or report.outcome not in (item.stash[REPORTED], RERUN)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -347,24 +347,23 @@ class Hooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Append the trial to the journal; the first sign of a case may come from a worker, or be its death."""
-        from pytest_recall.plugin import options
-
+        has_trial = hasattr(report, "recall")
         item = self.config.stash.get(CURRENT, None)
-        if item is not None and item.nodeid == report.nodeid and hasattr(report, "recall"):
+        if has_trial and item is not None and item.nodeid == report.nodeid:
             if report.when == "call" and REPORTED in item.stash and _was_changed(item, report):
                 from pytest_recall.plugin import attempts
 
                 attempts.settle(item, report)
             item.stash[UNTOLD] = []
-        if self.run:
-            self.run.beside.take(report)
-        if hasattr(report, "recall") or hasattr(report, "recall_unpaid") or report.when == options.CRASHED:
-            if self.run is None:
+        run = self.run
+        if run is not None:
+            run.beside.take(report)
+        if has_trial or hasattr(report, "recall_unpaid") or report.when == CRASHED:
+            if run is None:
                 from pytest_recall.plugin import start
 
-                start.ensure_run(self.config)
-            assert self.run is not None
-            self.run.record(report)
+                run = start.ensure_run(self.config)
+            run.record(report)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a file that could not be collected."""
@@ -382,15 +381,13 @@ class Hooks:
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show a trial without a verdict as an error, not as a failed case."""
-        from pytest_recall.plugin import options
-
         if report.when == "call" and report.failed and getattr(report, "recall_error", False):
             return "error", "E", "ERROR"
         if hasattr(report, "recall_dry"):
             from pytest_recall.plugin import dry
 
             return dry.status(report)
-        if report.outcome == options.RERUN and hasattr(report, "recall"):
+        if report.outcome == RERUN and hasattr(report, "recall"):
             return "rerun", "R", ("RERUN", {"yellow": True})
         if hasattr(report, "recall_arm"):
             from pytest_recall.plugin import baselines

@@ -11,7 +11,7 @@ import pytest
 from pytest_recall.cases.case import Case
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, MissError
-from pytest_recall.plugin import baselines, memories, portion
+from pytest_recall.plugin import baselines, memories
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, CASSETTES, LOOPS, RESULT, RUN, TAPE
@@ -95,7 +95,8 @@ class CaseItem(pytest.Function):
     def kept(self) -> Trial | None:
         """The trial of the case from before the run was cut off; None if it has to be asked."""
         run: Run = self.config.stash[RUN]
-        return None if self.rule is not None else portion.early(run.plan, self.case.id, self.arm)
+        rest = run.plan.rest
+        return None if rest is None or self.rule is not None else rest.early.get((self.case.id, self.arm))
 
     @property
     def replayed(self) -> Trial | None:

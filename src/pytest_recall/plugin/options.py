@@ -21,10 +21,6 @@ if TYPE_CHECKING:
     from pytest_recall.runs.context import CommandLine, Filters
 
 TITLE = "eval cases on a schedule (pytest-recall)"
-RERUN: str = "rerun"
-"""The outcome, to pytest, of a trial that is not the last of its series: the one that report plugins know."""
-CRASHED = "???"
-"""When, by the report that xdist makes up, an item ended whose worker died."""
 BATCHED = 200
 """Cases that run at once with `--batch`: a process bears so many threads, and their calls make few batches."""
 EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))

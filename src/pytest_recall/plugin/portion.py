@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pytest_recall.runs.plan import Plan
     from pytest_recall.runs.resume import Rest, Shard
     from pytest_recall.trials.record import Record
-    from pytest_recall.trials.trial import Trial
 
 LATEST = "latest"
 
@@ -170,11 +169,6 @@ def _fingerprint(plan: Plan, case_id: str) -> str:
     """Return the fingerprint of a case of the files; empty for any other."""
     found = (case for file in plan.files.values() if case_id in file.lines for case in file.cases([case_id]))
     return next((case.fingerprint for case in found), "")
-
-
-def early(plan: Plan, case_id: str, arm: str) -> Trial | None:
-    """Return what came of a case before the run was cut off, but not to its turn; None if nothing did."""
-    return None if plan.rest is None else plan.rest.early.get((case_id, arm))
 
 
 def drop(run: Run, items: list[pytest.Item]) -> None:

@@ -20,9 +20,9 @@ from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import garbage
 from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
-from pytest_recall.plugin.options import CRASHED, RERUN, is_worker
+from pytest_recall.plugin.options import is_worker
 from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
-from pytest_recall.plugin.stash import ATTACHED, RUN
+from pytest_recall.plugin.stash import ATTACHED, CRASHED, RERUN, RUN
 from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.plan import Plan
 from pytest_recall.trials.baselines import case_and_baseline

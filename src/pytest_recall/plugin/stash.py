@@ -1,4 +1,4 @@
-"""Keys under which the plugin keeps its objects on pytest's own."""
+"""Keys under which the plugin keeps its objects on pytest's own, and how it knows two kinds of report."""
 
 from __future__ import annotations
 
@@ -77,3 +77,7 @@ UNASKED: pytest.StashKey[str] = pytest.StashKey()
 """On an item: why its provider was not asked any more; absent if it was."""
 AHEAD: pytest.StashKey[Any] = pytest.StashKey()
 """On an item: what was begun before its turn, with --recall-concurrency, from then to its end."""
+RERUN: str = "rerun"
+"""The outcome, to pytest, of a trial that is not the last of its series: the one that report plugins know."""
+CRASHED = "???"
+"""When, by the report that xdist makes up, an item ended whose worker died."""

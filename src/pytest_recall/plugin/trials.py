@@ -15,7 +15,6 @@ from pytest_recall.files.errors import CaseError, MissError, RecallError, messag
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.case_item import CaseFailed, CaseItem
-from pytest_recall.plugin.options import RERUN
 from pytest_recall.plugin.pytest_internals import renew_request
 from pytest_recall.plugin.stash import (
     AHEAD,
@@ -26,6 +25,7 @@ from pytest_recall.plugin.stash import (
     OUTCOME,
     OUTCOMES,
     REPORTED,
+    RERUN,
     RESULT,
     RUN,
     SUBTESTS,
