@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import (
@@ -45,6 +45,7 @@ from pytest_recall.replay.wire_formats import PROVIDERS
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings_fields import Quarantine
+    from pytest_recall.replay.redaction import Redactor
 
 Mode = Literal["pr", "nightly", "all", "observe"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all", "observe")
@@ -365,6 +366,14 @@ class Settings(BaseModel):
             response=STORED_RESPONSE | _lower(self.keep_headers),
             dropped=_lower(self.drop_headers),
         )
+
+    def redactor(self, environ: Mapping[str, str]) -> Redactor:
+        """Return what takes the secrets of this environment, and of these settings, out of all that is written."""
+        # Imported where calls are recorded or replayed: its many patterns take a while to compile.
+        from pytest_recall.replay.redaction import Redactor
+        from pytest_recall.replay.secrets import secret_names
+
+        return Redactor(secret_names(environ, self.secrets), self.kept_headers())
 
     def rates(self, workers: int = 1) -> dict[Target, Rate]:
         """Return the rates of one of so many `workers`, an equal share. Raises RecallError where a share is nothing."""

@@ -26,8 +26,6 @@ from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.exchange import Call, Exchange, Kind, Way
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.redaction import Redactor
-from pytest_recall.replay.secrets import secret_names
 from pytest_recall.replay.tape import Made, Mode, Tape
 from pytest_recall.replay.watch import Watch, quiet_misses
 from pytest_recall.replay.wire_formats import troubles
@@ -85,7 +83,7 @@ class CassetteManager:
         self._follows = follows
         self._rules = rubric.rules()
         self._passing = passing
-        self._redactor = Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
+        self._redactor = rubric.redactor(os.environ)
         self.calls: list[Call] = []
         self._prices = rubric.prices
         player = Player(mode) if watch is None else watch.player

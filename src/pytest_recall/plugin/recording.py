@@ -254,14 +254,12 @@ def guarded(config: pytest.Config) -> Iterator[None]:
     from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.plugin.options import place_of, usage_errors
     from pytest_recall.replay.player import Player
-    from pytest_recall.replay.redaction import Redactor
-    from pytest_recall.replay.secrets import secret_names
     from pytest_recall.replay.watch import Watch
 
     with usage_errors():
         place = place_of(_seen(config))
         rubric = read_settings(place.rubric, place.name(place.rubric))
-    redactor = Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
+    redactor = rubric.redactor(os.environ)
     ways: dict[Kind, Way] = {**rubric.cassette_kinds}
     ways.update(dict.fromkeys(live_kinds(known.recall_live, "replay"), "live"))
     player = Player(

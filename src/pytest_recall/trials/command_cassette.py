@@ -22,8 +22,6 @@ from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.exchange import Kind, Way
 from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.redaction import Redactor
-from pytest_recall.replay.secrets import secret_names
 from pytest_recall.replay.tape import Mode, Tape
 from pytest_recall.replay.watch import Watch
 
@@ -45,15 +43,11 @@ def player_of(rubric: Settings, mode: Mode, ways: Mapping[Kind, Way] = MappingPr
         ignored=rubric.ignore_hosts,
         allowed=rubric.allow_unrecorded,
         telemetry=rubric.telemetry_hosts,
-        redact=_redactor(rubric).text,
+        redact=rubric.redactor(os.environ).text,
     )
     if rubric.rate_limits:
         player.limits = RateLimits(rubric.rates())
     return player
-
-
-def _redactor(rubric: Settings) -> Redactor:
-    return Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +81,7 @@ class CommandCassettes:
             name=shown,
             mode=mode,
             rules=rules,
-            redactor=_redactor(self.rubric),
+            redactor=self.rubric.redactor(os.environ),
             hint="the same command with --record records it",
             cassette=Cassette(path, shown, rules) if known else None,
             draft_path=Library(self.folder).new_draft(path) if mode in ("record", "missing") else None,
@@ -187,7 +181,7 @@ def at_once(player: Player, tape: Tape) -> Iterator[None]:
 
 def open_tape(rubric: Settings) -> Tape:
     """Return a tape that records nothing, for calls that are listened to."""
-    return Tape("", "off", rubric.rules(), _redactor(rubric), "")
+    return Tape("", "off", rubric.rules(), rubric.redactor(os.environ), "")
 
 
 @contextmanager

@@ -27,7 +27,6 @@ from pytest_recall.replay.formats.lore import ANTHROPIC, import_lore
 from pytest_recall.replay.formats.vcrpy import export_vcr, import_vcr
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.redaction import Redactor, cleaned
-from pytest_recall.replay.secrets import secret_names
 from pytest_recall.schedule.state import current
 
 PRUNE_DETAILS = """\
@@ -182,7 +181,7 @@ class _Importer:
         self._place, self._args = place, args
         self._library = library_of(place, args, makes=True)
         self._rules = rubric.rules()
-        self._redactor = Redactor(secret_names(os.environ, rubric.secrets), rubric.kept_headers())
+        self._redactor = rubric.redactor(os.environ)
         self._sources: dict[Path, str] = {}
 
     @cached_property
