@@ -53,6 +53,7 @@ from tests.helpers import command as recall
 from tests.helpers import programs
 from tests.helpers.autoload import nursery
 from tests.helpers.museum import endpoint
+from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "README.md"
@@ -380,10 +381,10 @@ def test_listing_the_fixtures_names_the_judges_and_leaves_nothing_behind(tmp_pat
     assert "scorecard" not in printed
 
 
-def test_reference_is_what_the_code_says() -> None:
-    script = [sys.executable, str(ROOT / "scripts" / "generate-reference.py"), "--check"]
-    done = subprocess.run(script, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"run scripts/generate-reference.py\n{done.stdout}{done.stderr}"
+def test_reference_is_what_the_code_says(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["generate-reference.py", "--check"])
+    code = loaded(ROOT / "scripts" / "generate-reference.py").main()
+    assert code == 0, f"run scripts/generate-reference.py\n{capsys.readouterr()}"
 
 
 def test_every_option_and_setting_is_documented(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 import yaml
@@ -170,8 +170,7 @@ def test_a_rehearsal_tells_the_step_that_failed(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_a_rehearsal_that_is_stopped_leaves_nothing(tmp_path: Path, number: signal.Signals, code: int) -> None:
+def test_a_rehearsal_that_is_stopped_leaves_nothing(tmp_path: Path) -> None:
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
         [sys.executable, str(REHEARSE), *DAY],
@@ -184,9 +183,35 @@ def test_a_rehearsal_that_is_stopped_leaves_nothing(tmp_path: Path, number: sign
     ) as process:
         assert process.stderr is not None
         assert process.stderr.readline() == "day 1 of 1\n"
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
-    assert (process.returncode, out, err) == (code, "", "")
+    assert (process.returncode, out, err) == (130, "", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_rehearsal_that_is_told_to_end_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Called]
+) -> None:
+    """In this process: the signal comes while it waits for a run, which has to be ended as well."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    communicate = subprocess.Popen.communicate
+    begun: list[subprocess.Popen[Any]] = []
+
+    def told(process: subprocess.Popen[Any], *arguments: Any, **given: Any) -> tuple[Any, Any]:
+        assert isinstance(process.args, tuple)
+        if "pytest" in process.args:
+            begun.append(process)
+        if len(begun) == 2:  # The first one is that of everything, before the days.
+            os.kill(os.getpid(), signal.SIGTERM)
+        return communicate(process, *arguments, **given)
+
+    monkeypatch.setattr(subprocess.Popen, "communicate", told)
+    code, out, err = call(tmp_path, REHEARSE, *DAY)
+    assert (code, out, err) == (143, "", "day 1 of 1\n")
+    assert [one.returncode for one in begun] == [0, -signal.SIGKILL]
+    for one in begun:  # The process of the script would end here.
+        assert one.stdout is not None
+        one.stdout.close()
     assert list(tmp_path.iterdir()) == []
 
 

@@ -294,13 +294,13 @@ def test_pull_requests_of_one_branch_name_do_not_cancel_each_other() -> None:
     for path in (TEMPLATES / "recall.yml", *WORKFLOWS):
         text = path.read_text(encoding="utf-8")
         assert "head_ref" not in text, path
-    group = yaml.safe_load((TEMPLATES / "recall.yml").read_text(encoding="utf-8"))["concurrency"]["group"]
+    group = loaded(TEMPLATES / "recall.yml")["concurrency"]["group"]
     assert "github.event.pull_request.number" in group
 
 
 def test_the_job_that_may_write_installs_nothing_of_a_pull_request() -> None:
     for path in WORKFLOWS:
-        for job in yaml.safe_load(path.read_text(encoding="utf-8"))["jobs"].values():
+        for job in loaded(path)["jobs"].values():
             installs = str(job.get("with", {}).get("install-recall", ""))
             assert '".' not in installs, path
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import subprocess
@@ -22,8 +23,9 @@ SHELL = ["bash", "--noprofile", "--norc", "-eo", "pipefail"]
 """What GitHub runs a step with where the shell is bash."""
 
 
+@functools.cache
 def loaded(path: Path) -> Any:
-    """Return the content of a YAML file."""
+    """Return the content of a YAML file, which is read once: to parse one takes as long as a step."""
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
