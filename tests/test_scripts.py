@@ -40,9 +40,12 @@ class Called(NamedTuple):
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of our own eval set, so that what is written stays out of this one."""
+    """A copy of our own eval set with a quarter of its cases, so that what is written stays out of this one."""
     folder = tmp_path_factory.mktemp("checkout")
     shutil.copytree(ROOT / "eval", folder / "eval", ignore=shutil.ignore_patterns("_artifacts", "__pycache__"))
+    cases = folder / "eval" / "cases.yaml"
+    head, *every = re.split(r"^(?=- id: )", cases.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    cases.write_text("".join([head, *every[::4]]), encoding="utf-8")
     return folder
 
 
@@ -100,7 +103,7 @@ def test_of_all_cases_the_script_the_command_and_the_run_take_every_one(
     )  # fmt: skip
     assert run.code == 0, run.out
     listed = re.findall(r"^\S+::(\S+)$", run.out, re.MULTILINE)
-    assert len(listed) > 300
+    assert len(listed) > 100
     assert sorted(listed) == sorted(one["id"] for one in yaml.safe_load(scripted)["cases"])
 
 
