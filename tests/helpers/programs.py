@@ -42,8 +42,8 @@ _signal.signal(_signal.SIGINT, _signal.SIG_IGN)  # What is run gets it as well, 
 env = ",".join(f"{text(name)}:{text(value)}" for name, value in os.environ.items())
 argv = ",".join(map(text, [module, *sys.argv[1:]] if module else sys.argv[2:]))
 first = os.path.dirname(program) if module else os.getcwd()
-told = '{"env":{%s},"argv":[%s],"cwd":%s,"first":%s,"parent":%d,"group":%d}' % (
-    env, argv, text(os.getcwd()), text(first), os.getppid(), os.getpgid(0)
+told = '{"env":{%s},"argv":[%s],"cwd":%s,"first":%s,"executable":%s,"parent":%d,"group":%d}' % (
+    env, argv, text(os.getcwd()), text(first), text(executable), os.getppid(), os.getpgid(0)
 )
 files = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
 line.sendmsg([len(told).to_bytes(4, "big")], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, files)])
@@ -73,6 +73,7 @@ def folder() -> Path:
     _HELD.append(tempfile.TemporaryDirectory(prefix="programs-"))
     made = Path(_HELD[-1].name)
     common = {"path": path, "session": session, "interpreter": interpreter, "known": nursery.KNOWN}
+    common |= {"executable": str(made / "python")}
     for name, module in (("recall", "pytest_recall"), ("pytest", "pytest"), ("python", "")):
         given = {**common, "program": str(installed / name) if module else sys.executable, "module": module}
         lines = [f"#!{sys.executable} -IS", *(f"{key} = {value!r}" for key, value in given.items()), _CLIENT]

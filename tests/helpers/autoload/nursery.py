@@ -233,6 +233,8 @@ def _born(listening: socket.socket, children: _Children) -> Callable[[], object]
     # A program has the folder in which it stands first, a module that is run the one in which it runs.
     sys.path[:1] = [told.get("first", told["cwd"]), *filter(None, path)]
     sys.argv[1:] = argv[1:]
+    # What a program starts with the Python that it runs with comes from here as well.
+    sys.executable = told.get("executable", sys.executable)
     sys.dont_write_bytecode = bool(told["env"].get(UNKEPT))
     for name, number in (("stdout", 1), ("stderr", 2)):
         # New ones: those of before know whether they could seek, and a pipe cannot.
