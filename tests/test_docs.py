@@ -171,9 +171,8 @@ def play(page: Path, folder: Path) -> Iterator[tuple[Block, str, str, str]]:
         # As the conftest file of the project has it for cases, which the README's folder is without.
         "PYTEST_XDIST_AUTO_NUM_WORKERS": "0",
         "PYTHONPATH": str(Path(nursery.__file__).parent),
-        "SSL_CERT_FILE": os.environ.get(
-            "SSL_CERT_FILE", ""
-        ),  # Of one authority: clients read all whenever they are made.
+        # Of one authority: clients read all whenever they are made.
+        "SSL_CERT_FILE": os.environ.get("SSL_CERT_FILE", ""),
         "RECALL_DATE": TODAY,
         "GIT_CONFIG_NOSYSTEM": "1",
         **{f"GIT_{role}_NAME": "A. N. Other" for role in ("AUTHOR", "COMMITTER")},
