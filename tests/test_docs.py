@@ -234,11 +234,11 @@ def fill(page: Path, folder: Path) -> None:
 
 
 def thin(cases: Path, text: str) -> None:
-    """Leave of a case file the cases that `text` names, and each eighth of the rest."""
+    """Leave of a case file the cases that `text` names, all others of their scenarios, and each eighth of the rest."""
     head, *every = re.split(r"^- id: ", cases.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    named = [one for one in every if one.split()[0] in text]
-    assert named, "none of them is named"
-    kept = [one for number, one in enumerate(every) if number % 8 == 0 or one in named]
+    scenarios = tuple(one.partition("-")[0] for one in every if one.split()[0] in text)
+    assert scenarios, "none of them is named"
+    kept = [one for number, one in enumerate(every) if number % 8 == 0 or one.startswith(scenarios)]
     cases.write_text("- id: ".join([head, *kept]), encoding="utf-8")
 
 
