@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import pytest
 
-from tests.helpers.project import BARE, ECHOING, WORKERS, Project, case
+from tests.helpers.project import BARE, ECHOING, WORKERS, Checkout, case, cases_yaml
+from tests.plugin.conftest import Once
 
 Workers = tuple[str, ...]
 ASYNC = """
@@ -22,23 +25,57 @@ def agent():
 """
 
 
-def answering(expression: str) -> Project:
-    """Return a project whose agent gives `expression`, in which `question` is what it was asked."""
-    return BARE.with_agent(f"""
+ANSWERING = """
 import json
 import types
 
 from pytest_recall import Answer, Passage
+
+GIVES = {{
+{gives}
+}}
 
 
 @pytest.fixture
 def agent():
     def answer(question):
         asked(json.dumps(question))
-        return {expression}
+        return GIVES[question] if isinstance(question, str) else f"reply {{len(question)}}"
 
     return answer
-""")
+"""
+TEXTS = {
+    "text": "'yes'",
+    "mapping": "{'text': 'yes'}",
+    "object": "types.SimpleNamespace(text='yes')",
+    "answer": "Answer(text='yes')",
+    "whole": "types.SimpleNamespace(text='yes', usage={'tokens': 3, 'model': 'm'},"
+    " passages=['bare', Passage(text='whole', source='x.md', score=0.5)])",
+}
+"""What has text, each by the case that is answered so."""
+OTHERS = {"NoneType": "None", "int": "42", "dict": "{'text': 7}"}
+"""What has none, by its type."""
+GIVEN = {"question": "When?", "user": {"id": 7, "since": "2026-01-01"}, "flags": [True, None]}
+TALK = case("talk", turns=["Hello", {"user": "Fees?", "assistant": "One pound."}, "And late?"], expected="reply 5")
+del TALK["input"]
+
+
+class Answered(NamedTuple):
+    """A run on a worker, whose agent answers each case in another way."""
+
+    checkout: Checkout
+    result: pytest.RunResult
+
+
+@pytest.fixture(scope="module")
+def answered(once: Once) -> Answered:
+    """See the class."""
+    gives = "\n".join(f"    {name!r}: {value}," for name, value in (TEXTS | OTHERS).items())
+    cases = [case(name, expected="yes") for name in (*TEXTS, *OTHERS)]
+    with once() as pytester:
+        made = BARE.with_agent(ANSWERING.format(gives=gives))
+        checkout = made.with_cases(*cases, case("given", input=GIVEN, expected="reply 3"), TALK).at(pytester)
+        return Answered(checkout, checkout.run("eval", "--recall-mode=all", "-n1"))
 
 
 @WORKERS
@@ -64,15 +101,11 @@ def test_the_cases_can_be_listed_without_one(pytester: pytest.Pytester) -> None:
 
 
 def test_an_async_agent_has_one_event_loop_for_all_cases(pytester: pytest.Pytester) -> None:
-    checkout = BARE.with_agent(ASYNC).with_cases(case("a"), case("b"), case("c")).at(pytester)
-    checkout.run("eval").assert_outcomes(passed=3)
-    assert [line.split()[0] for line in checkout.asked()] == ["a", "b", "c"]
-    assert len({line.split()[-1] for line in checkout.asked()}) == 1
-
-
-def test_an_async_agent_runs_on_workers(pytester: pytest.Pytester) -> None:
+    """On a worker; without, the next test needs the same."""
     checkout = BARE.with_agent(ASYNC).with_cases(case("a"), case("b"), case("c")).at(pytester)
     checkout.run("eval", "-n1").assert_outcomes(passed=3)
+    assert [line.split()[0] for line in checkout.asked()] == ["a", "b", "c"]
+    assert len({line.split()[-1] for line in checkout.asked()}) == 1
 
 
 def test_tasks_of_an_async_agent_outlive_a_case(pytester: pytest.Pytester) -> None:
@@ -104,80 +137,39 @@ def agent():
     checkout.run("eval").assert_outcomes(passed=2)
 
 
-def test_an_answer_is_text_or_has_text(pytester: pytest.Pytester) -> None:
-    given = ("'yes'", "{'text': 'yes'}", "types.SimpleNamespace(text='yes')", "Answer(text='yes')")
-    cases = (case(f"a{at}", input=str(at), expected="yes") for at in range(len(given)))
-    checkout = answering(f"({', '.join(given)})[int(question)]").with_cases(*cases).at(pytester)
-    checkout.run("eval").assert_outcomes(passed=4)
+def test_an_answer_is_text_or_has_text(answered: Answered) -> None:
+    outcomes = answered.checkout.outcomes()
+    assert {name: outcomes[name] for name in TEXTS} == dict.fromkeys(TEXTS, "passed")
+    answered.result.assert_outcomes(passed=len(TEXTS) + 2, errors=len(OTHERS))
 
 
-def test_passages_and_usage_are_kept_in_the_journal(pytester: pytest.Pytester) -> None:
-    expression = (
-        "types.SimpleNamespace(text='yes', usage={'tokens': 3, 'model': 'm'},"
-        " passages=['bare', Passage(text='whole', source='x.md', score=0.5)])"
-    )
-    checkout = answering(expression).with_cases(case("a", expected="yes")).at(pytester)
-    checkout.run("eval", "-n1").assert_outcomes(passed=1)
-    [trial] = checkout.journal().trials
+def test_passages_and_usage_are_kept_in_the_journal(answered: Answered) -> None:
+    [trial] = [trial for trial in answered.checkout.journal().trials if trial.case_id == "whole"]
     assert trial.answer is not None
     assert [(p.text, p.source, p.score) for p in trial.answer.passages] == [
         ("bare", None, None),
         ("whole", "x.md", 0.5),
     ]
     assert trial.answer.usage == {"tokens": 3}
-    assert trial.where == "eval/cases.yaml:1"
+    assert trial.where == "eval/cases.yaml:25"
 
 
-def test_anything_else_is_an_error_that_says_what_to_return(pytester: pytest.Pytester) -> None:
-    kinds = ("NoneType", "int", "dict")
-    cases = (case(kind, input=str(at)) for at, kind in enumerate(kinds))
-    checkout = answering("(None, 42, {'text': 7})[int(question)]").with_cases(*cases).at(pytester)
-    result = checkout.run("eval")
-    result.assert_outcomes(errors=3)
-    said = {k: f"agent: answered with {k}; return text, or an object with a `text` attribute" for k in kinds}
-    assert {trial.case_id: trial.error for trial in checkout.journal().trials} == said
-    result.stdout.fnmatch_lines([f"  error: NoneType: *: {said['NoneType']}"])
+def test_anything_else_is_an_error_that_says_what_to_return(answered: Answered) -> None:
+    said = {k: f"agent: answered with {k}; return text, or an object with a `text` attribute" for k in OTHERS}
+    assert {trial.case_id: trial.error for trial in answered.checkout.journal().trials if trial.error} == said
+    answered.result.stdout.fnmatch_lines([f"  error: NoneType: *: {said['NoneType']}"])
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        (
-            "    return 3",
-            "the fixture `agent` gave 3, which is not a function; return one that takes the input of a case",
-        ),
-        ("    return lambda: 'x'", "TypeError: agent.<locals>.<lambda>() takes 0 positional arguments but 1 was given"),
-        (
-            "    def answer(question):\n        import no.such\n    return answer",
-            "needs the module `no`, which is not installed; install it",
-        ),
-    ],
-    ids=["no-function", "no-argument", "no-module"],
-)
-def test_what_cannot_be_called_is_one_sentence(pytester: pytest.Pytester, body: str, said: str) -> None:
-    checkout = BARE.with_agent(f"@pytest.fixture\ndef agent():\n{body}\n").with_cases(case("a")).at(pytester)
-    result = checkout.run("eval")
-    result.assert_outcomes(errors=1)
-    at = result.outlines.index(f"  error: a: eval/cases.yaml:1: agent: {said}")
-    assert result.outlines[at + 1].startswith("without a verdict when last asked (")
-
-
-def test_the_input_arrives_as_it_is_written(pytester: pytest.Pytester) -> None:
-    given = {"question": "When?", "user": {"id": 7, "since": "2026-01-01"}, "flags": [True, None]}
-    checkout = answering("'yes'").with_cases(case("a", input=given, expected="yes")).at(pytester)
-    checkout.run("eval").assert_outcomes(passed=1)
-    assert checkout.asked() == [
+def test_the_input_arrives_as_it_is_written(answered: Answered) -> None:
+    assert answered.checkout.outcomes()["given"] == "passed"
+    assert [line for line in answered.checkout.asked() if line.startswith("{")] == [
         '{"question": "When?", "user": {"id": 7, "since": "2026-01-01"}, "flags": [true, null]}'
     ]
 
 
-def test_a_conversation_grows_turn_by_turn_and_the_last_answer_is_judged(pytester: pytest.Pytester) -> None:
-    turns = ["Hello", {"user": "Fees?", "assistant": "One pound."}, "And late?"]
-    plain = case("a", turns=turns, expected="reply 5")
-    del plain["input"]
-    checkout = answering("f'reply {len(question)}'").with_cases(plain).at(pytester)
-    checkout.run("eval").assert_outcomes(passed=1)
-    assert checkout.asked() == [
+def test_a_conversation_grows_turn_by_turn_and_the_last_answer_is_judged(answered: Answered) -> None:
+    assert answered.checkout.outcomes()["talk"] == "passed"
+    assert [line for line in answered.checkout.asked() if line.startswith("[")] == [
         '[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "reply 1"},'
         ' {"role": "user", "content": "Fees?"}, {"role": "assistant", "content": "One pound."},'
         ' {"role": "user", "content": "And late?"}]',
@@ -185,15 +177,38 @@ def test_a_conversation_grows_turn_by_turn_and_the_last_answer_is_judged(pyteste
     ]
 
 
-def test_the_agent_of_the_nearest_conftest_is_asked(pytester: pytest.Pytester) -> None:
-    nearer = "import pytest\n\n\n@pytest.fixture\ndef agent():\n    return lambda question: 'nearer'\n"
-    checkout = (
-        ECHOING.with_cases(case("a"))
-        .with_cases(case("b", expected="nearer"), file="eval/sub/b.cases.yaml")
-        .with_files({"eval/sub/conftest.py": nearer})
-        .at(pytester)
-    )
-    checkout.run("eval").assert_outcomes(passed=2)
+UNFIT = {
+    "no-function": (
+        "    return 3",
+        "the fixture `agent` gave 3, which is not a function; return one that takes the input of a case",
+    ),
+    "no-argument": (
+        "    return lambda: 'x'",
+        "TypeError: agent.<locals>.<lambda>() takes 0 positional arguments but 1 was given",
+    ),
+    "no-module": (
+        "    def answer(question):\n        import no.such\n    return answer",
+        "needs the module `no`, which is not installed; install it",
+    ),
+}
+"""What cannot be called, and what is said of it."""
+
+
+def test_the_agent_of_the_nearest_conftest_is_asked_and_what_cannot_be_called_is_one_sentence(
+    pytester: pytest.Pytester,
+) -> None:
+    agents = {"nearer": "    return lambda question: 'nearer'"} | {name: body for name, (body, _) in UNFIT.items()}
+    files = {}
+    for name, body in agents.items():
+        files[f"eval/{name}/conftest.py"] = f"import pytest\n\n\n@pytest.fixture\ndef agent():\n{body}\n"
+        files[f"eval/{name}/it.cases.yaml"] = cases_yaml(case(name, expected="nearer"))
+    result = ECHOING.with_cases(case("a")).with_files(files).at(pytester).run("eval")
+    result.assert_outcomes(passed=2, errors=3)
+    told = [f"  error: {name}: eval/{name}/it.cases.yaml:1: agent: {said}" for name, (_, said) in sorted(UNFIT.items())]
+    at = result.outlines.index(told[0])
+    assert result.outlines[at : at + 3] == told
+    assert result.outlines[at + 3].startswith("oldest verdict: ")
+    assert result.outlines[at + 4].startswith("without a verdict when last asked (3): ")
 
 
 class TestFixtures:
@@ -240,27 +255,18 @@ def agent(session_wide, package_wide, module_wide):
         assert log.count("class up") == 3
         assert [log.count(line) for line in log] == [log.count(line.replace(" up", " down")) for line in log]
 
-    def test_they_may_depend_on_the_case(self, pytester: pytest.Pytester) -> None:
-        source = """
-@pytest.fixture
-def agent(recall_case):
-    return lambda question: f"{recall_case.id} in {recall_case.scenario}"
-"""
-        checkout = BARE.with_agent(source).with_cases(case("a", expected="a in one")).at(pytester)
-        checkout.run("eval").assert_outcomes(passed=1)
-
-    def test_usual_fixtures_of_pytest_work(self, pytester: pytest.Pytester) -> None:
+    def test_they_may_depend_on_the_case_and_on_usual_fixtures_of_pytest(self, pytester: pytest.Pytester) -> None:
         source = """
 import os
 
 
 @pytest.fixture
-def agent(tmp_path, monkeypatch, request, capsys):
-    monkeypatch.setenv("WHO", request.node.name)
+def agent(recall_case, tmp_path, monkeypatch, request, capsys):
+    monkeypatch.setenv("WHO", f"{request.node.name} is {recall_case.id} in {recall_case.scenario}")
     return lambda question: os.environ["WHO"]
 """
-        checkout = BARE.with_agent(source).with_cases(case("a"), case("b")).at(pytester)
-        checkout.run("eval").assert_outcomes(passed=2)
+        cases = [case(name, expected=f"{name} is {name} in one") for name in "ab"]
+        BARE.with_agent(source).with_cases(*cases).at(pytester).run("eval").assert_outcomes(passed=2)
 
     def test_one_with_params_is_refused_before_anything_is_asked(self, pytester: pytest.Pytester) -> None:
         source = "\n\n@pytest.fixture(params=['small', 'large'])\ndef agent(request):\n    return asked\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import BARE, Checkout, Project, case
+from tests.helpers.project import BARE, RECORDING, Checkout, Project, case, cases_yaml
 from tests.helpers.upstream import Upstream
 
 ASYNCIO = ("-p", "pytest_asyncio.plugin")
@@ -40,12 +40,36 @@ async def agent():
 BOTH = (case("a"), case("b"))
 
 
-def project(source: str, *more: str, scope: str = "function", mode: str = "strict") -> Project:
+def settings(scope: str, mode: str) -> dict[str, str]:
+    """Return the file with these settings of pytest-asyncio."""
+    ini = BARE.files["pytest.ini"] + f"asyncio_mode = {mode}\nasyncio_default_fixture_loop_scope = {scope}\n"
+    return {"pytest.ini": ini}
+
+
+def project(source: str, scope: str = "function", mode: str = "strict") -> Project:
     """Return a project with these fixtures beside pytest-asyncio."""
-    settings = f"asyncio_mode = {mode}\nasyncio_default_fixture_loop_scope = {scope}\n"
-    judged = [{**one, "judges": ["exact", *more]} for one in BOTH]
-    ini = BARE.files["pytest.ini"] + settings
-    return BARE.with_files({"pytest.ini": ini}).with_agent(TOOLS + source).with_cases(*judged)
+    return BARE.with_files(settings(scope, mode)).with_agent(TOOLS + source).with_cases(*BOTH)
+
+
+def folders(**sources: tuple[str, ...]) -> Project:
+    """Return a project with a folder for each of these, with its own fixtures and two cases.
+
+    Each is the source of the fixtures, and the names of judges by which the cases are judged as well.
+    """
+    files = {"eval/rubric.yaml": "owner: us\nblocks: failure\n", **settings("function", "strict")}
+    for name, (source, *more) in sources.items():
+        files[f"eval/{name}/conftest.py"] = RECORDING + TOOLS + source
+        cases = [case(f"{name}-{one}", judges=["exact", *more]) for one in "ab"]
+        files[f"eval/{name}/it.cases.yaml"] = cases_yaml(*cases)
+    return Project(files)
+
+
+def all_pass(project: Project, pytester: pytest.Pytester, *args: str) -> None:
+    """Run the cases of all folders, each of which passes."""
+    checkout = project.at(pytester)
+    result = checkout.run("eval", "--recall-mode=all", *ASYNCIO, *args)
+    names = [name.split("/")[1] for name in project.files if name.endswith("it.cases.yaml")]
+    assert checkout.outcomes() == {f"{name}-{one}": "passed" for name in names for one in "ab"}, result.stdout.str()
 
 
 def passes(checkout: Checkout, *args: str) -> pytest.RunResult:
@@ -72,11 +96,6 @@ def test_an_agent_is_asked_on_the_loop_of_its_fixture(
     passes(project(source, scope=scope, mode=mode).at(pytester), *ASYNCIO, *workers)
 
 
-def test_the_loop_may_live_longer_than_the_fixture(pytester: pytest.Pytester) -> None:
-    source = AGENT.replace("FIXTURE", "pytest_asyncio.fixture(loop_scope='session')")
-    passes(project(source).at(pytester), *ASYNCIO)
-
-
 CLIENT = """
 @pytest_asyncio.fixture
 async def client():
@@ -85,19 +104,19 @@ async def client():
 """
 
 
-@pytest.mark.parametrize(
-    "agent",
-    [
-        "@pytest.fixture\ndef agent(client):\n    return client.answer\n",
-        "@pytest.fixture\ndef agent(request):\n    return request.getfixturevalue('client').answer\n",
-        "@pytest.fixture\ndef middle(client):\n    return client\n\n"
-        "@pytest.fixture\ndef agent(middle):\n    return middle.answer\n",
-        "@pytest.fixture\ndef agent(client):\n    return lambda question: client.answer(question)\n",
-    ],
-    ids=["by name", "by getfixturevalue", "by another fixture", "in a function"],
-)
-def test_a_plain_agent_is_asked_on_the_loop_of_what_it_uses(pytester: pytest.Pytester, agent: str) -> None:
-    passes(project(CLIENT + agent).at(pytester), *ASYNCIO, "--recall-concurrency=4")
+USING = {
+    "name": "@pytest.fixture\ndef agent(client):\n    return client.answer\n",
+    "getfixturevalue": "@pytest.fixture\ndef agent(request):\n    return request.getfixturevalue('client').answer\n",
+    "fixture": "@pytest.fixture\ndef middle(client):\n    return client\n\n"
+    "@pytest.fixture\ndef agent(middle):\n    return middle.answer\n",
+    "function": "@pytest.fixture\ndef agent(client):\n    return lambda question: client.answer(question)\n",
+}
+"""Plain agents, by how they come to what they use."""
+
+
+def test_a_plain_agent_is_asked_on_the_loop_of_what_it_uses(pytester: pytest.Pytester) -> None:
+    made = folders(**{name: (CLIENT + agent,) for name, agent in USING.items()})
+    all_pass(made, pytester, "--recall-concurrency=4")
 
 
 JUDGE = """
@@ -107,21 +126,11 @@ async def judge_loop():
 """
 
 
-def test_a_judge_is_asked_on_the_loop_of_its_own_fixture(pytester: pytest.Pytester) -> None:
-    source = AGENT.replace("FIXTURE", "pytest_asyncio.fixture") + JUDGE
-    passes(project(source, "loop").at(pytester), *ASYNCIO)
-
-
-def test_a_plain_judge_shares_the_loop_of_the_agent(pytester: pytest.Pytester) -> None:
-    plain = """
+PLAIN = """
 @pytest.fixture
 def judge_same(client):
     return lambda answer, case: client.judge(answer, case)
 """
-    agent = "@pytest.fixture\ndef agent(client):\n    return client.answer\n"
-    passes(project(CLIENT + agent + plain, "same").at(pytester), *ASYNCIO)
-
-
 OUTLIVING = """
 class Steady:
     def __init__(self):
@@ -151,9 +160,18 @@ async def client():
 """
 
 
-@pytest.mark.parametrize("agent", ["", "\n\n@pytest.fixture\ndef agent(client):\n    return client.answer\n"])
-def test_what_outlives_an_async_fixture_keeps_our_loop(pytester: pytest.Pytester, agent: str) -> None:
-    passes(project(OUTLIVING + agent, "steady").at(pytester), *ASYNCIO)
+def test_each_is_asked_on_its_own_loop_and_what_outlives_a_fixture_on_ours(pytester: pytest.Pytester) -> None:
+    """The loop may live longer than the fixture; a judge has that of its fixture, or shares that of the agent."""
+    longer = AGENT.replace("FIXTURE", "pytest_asyncio.fixture(loop_scope='session')")
+    agent = AGENT.replace("FIXTURE", "pytest_asyncio.fixture")
+    made = folders(
+        longer=(longer,),
+        judge=(agent + JUDGE, "loop"),
+        shared=(CLIENT + USING["name"] + PLAIN, "same"),
+        outliving=(OUTLIVING, "steady"),
+        beside=(f"{OUTLIVING}\n\n{USING['name']}", "steady"),
+    )
+    all_pass(made, pytester)
 
 
 def test_each_trial_of_a_case_has_its_loop(pytester: pytest.Pytester) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import pytest
 
-from tests.helpers.project import BARE, ECHOING, IN, WORKERS, case, row, state_yaml
+from tests.helpers.project import BARE, ECHOING, IN, WORKERS, Checkout, case, row, state_yaml
+from tests.plugin.conftest import Once
 
 Workers = tuple[str, ...]
 HEAD = """\
@@ -89,29 +90,14 @@ def test_nothing_due_is_ok(pytester: pytest.Pytester) -> None:
     assert checkout.asked() == []
 
 
-def test_an_assert_is_a_verdict_and_a_crash_is_none(pytester: pytest.Pytester) -> None:
-    bodies = {
-        "a": ("assert 1 == 2", "failed", 1),
-        "b": ("pytest.fail('no')", "failed", 1),
-        "c": ("raise RuntimeError('boom')", "error", 2),
-        "d": ("pytest.skip('not here')", "skipped", 2),
-        "e": ("pytest.xfail('known')", "skipped", 2),
-    }
-    source = HEAD + "".join(marked([name], body).removeprefix(HEAD) for name, (body, _, _) in bodies.items())
-    state = state_yaml(**dict.fromkeys(bodies, row(2)))
-    checkout = BARE.with_files({"test_marked.py": source, "eval/recall.yaml": state}).at(pytester)
-    checkout.run()
-    assert checkout.outcomes() == {name: outcome for name, (_, outcome, _) in bodies.items()}
-    assert checkout.boxes() == {name: box for name, (_, _, box) in bodies.items()}
-
-
-def test_the_failure_note_is_the_assertion(pytester: pytest.Pytester) -> None:
-    source = marked(["a"], "assert 'late' == 'early', 'wrong time'")
-    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
-    checkout.run()
-    assert (checkout.state()["a"].failure_note or "").startswith("wrong time")
-
-
+VERDICTS = {
+    "a": ("assert 1 == 2", "failed", 1),
+    "b": ("pytest.fail('no')", "failed", 1),
+    "c": ("raise RuntimeError('boom')", "error", 2),
+    "d": ("pytest.skip('not here')", "skipped", 2),
+    "e": ("pytest.xfail('known')", "skipped", 2),
+}
+"""Bodies of tests in box 2, and the outcome and box of each."""
 GROUPS = """
 import asyncio
 
@@ -146,27 +132,90 @@ def nested():
 """
 
 
-def test_a_group_is_a_verdict_if_all_in_it_are(pytester: pytest.Pytester) -> None:
-    bodies = {
-        "one": 'together(asserts("alone"))',
-        "two": 'together(asserts("first"), fails("second"))',
-        "nested": "nested()",
-        "mixed": 'together(asserts("wrong"), breaks("broken"))',
-        "broken": 'together(breaks("broken"))',
-        "timeout": 'together(fails("Timeout (>1.0s) from pytest-timeout."))',
+GROUPED = {
+    "one": 'together(asserts("alone"))',
+    "two": 'together(asserts("first"), fails("second"))',
+    "nested": "nested()",
+    "mixed": 'together(asserts("wrong"), breaks("broken"))',
+    "broken": 'together(breaks("broken"))',
+    "timeout": 'together(fails("Timeout (>1.0s) from pytest-timeout."))',
+}
+METHODS = """\
+import unittest
+
+import pytest
+
+
+class TestPlain:
+    @pytest.mark.recall("plain")
+    def test_it(self):
+        pass
+
+
+class TestUnit(unittest.TestCase):
+    @pytest.mark.recall("unit")
+    def test_it(self):
+        self.assertEqual(1, 2)
+"""
+MODULE = """
+pytestmark = pytest.mark.recall
+
+
+def test_one():
+    pass
+
+
+class TestTwo:
+    def test_two(self):
+        pass
+"""
+
+
+def bodies(given: Iterable[tuple[str, str]]) -> str:
+    """Return the source of a marked test for each name, with its body."""
+    return "".join(marked([name], body).removeprefix(HEAD) for name, body in given)
+
+
+@pytest.fixture(scope="module")
+def several(once: Once) -> Checkout:
+    """After a run over marked tests of many kinds."""
+    scenario = '\n@pytest.mark.recall("fees", scenario="money", dimension="tone")\ndef test_fees():\n    pass\n'
+    files = {
+        "test_verdicts.py": HEAD + bodies((name, body) for name, (body, _, _) in VERDICTS.items()),
+        "test_note.py": marked(["note"], "assert 'late' == 'early', 'wrong time'"),
+        "test_groups.py": HEAD + GROUPS + bodies(GROUPED.items()),
+        "test_scenario.py": HEAD + scenario,
+        "test_methods.py": METHODS,
+        "test_module.py": HEAD + MODULE,
+        "eval/recall.yaml": state_yaml(**dict.fromkeys(VERDICTS, row(2))),
     }
-    source = (
-        HEAD
-        + GROUPS
-        + "".join(f'\n@pytest.mark.recall("{name}")\ndef test_{name}():\n    {body}\n' for name, body in bodies.items())
-    )
-    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
-    checkout.run("--recall-mode=all")
-    assert checkout.outcomes() == {
+    with once() as pytester:
+        checkout = BARE.with_files(files).at(pytester)
+        checkout.run("--recall-mode=all")
+        return checkout
+
+
+def outcomes(checkout: Checkout, names: Iterable[str]) -> dict[str, str]:
+    """Return the outcomes of these cases."""
+    return {name: outcome for name, outcome in checkout.outcomes().items() if name in names}
+
+
+def test_an_assert_is_a_verdict_and_a_crash_is_none(several: Checkout) -> None:
+    assert outcomes(several, VERDICTS) == {name: outcome for name, (_, outcome, _) in VERDICTS.items()}
+    boxes = several.boxes()
+    assert {name: boxes[name] for name in VERDICTS} == {name: box for name, (_, _, box) in VERDICTS.items()}
+
+
+def test_the_failure_note_is_the_assertion(several: Checkout) -> None:
+    assert (several.state()["note"].failure_note or "").startswith("wrong time")
+
+
+def test_a_group_is_a_verdict_if_all_in_it_are(several: Checkout) -> None:
+    assert outcomes(several, GROUPED) == {
         **dict.fromkeys(("one", "two", "nested"), "failed"),
         **dict.fromkeys(("mixed", "broken", "timeout"), "error"),
     }
-    errors = {trial.case_id: trial.error for trial in checkout.journal().trials}
+    errors = {trial.case_id: trial.error for trial in several.journal().trials}
     assert errors["one"].startswith("alone")
     assert errors["two"].startswith("first")
     assert errors["two"].endswith("; second")
@@ -177,25 +226,29 @@ def test_a_group_is_a_verdict_if_all_in_it_are(pytester: pytest.Pytester) -> Non
     assert errors["broken"] == "ValueError: broken"
 
 
-def test_each_set_of_parameters_is_a_case(pytester: pytest.Pytester) -> None:
+def test_each_set_of_parameters_is_a_case_whose_id_is_kept_whole(pytester: pytest.Pytester) -> None:
+    names = ["a  b", "x" * 600]
     source = HEAD + (
         '\n@pytest.mark.parametrize("n", [1, 2], ids=["one", "two"])\n@pytest.mark.recall("sum")\n'
         "def test_sum(n):\n    assert n == 1\n"
+        f'\n@pytest.mark.parametrize("n", [1, 2], ids={names})\n@pytest.mark.recall("named")\n'
+        "def test_named(n):\n    pass\n"
     )
     checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
-    checkout.run().assert_outcomes(passed=1, xfailed=1)
-    assert checkout.outcomes() == {"sum[one]": "passed", "sum[two]": "failed"}
+    checkout.run().assert_outcomes(passed=3, xfailed=1)
+    assert checkout.outcomes() == {
+        "sum[one]": "passed",
+        "sum[two]": "failed",
+        **{f"named[{name}]": "passed" for name in names},
+    }
     assert checkout.state()["sum[two]"].pass_streak == 0
     checkout.run()
-    assert checkout.boxes() == {"sum[one]": 2, "sum[two]": 1}
+    assert checkout.boxes() == {"sum[one]": 2, "sum[two]": 1, **{f"named[{name}]": 2 for name in names}}
 
 
-def test_scenario_and_dimension_are_counted(pytester: pytest.Pytester) -> None:
-    source = HEAD + '\n@pytest.mark.recall("a", scenario="fees", dimension="tone")\ndef test_a():\n    pass\n'
-    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
-    checkout.run()
-    assert checkout.scorecard()["by_scenario"] == {"fees": {"passed": 1}}
-    assert checkout.scorecard()["by_dimension"] == {"tone": {"passed": 1}}
+def test_scenario_and_dimension_are_counted(several: Checkout) -> None:
+    assert several.scorecard()["by_scenario"] == {"money": {"passed": 1}}
+    assert several.scorecard()["by_dimension"] == {"tone": {"passed": 1}}
 
 
 def test_naming_one_switches_the_schedule_off(pytester: pytest.Pytester) -> None:
@@ -251,39 +304,8 @@ def test_a_row_and_a_test_with_one_id_are_a_usage_error(pytester: pytest.Pyteste
     assert checkout.asked() == []
 
 
-def test_ids_of_parameters_are_kept_whole(pytester: pytest.Pytester) -> None:
-    names = ["a  b", "x" * 600]
-    source = HEAD + (
-        f'\n@pytest.mark.parametrize("n", [1, 2], ids={names})\n@pytest.mark.recall("sum")\n'
-        "def test_sum(n):\n    pass\n"
-    )
-    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
-    for _ in range(2):
-        checkout.run().assert_outcomes(passed=2)
-    assert checkout.boxes() == {f"sum[{name}]": 2 for name in names}
-
-
-def test_methods_of_classes_join_too(pytester: pytest.Pytester) -> None:
-    source = """\
-import unittest
-
-import pytest
-
-
-class TestPlain:
-    @pytest.mark.recall("plain")
-    def test_it(self):
-        pass
-
-
-class TestUnit(unittest.TestCase):
-    @pytest.mark.recall("unit")
-    def test_it(self):
-        self.assertEqual(1, 2)
-"""
-    checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
-    checkout.run()
-    assert checkout.outcomes() == {"plain": "passed", "unit": "failed"}
+def test_methods_of_classes_join_too(several: Checkout) -> None:
+    assert outcomes(several, ("plain", "unit")) == {"plain": "passed", "unit": "failed"}
 
 
 def assert_refused(result: pytest.RunResult, sentence: str) -> None:
@@ -333,25 +355,10 @@ def test_the_mark_of_a_class_is_one_for_each_of_its_tests(pytester: pytest.Pytes
     assert checkout.state()["tests/test_classes.py::TestBare::test_one"].box == 2
 
 
-def test_the_mark_of_a_module_is_one_for_each_of_its_tests(pytester: pytest.Pytester) -> None:
-    source = (
-        HEAD
-        + """
-pytestmark = pytest.mark.recall
-
-
-def test_one():
-    pass
-
-
-class TestTwo:
-    def test_two(self):
-        pass
-"""
-    )
-    checkout = BARE.with_files({"test_module.py": source}).at(pytester)
-    checkout.run().assert_outcomes(passed=2)
-    assert set(checkout.state()) == {"test_module.py::test_one", "test_module.py::TestTwo::test_two"}
+def test_the_mark_of_a_module_is_one_for_each_of_its_tests(several: Checkout) -> None:
+    expected = {"test_module.py::test_one": "passed", "test_module.py::TestTwo::test_two": "passed"}
+    assert {name: outcome for name, outcome in several.outcomes().items() if "module" in name} == expected
+    assert expected.keys() <= several.state().keys()
 
 
 LISTED = (
@@ -446,18 +453,19 @@ def test_a_collection_that_fails_is_one_sentence(pytester: pytest.Pytester) -> N
     assert said.startswith("recall: marked tests are not known, since pytest cannot collect them (")
 
 
-@pytest.mark.parametrize("name", ["repeat", "pytest_repeat"])
-def test_repetitions_of_rows_are_refused_too(pytester: pytest.Pytester, name: str) -> None:
-    repeat = f"""
+def test_repetitions_of_rows_are_refused_too(pytester: pytest.Pytester) -> None:
+    repeat = """
 def pytest_addoption(parser):
     parser.addoption("--count", type=int, default=1)
 
 
 def pytest_configure(config):
-    config.pluginmanager.register(object(), "{name}")
+    config.pluginmanager.register(object(), NAME)
 """
-    checkout = ECHOING.with_cases(case("a")).with_files({"conftest.py": repeat}).at(pytester)
-    result = checkout.run("eval", "--count=2")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert any("--count: pytest-repeat does not repeat cases" in line for line in result.errlines)
+    for name in ("repeat", "pytest_repeat"):
+        files = {"conftest.py": repeat.replace("NAME", repr(name))}
+        checkout = ECHOING.with_cases(case("a")).with_files(files).at(pytester)
+        result = checkout.run("eval", "--count=2")
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert any("--count: pytest-repeat does not repeat cases" in line for line in result.errlines)
     checkout.run("eval", "--count=1").assert_outcomes(passed=1)
