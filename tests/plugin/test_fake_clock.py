@@ -146,6 +146,8 @@ def test_what_is_written_has_the_dates_of_the_machine(
         recorded = datetime.fromisoformat(read_header(path, path.name)["recorded_at"])
         assert before.replace(microsecond=0) <= recorded <= datetime.now(UTC)
         assert '"2012-' not in path.read_text(encoding="utf-8")
+    if workers:
+        return  # What is faked by `configure` is so for longer, and replayed.
     upstream.close()
     before = datetime.now(UTC)
     allowed = ("--recall-mode=all", "--recall-replay-max-age=1")

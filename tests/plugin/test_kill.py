@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from pytest_recall.trials.journal import NAME
-from tests.helpers import programs
+from tests.helpers import kept, programs
 from tests.helpers.project import BARE, Checkout, Project, case, row
 
 DYING = {
@@ -46,16 +46,25 @@ def finished(checkout: Checkout) -> set[str]:
 class TestWholeRun:
     """SIGKILL of the run itself; `recall state apply` applies what had finished, exactly once."""
 
+    def killed(self, pytester: pytest.Pytester) -> Checkout:
+        """Return where a run was killed at the last case: `die` and `c0` had rows before it."""
+
+        def begin() -> Checkout:
+            # Two passes take a new case to box 2, so that applying twice would show.
+            checkout = dying(DYING["sigkill"]).with_state(die=row(4, 4), c0=row(2)).at(pytester)
+            before = checkout.state_text()
+            assert checkout.run_apart("eval", "--recall-pr=17", "--recall-mode=all").ret == -signal.SIGKILL
+            assert checkout.state_text() == before
+            return checkout
+
+        return kept.after(pytester, "killed", begin)
+
     def test_the_journal_holds_what_had_finished_and_apply_folds_it_exactly_once(
         self, pytester: pytest.Pytester
     ) -> None:
-        # Two passes take a new case to box 2, so that applying twice would show.
-        checkout = dying(DYING["sigkill"]).with_state(die=row(4, 4), c0=row(2)).at(pytester)
-        before = checkout.state_text()
-        assert checkout.run_apart("eval", "--recall-pr=17", "--recall-mode=all").ret == -signal.SIGKILL
+        checkout = self.killed(pytester)
         assert finished(checkout) == {f"c{number}" for number in range(6)}
         assert checkout.journal().exit_code is None
-        assert checkout.state_text() == before
         assert checkout.recall("state", "apply", "latest").ret == 0
         card = checkout.scorecard()
         assert card["counts"] == {"passed": 6, "not run": 1}, "`apply` writes the scorecard that the run could not"
@@ -78,12 +87,11 @@ class TestWholeRun:
         assert checkout.boxes() == {"die": 1, **{f"c{number}": 1 for number in range(6)}}
 
     def test_a_line_that_was_cut_off_is_left_out(self, pytester: pytest.Pytester) -> None:
-        checkout = dying(DYING["sigkill"]).at(pytester)
-        checkout.run_apart("eval")
+        checkout = self.killed(pytester)
         journal = checkout.artifacts.runs()[-1] / NAME
         journal.write_bytes(journal.read_bytes()[:-20])
         assert checkout.recall("state", "apply", "latest").ret == 0
-        assert checkout.boxes() == {"c5": 2, "die": 4, **{f"c{number}": 3 for number in range(5)}}
+        assert checkout.boxes() == {"die": 4, "c0": 3, **{f"c{number}": 1 for number in range(1, 5)}}
 
     def test_the_next_run_starts_where_the_killed_one_did(
         self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
@@ -137,8 +145,10 @@ class TestWorker:
         assert "INTERNALERROR" not in result.stdout.str()
         assert checkout.scorecard()["by_scenario"] == {"one": {"passed": 6, "error": 1}}
 
-    def test_a_verdict_that_had_arrived_stands(self, pytester: pytest.Pytester) -> None:
-        source = """
+    def test_what_had_arrived_stands_a_marked_test_is_known_by_its_case_and_a_plain_one_is_none(
+        self, pytester: pytest.Pytester
+    ) -> None:
+        agent = """
 import os
 
 
@@ -148,31 +158,20 @@ def agent(request):
     if request.node.name == "die":
         os._exit(9)
 """
-        checkout = dying("pass").with_agent(source).at(pytester)
-        checkout.run("eval", "-n1")
-        assert checkout.outcomes()["die"] == "passed"
-        assert checkout.boxes() == {"die": 5, **{f"c{number}": 3 for number in range(6)}}
-
-    def test_a_marked_test_is_known_by_its_case(self, pytester: pytest.Pytester) -> None:
-        source = (
+        marked = (
             "import os\n\nimport pytest\n\n\n"
             '@pytest.mark.recall("by-hand")\ndef test_by_hand():\n    os._exit(9)\n\n\n'
             '@pytest.mark.recall("other")\ndef test_other():\n    pass\n'
         )
-        checkout = BARE.with_files({"test_marked.py": source}).at(pytester)
-        result = checkout.run("-n1")
-        assert result.ret == pytest.ExitCode.TESTS_FAILED
-        assert checkout.outcomes() == {"by-hand": "error", "other": "passed"}
-        assert checkout.boxes() == {"other": 1}
+        plain = "import os\n\n\ndef test_it():\n    os._exit(9)\n"
+        files = {"eval/test_marked.py": marked, "eval/test_plain.py": plain}
+        checkout = dying("pass").with_agent(agent).with_files(files).at(pytester)
+        assert checkout.run("eval", "-n1").ret == pytest.ExitCode.TESTS_FAILED
+        passed = ("die", "other", *(f"c{number}" for number in range(6)))
+        assert checkout.outcomes() == {"by-hand": "error", **dict.fromkeys(passed, "passed")}
+        assert checkout.boxes() == {"die": 5, "other": 1, **{f"c{number}": 3 for number in range(6)}}
+        assert checkout.scorecard()["counts"] == {"passed": 8, "error": 1}
         assert checkout.scorecard()["not_run"] == []
-
-    def test_an_unmarked_test_that_kills_its_worker_is_no_case(self, pytester: pytest.Pytester) -> None:
-        checkout = (
-            dying("pass").with_files({"eval/test_plain.py": "import os\n\n\ndef test_it():\n    os._exit(9)\n"})
-        ).at(pytester)
-        checkout.run("eval", "-n1")
-        assert sorted(checkout.outcomes()) == ["c0", "c1", "c2", "c3", "c4", "c5", "die"]
-        assert "error" not in checkout.scorecard()["counts"]
 
     def test_every_worker_may_die_and_a_new_case_stays_new(self, pytester: pytest.Pytester) -> None:
         checkout = dying(DYING["exit"], count=1).without("eval/recall.yaml").at(pytester)

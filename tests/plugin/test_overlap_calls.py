@@ -33,7 +33,7 @@ pytest.importorskip("anthropic")
 pytest.importorskip("httpx")
 
 IDS = tuple(f"case-{number}" for number in range(5))
-SIX = (*IDS, "case-5")
+FOUR = IDS[:4]
 AT_ONCE = "--recall-concurrency=4"
 WAYS = {
     "sync": ("openai_sync", "anthropic_stream", "requests_sync"),
@@ -103,22 +103,22 @@ def _alike(exchange: Exchange) -> Any:
 def test_a_recording_is_the_same_and_is_replayed_either_way(
     pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    """Two cases ask by each of three clients, so that those of one and of several are at once."""
+    """Two of four cases ask by the first of three clients, so that those of one and of several are at once."""
     if kind == "sync":
         pytest.importorskip("vcr")
         pytest.importorskip("requests")
     source = {"sync": TWICE, "async": TWICE_ASYNC}[kind].format(ways=", ".join(WAYS[kind]))
-    checkout = asking_project(upstream, source, *SIX).at(pytester)
+    checkout = asking_project(upstream, source, *FOUR).at(pytester)
     record(checkout)
     one_by_one = alike(checkout)
     at_once = record(checkout, AT_ONCE)
     assert alike(checkout) == one_by_one
-    assert set(at_once) == {f"one/{name}.ndjson" for name in SIX}
-    for name in SIX:
+    assert set(at_once) == {f"one/{name}.ndjson" for name in FOUR}
+    for name in FOUR:
         prompts = [exchange.request.body.decode() for exchange in calls(cassette(checkout, name))]
         assert [f"echo {name}{end}" in prompt for prompt, end in zip(prompts, (" a", '"'), strict=True)] == [True, True]
     said = {name: text.replace("|", "") for name, text in answers(checkout).items()}
-    assert said == {name: name for name in SIX}
+    assert said == {name: name for name in FOUR}
     upstream.close()
     met = no_sockets(monkeypatch)
     result = checkout.run("eval", "--replay", "--recall-mode=all", *(() if kind == "sync" else (AT_ONCE,)))
@@ -257,16 +257,25 @@ def agent():
     return answer
 """
 
-    @pytest.mark.parametrize("source", [LOOP, POOLED, OWN, EXECUTOR], ids=["loop", "pool", "own", "executor"])
-    def test_their_calls_go_to_its_cassette(self, pytester: pytest.Pytester, upstream: Upstream, source: str) -> None:
-        checkout = asking_project(upstream, source, *IDS[:3]).at(pytester)
+    def test_their_calls_go_to_its_cassette(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        """The cases of a file are at once; each way of having threads has a file of its own."""
+        sources = {"loop": self.LOOP, "pool": self.POOLED, "own": self.OWN, "executor": self.EXECUTOR}
+        files, rows = {}, []
+        for way, source in sources.items():
+            files[f"eval/{way}/conftest.py"] = talking(upstream, source).files["eval/conftest.py"]
+            names = [f"{way}-{number}" for number in range(3)]
+            files[f"eval/{way}/it.cases.yaml"] = cases_yaml(*(asking(name, f"echo {name}") for name in names))
+            rows += names
+        made = asking_project(upstream, agent("return plain_sync(question)"), IDS[0]).with_files(files)
+        checkout = made.at(pytester)
         record(checkout, AT_ONCE)
         upstream.close()
-        ends = [""] if source is self.LOOP else [f" {number}" for number in range(4)]
-        for name in IDS[:3]:
+        for name in rows:
+            ends = [""] if name.startswith("loop") else [f" {number}" for number in range(4)]
             found = sorted(exchange.request.body.decode() for exchange in calls(cassette(checkout, name)))
             assert [f'echo {name}{end}"' in one for one, end in zip(found, ends, strict=True)] == [True] * len(ends)
-        checkout.run("eval", "--replay", "--recall-mode=all", AT_ONCE).assert_outcomes(passed=3)
+        result = checkout.run("eval", "--replay", "--recall-mode=all", AT_ONCE)
+        result.assert_outcomes(passed=len(rows) + 1)
 
     QUEUE = """
 import queue

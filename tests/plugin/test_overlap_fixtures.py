@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from tests.helpers.overlapping import IDS, due, overlapping, told
-from tests.helpers.project import BARE, failing
+from tests.helpers.project import BARE, case, failing
 from tests.helpers.running import Running, wait_until
 
 SCOPES = """
@@ -219,35 +219,49 @@ def agent(outer, recall_case):
         raise ValueError("no")
 """
 
-    def test_in_setup(self, pytester: pytest.Pytester) -> None:
+    def test_in_setup_in_teardown_in_a_plugin_and_for_what_is_asked_too_late(self, pytester: pytest.Pytester) -> None:
         source = """
 @pytest.fixture
-def agent(outer, recall_case):
+def late():
+    return 1
+
+
+@pytest.fixture
+def agent(outer, recall_case, request):
     if recall_case.id == "b":
         raise ValueError("no")
     if recall_case.id == "c":
         pytest.fail("no")
-
-    return lambda question: question
-"""
-        checkout = overlapping(SCOPES + source, *"abcd").at(pytester)
-        result = checkout.run("eval", "--recall-concurrency=4")
-        result.assert_outcomes(passed=2, errors=2)
-        result.stdout.fnmatch_lines([f"  error: {name}: eval/cases.yaml:*: setup: *" for name in "bc"])
-        assert checkout.outcomes() == {"a": "passed", "b": "error", "c": "error", "d": "passed"}
-        assert [line for line in told(checkout) if line.startswith("down outer")] == [f"down outer {i}" for i in "abcd"]
-
-    def test_a_skip_in_setup(self, pytester: pytest.Pytester) -> None:
-        source = """
-@pytest.fixture
-def agent(recall_case):
-    if recall_case.id == "b":
+    if recall_case.id == "d":
         pytest.skip("no")
 
-    return lambda question: question
+    yield lambda question: request.getfixturevalue("late") if question == "g" else question
+    if recall_case.id == "e":
+        raise ValueError("no")
+
+
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_setup(item):
+    if item.name == "f":
+        raise ValueError("no")
+    return (yield)
 """
-        checkout = overlapping(source, *"abc").at(pytester)
-        checkout.run("eval", "--recall-concurrency=4").assert_outcomes(passed=2, skipped=1)
+        checkout = overlapping(SCOPES + source).at(pytester)
+        result = checkout.run("eval", "--recall-concurrency=4")
+        result.assert_outcomes(passed=3, errors=5, skipped=1)  # The answer of e is there before its teardown fails.
+        outcomes = {"a": "passed", **dict.fromkeys("bcefg", "error"), "d": "skipped", "h": "passed"}
+        assert checkout.outcomes() == outcomes
+        result.stdout.fnmatch_lines(
+            [
+                *(f"  error: {name}: eval/cases.yaml:*: setup: *" for name in "bc"),
+                "  error: e: * teardown: ValueError: no",
+                "  error: g: *agent: asked for the fixture `late` while it ran, which has to be set up before *",
+            ]
+        )
+        for name in ("outer", "inner"):
+            assert [line for line in told(checkout) if line.startswith(f"down {name}")] == [
+                f"down {name} {case_id}" for case_id in IDS
+            ]
 
     def test_in_setup_of_one_that_is_shared(self, pytester: pytest.Pytester) -> None:
         source = "@pytest.fixture(scope='module')\ndef agent():\n    told('up')\n    raise ValueError('no')\n"
@@ -270,13 +284,6 @@ def agent(outer, recall_case):
         assert [line for line in told(checkout) if line.startswith("up inner")] == ["up inner a", "up inner b"]
         assert told(checkout)[-4:] == ["down outer b", "down inner b", "down module", "down session"]
 
-    def test_in_teardown(self, pytester: pytest.Pytester) -> None:
-        checkout = overlapping(SCOPES + self.BREAKING, *"abc").at(pytester)
-        result = checkout.run("eval", "--recall-concurrency=4")
-        result.assert_outcomes(passed=3, errors=1)
-        result.stdout.fnmatch_lines(["  error: b: * teardown: ValueError: no"])
-        assert checkout.outcomes() == {"a": "passed", "b": "error", "c": "passed"}
-
     def test_in_teardown_of_what_was_not_run(self, pytester: pytest.Pytester) -> None:
         project = due(overlapping(SCOPES + self.BREAKING), *"ab").with_cases(failing("a"), failing("b"))
         checkout = project.at(pytester)
@@ -286,67 +293,31 @@ def agent(outer, recall_case):
         result.stdout.fnmatch_lines([said])
         assert told(checkout).count("down inner b") == 1
 
-    def test_a_plugin_that_fails_around_the_setup_leaves_nothing_standing(self, pytester: pytest.Pytester) -> None:
-        source = """
-@pytest.fixture
-def agent(outer):
-    return lambda question: question
-
-
-@pytest.hookimpl(wrapper=True, trylast=True)
-def pytest_runtest_setup(item):
-    if item.name == "b":
-        raise ValueError("no")
-    return (yield)
-"""
-        checkout = overlapping(SCOPES + source, *"abc").at(pytester)
-        checkout.run("eval", "--recall-concurrency=4").assert_outcomes(passed=2, errors=1)
-        assert [line for line in told(checkout) if line.startswith("down inner")] == [f"down inner {i}" for i in "abc"]
-
-    def test_one_that_is_asked_for_too_late_says_what_to_do(self, pytester: pytest.Pytester) -> None:
-        source = """
-@pytest.fixture
-def late():
-    return 1
-
-
-@pytest.fixture
-def agent(request):
-    return lambda question: request.getfixturevalue("late")
-"""
-        checkout = overlapping(source, "a").at(pytester)
-        result = checkout.run("eval", "--recall-concurrency=4")
-        result.assert_outcomes(errors=1)
-        result.stdout.fnmatch_lines(
-            ["*agent: asked for the fixture `late` while it ran, which has to be set up before *"]
-        )
-
 
 class TestAlone:
     """What belongs to the whole process is for a case that has it to itself."""
 
     @pytest.mark.parametrize(
-        ("name", "workers"),
-        [("monkeypatch", ("-n1",)), ("capsys", ()), ("caplog", ()), ("recall_alone", ())],
+        ("names", "workers"),
+        [({"c": "monkeypatch"}, ("-n1",)), ({"a": "capsys", "d": "caplog", "h": "recall_alone"}, ())],
+        ids=["one-n1", "several"],
     )
-    def test_a_case_with_such_a_fixture(self, pytester: pytest.Pytester, name: str, workers: tuple[str, ...]) -> None:
-        source = f"""
-@pytest.fixture
-def judge_one({name}):
-    return lambda answer, case: True
-
-
-{SOLO.format(setup="pass")}"""
-        project = overlapping(source)
-        cases = project.files["eval/cases.yaml"].replace(
-            'id: "c"\n  scenario: "one"\n  dimension: "facts"\n  input: "c"\n  judges: ["exact"]',
-            'id: "c"\n  scenario: "one"\n  dimension: "facts"\n  input: "c"\n  judges: ["one"]',
+    def test_a_case_with_such_a_fixture(
+        self, pytester: pytest.Pytester, names: dict[str, str], workers: tuple[str, ...]
+    ) -> None:
+        judges = "".join(
+            f"@pytest.fixture\ndef judge_{name}({fixture}):\n    return lambda answer, case: True\n\n\n"
+            for name, fixture in names.items()
         )
-        checkout = project.with_files({"eval/cases.yaml": cases}).at(pytester)
-        assert '["one"]' in cases
-        result = checkout.run("eval", "--recall-concurrency=4", *workers)
+        solo = SOLO.format(setup="pass").replace('question == "c"', f"question in {list(names)}")
+        solo = solo.replace('RUNNING == ["c"]', "RUNNING == [question]")
+        cases = (case(name, judges=[name if name in names else "exact"]) for name in IDS)
+        made = overlapping(f"{judges}{solo}").with_cases(*cases)
+        result = made.at(pytester).run("eval", "--recall-concurrency=4", *workers)
         result.assert_outcomes(passed=8)
-        said = f"1 case ran alone, since what `{name}` gives or changes belongs to the whole process"
+        count = "1 case" if len(names) == 1 else f"{len(names)} cases"
+        listed = ", ".join(f"`{name}`" for name in sorted(names.values()))
+        said = f"{count} ran alone, since what {listed} gives or changes belongs to the whole process"
         result.stdout.fnmatch_lines([said])
 
     def test_one_that_asks_for_it_as_it_is_set_up(self, pytester: pytest.Pytester) -> None:
