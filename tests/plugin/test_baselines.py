@@ -58,16 +58,18 @@ def ends(result: pytest.RunResult) -> str:
 
 
 SHIPPED = "raw,tail-window,compaction,no-memory"
+"""The shipped ones, in the order in which they are asked."""
 EARLY = ("passed", "passed", "failed", "passed", "failed")
 """How the case `early` ends with the agent, and with each of those that are shipped."""
 
 
 class Shipped(NamedTuple):
-    """A run with the agent and each baseline that is shipped, and the messages that came to the model."""
+    """A run with the agent, each baseline that is shipped and the model itself, and what came to that model."""
 
     checkout: Checkout
     result: pytest.RunResult
     bodies: list[Any]
+    selector: str
 
 
 @pytest.fixture(scope="module")
@@ -75,14 +77,16 @@ def shipped(once: Once) -> Shipped:
     """See the class."""
     with once() as pytester, contextmanager(running)() as upstream:
         checkout = remembering(upstream).at(pytester)
-        result = checkout.run("eval", "--baselines", SHIPPED, "--model", model(upstream))
-        return Shipped(checkout, result, upstream.bodies)
+        selector = model(upstream)
+        result = checkout.run("eval", "--baselines", f"{SHIPPED},{selector}", "--model", selector)
+        return Shipped(checkout, result, upstream.bodies, selector)
 
 
 def test_the_shipped_ones_differ_in_what_they_know_of_a_long_conversation(shipped: Shipped) -> None:
     assert shipped.result.ret == 0
-    assert ends(shipped.result) == "2 baseline failed, 2 baseline passed, 1 passed"
-    assert outcomes(shipped.checkout) == dict(zip(("", *SHIPPED.split(",")), EARLY, strict=True))
+    assert ends(shipped.result) == "2 baseline failed, 3 baseline passed, 1 passed"
+    named = dict(zip(("", *SHIPPED.split(",")), EARLY, strict=True))
+    assert outcomes(shipped.checkout) == {**named, shipped.selector: "passed"}
     found = trials(shipped.checkout)
     calls = {arm: len(trial.calls) for (_, arm), trial in found.items()}
     assert (calls["raw"], calls["tail-window"], calls["no-memory"]) == (1, 1, 1)
@@ -94,8 +98,9 @@ def test_the_shipped_ones_differ_in_what_they_know_of_a_long_conversation(shippe
 
 def test_what_each_sends_to_the_model(shipped: Shipped) -> None:
     # In this order they are asked.
-    raw, tail, *compaction, alone = [body["messages"] for body in shipped.bodies]
+    raw, tail, *compaction, alone, plain = [body["messages"] for body in shipped.bodies]
     assert len(raw) == 19
+    assert plain == raw
     assert alone == [{"role": "user", "content": LONG[-1]}]
     assert tail[0]["content"].startswith("[6 earlier turns of this conversation are not shown.]\n\nDay 5: ")
     assert tail[1:] == raw[-len(tail) + 1 :]
@@ -156,13 +161,9 @@ def test_fixtures_are_baselines_and_go_before_what_is_shipped(pytester: pytest.P
     assert checkout.boxes() == {"a": 1, "b": 1}
 
 
-def test_a_model_by_its_selector_is_a_baseline(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = remembering(upstream).at(pytester)
-    selector = model(upstream)
-    result = checkout.run("eval", "--baselines", selector)
-    assert ends(result) == "1 baseline passed, 1 passed"
-    assert outcomes(checkout) == {"": "passed", selector: "passed"}
-    assert trials(checkout)["early", selector].model is None
+def test_a_model_by_its_selector_is_a_baseline(shipped: Shipped) -> None:
+    trial = trials(shipped.checkout)["early", shipped.selector]
+    assert (trial.outcome.value, trial.model) == ("passed", None)
 
 
 def test_the_items_stand_beside_their_cases(pytester: pytest.Pytester) -> None:
@@ -369,7 +370,6 @@ def test_a_miss_in_a_series_fails_the_run_as_well(pytester: pytest.Pytester, ups
 
 UNKNOWN = [
     ("tail-windw", "the baseline `tail-windw` is unknown; did you mean `tail-window`?; to add it, write a fixture"),
-    ("raw,raw", "--baselines: the baseline `raw` is named twice; name it once"),
     ("opnai:m", "--baselines: 'opnai:m': no model is selected like this; did you mean `openai`?"),
     (" , ", "--baselines: names nothing"),
 ]

@@ -57,6 +57,13 @@ def test_one_batch_answers_all_cases_at_half_price_and_no_timeout_of_a_client_en
     assert all(call.batched and call.cost == 0.5 for name in NAMES for call in trial(checkout, name).calls)
 
 
+def test_nothing_that_was_said_is_on_the_disk(half_price: HalfPrice) -> None:
+    lines = (half_price.checkout.artifacts.folder / "batches.jsonl").read_text().splitlines()
+    assert "sk-none" not in "".join(lines)
+    assert "messages" not in "".join(lines)
+    assert [line.partition(":")[0] for line in lines] == ['{"batch"', *['{"taken"'] * 6]
+
+
 def test_an_estimate_after_it_knows_the_price_by_batch_and_without(half_price: HalfPrice) -> None:
     told = {
         options: recall(half_price.checkout.path, "schedule", "estimate", "--mode", "all", *options).out.splitlines()
@@ -78,14 +85,6 @@ def test_each_client_of_an_sdk_waits_for_a_batch_of_its_endpoint(pytester: pytes
         "/v1/messages",
         "/v1/embeddings",
     }
-
-
-def test_a_tool_loop_of_two_rounds_makes_two_batches(pytester: pytest.Pytester, service: Service) -> None:
-    checkout = project(service, LOOP.format(way="openai_sync"), *NAMES[:3]).at(pytester)
-    run(checkout).assert_outcomes(passed=3)
-    assert answers(checkout) == {name: f"re: tell me more of re: {name}" for name in NAMES[:3]}
-    assert service.sizes == [3, 3]
-    assert set(service.prompts.values()) == {1}
 
 
 def test_each_worker_makes_its_own(pytester: pytest.Pytester, service: Service) -> None:
@@ -212,7 +211,7 @@ def test_what_is_recorded_is_replayed_without_and_not_asked_again(pytester: pyte
     loop = LOOP.format(way="anthropic_sync")
     checkout = project(service, loop, *TWO).at(pytester)
     run(checkout, "--record").assert_outcomes(passed=2)
-    assert service.sizes == [2, 2]
+    assert service.sizes == [2, 2], "a loop of two rounds makes two batches"
     asked = len(service.requests)
     checkout.run("eval", "--recall-mode=all", "--replay").assert_outcomes(passed=2)
     assert answers(checkout) == {name: f"re: tell me more of re: {name}" for name in TWO}

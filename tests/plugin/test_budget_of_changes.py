@@ -21,6 +21,8 @@ PRICE = "prices: {gpt-4o-mini: {input: 100000, output: 0}}\n"
 AFFECTED = "owner: us\npolicy: affected\nslice_cases: 1\nnightly_cases: 3\n"
 NAMES = ("a", "b", "c", "d")
 CASES = [case(name, expected=f"SAY {name}".upper()) for name in NAMES]
+SAID = "said.txt"
+"""A file with what a dry run said."""
 PULL = ("--recall-mode", "pr", "--recall-pr", "7", "--recall-seed", "s")
 
 
@@ -38,6 +40,20 @@ def recorded(pytester: pytest.Pytester, upstream: Upstream, budget: str) -> Chec
     return checkout
 
 
+def dried(pytester: pytest.Pytester, upstream: Upstream) -> tuple[Checkout, list[str]]:
+    """Return one with money for two cases after a dry run, and what that has said; made once for several tests."""
+
+    def begin() -> Checkout:
+        checkout = recorded(pytester, upstream, "{per_day: 2, carry_days: 1}")
+        said = checkout.run("eval", *DRY, "--recall-pr", "7", "--recall-seed", "s").outlines
+        (checkout.path / SAID).write_text("\n".join(said), encoding="utf-8")
+        return checkout
+
+    checkout = kept.after(pytester, f"dried {upstream.url}", begin)
+    upstream.bodies.clear()
+    return checkout, (checkout.path / SAID).read_text(encoding="utf-8").splitlines()
+
+
 def account(checkout: Checkout) -> Account:
     return current(Place(checkout.path, checkout.path / "eval")).account
 
@@ -46,16 +62,15 @@ def account(checkout: Checkout) -> Account:
 def test_what_there_is_no_money_for_is_deferred_and_told(
     pytester: pytest.Pytester, lasting: Upstream, workers: tuple[str, ...]
 ) -> None:
-    checkout = recorded(pytester, lasting, "{per_day: 2, carry_days: 1}")
-    dry = checkout.run("eval", *DRY, "--recall-pr", "7", "--recall-seed", "s")
+    checkout, dry = dried(pytester, lasting)
     result = checkout.run("eval", *PULL, *NEAR, *workers)
     lines = [
         "budget: $2.00 of at most $2.00 in the bank; 4 affected cases would cost about $4.00: 2 asked, 2 deferred",
         "deferred: budget (2): *; the next night or run by batch asks them first",
         "what may be hidden, if none of the 2 asked fails: a break of 3 of 4: 2 runs exclude it at 95 %, *",
     ]
-    dry.stdout.fnmatch_lines(lines)
-    assert [f"recall: {line}" for line in dry.outlines if line.startswith("deferred: ")] == [
+    pytest.LineMatcher(dry).fnmatch_lines(lines)
+    assert [f"recall: {line}" for line in dry if line.startswith("deferred: ")] == [
         line for line in result.outlines if line.startswith("recall: deferred: ")
     ]
     result.stdout.fnmatch_lines(["recall: pr *: 2 of 4 cases (2 affected); not run: 2 deferred", *lines])
@@ -91,8 +106,8 @@ def test_the_next_night_asks_what_was_deferred_first_and_says_of_whom(
 
 
 def test_what_others_left_is_asked_alone_by_batch(pytester: pytest.Pytester, lasting: Upstream) -> None:
-    checkout = recorded(pytester, lasting, "{per_day: 2, carry_days: 1}")
-    near_run(checkout, *PULL)
+    checkout, _ = dried(pytester, lasting)
+    checkout.run("eval", *PULL, *NEAR)
     left = account(checkout).deferred
     result = quick_run(checkout, *PULL, "--batch")
     assert checkout.slice() == dict.fromkeys(left, "deferred by #7"), result.outlines

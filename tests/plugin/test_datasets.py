@@ -85,14 +85,6 @@ def test_a_question_whose_evidence_cannot_be_told_is_skipped(pytester: pytest.Py
     assert "no passage names the text that it is from" in checkout.journal().trials[0].error
 
 
-def test_workers_share_the_questions(pytester: pytest.Pytester) -> None:
-    checkout = PROJECT.with_files({FILE: "dataset: dmr\npath: sample\n"}).at(pytester)
-    checkout.run(FILE, "-n2")
-    assert set(checkout.outcomes()) == {f"dmr-{n}" for n in range(1, 6)}
-    assert checkout.scorecard()["datasets"][FILE]["all"]["n"] == 5
-    assert checkout.state_text() is None
-
-
 def test_shards_share_the_questions(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.with_files({FILE: file("sample: 6\n")}).at(pytester)
     found = []
@@ -147,8 +139,9 @@ def test_questions_are_chosen_as_cases_are(pytester: pytest.Pytester) -> None:
     assert set(checkout.outcomes()) == {"conv-2:q1"}
     checkout.run(f"{FILE}::conv-1:q4")
     assert set(checkout.outcomes()) == {"conv-1:q4"}
-    checkout.run(FILE, "--dimensions", "temporal")
+    checkout.run(FILE, "--dimensions", "temporal", "--recall-concurrency", "8")
     assert len(checkout.outcomes()) == 5
+    assert "error" not in counts(checkout), "they run one by one where others run at once"
 
 
 def test_a_conversation_is_stored_once(pytester: pytest.Pytester) -> None:
@@ -194,15 +187,6 @@ def test_named_judges_take_the_place_of_ours(pytester: pytest.Pytester) -> None:
     assert judges == {"contains"}
 
 
-def test_what_breaks_is_no_score(pytester: pytest.Pytester) -> None:
-    broken = CLIENT.replace('note(f"recall {query}")', "raise ConnectionError('down')")
-    text = file("memory: python:client:Private\nquestions: ['conv-1:q1']\n")
-    checkout = PROJECT.with_files({FILE: text, "client.py": broken}).at(pytester)
-    checkout.run(FILE)
-    (trial,) = checkout.journal().trials
-    assert (trial.outcome.value, trial.error) == ("error", "memory recall: ConnectionError: down")
-
-
 def test_the_scorecard_has_the_table_of_a_membench(whole: Whole) -> None:
     checkout = whole.checkout
     whole.result.stdout.fnmatch_lines(
@@ -241,13 +225,16 @@ def test_a_sample_is_the_same_each_day_and_a_scorecard_that_is_made_again_has_it
     assert set(checkout.outcomes()) == first
 
 
-def test_errors_are_apart_in_the_table(pytester: pytest.Pytester) -> None:
-    broken = CLIENT.replace('note(f"recall {query}")', "assert 'Samuel' not in query, 'down'")
+def test_what_breaks_is_no_score_and_apart_in_the_table(pytester: pytest.Pytester) -> None:
+    breaks = "if 'Samuel' in query:\n            raise ConnectionError('down')"
     text = file("memory: python:client:Private\ncategories: [adversarial, single-hop]\n")
-    checkout = PROJECT.with_files({FILE: text, "client.py": broken}).at(pytester)
+    client = CLIENT.replace('note(f"recall {query}")', breaks)
+    checkout = PROJECT.with_files({FILE: text, "client.py": client}).at(pytester)
     checkout.run(FILE)
+    broken = [trial.error for trial in checkout.journal().trials if trial.outcome.value == "error"]
+    assert set(broken) == {"memory recall: ConnectionError: down"}
     found = checkout.scorecard()["datasets"][FILE]["all"]
-    assert found["failures"] == counts(checkout)["error"] > 0
+    assert found["failures"] == counts(checkout)["error"] == len(broken) > 0
     assert found["unjudged"] > 0
     assert found["n"] == 11
     assert found["metrics"]["contains_at_k"]["n"] == 11 - found["failures"] - found["unjudged"] > 0
@@ -289,13 +276,16 @@ def test_no_id_says_what_is_evidence(pytester: pytest.Pytester, *, asks: bool) -
         assert "answer" not in (checkout.path / "calls.txt").read_text()
 
 
-def test_two_datasets_have_a_table_each(pytester: pytest.Pytester) -> None:
+def test_two_datasets_have_a_table_each_and_workers_share_their_questions(pytester: pytest.Pytester) -> None:
     other = "eval/dmr.dataset.yaml"
     files = {FILE: file("sample: 2\n"), other: "dataset: dmr\npath: sample\n"}
     checkout = PROJECT.with_files(files).at(pytester)
-    checkout.run(FILE, other)
+    checkout.run(FILE, other, "-n2")
     found = checkout.scorecard()["datasets"]
     assert {name: one["all"]["n"] for name, one in found.items()} == {other: 5, FILE: 2}
+    assert {f"dmr-{n}" for n in range(1, 6)} <= set(checkout.outcomes())
+    assert len(checkout.outcomes()) == 7
+    assert checkout.state_text() is None
 
 
 @pytest.mark.parametrize(
@@ -327,13 +317,6 @@ def test_a_path_is_that_from_the_file(pytester: pytest.Pytester) -> None:
     ).at(pytester)
     checkout.run(FILE)
     assert set(checkout.outcomes()) == {"dmr-1"}
-
-
-def test_cases_run_one_by_one_where_others_run_at_once(pytester: pytest.Pytester) -> None:
-    checkout = PROJECT.with_files({FILE: file("categories: [temporal]\n")}).at(pytester)
-    checkout.run(FILE, "--recall-concurrency", "8")
-    assert len(checkout.outcomes()) == 5
-    assert "error" not in counts(checkout)
 
 
 def test_a_service_is_recorded_and_replayed_without_it(pytester: pytest.Pytester) -> None:

@@ -223,15 +223,6 @@ def test_a_replay_that_finds_nothing_stops_the_run_with_what_it_said(
     assert lasting.count == 0
 
 
-def test_options_of_the_run_do_not_reach_the_replay(pytester: pytest.Pytester, lasting: Upstream) -> None:
-    checkout = changed(recorded(pytester, lasting), lasting, source("tell"))
-    result = quick_run(checkout, "--junitxml", "report.xml", "-x", "--budget", "1", "--recall-concurrency", "2")
-    assert "recall: judged replay: 3 of 3 cases affected (3 ask something else)" in result.outlines
-    report = (checkout.path / "report.xml").read_text(encoding="utf-8")
-    assert "TELL A" in report
-    assert checkout.journal().header.budget == 1
-
-
 def test_plugins_of_a_program_are_refused_in_a_sentence(pytester: pytest.Pytester, upstream: Upstream) -> None:
     there = {**RUBRIC, "eval/cassettes/one/a.ndjson": ""}
     result = talking(upstream, source()).with_cases(*CASES).with_files(there).at(pytester).run("eval")
@@ -280,12 +271,18 @@ _spec.loader.exec_module(own)
     def test_what_differs_by_itself_is_told_and_a_change_beside_it_is_seen(
         self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """Options that only the run itself has an end for do not reach the replays."""
+        options = ("--junitxml", "report.xml", "-x", "--budget", "1", "--recall-concurrency", "2")
         checkout, repository = self.daily(pytester, lasting)
         text = self.PROMPT.replace("Today is", "{today}").replace("kind", "{kind}").replace("2026-01-01", "{since}")
         changed(checkout, lasting, self.DAY + agent(self.BESIDE + text))
         before = repository.git("status", "--porcelain", "--ignored=no")
         monkeypatch.setenv("DAY", "2026-03-09")
-        result = quick_run(checkout, "--recall-near", "git:main")
+        result = quick_run(checkout, "--recall-near", "git:main", *options)
+        assert checkout.journal().header.budget == 1
+        report = checkout.path / "report.xml"
+        assert 'errors="0" failures="0" skipped="0" tests="3"' in report.read_text(encoding="utf-8")
+        report.unlink()
         assert checkout.slice() == dict.fromkeys("abd", "affected")  # A date that the change itself edits is seen.
         result.stdout.fnmatch_lines(
             [

@@ -41,7 +41,9 @@ def test_each_of_them_tells_good_answers_from_bad_ones(pytester: pytest.Pytester
 
 
 def test_a_verdict_says_who_gave_it_by_which_prompt_and_why(pytester: pytest.Pytester) -> None:
-    checkout = judged(asks("a", "wrong")).at(pytester)
+    """The version is of the prompt, and not of the case."""
+    cases = [asks("a", "wrong"), asks("b", "right too", {"rubric": "is polite"}), asks("c", "right here", "rubric")]
+    checkout = judged(*cases, criteria={"tone": {"question": "Is it kind?"}}).at(pytester)
     checkout.run("eval")
     verdict, judgement = verdict_on(checkout, "a")
     assert (verdict.judge, verdict.model, verdict.score) == ("rubric", model("oracle"), 0.0)
@@ -50,12 +52,6 @@ def test_a_verdict_says_who_gave_it_by_which_prompt_and_why(pytester: pytest.Pyt
     (vote,) = judgement.votes
     assert (vote.model, vote.replied, vote.scores) == (model("oracle"), "oracle-2026", {"requirement": 0})
     assert verdict.reason == "requirement 0 of 1, 1 needed: oracle says so."
-
-
-def test_the_version_is_of_the_prompt_and_not_of_the_case(pytester: pytest.Pytester) -> None:
-    cases = (asks("a", "right"), asks("b", "right too", {"rubric": "is polite"}), asks("c", "right here", "rubric"))
-    checkout = judged(*cases, criteria={"tone": {"question": "Is it kind?"}}).at(pytester)
-    checkout.run("eval")
     first, second, third = (verdict_on(checkout, name)[0].version for name in "abc")
     assert first == second != third
 

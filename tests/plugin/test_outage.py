@@ -114,10 +114,9 @@ def test_what_is_not_alike_or_not_in_a_row_goes_on(pytester: pytest.Pytester, mo
 
 
 @pytest.mark.usefixtures("down")
-@pytest.mark.parametrize(("limit", "asked"), [("null", 7), (2, 2)])
-def test_the_rubric_says_how_many(pytester: pytest.Pytester, limit: object, asked: int) -> None:
-    checkout = project(*NAMES[:7], outage_limit=limit).at(pytester)
-    checkout.run("eval").assert_outcomes(errors=asked, skipped=7 - asked)
+def test_the_rubric_may_allow_any_number(pytester: pytest.Pytester) -> None:
+    """Other numbers are in the rubrics of the tests below."""
+    project(*NAMES[:7], outage_limit="null").at(pytester).run("eval").assert_outcomes(errors=7)
 
 
 @pytest.mark.usefixtures("down")
