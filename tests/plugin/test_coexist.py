@@ -49,12 +49,6 @@ def assert_the_same(checkout: Checkout, result: pytest.RunResult) -> None:
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
 
 
-def test_tests_and_cases_run_side_by_side(pytester: pytest.Pytester) -> None:
-    checkout = SET.with_files({"eval/test_plain.py": "def test_plain():\n    assert True\n"}).at(pytester)
-    checkout.run("eval").assert_outcomes(passed=2, failed=1, errors=1)
-    assert sorted(checkout.boxes()) == ["a", "b"]
-
-
 def test_the_short_name_loads_the_plugin(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a")).at(pytester)
     result = checkout.run_apart("-p", "recall", "eval")
@@ -67,16 +61,19 @@ def test_it_can_be_switched_off(pytester: pytest.Pytester) -> None:
     assert checkout.run("eval", "-p", "no:recall", day=None).ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-def test_hooks_of_the_user_see_cases_as_items(pytester: pytest.Pytester) -> None:
+def test_tests_and_cases_run_side_by_side_and_hooks_of_the_user_see_both_as_items(pytester: pytest.Pytester) -> None:
     source = ECHOING.files["eval/conftest.py"] + (
         "\n\ndef pytest_collection_modifyitems(items):\n    items.reverse()\n"
         "\n\ndef pytest_runtest_setup(item):\n    asked(f'{item.nodeid} {item.location[1]} {item.originalname}')\n"
     )
-    checkout = SET.with_files({"eval/conftest.py": source}).at(pytester)
-    checkout.run("eval")
+    files = {"eval/conftest.py": source, "eval/test_plain.py": "def test_plain():\n    assert True\n"}
+    checkout = SET.with_files(files).at(pytester)
+    checkout.run("eval").assert_outcomes(passed=2, failed=1, errors=1)
+    assert sorted(checkout.boxes()) == ["a", "b"]
     log = (checkout.path / "eval/asked.txt").read_text().splitlines()
-    assert log[0].startswith("eval/cases.yaml::c 12 ")
-    assert log[1] == "crash"
+    assert log[0] == "eval/test_plain.py::test_plain 0 test_plain"
+    assert log[1].startswith("eval/cases.yaml::c 12 ")
+    assert log[2] == "crash"
 
 
 def test_recall_dir_names_another_directory(pytester: pytest.Pytester) -> None:

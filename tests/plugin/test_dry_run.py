@@ -95,18 +95,7 @@ def test_listing_finds_nothing_out(pytester: pytest.Pytester, upstream: Upstream
     assert not (checkout.artifacts.folder / "changed.json").exists()
 
 
-def test_calls_that_are_no_longer_made_are_a_change(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    cases = [asking("a")]
-    checkout = talking(upstream, agent("plain_sync('first')\nreturn plain_sync(question)")).with_cases(*cases)
-    there = checkout.at(pytester)
-    there.run("eval", "--record").assert_outcomes(passed=1)
-    talking(upstream, agent("return plain_sync(question)")).with_cases(*cases).at(pytester)
-    assert there.run(*DRY).ret == 0
-    assert found(there)["changed"] == ["a"]
-
-
-def test_a_fixture_that_asks_something_else_changes_its_cases(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    source = """\
+INDEXED = """\
 @pytest.fixture(scope="session")
 def index():
     return plain_sync({prompt!r})
@@ -116,13 +105,40 @@ def index():
 def agent(index):
     return lambda question: index
 """
-    cases = [asking("a"), asking("b")]
-    checkout = talking(upstream, source.format(prompt="old")).with_cases(*cases).at(pytester)
-    checkout.run("eval", "--record").assert_outcomes(passed=2)
-    talking(upstream, source.format(prompt="new")).with_cases(*cases).at(pytester)
-    checkout.run(*DRY)
-    assert (found(checkout)["changed"], found(checkout)["unknown"]) == (["a", "b"], {})
-    assert upstream.count == 1
+MARKED = """\
+import pytest
+
+
+@pytest.mark.recall("marked")
+def test_marked(agent):
+    assert agent("x")
+"""
+OTHERWISE = {
+    "fewer": (agent("plain_sync('first')\nreturn plain_sync(question)"), agent("return plain_sync(question)")),
+    "indexed": (INDEXED.format(prompt="old"), INDEXED.format(prompt="new")),
+    "marking": (talker(), talker("x")),
+}
+"""Folders with an agent, and what has become of it."""
+
+
+def test_calls_that_are_no_longer_made_and_those_of_a_fixture_or_a_marked_test_are_a_change(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
+    def conftests(now: int) -> dict[str, str]:
+        made = {name: talking(upstream, sources[now]) for name, sources in OTHERWISE.items()}
+        return {f"eval/{name}/conftest.py": one.files["eval/conftest.py"] for name, one in made.items()}
+
+    project = talking(upstream, talker()).with_files({"eval/marking/test_it.py": MARKED, **conftests(0)})
+    for name, ids in {"fewer": ("a",), "indexed": ("b", "c"), "marking": ("d",)}.items():
+        project = project.with_cases(*map(asking, ids), file=f"eval/{name}/it.cases.yaml")
+    checkout = project.at(pytester)
+    checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=5)
+    asked = upstream.count
+    project.with_files(conftests(1)).at(pytester)
+    assert checkout.run(*DRY).ret == 0
+    assert (found(checkout)["changed"], found(checkout)["unknown"]) == (["a", "b", "c", "marked"], {})
+    assert found(checkout)["proven"] == ["d"]
+    assert upstream.count == asked
 
 
 def test_a_crash_is_no_change_and_no_success(pytester: pytest.Pytester, upstream: Upstream) -> None:
@@ -140,22 +156,6 @@ def test_no_judge_is_asked_without_a_recording(pytester: pytest.Pytester, upstre
     checkout.run(*DRY)
     assert upstream.count == 0
     assert found(checkout)["not_recorded"] == ["a"]
-
-
-def test_a_marked_test_is_told_as_a_row_is(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    source = """\
-import pytest
-
-
-@pytest.mark.recall("marked")
-def test_marked(agent):
-    assert agent("x")
-"""
-    checkout = talking(upstream, talker()).with_files({"eval/test_it.py": source}).with_cases(asking("a")).at(pytester)
-    checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=2)
-    talking(upstream, talker("x")).at(pytester)
-    assert checkout.run(*DRY).ret == 0
-    assert found(checkout)["changed"] == ["marked"]
 
 
 @pytest.mark.parametrize(

@@ -109,23 +109,10 @@ def agent():
     assert f"; correct that, then `recall state apply {run}`" in said
     result.stdout.fnmatch_lines(["*= recall scorecard =*", "new          1"])
     assert checkout.scorecard()["counts"] == {"passed": 1}
-
-
-def test_what_was_not_written_can_be_applied_later(pytester: pytest.Pytester) -> None:
-    source = """
-@pytest.fixture
-def agent():
-    def answer(question):
-        pathlib.Path(__file__).with_name("recall.yaml").write_text("<<<<<<< ours\\n")
-        return question
-
-    return answer
-"""
-    checkout = ECHOING.with_agent(source).with_cases(case("a")).at(pytester)
-    checkout.run("eval")
-    (checkout.path / "eval/recall.yaml").unlink()
-    assert checkout.recall("state", "apply", "latest").ret == 0
-    assert checkout.boxes() == {"a": 1}
+    if "write_text" in harm:  # What was not written can be applied later.
+        (checkout.path / "eval/recall.yaml").unlink()
+        assert checkout.recall("state", "apply", "latest").ret == 0
+        assert checkout.boxes() == {"a": 1}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs a path that cannot be written")

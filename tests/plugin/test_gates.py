@@ -76,8 +76,8 @@ def test_cases_that_somebody_chose_are_held_to_no_gate(pytester: pytest.Pytester
 
 @pytest.mark.parametrize(
     ("blocks", "workers"),
-    [("", ()), ("never", ()), ("incomplete", ()), ("regression", ("-n1",))],
-    ids=["default", "never", "incomplete", "regression-n1"],
+    [("", ("-n1",)), ("never", ()), ("incomplete", ())],
+    ids=["default-n1", "never", "incomplete"],
 )
 def test_what_only_informs_is_an_expected_fail(
     pytester: pytest.Pytester, blocks: str, workers: tuple[str, ...]
@@ -85,7 +85,7 @@ def test_what_only_informs_is_an_expected_fail(
     project = ECHOING.with_cases(failing("known"), case("fine")).with_state(known=row(1, **KNOWN), fine=row(1))
     checkout = gated(project, **({"blocks": blocks} if blocks else {})).at(pytester)
     result = checkout.run("eval", *workers)
-    if blocks in ("", "regression", "never"):
+    if blocks in ("", "never"):
         result.assert_outcomes(passed=1, xfailed=1)
         assert result.ret == OK
         assert "1 known failure: `recall score -v` shows it" in result.outlines

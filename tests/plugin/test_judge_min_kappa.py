@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.helpers import kept
 from tests.helpers.project import Checkout, case, row
 from tests.helpers.scripted import asks, judged, model
 
@@ -15,11 +16,17 @@ def version_in(checkout: Checkout) -> str:
     return next(verdict.version for trial in checkout.journal().trials for verdict in trial.verdicts)
 
 
-def calibrate(checkout: Checkout, version: str, kappa: float, **more: Any) -> None:
-    """Write a calibration of the oracle."""
+def calibration(version: str, kappa: float, **more: Any) -> dict[str, str]:
+    """Return the file with a calibration of the oracle."""
     fields = "".join(f", {name}: {value}" for name, value in more.items())
     text = f"{{judge: rubric, model: '{model('oracle')}', version: '{version}', kappa: {kappa}, n: 90{fields}}}"
-    (checkout.path / "eval/calibration.yaml").write_text(f"judges:\n  - {text}\n")
+    return {"eval/calibration.yaml": f"judges:\n  - {text}\n"}
+
+
+def of_another_version(pytester: pytest.Pytester) -> tuple[Checkout, pytest.RunResult]:
+    """Return where a case in box 3 fails by a judge of which another version is calibrated."""
+    project = judged(asks("bad", "wrong"), judge_min_kappa=0.6).with_state(bad=row(3))
+    return kept.ran(pytester, project.with_files(calibration("00000000", 0.99)), "eval")
 
 
 def test_the_fail_of_an_uncalibrated_judge_blocks_nobody_and_moves_no_box(pytester: pytest.Pytester) -> None:
@@ -42,33 +49,27 @@ def test_the_fail_of_an_uncalibrated_judge_blocks_nobody_and_moves_no_box(pytest
         assert checkout.recall("score", "--fail-on", condition).ret == code
 
 
-def test_without_a_minimum_it_blocks(pytester: pytest.Pytester) -> None:
-    checkout = judged(asks("bad", "wrong")).at(pytester)
-    checkout.run("eval").assert_outcomes(failed=1)
-    assert checkout.boxes() == {"bad": 1}
-
-
 def test_the_kappa_decides_or_its_lower_bound(pytester: pytest.Pytester) -> None:
     lower = {"judge_kappa_bound": "lower"}
     given: list[tuple[float, dict[str, Any], dict[str, Any], str]] = [
         (0.6, {}, {}, "failed"),
         (0.7, {"interval": "[0.5, 0.9]"}, lower, "xfailed"),
     ]
-    checkout = judged(asks("bad", "wrong"), judge_min_kappa=0.6).at(pytester)
-    checkout.run("eval")
+    checkout, _ = of_another_version(pytester)
     version = version_in(checkout)
     for kappa, more, rubric, outcome in given:
         checkout.forget()
-        judged(asks("bad", "wrong"), judge_min_kappa=0.6, preflight="off", **rubric).at(pytester)
-        calibrate(checkout, version, kappa, **more)
+        project = judged(asks("bad", "wrong"), judge_min_kappa=0.6, preflight="off", **rubric)
+        project.with_files(calibration(version, kappa, **more)).at(pytester)
         checkout.run("eval").assert_outcomes(**{outcome: 1})
         assert checkout.boxes() == ({"bad": 1} if outcome == "failed" else {})
 
 
-def test_another_version_is_another_judge(pytester: pytest.Pytester) -> None:
-    checkout = judged(asks("bad", "wrong"), judge_min_kappa=0.6).at(pytester)
-    calibrate(checkout, "00000000", 0.99)
-    checkout.run("eval").assert_outcomes(xfailed=1)
+def test_another_version_is_another_judge_whose_fail_is_no_regression(pytester: pytest.Pytester) -> None:
+    checkout, result = of_another_version(pytester)
+    result.assert_outcomes(xfailed=1)
+    assert checkout.scorecard()["regressions"] == []
+    assert checkout.state() == {"bad": row(3)}
 
 
 def test_a_judge_that_asks_no_model_still_blocks(pytester: pytest.Pytester) -> None:
@@ -82,15 +83,6 @@ def test_a_judge_that_asks_no_model_still_blocks(pytester: pytest.Pytester) -> N
     checkout = judged(*cases, judge_min_kappa=0.6).at(pytester)
     checkout.run("eval").assert_outcomes(failed=3, xfailed=1)
     assert sorted(checkout.boxes()) == ["both-fail", "no-model", "only-exact"]
-
-
-def test_it_is_no_regression(pytester: pytest.Pytester) -> None:
-    project = judged(asks("bad", "wrong"), judge_min_kappa=0.6).with_state(bad=row(3))
-    checkout = project.at(pytester)
-    before = checkout.state_text()
-    checkout.run("eval").assert_outcomes(xfailed=1)
-    assert checkout.scorecard()["regressions"] == []
-    assert checkout.state_text() == before
 
 
 def test_a_crash_stays_the_third_outcome(pytester: pytest.Pytester) -> None:

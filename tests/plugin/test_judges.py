@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from typing import Any
 
 import pytest
@@ -60,17 +61,13 @@ def test_the_built_in_judges_and_those_of_ones_own_are_there(pytester: pytest.Py
         ({"brief": {"words": 2}}, None, "two words"),
         ("polite", None, "two words"),
     ]
+    if importlib.util.find_spec("jsonschema"):  # It is an extra.
+        given.append(({"json_schema": {"schema": {"required": ["id"]}}}, None, '{"id": 1}'))
     cases = [
         case(f"c{n}", judges=[judge], expected=expected, input=text) for n, (judge, expected, text) in enumerate(given)
     ]
     result = JUDGED.with_cases(*cases).at(pytester).run("eval", "--recall-mode=all")
     result.assert_outcomes(passed=len(given))
-
-
-def test_a_judge_that_needs_an_extra_is_there(pytester: pytest.Pytester) -> None:
-    pytest.importorskip("jsonschema")
-    judge = {"json_schema": {"schema": {"required": ["id"]}}}
-    judged(judge, input='{"id": 1}', expected=None).at(pytester).run("eval").assert_outcomes(passed=1)
 
 
 def test_judges_run_on_workers_and_the_rubric_reaches_them(pytester: pytest.Pytester) -> None:
@@ -84,31 +81,26 @@ def test_judges_run_on_workers_and_the_rubric_reaches_them(pytester: pytest.Pyte
     assert checkout.outcomes() == {"a": "passed", "b": "failed"}
 
 
-def test_its_reason_is_the_failure_note_and_what_was_missed_is_said(pytester: pytest.Pytester) -> None:
+def test_its_reason_is_the_failure_note_and_every_failing_one_is_named(pytester: pytest.Pytester) -> None:
+    """What was missed is said, too; and a built-in judge can be replaced."""
     cases = (
         case("a", judges=[{"brief": {"words": 1}}], input="two words"),
         case("b", judges=[{"says": {"score": 0.2, "reason": "half of it"}}]),
+        case("c", judges=[{"brief": {"words": 1}}, "exact", {"contains": "nothing"}], input="two words"),
     )
-    checkout = JUDGED.with_cases(*cases).at(pytester)
-    checkout.run("eval").assert_outcomes(failed=2)
-    notes = {name: found.failure_note for name, found in checkout.state().items()}
-    assert notes == {"a": "brief: 2 words, more than 1", "b": "says: half of it, below 0.5"}
-
-
-def test_all_of_them_must_pass_and_every_failing_one_is_named(pytester: pytest.Pytester) -> None:
-    checkout = judged({"brief": {"words": 1}}, "exact", {"contains": "nothing"}).at(pytester)
-    checkout.run("eval").assert_outcomes(failed=1)
-    assert checkout.scorecard()["failed"][0]["note"] == (
-        "brief: 2 words, more than 1; contains: no “nothing” in “two words”"
-    )
-
-
-def test_a_built_in_judge_can_be_replaced(pytester: pytest.Pytester) -> None:
-    own = "\n\n@pytest.fixture\ndef judge_exact(judge_exact):\n    return lambda answer, case: (False, 'mine')\n"
-    project = ECHOING.with_files({"eval/conftest.py": ECHOING.files["eval/conftest.py"] + own})
-    checkout = project.with_cases(case("a")).at(pytester)
-    checkout.run("eval").assert_outcomes(failed=1)
-    assert checkout.state()["a"].failure_note == "exact: mine"
+    own = "import pytest\n\n\n@pytest.fixture\ndef judge_exact(judge_exact):\n"
+    files = {"eval/own/conftest.py": f"{own}    return lambda answer, case: (False, 'mine')\n"}
+    made = JUDGED.with_cases(*cases).with_cases(case("d"), file="eval/own/it.cases.yaml").with_files(files)
+    checkout = made.at(pytester)
+    checkout.run("eval").assert_outcomes(failed=4)
+    notes = {
+        "a": "brief: 2 words, more than 1",
+        "b": "says: half of it, below 0.5",
+        "c": "brief: 2 words, more than 1; contains: no “nothing” in “two words”",
+        "d": "exact: mine",
+    }
+    assert {name: found.failure_note for name, found in checkout.state().items()} == notes
+    assert {one["id"]: one["note"] for one in checkout.scorecard()["failed"]} == notes
 
 
 class TestThreshold:

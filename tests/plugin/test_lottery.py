@@ -162,7 +162,6 @@ NIGHTLY = ECHOING.with_cases(*map(case, NIGHT), case("fresh")).with_state(**NIGH
 @pytest.mark.parametrize(
     ("knobs", "chosen", "left"),
     [
-        ("max_verdict_age: 7\n", {"old": "stale", "box": "box 1", "due": "due", "fresh": "new"}, "2 not due until *"),
         (
             "max_verdict_age: 7\nnightly_cases: 5\n",
             {"old": "stale", "box": "box 1", "due": "due", "fresh": "new", "calm": "in turn"},
@@ -306,7 +305,8 @@ def test_settings_without_effect_are_refused(pytester: pytest.Pytester, rubric: 
 def test_the_first_run_of_a_large_set_says_how_to_warm_up(pytester: pytest.Pytester) -> None:
     rubric = "owner: us\npolicy: lottery\nslice_cases: 2\nnightly_cases: 10\n"
     more = [case(f"more-{number}") for number in range(20)]
-    checkout = ECHOING.with_cases(*CASES, *more).with_files({"eval/rubric.yaml": rubric}).at(pytester)
+    project = ECHOING.with_cases(*CASES, *more).with_files({"eval/rubric.yaml": rubric})
+    checkout = project.at(pytester)
     result = checkout.run("eval")
     (told,) = [line for line in result.outlines if "to warm up" in line]
     assert told == (
@@ -314,5 +314,5 @@ def test_the_first_run_of_a_large_set_says_how_to_warm_up(pytester: pytest.Pytes
         " them in 20 runs, nights alone in 4 nights, until 2026-03-14; to warm up, run `pytest -p recall eval"
         " --recall-mode all --budget USD` by night, and then with --recall-resume until all are asked"
     )
-    checkout.run("eval", "--recall-mode=all")
+    project.with_state(**dict.fromkeys((one["id"] for one in (*CASES, *more)), row(1))).at(pytester)
     assert not [line for line in checkout.run("eval").outlines if "to warm up" in line]

@@ -25,9 +25,7 @@ def _no_wait(monkeypatch: pytest.MonkeyPatch) -> None:
     no_wait(monkeypatch)
 
 
-@pytest.mark.parametrize(
-    ("fault", "workers"), [("prose", ("-n1",)), ("slow", ()), ("limited", ())], ids=["prose-n1", "slow", "limited"]
-)
+@pytest.mark.parametrize(("fault", "workers"), [("prose", ("-n1",)), ("slow", ())], ids=["prose-n1", "slow"])
 def test_a_judge_that_cannot_judge_moves_no_box(
     pytester: pytest.Pytester, fault: str, workers: tuple[str, ...]
 ) -> None:
@@ -155,15 +153,6 @@ def calling(upstream: Upstream, **rubric: Any) -> Project:
     return project.with_files({"judge.py": source.replace("URL", repr(upstream.url)), "eval/rubric.yaml": rubric_yaml})
 
 
-def test_calls_of_a_preflight_are_counted_as_a_judges(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = calling(upstream).at(pytester)
-    checkout.run("eval").assert_outcomes(passed=2)
-    calls = {trial.case_id: trial.calls for trial in checkout.journal().trials}
-    assert sorted(len(made) for made in calls.values()) == [1, 6 + 1]
-    assert {call.kind for made in calls.values() for call in made} == {"judge"}
-    assert upstream.count == 6 + 2
-
-
 def test_live_judges_are_asked_in_a_replay(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = calling(upstream, cassette_kinds={"judge": "live"}).at(pytester)
     checkout.run("eval", "--record").assert_outcomes(passed=2)
@@ -176,6 +165,9 @@ def test_judges_are_tried_as_they_are_recorded_and_not_as_they_are_replayed(
 ) -> None:
     checkout = calling(upstream).at(pytester)
     checkout.run("eval", "--record").assert_outcomes(passed=2)
+    calls = {trial.case_id: trial.calls for trial in checkout.journal().trials}
+    assert sorted(len(made) for made in calls.values()) == [1, 6 + 1], "those of the preflight are counted"
+    assert {call.kind for made in calls.values() for call in made} == {"judge"}
     recorded = [path.read_text(encoding="utf-8") for path in sorted(pytester.path.glob("eval/cassettes/**/*.ndjson"))]
     assert [text.count('"request"') for text in recorded] == [1, 1]
     upstream.close()

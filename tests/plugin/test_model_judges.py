@@ -45,6 +45,8 @@ def test_a_verdict_says_who_gave_it_by_which_prompt_and_why(pytester: pytest.Pyt
     cases = [asks("a", "wrong"), asks("b", "right too", {"rubric": "is polite"}), asks("c", "right here", "rubric")]
     checkout = judged(*cases, criteria={"tone": {"question": "Is it kind?"}}).at(pytester)
     checkout.run("eval")
+    assert checkout.outcomes()["a"] == "failed"
+    assert checkout.boxes()["a"] == 1, "it counts, where no kappa is asked for"
     verdict, judgement = verdict_on(checkout, "a")
     assert (verdict.judge, verdict.model, verdict.score) == ("rubric", model("oracle"), 0.0)
     assert len(verdict.version) == 8

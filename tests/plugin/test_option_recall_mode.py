@@ -39,19 +39,13 @@ def test_by_default_a_run_is_that_of_a_pull_request(pytester: pytest.Pytester) -
     assert checkout.today()["mode"] == "pr"
 
 
-@pytest.mark.parametrize(
-    ("mode", "expected"),
-    [
-        ("nightly", {"due-old": "due", "due-new": "due", "fresh": "new"}),
-        ("all", dict.fromkeys(["retest", "due-old", "due-new", "later", "fresh"], "all")),
-    ],
-)
-def test_a_mode_chooses_by_its_own_rule(pytester: pytest.Pytester, mode: str, expected: dict[str, str]) -> None:
+def test_all_are_chosen_by_a_mode_of_that_name(pytester: pytest.Pytester) -> None:
+    expected = dict.fromkeys(["retest", "due-old", "due-new", "later", "fresh"], "all")
     checkout = SET.at(pytester)
-    checkout.run("eval", "--recall-mode", mode).assert_outcomes(passed=len(expected))
+    checkout.run("eval", "--recall-mode", "all").assert_outcomes(passed=len(expected))
     assert checkout.slice() == expected
     assert checkout.asked() == sorted(expected)
-    assert checkout.today()["mode"] == mode
+    assert checkout.today()["mode"] == "all"
 
 
 def test_the_rubric_sets_mode_cap_sample_and_model(pytester: pytest.Pytester) -> None:
@@ -115,14 +109,6 @@ def test_the_seed_draws_whatever_the_order_of_the_file_and_with_workers(pytester
     assert chosen(shuffled, "--recall-seed", "2") != drawn
 
 
-def test_without_a_date_the_day_is_today_in_utc(pytester: pytest.Pytester) -> None:
-    checkout = SET.at(pytester)
-    before = datetime.now(UTC).date()
-    chosen(checkout, day=None)
-    # Midnight may lie in between.
-    assert before <= date.fromisoformat(checkout.today()["date"]) <= datetime.now(UTC).date()
-
-
 @pytest.mark.parametrize(
     ("option", "sentence"),
     [
@@ -142,13 +128,16 @@ def test_a_value_that_is_none_is_a_usage_error(pytester: pytest.Pytester, option
 class TestGitHub:
     """The environment of GitHub's workflows is the default."""
 
-    def test_the_pull_request_is_seed_and_is_noted(
+    def test_the_pull_request_is_seed_and_is_noted_and_the_day_is_today_in_utc(
         self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setenv("GITHUB_REF", "refs/pull/17/merge")
         monkeypatch.setenv("GITHUB_EVENT_NAME", "pull_request")
         checkout = SET.at(pytester)
-        chosen(checkout)
+        before = datetime.now(UTC).date()
+        chosen(checkout, day=None)
+        # Midnight may lie in between.
+        assert before <= date.fromisoformat(checkout.today()["date"]) <= datetime.now(UTC).date()
         assert (checkout.today()["seed"], checkout.today()["mode"]) == ("17", "pr")
         assert checkout.state()["fresh"].last_pr == "17"
 
@@ -158,6 +147,8 @@ class TestGitHub:
         checkout = SET.at(pytester)
         chosen(checkout)
         assert checkout.today()["mode"] == "nightly"
+        assert checkout.slice() == {"due-old": "due", "due-new": "due", "fresh": "new"}
+        assert checkout.asked() == sorted(checkout.slice())
         assert checkout.state()["fresh"].last_pr is None
 
     def test_the_command_line_is_stronger(self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:

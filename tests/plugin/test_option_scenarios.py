@@ -28,7 +28,6 @@ BESIDE = SET.with_files({"eval/test_by_hand.py": MARKED})
     ("options", "expected"),
     [
         (("--scenarios=fees, cards",), ["card-a", "fee-a", "fee-b"]),
-        (("--dimensions", "tone"), ["fee-b", "loan-b"]),
         (("--scenarios=loans", "--dimensions=tone"), ["loan-b"]),
     ],
 )
@@ -37,15 +36,6 @@ def test_the_filters_run_those_cases(pytester: pytest.Pytester, options: tuple[s
     checkout.run("eval", *options).assert_outcomes(passed=len(expected))
     assert checkout.asked() == expected
     assert checkout.slice() == dict.fromkeys(expected, "explicit")
-
-
-def test_without_a_mode_the_schedule_is_off_and_the_header_says_so(pytester: pytest.Pytester) -> None:
-    checkout = SET.with_state(fee_a=row(3, due=IN[7])).at(pytester)
-    before = checkout.state_text()
-    result = checkout.run("eval", "--scenarios", "fees")
-    result.stdout.fnmatch_lines(["recall: schedule off,* --scenarios; the state is left alone"])
-    assert checkout.asked() == ["fee-a", "fee-b"]
-    assert checkout.state_text() == before
 
 
 def test_with_a_mode_the_schedule_chooses_among_them(pytester: pytest.Pytester) -> None:

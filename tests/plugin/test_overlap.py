@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from tests.helpers.overlapping import ASYNC, IDS, SYNC, due, overlapping, result_of, told
+from tests.helpers.overlapping import ASYNC, IDS, SYNC, overlapping, result_of, told
 from tests.helpers.project import ECHOING, case, cases_yaml, crashing, failing, row
 
 KINDS = pytest.mark.parametrize("agent", [SYNC, ASYNC], ids=["sync", "async"])
@@ -45,9 +45,11 @@ def test_as_many_as_asked_for_run_at_once_and_no_more_and_what_pytest_had_is_bac
 ) -> None:
     before, threads = patched(), set(threading.enumerate())
     most = "\n\ndef pytest_sessionfinish():\n    told(GATE.most)\n"
-    checkout = overlapping(agent + most).at(pytester)
+    marked = "import pytest\n\n\n@pytest.mark.recall('marked')\ndef test_marked():\n    pass\n"
+    checkout = overlapping(agent + most).with_files({"eval/test_marked.py": marked}).at(pytester)
     result = checkout.run("eval", "--recall-concurrency=4")
-    result.assert_outcomes(passed=8)
+    result.assert_outcomes(passed=9)
+    assert set(checkout.outcomes()) == {*IDS, "marked"}, "ordinary tests run beside them, alone"
     result.stdout.fnmatch_lines(["recall: up to 4 cases at once"])
     assert told(checkout) == ["4"]
     assert patched() == before
@@ -63,10 +65,12 @@ def test_each_worker_lets_its_own_run_at_once(pytester: pytest.Pytester) -> None
     result.stdout.fnmatch_lines(["recall: up to 4 cases at once", "2 workers *"])
 
 
-def test_the_ini_file_may_say_it(pytester: pytest.Pytester) -> None:
-    project = overlapping(SYNC, gate=2)
+def test_the_ini_file_may_say_it_and_k_chooses_as_ever(pytester: pytest.Pytester) -> None:
+    project = overlapping(SYNC, "one", "two", "six", gate=2)
     ini = project.files["pytest.ini"] + "recall_concurrency = 2\n"
-    project.with_files({"pytest.ini": ini}).at(pytester).run("eval").assert_outcomes(passed=8)
+    checkout = project.with_files({"pytest.ini": ini}).at(pytester)
+    checkout.run("eval", "-k", "two or six").assert_outcomes(passed=2)
+    assert set(checkout.outcomes()) == {"six", "two"}
 
 
 def test_reports_state_and_scorecard_are_those_of_one_by_one(pytester: pytest.Pytester) -> None:
@@ -128,25 +132,11 @@ def agent(module):
                               if line.startswith("asked") else line for line in lines]  # fmt: skip
 
 
-def test_k_chooses_as_ever(pytester: pytest.Pytester) -> None:
-    checkout = due(ECHOING, "one", "two", "six").at(pytester)
-    checkout.run("eval", "-k", "two or six", "--recall-concurrency=4").assert_outcomes(passed=2)
-    assert checkout.asked() == ["six", "two"]
-
-
 def test_lf_runs_what_failed_last(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a"), failing("b"), case("c"), failing("d")).at(pytester)
     checkout.run("eval", "--recall-concurrency=4").assert_outcomes(passed=2, failed=2)
     checkout.run("eval", "--recall-concurrency=4", "--lf").assert_outcomes(failed=2)
     assert checkout.asked() == ["a", "b", "b", "c", "d", "d"]
-
-
-def test_ordinary_tests_beside_them_run_alone(pytester: pytest.Pytester) -> None:
-    test = "import pytest\n\n\n@pytest.mark.recall('marked')\ndef test_marked():\n    pass\n"
-    project = overlapping(SYNC).with_files({"eval/test_marked.py": test})
-    checkout = project.at(pytester)
-    checkout.run("eval", "--recall-concurrency=4").assert_outcomes(passed=9)
-    assert set(checkout.outcomes()) == {*IDS, "marked"}
 
 
 @pytest.mark.usefixtures("every_plugin")
@@ -186,39 +176,35 @@ def agent():
     assert {trial.case_id: (trial.seconds or 0) >= 0.2 for trial in checkout.journal().trials} == {"a": True, "b": True}
 
 
-class TestSkips:
-    """What keeps a case from running keeps it from being asked."""
-
-    def test_a_mark(self, pytester: pytest.Pytester) -> None:
-        marks = {"b": "skip(reason='no')", "c": "skipif(True, reason='no')", "d": "xfail(run=False)"}
-        hook = "\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n" + "".join(
-            f"        if item.name == {name!r}:\n            item.add_marker(pytest.mark.{mark})\n"
-            for name, mark in marks.items()
-        )
-        conftest = ECHOING.files["eval/conftest.py"] + hook
-        project = due(ECHOING, *IDS).with_files({"eval/conftest.py": conftest})
-        checkout = project.at(pytester)
-        result = checkout.run("eval", "--recall-concurrency=4")
-        assert result.parseoutcomes() == {"passed": 5, "skipped": 2, "xfailed": 1}
-        assert marks.keys().isdisjoint(checkout.asked())
-
-    def test_a_hook_that_skips_at_its_turn_is_obeyed(self, pytester: pytest.Pytester) -> None:
-        source = """
+def test_what_a_mark_or_a_hook_skips_at_its_turn_is_obeyed(pytester: pytest.Pytester) -> None:
+    """What has a mark is not asked."""
+    marks = {"b": "skip(reason='no')", "c": "skipif(True, reason='no')", "d": "xfail(run=False)"}
+    source = """
 @pytest.fixture
 def agent(request):
     told(f"up {request.node.name}")
-    yield lambda question: question
+    yield lambda question: asked(question) or question
     told(f"down {request.node.name}")
 
 
 def pytest_runtest_setup(item):
-    if item.name == "b":
+    if item.name == "f":
         pytest.skip("not today")
-"""
-        checkout = overlapping(source, "a", "b", "c").at(pytester)
-        checkout.run("eval", "--recall-concurrency=4").assert_outcomes(passed=2, skipped=1)
-        assert checkout.outcomes() == {"a": "passed", "b": "skipped", "c": "passed"}
-        assert told(checkout) == ["up a", "up b", "up c", "down a", "down b", "down c"]
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+""" + "".join(
+        f"        if item.name == {name!r}:\n            item.add_marker(pytest.mark.{mark})\n"
+        for name, mark in marks.items()
+    )
+    checkout = overlapping(source).at(pytester)
+    result = checkout.run("eval", "--recall-concurrency=8")
+    assert result.parseoutcomes() == {"passed": 4, "skipped": 3, "xfailed": 1}
+    assert marks.keys().isdisjoint(checkout.asked())
+    left = [name for name in IDS if name not in marks]
+    assert checkout.outcomes().items() >= {**dict.fromkeys(left, "passed"), "f": "skipped"}.items()
+    assert told(checkout) == [f"{way} {name}" for way in ("up", "down") for name in left]
 
 
 class TestRefusals:
