@@ -268,7 +268,7 @@ def test_each_has_a_recording_of_its_own_and_is_replayed_without_the_model(
     project = remembering(upstream, KNOWS, case("other", input="echo code-1", expected="code-1"))
     checkout = project.at(pytester)
     args = ("eval", "--baselines", SHIPPED, "--model", model(upstream), "--recall-mode=all")
-    checkout.run(*args, "--record", "-n", "2")
+    checkout.run(*args, "--record", "-n", "1")
     assert outcomes(checkout) == dict(zip(("", *SHIPPED.split(",")), EARLY, strict=True))
     recorded = {key: trial.answer for key, trial in trials(checkout).items()}
     assert len(recorded) == 10

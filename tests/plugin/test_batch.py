@@ -10,7 +10,7 @@ import pytest
 from tests.cli.samples import recall
 from tests.helpers.batching import NAMES, Service, batched, project, run, serving
 from tests.helpers.project import Checkout
-from tests.helpers.talking import answers, asking, trial
+from tests.helpers.talking import agent, answers, asking, talking, trial
 from tests.plugin.conftest import Once
 
 pytest.importorskip("openai")
@@ -146,10 +146,7 @@ def test_other_clients_wait_as_well(pytester: pytest.Pytester, service: Service,
         assert service.sizes == [2, 2, 2]
 
 
-def test_a_client_that_would_keep_the_loop_waiting_asks_directly(pytester: pytest.Pytester, service: Service) -> None:
-    pytest.importorskip("vcr")
-    pytest.importorskip("requests")
-    source = """\
+LATE = """\
 @pytest.fixture(scope="session")
 def agent():
     async def answer(question):
@@ -159,29 +156,61 @@ def agent():
 
     return answer
 """
-    checkout = project(service, "", *TWO, source=source).at(pytester)
-    result = run(checkout)
-    result.assert_outcomes(passed=2)
-    assert (service.sizes, sum(service.direct.values())) == ([2], 2)
-    result.stdout.fnmatch_lines(["*2 by a client that would have kept its event loop waiting"])
+TOPIC = """\
+@pytest.fixture
+def topic():
+    return plain_sync("topic")
 
 
-def test_streams_and_other_paths_go_directly_and_the_end_says_so(pytester: pytest.Pytester, service: Service) -> None:
-    body = """\
-if question == "c0":
+@pytest.fixture
+def agent(topic):
+    return lambda question: openai_sync(f"{topic} {question}")
+"""
+STREAMS = """\
+if question == "streams-0":
     return openai_stream(question)
-if question == "c1":
+if question == "streams-1":
     return httpx2_sync(question)
 return openai_sync(question)
 """
-    checkout = project(service, body, rubric=batched(requests=4, quiet=5)).at(pytester)
+DIRECTLY = {
+    "alone": ("@pytest.fixture\ndef agent(recall_alone):\n    return plain_sync\n", 2),
+    "loop": (LATE, 2),
+    "streams": (agent(STREAMS), 4),
+    "topic": (TOPIC, 2),
+}
+"""Agents that make calls which are not for a batch, and how many cases each has."""
+
+
+def test_what_is_not_for_a_batch_goes_directly_and_the_end_says_why(
+    pytester: pytest.Pytester, service: Service
+) -> None:
+    """Streams, other paths, a case that is alone, fixtures, and a client that would keep the loop waiting."""
+    pytest.importorskip("vcr")
+    pytest.importorskip("requests")
+    made = project(service, "return openai_sync(question)", *TWO, rubric=batched(requests=2, quiet=5))
+    for name, (source, count) in DIRECTLY.items():
+        conftest = talking(service, source, key="sk-none").files["eval/conftest.py"]
+        cases = (asking(f"{name}-{number}") for number in range(count))
+        made = made.with_files({f"eval/{name}/conftest.py": conftest})
+        made = made.with_cases(*cases, file=f"eval/{name}/it.cases.yaml")
+    checkout = made.at(pytester)
     result = run(checkout)
-    result.assert_outcomes(passed=6)
-    assert service.sizes == [4]
-    told = "batches: 4 calls at half price, 1 batch made; 2 calls directly: 1 that stream; 1 to an endpoint without"
-    result.stdout.fnmatch_lines([f"{told} batches"])
-    calls = [call for name in NAMES for call in trial(checkout, name).calls]
-    assert [call.batched for call in calls] == [False, False, True, True, True, True]
+    result.assert_outcomes(passed=12)
+    assert service.sizes == [2, 2, 2, 2]
+    assert service.direct["topic"] == 2
+    assert sum(service.direct.values()) == 8
+    (told,) = [line for line in result.outlines if line.startswith("batches: ")]
+    assert told.startswith("batches: 8 calls at half price, 4 batches made; 8 calls directly: ")
+    assert sorted(told.partition("directly: ")[2].split("; ")) == [
+        "1 that stream",
+        "1 to an endpoint without batches",
+        "2 by a client that would have kept its event loop waiting",
+        "2 outside of the cases that run at once",
+        "2 while fixtures were set up",
+    ]
+    calls = [call for number in range(4) for call in trial(checkout, f"streams-{number}").calls]
+    assert [call.batched for call in calls] == [False, False, True, True]
 
 
 def test_other_hosts_are_left_alone(pytester: pytest.Pytester, service: Service) -> None:
@@ -231,34 +260,6 @@ def test_calls_in_a_batch_are_in_flight_for_the_budget(pytester: pytest.Pytester
     assert went_on <= 3
     result.assert_outcomes(errors=6 - went_on, passed=went_on)
     result.stdout.fnmatch_lines([f"spent ${3 + went_on / 2:.2f} of the budget of $2.00"])
-
-
-def test_a_case_that_has_to_be_alone_asks_directly(pytester: pytest.Pytester, service: Service) -> None:
-    source = "@pytest.fixture\ndef agent(recall_alone):\n    return plain_sync\n"
-    checkout = project(service, "", *TWO, source=source).at(pytester)
-    result = run(checkout)
-    result.assert_outcomes(passed=2)
-    told = "2 calls directly: 2 outside of the cases that run at once"
-    result.stdout.fnmatch_lines([f"batches: 0 calls at half price, 0 batches made; {told}"])
-
-
-def test_fixtures_ask_directly(pytester: pytest.Pytester, service: Service) -> None:
-    source = """\
-@pytest.fixture
-def topic():
-    return plain_sync("topic")
-
-
-@pytest.fixture
-def agent(topic):
-    return lambda question: openai_sync(f"{topic} {question}")
-"""
-    checkout = project(service, "", *TWO, source=source).at(pytester)
-    result = run(checkout)
-    result.assert_outcomes(passed=2)
-    assert service.sizes == [2]
-    assert service.direct == {"topic": 2}
-    result.stdout.fnmatch_lines(["*; 2 calls directly: 2 while fixtures were set up"])
 
 
 def test_a_timeout_of_the_agents_own_does(pytester: pytest.Pytester, service: Service) -> None:

@@ -14,10 +14,18 @@ def node_ids(result: pytest.RunResult) -> list[str]:
     return [line for line in result.outlines if "::" in line]
 
 
-def test_each_case_is_an_item_in_the_order_of_the_file(pytester: pytest.Pytester) -> None:
+def test_each_case_is_an_item_in_the_order_of_the_file_and_to_list_them_writes_nothing(
+    pytester: pytest.Pytester,
+) -> None:
     checkout = ECHOING.with_cases(case("b"), case("a"), case("a:1/x@y")).at(pytester)
+    before = sorted(path.name for path in (checkout.path / "eval").iterdir() if path.suffix)
     result = checkout.run("--collect-only", "-q")
+    assert result.ret == 0
     assert node_ids(result) == ["eval/cases.yaml::b", "eval/cases.yaml::a", "eval/cases.yaml::a:1/x@y"]
+    assert sorted(path.name for path in (checkout.path / "eval").iterdir() if path.suffix) == before
+    assert not checkout.artifacts.folder.exists()
+    assert checkout.asked() == []
+    result.stdout.no_fnmatch_line("*scorecard*")
 
 
 def test_node_ids_do_not_depend_on_an_ini_file(pytester: pytest.Pytester) -> None:
@@ -73,12 +81,6 @@ def test_what_runs_left_behind_is_run_only_if_it_is_named(pytester: pytest.Pytes
     checkout.artifacts.make()
     checkout.run("--recall-mode", "all", "-n1").assert_outcomes(passed=2)  # `a` and `test_y`
     checkout.run("eval/_artifacts/test_x.py").assert_outcomes(passed=1)
-
-
-def test_a_file_named_twice_is_run_once(pytester: pytest.Pytester) -> None:
-    checkout = ECHOING.with_cases(case("a")).at(pytester)
-    checkout.run("eval", "eval/cases.yaml").assert_outcomes(passed=1)
-    assert checkout.asked() == ["a"]
 
 
 def test_a_run_inside_the_eval_directory_keeps_the_same_state(
@@ -146,21 +148,10 @@ def test_strict_markers_know_the_tags_and_still_refuse_typing_errors(pytester: p
     result.stdout.fnmatch_lines(["*'monney' not found in `markers` configuration option"])
 
 
-def test_x_stops_at_the_first_failure(pytester: pytest.Pytester) -> None:
+def test_x_stops_at_the_first_failure_and_a_file_named_twice_is_run_once(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a"), failing("b"), case("c")).at(pytester)
-    checkout.run("eval", "-x").assert_outcomes(passed=1, failed=1)
+    checkout.run("eval", "eval/cases.yaml", "-x").assert_outcomes(passed=1, failed=1)
     assert checkout.asked() == ["a", "b"]
-
-
-def test_collect_only_writes_nothing(pytester: pytest.Pytester) -> None:
-    checkout = ECHOING.with_cases(case("a")).at(pytester)
-    before = sorted(path.name for path in (checkout.path / "eval").iterdir() if path.suffix)
-    result = checkout.run("eval", "--collect-only")
-    assert result.ret == 0
-    assert sorted(path.name for path in (checkout.path / "eval").iterdir() if path.suffix) == before
-    assert not checkout.artifacts.folder.exists()
-    assert checkout.asked() == []
-    result.stdout.no_fnmatch_line("*scorecard*")
 
 
 def test_a_failure_shows_question_reference_and_answer_without_a_traceback(pytester: pytest.Pytester) -> None:

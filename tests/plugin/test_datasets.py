@@ -155,14 +155,6 @@ def test_a_conversation_is_stored_once(pytester: pytest.Pytester) -> None:
     assert (noted.count("reset"), noted.count("store")) == (2, 49)
 
 
-def test_a_question_with_a_history_of_its_own_has_it_alone(pytester: pytest.Pytester) -> None:
-    text = "dataset: longmemeval\npath: sample\nmemory: python:client:Private\nlimit: 3\n"
-    checkout = PROJECT.with_files({FILE: text, "client.py": LOGGED}).at(pytester)
-    checkout.run(FILE)
-    noted = (checkout.path / "calls.txt").read_text().splitlines()
-    assert noted.count("reset") == len(checkout.outcomes()) == 8
-
-
 def test_the_option_comes_before_the_file(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.with_files({FILE: file("memory: last-2\nlimit: 3\n")}).at(pytester)
     one = f"{FILE}::conv-1:q1"
@@ -331,9 +323,10 @@ def test_a_service_is_recorded_and_replayed_without_it(pytester: pytest.Pytester
 
 
 def test_a_model_judges_by_the_rule_of_the_paper(pytester: pytest.Pytester) -> None:
+    """Each question here has a history of its own, and so a memory that has nothing else."""
     text = "dataset: longmemeval\npath: sample\nmemory: python:client:Sure\njudges: [benchmark, paper]\n"
     answering = (
-        CLIENT + "\n\nclass Sure(Private):\n    def answer(self, query, limit, context):\n        return 'right'\n"
+        LOGGED + "\n\nclass Sure(Private):\n    def answer(self, query, limit, context):\n        return 'right'\n"
     )
     checkout = judged().with_files({FILE: text, "client.py": answering}).at(pytester)
     result = checkout.run(FILE)
@@ -343,6 +336,7 @@ def test_a_model_judges_by_the_rule_of_the_paper(pytester: pytest.Pytester) -> N
     result.stdout.fnmatch_lines(["category * LongMemEval judge"])
     asked = {verdict.judge for trial in checkout.journal().trials for verdict in trial.verdicts}
     assert asked == {"benchmark", "paper"}
+    assert (checkout.path / "calls.txt").read_text().splitlines().count("reset") == len(checkout.outcomes()) == 8
 
 
 def test_the_paper_judge_needs_an_answer(pytester: pytest.Pytester) -> None:

@@ -64,7 +64,7 @@ PROJECT = ECHOING.with_cases(case("a"), failing("b")).with_files({"conftest.py":
 
 
 def test_the_scorecard_is_shown_once(pytester: pytest.Pytester) -> None:
-    result = PROJECT.at(pytester).run_apart("-p", "recall", "eval", "-n2")
+    result = PROJECT.at(pytester).run_apart("-p", "recall", "eval", "-n1")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     ended = result.outlines.index("the tests have ended")
     titles = [place for place, line in enumerate(result.outlines) if "= recall scorecard =" in line]

@@ -167,26 +167,28 @@ def test_what_was_begun_in_vain_is_taken_down_and_not_reported(
     ]
 
 
-@pytest.mark.parametrize("asynchronous", [True, False], ids=["async", "sync"])
-def test_ctrl_c_takes_down_what_was_begun(pytester: pytest.Pytester, asynchronous: bool) -> None:
-    waits = "async def answer" if asynchronous else "def answer"
-    wait = "await asyncio.Event().wait()" if asynchronous else "threading.Event().wait()"
-    source = f"""
+def test_ctrl_c_takes_down_what_was_begun(pytester: pytest.Pytester) -> None:
+    """On a thread, which does not end, and on the loop."""
+    source = """
 from pytest_recall.trials import concurrency
 
 concurrency.PATIENCE = 0.05  # Threads that wait like this do not end.
 
 
 @pytest.fixture
-def agent(outer):
-    {waits}(question):
+def agent(outer, recall_case):
+    def answer(question):
         if question == "a":
             return question
-        if question == "d":
-            told("asked")
-        {wait}
+        if question == "c":
+            told("held")
+        threading.Event().wait()
 
-    return answer
+    async def wait(question):
+        told("asked")
+        await asyncio.Event().wait()
+
+    return wait if recall_case.id == "d" else answer
 
 
 def pytest_runtest_logreport(report):
@@ -196,7 +198,7 @@ def pytest_runtest_logreport(report):
     running = Running(overlapping(SCOPES + source, *"abcd"), pytester)
     checkout = running.checkout
     begun = running.start("--recall-concurrency=4")
-    wait_until(lambda: begun.done() or {"asked", "reported"} <= set(told(checkout)))
+    wait_until(lambda: begun.done() or {"asked", "held", "reported"} <= set(told(checkout)))
     result = running.end(begun, signal.SIGINT)
     assert result.ret == pytest.ExitCode.INTERRUPTED, result.stdout.str()
     assert "recall scorecard" in result.stdout.str()
