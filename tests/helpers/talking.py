@@ -35,11 +35,12 @@ CASSETTES = "eval/cassettes"
 WITHOUT_SDKS = """\
 import sys
 
-KEPT = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in ("anthropic", "openai")]
+UNUSED = ("anthropic", "openai", "nltk", "numpy", "matplotlib", "PIL", "pyparsing")
+KEPT = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in UNUSED]
 
 
 """
-"""Has no SDK of a model imported, like a process whose agent has none; a process of tests is forked with all of them.
+"""Has no SDK of a model imported, and no extra, like a process whose agent has none; one of tests is forked with all.
 
 What fakes a clock or the files of a test looks through each module that is imported, and theirs are four in five.
 """

@@ -19,6 +19,8 @@ SDKS = pytest.mark.parametrize("way", ["openai_sync", "anthropic_async"])
 LOOP = 'return plain_sync(f"tell me more of {plain_sync(question)}")'
 BATCH = ("--recall-mode=all", "--batch")
 TWO = NAMES[:2]
+HELD = batched(requests=len(TWO), quiet=5, poll=0.05)
+"""The rubric of runs that wait for long, and look seldom."""
 ASKED_ONCE = dict.fromkeys(NAMES, 1)
 SWALLOWS = "try:\n    return {way}(question)\nexcept Exception:\n    return 'sorry'"
 
@@ -39,7 +41,7 @@ def noted(checkout: Checkout) -> list[str]:
 def killed(pytester: pytest.Pytester, service: Service, body: str, *, batches: int = 1) -> Checkout:
     """Return where a run was killed that waited for the last of so many batches, which has ended since."""
     service.hold = batches
-    running = Running(project(service, body, *TWO), pytester)
+    running = Running(project(service, body, *TWO, rubric=HELD), pytester)
     begun = running.start(*BATCH)
     wait_until(lambda: len(noted(running.checkout)) == batches)
     assert running.end(begun, signal.SIGKILL).ret == -signal.SIGKILL
@@ -169,7 +171,7 @@ class TestKilled:
         self, pytester: pytest.Pytester, service: Service
     ) -> None:
         service.hold = 1
-        running = Running(project(service, "return plain_messages(question)", rubric=batched()), pytester)
+        running = Running(project(service, "return plain_messages(question)", rubric=batched(poll=0.05)), pytester)
         checkout, begun = running.checkout, running.start(*BATCH, "-n", "2")
         wait_until(lambda: len(noted(checkout)) >= 2)
         running.end(begun, signal.SIGKILL)
@@ -182,7 +184,7 @@ class TestKilled:
 
     def test_ctrl_c_says_which_go_on(self, pytester: pytest.Pytester, service: Service) -> None:
         service.hold = 1
-        running = Running(project(service, "return plain_sync(question)", *TWO), pytester)
+        running = Running(project(service, "return plain_sync(question)", *TWO, rubric=HELD), pytester)
         checkout, begun = running.checkout, running.start(*BATCH)
         wait_until(lambda: len(noted(checkout)) == 1)
         result = running.end(begun, signal.SIGINT)
@@ -205,7 +207,7 @@ class TestKilled:
 
     def test_two_runs_at_once_take_nothing_from_each_other(self, pytester: pytest.Pytester, service: Service) -> None:
         service.hold = 1
-        running = Running(project(service, "return plain_sync(question)", *TWO), pytester)
+        running = Running(project(service, "return plain_sync(question)", *TWO, rubric=HELD), pytester)
         first = running.start(*BATCH)
         wait_until(lambda: len(noted(running.checkout)) == 1)
         second = running.start(*BATCH)

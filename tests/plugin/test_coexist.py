@@ -51,7 +51,7 @@ def assert_the_same(checkout: Checkout, result: pytest.RunResult) -> None:
 
 def test_the_short_name_loads_the_plugin(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a")).at(pytester)
-    result = checkout.run_apart("-p", "recall", "eval")
+    result = checkout.run("-p", "recall", "eval")
     result.assert_outcomes(passed=1)
     assert checkout.boxes() == {"a": 1}
 

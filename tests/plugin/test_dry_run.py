@@ -133,6 +133,7 @@ def test_calls_that_are_no_longer_made_and_those_of_a_fixture_or_a_marked_test_a
         project = project.with_cases(*map(asking, ids), file=f"eval/{name}/it.cases.yaml")
     checkout = project.at(pytester)
     checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=5)
+    assert upstream.prompts.count("old") == 1, "a fixture that cases share asks once"
     asked = upstream.count
     project.with_files(conftests(1)).at(pytester)
     assert checkout.run(*DRY).ret == 0

@@ -98,10 +98,11 @@ def test_what_only_informs_is_an_expected_fail(
 
 
 def test_a_regression_blocks_where_only_regressions_do(pytester: pytest.Pytester) -> None:
-    project = ECHOING.with_cases(failing("broke"), failing("new")).with_state(broke=row(2))
+    cases = [failing(name) for name in ("broke", "new", "known")]
+    project = ECHOING.with_cases(*cases).with_state(broke=row(2), known=row(1, **KNOWN))
     checkout = gated(project, blocks="regression").at(pytester)
     result = checkout.run("eval")
-    result.assert_outcomes(failed=1, xfailed=1)
+    result.assert_outcomes(failed=1, xfailed=2)
     assert result.ret == FAILED
     assert int(checkout.recall("score").ret) == 1
     assert int(checkout.run("eval/cases.yaml::new").ret) == FAILED  # A case that was asked for by name fails the run.

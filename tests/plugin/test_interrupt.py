@@ -109,7 +109,7 @@ def agent():
 """
     project = stopping("pass").with_agent(source)
     checkout = project.at(pytester)
-    result = checkout.run_apart("eval")
+    result = checkout.run("eval")
     assert result.ret == INTERRUPTED
     assert checkout.outcomes() == {"a": "passed"}
     assert checkout.boxes() == {"a": 3, "stop": 3, "z": 2}

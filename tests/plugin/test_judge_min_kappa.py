@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.helpers import kept
-from tests.helpers.project import Checkout, case, row
+from tests.helpers.project import Checkout, case, row, state_yaml
 from tests.helpers.scripted import asks, judged, model
 
 
@@ -69,7 +69,7 @@ def test_another_version_is_another_judge_whose_fail_is_no_regression(pytester: 
     checkout, result = of_another_version(pytester)
     result.assert_outcomes(xfailed=1)
     assert checkout.scorecard()["regressions"] == []
-    assert checkout.state() == {"bad": row(3)}
+    assert checkout.state_text() == state_yaml(bad=row(3))
 
 
 def test_a_judge_that_asks_no_model_still_blocks(pytester: pytest.Pytester) -> None:

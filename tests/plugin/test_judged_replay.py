@@ -48,14 +48,9 @@ def recorded(pytester: pytest.Pytester, upstream: Upstream, *cases: dict[str, ob
 
 def test_without_a_change_all_is_proven_and_the_slice_is_drawn(pytester: pytest.Pytester, lasting: Upstream) -> None:
     checkout = recorded(pytester, lasting)
-    result = quick_run(checkout)
+    result = near_run(checkout)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(
-        [
-            "recall: replaying 3 cases in 1 process to see which the change affects; nothing is sent",
-            "recall: judged replay: 0 of 3 cases affected (3 proven)",
-        ]
-    )
+    assert "recall: judged replay: 0 of 3 cases affected (3 proven)" in result.outlines
     assert len(lasting.prompts) == 1  # The drift of the provider is looked for as ever.
     assert list(checkout.slice().values()) == ["box 1"]
     assert checkout.journal().header.affected == ()
@@ -286,6 +281,7 @@ _spec.loader.exec_module(own)
         assert checkout.slice() == dict.fromkeys("abd", "affected")  # A date that the change itself edits is seen.
         result.stdout.fnmatch_lines(
             [
+                "recall: replaying 4 cases in 1 process to see which the change affects; nothing is sent",
                 "recall: replaying 4 cases of main to see what differs by itself",
                 "recall: judged replay: 3 of 4 cases affected (3 ask something else, 1 proven)",
                 "  4 cases, such as a: by itself, as before the change: messages[[]0].content: *2026-03-01*2026-03-09*",

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from pytest_recall.runs import collection
 from tests.helpers.project import BARE, ECHOING, IN, WORKERS, Checkout, case, row, state_yaml
 from tests.plugin.conftest import Once
 
@@ -415,7 +420,25 @@ def pytest_generate_tests(metafunc):
     assert checkout.asked() == []
 
 
-@pytest.mark.usefixtures("quick_collections")
+@pytest.fixture
+def collected_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask pytest for the marked tests once, and tell each command after the first what it has told."""
+    kept: list[str] = []
+
+    def run(command: list[str], *, env: dict[str, str], **given: Any) -> Any:
+        told = Path(env[collection.TOLD_IN]) if collection.TOLD_IN in env else None
+        if told and kept:
+            told.write_text(kept[0], encoding="utf-8")
+            return subprocess.CompletedProcess(command, 0, "", "")
+        done = subprocess.run(command, env=env, **given)
+        if told:
+            kept.append(told.read_text(encoding="utf-8"))
+        return done
+
+    monkeypatch.setattr(collection, "subprocess", SimpleNamespace(run=run, DEVNULL=subprocess.DEVNULL))
+
+
+@pytest.mark.usefixtures("quick_collections", "collected_once")
 def test_commands_know_them(pytester: pytest.Pytester) -> None:
     source = marked(["m1", "m2"]).replace('("m2")', '("m2", scenario="money")')
     checkout = MIXED.with_files({"eval/test_marked.py": source}).at(pytester)

@@ -393,10 +393,10 @@ def test_a_program_is_recorded_and_replayed_without_it(pytester: pytest.Pytester
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     (checkout.path / "system.py").unlink()
     (checkout.path / "store.json").unlink()
-    # A service, below, is also replayed for one case alone.
-    result = checkout.run("eval", command, "--replay", "--recall-mode=all")
-    assert result.ret == pytest.ExitCode.OK, result.stdout.str()
-    assert {trial.source for trial in checkout.journal().trials} == {"replayed"}
+    for chosen in ((), ("-k", "other")):
+        result = checkout.run("eval", command, "--replay", "--recall-mode=all", *chosen)
+        assert result.ret == pytest.ExitCode.OK, result.stdout.str()
+        assert {trial.source for trial in checkout.journal().trials} == {"replayed"}
     assert not (checkout.path / "store.json").exists()
 
 
@@ -506,16 +506,3 @@ def test_mistakes_name_their_place(pytester: pytest.Pytester) -> None:
             "recall: *: memory.sessions.0.turns.0.speaker: is*",
         ]
     )
-
-
-def test_a_run_with_an_agent_pays_nothing_for_it(pytester: pytest.Pytester) -> None:
-    """Nothing of it is imported where no case and no test asks for a memory."""
-    project = BARE.with_agent("@pytest.fixture\ndef agent():\n    return str\n").with_cases(case("a"))
-    program = project.with_files(
-        {
-            "eval/test_loaded.py": "import sys\n\ndef test_loaded():\n"
-            "    assert not [name for name in sys.modules if name.startswith('pytest_recall.memory')]\n"
-        }
-    )
-    result = program.at(pytester).run_afresh("eval")
-    result.assert_outcomes(passed=2)

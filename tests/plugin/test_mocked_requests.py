@@ -163,7 +163,6 @@ def test_a_mock_that_a_conftest_starts_is_asked_first(pytester: pytest.Pytester,
         "ROUTER.post('http://fake.invalid/v1').respond(text='mocked')\nROUTER.route(host='127.0.0.1').pass_through()\n\n\n"
         "def pytest_unconfigure():\n    ROUTER.stop()\n"
     )
-    # It imports no more than it needs, since each run is in a process of its own.
     source = (
         f"import httpx\nimport pytest\n\nURLS = ('http://fake.invalid/v1', {upstream.url + '/any'!r})\n\n\n"
         "@pytest.mark.recall('a')\ndef test_a():\n"
@@ -173,7 +172,7 @@ def test_a_mock_that_a_conftest_starts_is_asked_first(pytester: pytest.Pytester,
     files = {"eval/conftest.py": started, "eval/test_mocked.py": source}
     checkout = project(upstream).with_files(files).at(pytester)
     for option in ("--record", "--replay"):
-        checkout.run_apart("eval", "--recall-mode=all", option).assert_outcomes(passed=1)
+        checkout.run("eval", "--recall-mode=all", option).assert_outcomes(passed=1)
         assert counts(checkout) == {"a": 1}
         assert upstream.count == 1
 

@@ -158,6 +158,8 @@ def test_live_judges_are_asked_in_a_replay(pytester: pytest.Pytester, upstream: 
     checkout.run("eval", "--record").assert_outcomes(passed=2)
     checkout.run("eval", "--replay", "--recall-mode", "all").assert_outcomes(passed=2)
     assert upstream.count == 2 * (6 + 2)
+    calls = [call for trial in checkout.journal().trials for call in trial.calls]
+    assert [(call.kind, call.source) for call in calls] == [("judge", "live")] * (6 + 2)
 
 
 def test_judges_are_tried_as_they_are_recorded_and_not_as_they_are_replayed(

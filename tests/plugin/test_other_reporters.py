@@ -64,7 +64,7 @@ PROJECT = ECHOING.with_cases(case("a"), failing("b")).with_files({"conftest.py":
 
 
 def test_the_scorecard_is_shown_once(pytester: pytest.Pytester) -> None:
-    result = PROJECT.at(pytester).run_apart("-p", "recall", "eval", "-n1")
+    result = PROJECT.at(pytester).run("-p", "recall", "eval", "-n1")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     ended = result.outlines.index("the tests have ended")
     titles = [place for place, line in enumerate(result.outlines) if "= recall scorecard =" in line]
@@ -75,7 +75,7 @@ def test_the_scorecard_is_shown_once(pytester: pytest.Pytester) -> None:
 
 def test_it_is_shown_where_no_summary_is_asked_for(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.with_cases(case("a", input="stop"), case("b")).with_agent(STOPPING).at(pytester)
-    result = checkout.run_apart("-p", "recall", "eval")
+    result = checkout.run("-p", "recall", "eval")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["*= recall scorecard =*", "partial: 2 of 2 chosen cases not run: interrupted"])
 
@@ -83,5 +83,5 @@ def test_it_is_shown_where_no_summary_is_asked_for(pytester: pytest.Pytester) ->
 def test_one_that_asks_later_has_it_once_too(pytester: pytest.Pytester) -> None:
     late = BRIEF.replace("WHEN", "wrapper=True").replace('self.line("the', 'result = yield\n        self.line("the')
     late = late.replace("\n\n\n@pytest.hookimpl(trylast", "\n        return result\n\n\n@pytest.hookimpl(trylast")
-    result = PROJECT.with_files({"conftest.py": late}).at(pytester).run_apart("-p", "recall", "eval")
+    result = PROJECT.with_files({"conftest.py": late}).at(pytester).run("-p", "recall", "eval")
     assert sum("recall scorecard" in line for line in result.outlines) == 1

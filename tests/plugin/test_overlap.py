@@ -12,6 +12,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from pytest_recall.plugin import overlap
 from tests.helpers.overlapping import ASYNC, IDS, SYNC, overlapping, result_of, told
 from tests.helpers.project import ECHOING, case, cases_yaml, crashing, failing, row
 
@@ -239,11 +240,13 @@ class TestRefusals:
         result.stdout.fnmatch_lines([f"recall: cases run one by one, {reason}"])
         assert set(told(checkout)) <= {"0", "1"}
 
-    def test_a_pytest_of_another_shape_runs_them_one_by_one(self, pytester: pytest.Pytester) -> None:
-        source = "from pytest_recall.plugin import overlap\n\noverlap.is_known = lambda session: False\n"
+    def test_a_pytest_of_another_shape_runs_them_one_by_one(
+        self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(overlap, "is_known", lambda session: False)
         most = "\n\ndef pytest_sessionfinish():\n    told(GATE.most)\n"
-        checkout = overlapping(source + SYNC + most, gate=1).at(pytester)
-        result = checkout.run_apart("eval", "--recall-concurrency=4")
+        checkout = overlapping(SYNC + most, gate=1).at(pytester)
+        result = checkout.run("eval", "--recall-concurrency=4")
         result.assert_outcomes(passed=8)
         result.stdout.fnmatch_lines(
             ["recall: cases run one by one, since pytest * keeps its fixtures in another way *"]

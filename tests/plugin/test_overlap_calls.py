@@ -263,7 +263,7 @@ def agent():
         files, rows = {}, []
         for way, source in sources.items():
             files[f"eval/{way}/conftest.py"] = talking(upstream, source).files["eval/conftest.py"]
-            names = [f"{way}-{number}" for number in range(3)]
+            names = [f"{way}-{number}" for number in range(2)]
             files[f"eval/{way}/it.cases.yaml"] = cases_yaml(*(asking(name, f"echo {name}") for name in names))
             rows += names
         made = asking_project(upstream, agent("return plain_sync(question)"), IDS[0]).with_files(files)
