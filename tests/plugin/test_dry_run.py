@@ -39,7 +39,7 @@ def test_a_dry_run_lists_what_changed_which_is_near_and_leaves_everything_as_it_
     talking(upstream, talker("b")).with_cases(*cases, asking("late")).at(pytester)
     before, asked, state, runs = finished(checkout), upstream.count, checkout.state_text(), checkout.artifacts.runs()
 
-    result = checkout.run(*DRY, "-n", "2")
+    result = checkout.run(*DRY, "-n", "1")
 
     assert result.ret == 0
     plain = found(checkout)

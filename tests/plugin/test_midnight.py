@@ -61,7 +61,7 @@ def test_a_suite_of_marked_tests_alone_draws_with_the_date_of_the_controller(pyt
         f'\n@pytest.mark.recall("m{n}")\ndef test_m{n}():\n    pass\n' for n in range(20)
     )
     checkout = BARE.with_files({"conftest.py": CLOCK, "test_marked.py": source}).at(pytester)
-    checkout.run("-n2", day=None)
+    checkout.run("-n1", day=None)
     drawn, day = set(checkout.outcomes()), checkout.journal().header.date
     checkout.forget()
     checkout.run(day=day)

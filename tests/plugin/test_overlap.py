@@ -260,10 +260,7 @@ class TestRefusals:
 
 READING = """
 import os
-import sys
 import time
-
-sys.setswitchinterval(1e-5)  # So that one is often interrupted in the midst of it.
 
 
 @pytest.fixture
@@ -281,7 +278,12 @@ def agent():
 def test_whoever_reads_the_environment_meets_no_variable_that_is_gone(pytester: pytest.Pytester) -> None:
     names = [f"c{number}" for number in range(16)]
     checkout = ECHOING.with_agent(READING).with_cases(*map(case, names)).at(pytester)
-    result = checkout.run_apart("eval", "--recall-mode=all", "--recall-concurrency=8")
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)  # So that one is often interrupted in the midst of it.
+    try:
+        result = checkout.run("eval", "--recall-mode=all", "--recall-concurrency=8")
+    finally:
+        sys.setswitchinterval(interval)
     result.assert_outcomes(passed=16)
 
 
