@@ -162,6 +162,7 @@ NIGHTLY = ECHOING.with_cases(*map(case, NIGHT), case("fresh")).with_state(**NIGH
 @pytest.mark.parametrize(
     ("knobs", "chosen", "left"),
     [
+        ("max_verdict_age: 7\n", {"old": "stale", "box": "box 1", "due": "due", "fresh": "new"}, "2 not due until *"),
         (
             "max_verdict_age: 7\nnightly_cases: 5\n",
             {"old": "stale", "box": "box 1", "due": "due", "fresh": "new", "calm": "in turn"},
