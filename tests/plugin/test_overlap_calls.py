@@ -129,45 +129,40 @@ def test_a_recording_is_the_same_and_is_replayed_either_way(
     assert finished(checkout) == at_once
 
 
+MORE_THAN_ONE = agent("httpx_sync(question + ' more')\nreturn httpx_sync(question)")
+
+
 def test_only_what_is_missing_is_recorded(pytester: pytest.Pytester, lasting: Upstream) -> None:
-    checkout = kept.recorded(pytester, asking_project(lasting, agent("return plain_sync(question)")))
+    checkout = kept.recorded(pytester, asking_project(lasting, MORE_THAN_ONE))
     files, before, asked = finished(checkout), alike(checkout), lasting.count
     for name in IDS[::2]:
         cassette(checkout, name).unlink()
     result = checkout.run("eval", "--record=missing", "--recall-mode=all", AT_ONCE, "-n2")
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
-    assert lasting.count == asked + 3
+    assert lasting.count == asked + 2 * 3
     assert sources(checkout) == {name: "live" if number % 2 == 0 else "replayed" for number, name in enumerate(IDS)}
     after = finished(checkout)
     assert alike(checkout) == before
     assert {name for name in files if after[name] == files[name]} == {f"one/{name}.ndjson" for name in IDS[1::2]}
 
 
-def test_a_miss_is_that_of_its_own_case(pytester: pytest.Pytester, lasting: Upstream) -> None:
-    checkout = kept.recorded(pytester, asking_project(lasting, agent("return plain_sync(question)")))
+def test_a_miss_and_what_was_not_asked_for_are_those_of_their_own_cases(
+    pytester: pytest.Pytester, lasting: Upstream
+) -> None:
+    checkout = kept.recorded(pytester, asking_project(lasting, MORE_THAN_ONE))
     asked = lasting.count
     rows = [asking(name, f"echo {name}" + (" changed" if name == IDS[3] else "")) for name in IDS]
     (checkout.path / "eval/cases.yaml").write_text(cases_yaml(*rows))
-    result = checkout.run("eval", "--replay", "--recall-mode=all", AT_ONCE)
-    result.assert_outcomes(passed=4, errors=1)
-    assert {name for name, outcome in checkout.outcomes().items() if outcome == "error"} == {IDS[3]}
-    assert f"eval/cassettes/one/{IDS[3]}.ndjson: POST " in trial(checkout, IDS[3]).error
-    assert lasting.count == asked
-
-
-def test_what_was_recorded_and_not_asked_for_is_that_of_its_own_case(
-    pytester: pytest.Pytester, upstream: Upstream
-) -> None:
-    source = agent("httpx_sync(question + ' more')\nreturn httpx_sync(question)")
-    checkout = asking_project(upstream, source, *IDS[:3]).at(pytester)
-    record(checkout, AT_ONCE)
     conftest = checkout.path / "eval/conftest.py"
     asks_more = "httpx_sync(question + ' more')\n"
     less = conftest.read_text().replace(f" {asks_more}", f" if {IDS[2]!r} not in question: {asks_more}")
     conftest.write_text(less)
     result = checkout.run("eval", "--replay", "--recall-mode=all", AT_ONCE)
-    result.assert_outcomes(passed=2, errors=1)
+    result.assert_outcomes(passed=3, errors=2)
+    assert {name for name, outcome in checkout.outcomes().items() if outcome == "error"} == {IDS[2], IDS[3]}
+    assert f"eval/cassettes/one/{IDS[3]}.ndjson: POST " in trial(checkout, IDS[3]).error
     assert trial(checkout, IDS[2]).error.startswith(f"eval/cassettes/one/{IDS[2]}.ndjson: recorded call 1 was not")
+    assert lasting.count == asked
 
 
 class TestThreads:
