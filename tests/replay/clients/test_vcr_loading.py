@@ -88,13 +88,14 @@ def test_a_subclass_of_a_tls_connection_can_be_made(deck: Deck) -> None:
 
 
 EACH = """\
-import asyncio, contextlib, email.parser, importlib, json, os, ssl, sys, traceback
+import asyncio, contextlib, email.parser, gc, importlib, json, os, ssl, sys, traceback
 
 NEEDED = (
-    *("aiohappyeyeballs", "aiosignal", "attr", "brotli", "certifi", "charset_normalizer", "click", "csv"),
-    *("dateutil.parser", "encodings.idna", "frozenlist", "gzip", "idna", "importlib.metadata", "jmespath"),
-    *("multidict", "pygments.lexers", "rich.progress", "rich.syntax", "rich.table", "unittest.mock", "wrapt"),
-    *("yaml", "yarl", "zstandard"),
+    *("aiohappyeyeballs", "aiosignal", "attr", "backports.zstd", "brotli", "certifi", "charset_normalizer", "click"),
+    *("csv", "dateutil.parser", "email.policy", "encodings.idna", "frozenlist", "gzip", "hmac", "http.cookies", "idna"),
+    *("importlib.metadata", "importlib.readers", "jmespath", "mimetypes", "multidict", "netrc", "pygments.lexers"),
+    *("queue", "rich.progress", "rich.syntax", "rich.table", "unittest.mock", "wrapt", "xml.etree.ElementTree"),
+    *("xml.parsers.expat", "yaml", "yarl", "zstandard"),
 )
 for name in NEEDED:
     with contextlib.suppress(ModuleNotFoundError):  # What clients need, so that each fork imports the clients alone.
@@ -104,6 +105,7 @@ from pytest_recall.replay import watch
 from pytest_recall.replay.player import Player
 
 assert not {"http.client", "urllib.request", *CLIENTS} & {*sys.modules}
+gc.freeze()  # What a fork collects would copy what it shares.
 for line in sys.stdin:
     if not (child := os.fork()):
         program = json.loads(line)
@@ -239,4 +241,33 @@ def test_a_first_call_imports_no_client_that_is_recorded_without_vcrpy(
         "    assert httpx.get('http://127.0.0.1:9/old').text == 'kept'\n"
         "assert vcr.cassette.CassetteContextDecorator.__enter__.__code__ is not changed\n"
         "for back in reversed(undo): back()\n"
+    )
+
+
+@forks
+def test_stubs_that_are_loaded_within_a_mock_leave_it_in_place(
+    upstream: Upstream, tmp_path: Path, in_new_processes: InNewProcesses
+) -> None:
+    """vcrpy keeps what it finds when it is imported, which here are the mocks."""
+    for name in ("aiohttp", "httpx", "requests"):
+        pytest.importorskip(name)
+    in_new_processes(
+        "import pathlib\n"
+        "import aiohttp, httpx\n"
+        "from tests.replay.clients import test_mocks\n"
+        "from tests.replay.upstream import Deck\n"
+        f"url, folder = {upstream.url + '/chat'!r}, pathlib.Path({str(tmp_path)!r})\n"
+        "deck = Deck(folder)\n"
+        "with deck.recording():\n"
+        "    with test_mocks.sessions(folder), test_mocks.transports(folder):\n"
+        "        assert 'vcr' not in sys.modules\n"
+        "        test_mocks.by_requests(url)\n"
+        "        assert 'vcr' in sys.modules\n"
+        "        assert test_mocks.by_aiohttp(test_mocks.FAKE) == 'mocked'\n"
+        "        assert test_mocks.by_httpx(test_mocks.FAKE) == 'mocked'\n"
+        "    assert test_mocks.seen(deck) == [url]\n"
+        "    with test_mocks.cassette(folder):\n"
+        "        test_mocks.by_aiohttp(url)\n"
+        "        test_mocks.by_httpx(url)\n"
+        "    assert test_mocks.seen(deck) == [url] * 3\n"
     )
