@@ -112,7 +112,7 @@ def test_an_answer_that_unpacks_too_far_is_not_written() -> None:
     assert "larger than 64 MB when it is unpacked" in is_refused(Exchange("", 0, "agent", Request("GET", URL), answer))
 
 
-PICTURE = b64encode(random.Random(3).randbytes(20_000)).decode()
+PICTURE = b64encode(random.Random(3).randbytes(8_000)).decode()
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ PICTURE = b64encode(random.Random(3).randbytes(20_000)).decode()
         f"call_{made(24)} toolu_01{made(22)} msg_{made(24)} resp_{made(48, '0123456789abcdef')} file-{made(22)}",
         f"data:image/png;base64,{PICTURE}",
         b64encode(b"A long report, with a password: as before, and nothing else. " * 20).decode(),
-        json.dumps([random.Random(5).gauss(0, 1) for _ in range(2000)]),
+        json.dumps([random.Random(5).gauss(0, 1) for _ in range(500)]),
         "Server-sent: hooks.slack.com/services/T00000000/B00000000/XXXXXXXXXXXXXXXXXXXXXXXX is the form of a webhook.",
         "sk_test_your_key_goes_here_1 and SG.xxxxxxxxxxxxxxxxxxxxxx.xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
         "12:30:45 ratio 1700000000:Amsterdam-is-the-capital-of-the-Netherlands",
