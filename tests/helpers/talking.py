@@ -45,6 +45,16 @@ KEPT = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".
 What fakes a clock or the files of a test looks through each module that is imported, and theirs are four in five.
 """
 
+FORGETTING = {
+    "forgetting.py": """\
+import sys
+
+CLIENTS = ("aiohttp", "anyio", "httpcore", "httpcore2", "httpx", "httpx2", "requests", "urllib3", "vcr")
+KEPT = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in CLIENTS]
+"""
+}
+"""A plugin for `-p forgetting` in a process of its own: no client is imported when the run begins."""
+
 CLIENTS = """\
 import asyncio
 import concurrent.futures

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from pytest_recall.trials.journal import read_journal
 from tests.helpers import kept
 from tests.helpers.project import Checkout, Project
 from tests.helpers.talking import (
+    FORGETTING,
     WAYS,
     agent,
     agents,
@@ -288,14 +287,12 @@ class TestMarkedTests:
 class TestAliased:
     """Where `httpx` is `httpx2`, each class is replaced once."""
 
-    BOTH = ("--record", "--replay")
-
     def test_a_call_is_recorded_once(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         project = asks(upstream, "httpx_sync", "a")
         files = {"eval/conftest.py": "import httpx2\nhttpx2.alias_httpx()\n" + project.files["eval/conftest.py"]}
-        checkout = project.with_files(files).at(pytester)
-        # In a process of its own, once for both runs: the alias stays, and has to be there first.
-        runs = "; ".join(f"assert pytest.main(['eval', '{how}', '-p', 'no:rerunfailures']) == 0" for how in self.BOTH)
-        assert pytester.run(sys.executable, "-c", f"import pytest; {runs}").ret == 0
+        checkout = project.with_files({**files, **FORGETTING}).at(pytester)
+        for how in ("--record", "--replay"):
+            # In a process of its own: the alias stays, and has to be there first.
+            assert checkout.run_apart("eval", "-p", "forgetting", how).ret == 0
         assert upstream.count == len(calls(cassette(checkout, "a"))) == 1
         assert sources(checkout) == {"a": "replayed"}

@@ -14,7 +14,7 @@ import pytest
 
 from tests.helpers.loopback import Loopback
 from tests.helpers.project import BARE, Checkout
-from tests.helpers.talking import asking, drafts, finished
+from tests.helpers.talking import FORGETTING, asking, drafts, finished
 
 pytest.importorskip("httpx")
 pytest.importorskip("requests")
@@ -199,8 +199,9 @@ def test_one_line_of_each_cassette_differs_however_it_was_recorded(
     result = checkout.run("eval", "--replay", "--recall-mode=all", "--recall-concurrency=4")
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     assert finished(checkout) == again
-    # In a process that starts from nothing each client is imported while the player stands in front of it.
-    afresh = recorded(checkout, checkout.run_afresh("eval", *RECORD, "-k", " or ".join(AFRESH)))
+    # In a process that begins without clients each is imported while the player stands in front of it.
+    project.with_files(FORGETTING).at(pytester)
+    afresh = recorded(checkout, checkout.run_apart("eval", "-p", "forgetting", *RECORD, "-k", " or ".join(AFRESH)))
     assert {name for name in first if afresh[name] != again[name]} == {f"one/{way}.ndjson" for way in AFRESH}
     for way in AFRESH:
         assert changed(first[f"one/{way}.ndjson"], afresh[f"one/{way}.ndjson"]) == [2], way
