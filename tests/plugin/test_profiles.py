@@ -167,10 +167,11 @@ def test_calls_are_recorded_and_replayed(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     checkout = made(pytester, models={"judge": grader.selector})
     (pytester.path / "eval/rubric.yaml").write_text("owner: ada\npreflight: off\ncassette_kinds: {judge: cassette}\n")
-    checkout.run(FILE, "-k", "3d", "--record").assert_outcomes(passed=4)
+    two = "3d/q001 or 3d/q002"
+    checkout.run(FILE, "-k", two, "--record").assert_outcomes(passed=2)
     recorded = len(grader.bodies)
-    assert recorded == 4
-    checkout.run(FILE, "-k", "3d", "--replay").assert_outcomes(passed=4)
+    assert recorded == 2
+    checkout.run(FILE, "-k", two, "--replay").assert_outcomes(passed=2)
     assert len(grader.bodies) == recorded
 
 

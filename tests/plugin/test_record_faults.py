@@ -401,7 +401,7 @@ def plain(data: bytes) -> list[Any]:
 LEFT_OUT = ("crc", "sum", "times", "digest")
 
 
-THIRTY = """
+DOZEN = """
 import pathlib, sys
 from pytest_recall.replay.exchange import Exchange, Request, Response
 from pytest_recall.replay.matching import Rules, key_of
@@ -412,7 +412,7 @@ header = {"fixture": "talk", "scope": "session", "run": "r"}
 calls = []
 print("ready", flush=True)
 sys.stdin.readline()
-for number in range(30):
+for number in range(12):
     request = Request("POST", "http://upstream/any", (), b'{"prompt":"%d of %s"}' % (number, sys.argv[2].encode()))
     key = key_of(request, Rules())
     calls.append(Exchange(key, number, "agent", request, Response(200, "OK", (), (b"%d" % number,)), at="2026-03-10"))
@@ -420,10 +420,10 @@ for number in range(30):
 """
 
 
-def test_two_processes_that_record_thirty_calls_each_into_one_fixture_keep_them_all(tmp_path: Path) -> None:
+def test_two_processes_that_record_a_dozen_calls_each_into_one_fixture_keep_them_all(tmp_path: Path) -> None:
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", THIRTY, str(tmp_path), str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, "-c", DOZEN, str(tmp_path), str(number)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         for number in range(2)
     ]
@@ -444,4 +444,4 @@ def test_two_processes_that_record_thirty_calls_each_into_one_fixture_keep_them_
     library = Library(tmp_path)
     found = Cassette(library.of_fixture("talk", "session", ""), "talk", Rules())
     found.verify()
-    assert len({exchange.request.body for exchange in found.exchanges()}) == len(found) == 60
+    assert len({exchange.request.body for exchange in found.exchanges()}) == len(found) == 24

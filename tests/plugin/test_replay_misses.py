@@ -186,12 +186,20 @@ def missed(once: Once, lasting: Upstream) -> Missed:
     with once() as pytester, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_API_KEY", "sk-proj-" + "Zq8vT3mKx9Lw2Rb7Nc4Yd1")
         first, second = (
-            talking(lasting, agents({name: body.replace("{}", texts[at]) for name, (body, texts) in MESSAGES.items()}))
+            talking(
+                lasting,
+                agents(
+                    {
+                        **{name: body.replace("{}", texts[at]) for name, (body, texts) in MESSAGES.items()},
+                        "new": "return httpx2_sync(question)",
+                    }
+                ),
+            )
             for at in range(2)
         )
         checkout = first.with_cases(*map(asking, MESSAGES)).at(pytester)
         checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=len(MESSAGES))
-        second.at(pytester)
+        second.with_cases(*map(asking, [*MESSAGES, "new"])).at(pytester)
         asked = lasting.count
         result = checkout.run("eval", "--replay", "--recall-mode=all")
         assert lasting.count == asked
@@ -203,7 +211,7 @@ class TestItsMessage:
 
     def test_it_names_the_nearest_request_and_the_line_that_changed(self, missed: Missed) -> None:
         assert missed.result.ret == pytest.ExitCode.TESTS_FAILED
-        assert missed.checkout.outcomes() == dict.fromkeys(MESSAGES, "error")
+        assert missed.checkout.outcomes() == dict.fromkeys([*MESSAGES, "new"], "error")
         pytest.LineMatcher(missed.told("changed")).fnmatch_lines(
             [
                 "  error: changed: eval/cassettes/one/changed.ndjson: POST"
@@ -229,16 +237,10 @@ class TestItsMessage:
         assert "Zq8vT3mKx9" not in missed.result.stdout.str()
         assert "[OPENAI_API_KEY]" in "\n".join(missed.told("secret"))
 
-    def test_a_case_that_was_never_recorded_names_the_command(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        upstream.close()
-        checkout = asks(upstream, "httpx2_sync", "a").at(pytester)
-        result = checkout.run("eval", "--replay")
-        result.assert_outcomes(errors=1)
-        assert trial(checkout, "a").error == (
-            f"eval/cassettes/one/a.ndjson: POST {upstream.url}/any is not recorded;"
-            " `pytest -p recall 'eval/cases.yaml::a' --record` records it"
+    def test_a_case_that_was_never_recorded_names_the_command(self, missed: Missed) -> None:
+        assert trial(missed.checkout, "new").error == (
+            f"eval/cassettes/one/new.ndjson: POST {missed.upstream.url}/any is not recorded;"
+            " `pytest -p recall 'eval/cases.yaml::new' --record` records it"
         )
 
     def test_the_command_names_a_folder_of_ones_own(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
