@@ -64,11 +64,19 @@ def test_a_recording_names_them_with_their_counts(pytester: pytest.Pytester, pro
     assert ran(programs) == ["claude", "git", "git", "git", "rg"]
 
 
-def test_a_replay_starts_tools_and_no_model(pytester: pytest.Pytester, programs: Path) -> None:
-    checkout = started("git", "rg", "git,claude").at(pytester)
+def test_a_replay_starts_tools_and_no_model_whatever_the_agent_makes_of_it(
+    pytester: pytest.Pytester, programs: Path
+) -> None:
+    hiding = (
+        "if question == 'hidden':\n"
+        "    try:\n        exec('import subprocess; subprocess.run([\"claude\"])')\n"
+        "    except BaseException:\n        pass\n"
+        "    return 'x'\n"
+    )
+    checkout = started("git", "rg", "git,claude", "hidden", source=agent(hiding + BODY)).at(pytester)
     result = run(checkout, "--replay")
-    result.assert_outcomes(passed=2, errors=1)
-    assert checkout.outcomes() == {"git": "passed", "rg": "passed", "git-claude": "error"}
+    result.assert_outcomes(passed=2, errors=2)
+    assert checkout.outcomes() == {"git": "passed", "rg": "passed", "git-claude": "error", "hidden": "error"}
     assert line(result) == f"programs that cases started: git (2), rg (1); {UNSEEN}"
     result.stdout.fnmatch_lines(
         [
@@ -78,16 +86,6 @@ def test_a_replay_starts_tools_and_no_model(pytester: pytest.Pytester, programs:
         ]
     )
     assert ran(programs) == ["git", "git", "rg"]
-
-
-def test_whatever_the_agent_makes_of_it(pytester: pytest.Pytester, programs: Path) -> None:
-    body = (
-        "try:\n    exec('import subprocess; subprocess.run([question])')\nexcept BaseException:\n    pass\nreturn 'x'"
-    )
-    checkout = started("claude", source=agent(body)).at(pytester)
-    run(checkout, "--replay").assert_outcomes(errors=1)
-    assert checkout.outcomes() == {"claude": "error"}
-    assert ran(programs) == []
 
 
 def test_a_program_that_is_allowed_is_started(pytester: pytest.Pytester, programs: Path) -> None:
