@@ -115,7 +115,8 @@ for line in sys.stdin:
             traceback.print_exc()
             print(program, file=sys.stderr, flush=True)
         os._exit(0)
-    os.waitpid(child, 0)
+    if (status := os.waitpid(child, 0)[1]) != 0:
+        print("ended with", status)
     print("over", flush=True)
 """
 InNewProcesses = Callable[..., None]
