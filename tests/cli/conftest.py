@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
-import functools
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from pytest_recall import cli
 from pytest_recall.cli import main
 from pytest_recall.files import clock
 from pytest_recall.memory import client, http_service
@@ -19,6 +16,8 @@ from pytest_recall.memory.session import Memory
 from tests.cli.samples import fill, run_evals
 from tests.helpers import programs
 from tests.helpers.command import Done
+from tests.helpers.floors_once import floors_once
+from tests.helpers.parsers_once import parsers_once
 
 Recall = Callable[..., Done]
 
@@ -30,24 +29,10 @@ def _outside_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.delenv(name)
 
 
-_parser = cli._parser
-
-
-@functools.cache
-def _parser_of(command: str) -> argparse.ArgumentParser:
-    return _parser([command])
-
-
 @pytest.fixture(scope="package", autouse=True)
-def _parsers_once() -> Iterator[None]:
-    """Make the parser of a command once: it keeps nothing of what it has parsed, and each call would make another."""
-
-    def parser(given: Sequence[str]) -> argparse.ArgumentParser:
-        command = next((argument for argument in given if not argument.startswith("-")), "")
-        return _parser_of(command) if command in cli.COMMANDS else _parser(given)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cli, "_parser", parser)
+def _once() -> Iterator[None]:
+    """Make parsers once, and work out once what a floor finds: runs over one dataset agree in it."""
+    with parsers_once(), floors_once():
         yield
 
 
