@@ -276,11 +276,9 @@ BY = {
 @pytest.mark.parametrize(
     ("by", "judged", "more"),
     [
-        ("passages", False, ()),
         ("answers", False, ()),
         ("answers", True, ()),
         ("reader", False, ()),
-        ("reader", True, ()),
         ("reader", True, ("--accumulate",)),
         ("reader", True, ("--repeat", "2")),
         ("passages", False, ("--k", "60", "--unit", "session", "--accumulate")),

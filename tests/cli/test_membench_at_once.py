@@ -297,7 +297,7 @@ def test_five_failures_in_a_row_stop_it_and_what_had_begun_is_written_down(
 
 @pytest.mark.parametrize("more", [(), ("--accumulate", "--memory-reset")], ids=["apart", "accumulate"])
 def test_killed_among_several_questions_it_asks_the_rest(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, more: tuple[str, ...]
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, one_by_one: OneByOne, more: tuple[str, ...]
 ) -> None:
     service = Busy(batches=10)
     with serving(service):
@@ -328,7 +328,7 @@ def test_killed_among_several_questions_it_asks_the_rest(
         asked = [one["case_id"] for one in trials(tmp_path / "o")]
         assert asked[: len(kept)] == kept
         assert len(set(asked)) == len(asked) == 22
-        whole = found(capsys, "--memory", service.url, "--out", "whole", *more)
+        whole = found(capsys, "--memory", service.url, "--out", "whole", *more) if more else one_by_one.plain
     assert json.loads(captured.out)["all"] == whole["all"]
 
 

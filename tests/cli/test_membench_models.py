@@ -224,10 +224,11 @@ def test_calls_are_of_their_conversation_and_question_also_where_several_are_at_
             id: (one["answer"]["usage"]["memory_recall_usd"], one["calls"][0]["cost"]) for id, one in trials.items()
         }
 
-    ran(*memory(), "--out", "alone")
+    by_session = ("--unit", "session")
+    ran(*memory(), *by_session, "--out", "alone")
     told = untimed(Path("alone"))
     for name in ("InPool", "InThread", "Async", "Plain"):
-        ran(*memory(name), "--out", name, "--concurrency", "4")
+        ran(*memory(name), *by_session, "--out", name, "--concurrency", "4")
         together = untimed(Path(name))
         stored = {one["answer"]["usage"].get("memory_store_input_tokens") for one in together.values()}
         assert len(stored - {None}) == 2
@@ -341,9 +342,9 @@ def test_a_model_that_a_selector_names_has_to_have_a_price_for_a_budget(capsys: 
 def test_reader_and_judges_are_recorded_beside_calls_of_the_memory_which_are_live(
     served: Endpoint, ran: Ran, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    models = ("--reader", f"{served.url}/v1#reader", "--judge", f"{served.url}/v1#judge")
+    models = ("--reader", f"{served.url}/v1#reader", "--judge", f"{served.url}/v1#judge", "--unit", "session")
     out = ran(*memory(), *models, "--out", "o", "--record", "shelf", "--concurrency", "3")
-    assert "recall: the memory made 33 calls to models of its own, which are neither recorded nor replayed" in out
+    assert "recall: the memory made 13 calls to models of its own, which are neither recorded nor replayed" in out
     made = len(served.asked)
     spent = cost(capsys)["total"]
     usd = sum(price * words(served, name) for name, price in PRICES.items()) / 1e6

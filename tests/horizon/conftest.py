@@ -6,12 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.helpers.floors_once import floors_once
+from tests.helpers.certificates_once import certificates_once
+from tests.helpers.figures_once import figures_once
 from tests.helpers.parsers_once import parsers_once
 
 
 @pytest.fixture(scope="package", autouse=True)
 def _once() -> Iterator[None]:
-    """Make parsers once, and work out once what a floor finds: runs of one persona agree in it."""
-    with parsers_once(), floors_once():
+    """Read certificates and make parsers once, and work out figures once that many runs have in common."""
+    with certificates_once(), parsers_once(), figures_once():
         yield

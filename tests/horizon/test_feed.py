@@ -81,8 +81,7 @@ def test_the_calls_of_a_tool_are_told_one_by_one_in_their_sessions(capsys: pytes
 
 
 def test_the_calls_are_read_from_the_folder_that_the_profile_names() -> None:
-    generated("generate-tool-calls")
-    Path("clerk/tools-60d").rename("calls")
+    generated("generate-tool-calls", "--tools-dir", "calls")
     profile = json.loads(Path("clerk.profile.yaml").read_text())
     profile["persona"]["toolsDir"] = "calls"
     profile["run"]["feed"] = "tool-calls"
@@ -99,13 +98,19 @@ def test_the_turns_of_a_conversation_are_told_one_by_one(form: str, capsys: pyte
     Path("clerk.profile.yaml").write_text(json.dumps(profile))
     capsys.readouterr()
     assert main([*RUN, "--out", "out"]) == 0
-    assert "told its conversations" in capsys.readouterr().out
+    output = capsys.readouterr()
+    assert "told its conversations" in output.out
     first, second = told()[:2]
     assert (first["id"], second["id"], first.get("session")) == ("day-0001/1", "day-0001/2", None)
     assert {one["content"].split(":")[0] for one in told()} == {"User", "Assistant"}
     assert session_of(first["id"]) == ""
     lines = [json.loads(line) for line in Path("out/questions.jsonl").read_text().splitlines()]
     assert any(str(amount(1)) in one["systemAnswer"] for one in lines if order(1) in one["qa"]["question"])
+    # They name no session, and so none is asked about.
+    assert "conversations do not say in which session something was said, so that 4 questions are not" in output.err
+    assert "boundaries" not in output.out
+    assert {one["qa"]["category"] for one in lines} == {"factual-recall", "temporal-reasoning"}
+    assert json.loads(Path("out/result.json").read_text())["metadata"]["feed"] == "conversations"
 
 
 def test_what_is_not_there_or_is_none_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -134,18 +139,6 @@ def test_what_is_not_there_or_is_none_is_one_sentence(capsys: pytest.CaptureFixt
     )
 
 
-def test_no_session_is_asked_about_where_conversations_name_none(capsys: pytest.CaptureFixture[str]) -> None:
-    generated("generate-conversations")
-    capsys.readouterr()
-    assert main([*RUN, "--feed", "conversations", "--out", "out"]) == 0
-    output = capsys.readouterr()
-    assert "conversations do not say in which session something was said, so that 4 questions are not" in output.err
-    assert "boundaries" not in output.out
-    lines = [json.loads(line) for line in Path("out/questions.jsonl").read_text().splitlines()]
-    assert {one["qa"]["category"] for one in lines} == {"factual-recall", "temporal-reasoning"}
-    assert json.loads(Path("out/result.json").read_text())["metadata"]["feed"] == "conversations"
-
-
 def test_files_that_are_dated_otherwise_than_the_days_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     generated("generate-tool-calls")
     file = Path("clerk/tools-60d/day-0003.yaml")
@@ -153,15 +146,6 @@ def test_files_that_are_dated_otherwise_than_the_days_are_told(capsys: pytest.Ca
     assert main([*RUN, "--feed", "tool-calls", "--out", "out"]) == 0
     assert "the files of 1 day, first of day 3, have another date than the day;" in capsys.readouterr().err
     assert {one["date"] for one in told() if one["day"] == "3"} == {"2024-03-03"}
-
-
-def test_a_profile_names_the_folders(capsys: pytest.CaptureFixture[str]) -> None:
-    generated("generate-tool-calls", "--tools-dir", "other")
-    profile = json.loads(Path("clerk.profile.yaml").read_text())
-    profile["persona"]["toolsDir"] = "other"
-    Path("clerk.profile.yaml").write_text(json.dumps(profile))
-    assert main([*RUN, "--feed", "tool-calls", "--out", "out"]) == 0
-    assert told()[0]["id"] == "day-0001/principal/1"
 
 
 SAID = st.text(st.characters(codec="utf-8", exclude_characters="*\r"), min_size=1).filter(str.strip).map(str.strip)

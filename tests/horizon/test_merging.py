@@ -20,7 +20,7 @@ from pytest_recall.horizon.runs import read_run
 from tests.helpers.horizon_runs import SMALL, Stops, any_stops, run_of, write_run
 from tests.helpers.horizon_runs import read_lines as rows_of
 
-OFTEN = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+OFTEN = settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12, deadline=None)
 
 
 def steady(plain: Any) -> Any:

@@ -26,23 +26,38 @@ def size(png: bytes) -> tuple[int, int]:
 ONE: Stops = {10: [Asked(id="a", score=RIGHT)]}
 
 
+@pytest.fixture(scope="module")
+def bands() -> bytes:
+    """The bands of a small run, as PNG."""
+    return draw_sizes(sizes(run_of(SMALL)))
+
+
+# A name may have what the font lacks, and what looks like a formula, and it may be long, or none.
 @pytest.mark.parametrize(
-    ("stops", "colors"),
+    ("stops", "colors", "name"),
     [
-        (SMALL, "safe"),
-        (ONE, "published"),
-        ({10: [Asked(id="a", score=None)]}, "published"),
-        ({10: []}, "safe"),
+        (ONE, "published", r"記憶 $x^2$ costs $5 $\nothing$" + "a_b" * 60),
+        ({10: [Asked(id="a", score=None)]}, "published", ""),
+        ({10: []}, "safe", "A memory"),
         # So many that a column is as narrow as it gets.
-        (dict.fromkeys(range(1, 102), ONE[10]), "safe"),
+        (dict.fromkeys(range(1, 102), ONE[10]), "safe", "A memory"),
     ],
-    ids=["several", "one", "failed", "empty", "many"],
+    ids=["one", "failed", "empty", "many"],
 )
-def test_any_run_is_drawn(stops: Stops, colors: Colors) -> None:
-    width, height = size(draw_heatmap(heatmap(run_of(stops)), colors))
+def test_any_run_is_drawn(stops: Stops, colors: Colors, name: str) -> None:
+    run = replace(run_of(stops), adapter=name)
+    fits(draw_heatmap(heatmap(run), colors), draw_sizes(sizes(run)))
+
+
+def test_a_run_with_a_bit_of_everything_is_drawn(bands: bytes) -> None:
+    fits(draw_heatmap(heatmap(run_of(SMALL)), "safe"), bands)
+
+
+def fits(squares: bytes, bands: bytes) -> None:
+    width, height = size(squares)
     assert 900 <= width <= 1700
     assert 500 <= height <= 900
-    assert size(draw_sizes(sizes(run_of(stops)))) == (920, 560)
+    assert size(bands) == (920, 560)
 
 
 @pytest.fixture(scope="module")
@@ -73,13 +88,14 @@ def test_a_floor_that_is_not_known_is_not_drawn_as_zero() -> None:
     assert drawn(*values, None) != drawn(*values, 0.0)
 
 
-def test_the_same_run_is_the_same_picture_whatever_the_settings_of_another(measured: tuple[bytes, bytes]) -> None:
+def test_the_same_run_is_the_same_picture_whatever_the_settings_of_another(
+    measured: tuple[bytes, bytes], bands: bytes
+) -> None:
     import matplotlib
 
-    before = draw_sizes(sizes(run_of(SMALL)), "png")
     with matplotlib.rc_context({"font.size": 30, "axes.facecolor": "red", "savefig.dpi": 10}):
         assert draw_heatmap(heatmap(run_of(SMALL)), format="svg") == measured[0]
-        assert draw_sizes(sizes(run_of(SMALL)), "png") == before
+        assert draw_sizes(sizes(run_of(SMALL)), "png") == bands
         assert matplotlib.rcParams["font.size"] == 30
 
 
@@ -98,11 +114,6 @@ def test_bars_of_causes_say_how_many() -> None:
     for told in ("12 answers, 5 questions", "4 answers", "1 answer, 1 question", "src/rank.py:88"):
         assert f"<!--   {told} -->" in svg or f"<!-- {told} -->" in svg
     assert size(draw_causes("What was found", groups))[0] == 920
-
-
-def test_a_name_that_the_font_lacks_and_one_that_looks_like_a_formula_are_drawn() -> None:
-    for name in (r"記憶 $x^2$ costs $5 $\nothing$", "a_b" * 60, ""):
-        assert draw_heatmap(heatmap(replace(run_of(ONE), adapter=name)))
 
 
 def test_without_matplotlib_there_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:

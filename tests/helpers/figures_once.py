@@ -1,7 +1,8 @@
-"""What floors find, worked out once in a process: many runs of tests tell the same texts and ask the same about them.
+"""Figures of runs, worked out once in a process: many runs of tests tell the same texts and ask the same about them.
 
-It goes by its arguments alone, and all of these are what it is remembered by. How it is worked out is tested by
-tests/metrics/test_floors.py, tests/datasets/test_floors.py and tests/horizon/test_retrieval.py.
+They go by their arguments alone, and all of these are what they are remembered by. How they are worked out is tested by
+tests/metrics/test_floors.py, tests/metrics/test_repeated.py, tests/datasets/test_floors.py and
+tests/horizon/test_retrieval.py.
 """
 
 from __future__ import annotations
@@ -12,12 +13,14 @@ from typing import Any, TypeVar
 from unittest import mock
 
 from pytest_recall.cases.memory_part import Unit
-from pytest_recall.datasets import floors, membench_run, verifying
+from pytest_recall.datasets import floors, membench, membench_run, verifying
 from pytest_recall.horizon import retrieval
 from pytest_recall.horizon.evaluation import CheckpointTrial, HandedOut
+from pytest_recall.metrics.repeated import Answers, RepeatedMean
 
 Found = TypeVar("Found")
 _KEPT: dict[Hashable, Any] = {}
+_mean = membench._mean
 _rows, _gaps, _beside = retrieval._rows, retrieval._gaps, retrieval._beside
 
 
@@ -36,6 +39,11 @@ def _of_dataset(units: Sequence[Unit], evidence: Sequence[str], budget: float, s
     return {name: dict(metrics) for name, metrics in found.items()}
 
 
+def _mean_once(name: str, answers: Sequence[Answers]) -> RepeatedMean:
+    every = tuple((cluster, tuple(row)) for cluster, row in answers)
+    return _once(lambda: _mean(name, answers), "mean", name, every)
+
+
 def _rows_once(one: CheckpointTrial, handed: HandedOut, told: retrieval._Told | None, label: str) -> Any:
     units = None if told is None else tuple(told.units)
     found = _once(lambda: _rows(one, handed, told, label), "rows", one.persona, one.question, handed, units, label)
@@ -52,9 +60,10 @@ def _beside_once(questions: Sequence[Mapping[str, Sequence[retrieval.FoundDays]]
 
 
 @contextlib.contextmanager
-def floors_once() -> Iterator[None]:
+def figures_once() -> Iterator[None]:
     """Let what runs and their reports ask for be remembered."""
     with (
+        mock.patch.object(membench, "_mean", _mean_once),
         mock.patch.object(membench_run, "floors_of", _of_dataset),
         mock.patch.object(verifying, "floors_of", _of_dataset),
         mock.patch.object(retrieval, "_rows", _rows_once),
