@@ -17,6 +17,7 @@ import pytest
 
 from pytest_recall.cli import main
 from tests.cli.test_membench import RUN, found, trials
+from tests.datasets.files import write_few
 from tests.helpers import programs
 from tests.memory.services import Service, serving
 
@@ -234,12 +235,18 @@ def test_a_memory_with_one_thread_is_asked_by_it_and_its_answers_are_read_at_onc
 ) -> None:
     (tmp_path / "mine.py").write_text(MINE)
     (tmp_path / "reader.py").write_text(READER)
-    command = ("--memory", f"python:mine.py:{name}", "--reader", "python:reader.py:reader")
-    several = found(capsys, *command, "--concurrency", "5", "--out", "several")
+    write_few(tmp_path)
+    command = ("memory", "run", "few.json", "--memory", f"python:mine.py:{name}", "--json")
+
+    def answered(*more: str) -> dict[str, Any]:
+        assert main([*command, "--reader", "python:reader.py:reader", *more]) == 0
+        plain: dict[str, Any] = json.loads(capsys.readouterr().out)
+        return plain
+
+    several = answered("--concurrency", "5", "--out", "several")
     assert several["all"]["failures"] == several["all"]["reading"]["unread"] == 0
     assert 2 < int((tmp_path / "most.txt").read_text()) <= 5
-    one = found(capsys, *command, "--out", "one")
-    assert several["all"] == one["all"]
+    assert several["all"] == answered("--out", "one")["all"]
 
 
 def test_a_memory_of_which_nothing_can_be_asked_at_once_is_refused(

@@ -9,9 +9,13 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
-from tests.cli.test_membench import RUN, trials
+from tests.cli.test_membench import trials
+from tests.datasets.files import write_few
 from tests.helpers import programs
 from tests.memory.services import Service, serving
+
+RUN = ("memory", "run", "few.json")
+"""Of two conversations, the first has 12 texts and the second 6."""
 
 
 class Stuck(Service):
@@ -29,6 +33,7 @@ class Stuck(Service):
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    write_few(tmp_path)
 
 
 def killed(service: Stuck, at: tuple[str, int], *command: str) -> None:
@@ -48,9 +53,9 @@ def killed(service: Stuck, at: tuple[str, int], *command: str) -> None:
 @pytest.mark.parametrize(
     ("at", "kept"),
     [
-        pytest.param(("/store", 30), 6, id="while it is told the second conversation"),
-        pytest.param(("/store", 10), 11, id="while it is told the first one"),
-        pytest.param(("/recall", 9), 25, id="while it is asked"),
+        pytest.param(("/store", 14), 3, id="while it is told the second conversation"),
+        pytest.param(("/store", 5), 6, id="while it is told the first one"),
+        pytest.param(("/recall", 6), 12, id="while it is asked"),
     ],
 )
 def test_the_same_command_resumes_what_was_killed(
@@ -65,7 +70,7 @@ def test_the_same_command_resumes_what_was_killed(
         assert f"holds {kept} units that are not this run's" in capsys.readouterr().err
         assert main(command) == 0
         assert "--memory-reset" not in capsys.readouterr().err
-        assert len({one["case_id"] for one in trials(tmp_path / "o")}) == 22 == len(trials(tmp_path / "o"))
+        assert len({one["case_id"] for one in trials(tmp_path / "o")}) == 7 == len(trials(tmp_path / "o"))
         assert service.kept == []
         assert not (tmp_path / "o" / ".memory-filled").exists()
         service.kept.append({"content": "of someone else", "metadata": {}})
@@ -77,7 +82,7 @@ def test_the_ingest_that_was_killed_is_one_of_the_run(capsys: pytest.CaptureFixt
     service = Stuck()
     with serving(service):
         command = (*RUN, "--memory", service.url, "--out", "o", "--repeat", "2")
-        killed(service, ("/store", 60), *command)
+        killed(service, ("/store", 22), *command)
         assert (tmp_path / "o" / ".memory-filled").exists()
         assert main(command) == 0
         assert not (tmp_path / "o" / ".memory-filled").exists()
