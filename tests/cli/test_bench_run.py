@@ -291,7 +291,7 @@ class Memory:
 def test_waits_for_a_busy_service_are_in_no_time(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_project(tmp_path)
     with serving(Busy()) as service:
-        assert main([*RUN, "--memory", service.url, "--out", "o"]) == 0
+        assert main([*RUN, "--memory", service.url, "--ranges", "3d", "6d", "9d", "--out", "o"]) == 0
         busy = [path for path, _ in service.asked if path.startswith("busy POST")]
     assert busy.count("busy POST /recall") >= 4
     lines = [json.loads(line) for line in Path("o/questions.jsonl").read_text().splitlines()]

@@ -37,11 +37,11 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def made(folder: Path, memory: str, **models: str) -> Path:
+def made(folder: Path, memory: str, *more: str, **models: str) -> Path:
     """Make a run whole, for tests that take a copy of it and go on from there."""
     with contextlib.chdir(folder):
         write_project(folder, memory, models=models)
-        assert main(RUN) == 0
+        assert main([*RUN, *more]) == 0
     return folder
 
 
@@ -54,7 +54,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def appealed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run in which a judge fails all, and another one is asked."""
-    return made(tmp_path_factory.mktemp("appealed"), "null", judge=MINE("judge"), appellateJudge=MINE("appellate"))
+    models = {"judge": MINE("judge"), "appellateJudge": MINE("appellate")}
+    return made(tmp_path_factory.mktemp("appealed"), "null", "--ranges", "3", "6", **models)
 
 
 def ran(*more: str, code: int = 0) -> dict[str, Any]:
@@ -309,7 +310,7 @@ def test_what_a_killed_run_had_no_time_to_write_is_written_from_its_journal(
     journal.write_text("".join(rest))
     for name in gone:
         (tmp_path / "out" / name).unlink()
-    ran()
+    ran("--ranges", "3", "6")
     for name in EXPORTS[1:]:
         assert (tmp_path / "out" / name).read_text() == before[name]
     told = [line for line in (tmp_path / "out/progress.jsonl").read_text().splitlines() if '"resume"' not in line]

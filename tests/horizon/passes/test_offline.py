@@ -62,7 +62,7 @@ def test_whatever_the_story_an_entry_is_written_that_stays_as_it_is(told: Story,
     assert sessions_in(day_text(entries)) == entries
 
 
-@pytest.mark.parametrize("seed", ["0", "1", "two"])
+@pytest.mark.parametrize("seed", ["0", "two"])
 def test_a_whole_offline_corpus_is_consistent(tmp_path: Path, seed: str) -> None:
     author, wish = OfflineAuthor(seed), StoryRequest("", EPOCH, 45)
     who = create_persona(author, wish)
