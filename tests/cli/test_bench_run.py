@@ -211,11 +211,11 @@ def test_a_result_that_is_rebuilt_is_the_one_that_was_there(tmp_path: Path) -> N
 
 def test_what_words_alone_do_not_measure_is_told_everywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_project(tmp_path, models={"answer": "python:mine.py:reader"})
-    assert main([*RUN, "--ranges", "3d", "6d", "--out", "a"]) == 0
+    assert main([*RUN, "--ranges", "3d", "4d", "5d", "6d", "--out", "a"]) == 0
     table = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert "checkpoint days n no points lexical points made up appealed" in table
     assert "3d 3 3 0 6.00 not measured 0" in table
-    assert "in no points, since to refuse everything would get many: 3 answers about what may be told" in table
+    assert "in no points, since to refuse everything would get many: 5 answers about what may be told" in table
     assert main(["bench", "rescore", "a"]) == 0
     assert main(["bench", "report", "a"]) == 0
     told = capsys.readouterr().out
