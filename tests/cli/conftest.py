@@ -15,9 +15,7 @@ from pytest_recall.memory import client, http_service
 from pytest_recall.memory.session import Memory
 from tests.cli.samples import fill, run_evals
 from tests.helpers import programs
-from tests.helpers.certificates_once import certificates_once
 from tests.helpers.command import Done
-from tests.helpers.figures_once import figures_once
 from tests.helpers.parsers_once import parsers_once
 
 Recall = Callable[..., Done]
@@ -32,8 +30,8 @@ def _outside_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="package", autouse=True)
 def _once() -> Iterator[None]:
-    """Read certificates and make parsers once, and work out figures once that many runs have in common."""
-    with certificates_once(), parsers_once(), figures_once():
+    """Make the parser of a command once."""
+    with parsers_once():
         yield
 
 
