@@ -59,6 +59,26 @@ thresholds: {token_f1: 0.6, helpful: 1}
             "cassette_kinds.foo: 'foo' is unknown; known: agent, judge, worker",
         ),
         (
+            "owner: me\nvolatile_text: ['\\d+', '(']\n",
+            2,
+            "volatile_text.1: '(' is not a regular expression (missing ), unterminated subpattern at position 0)",
+        ),
+        (
+            "owner: me\nvolatile_text: ['.+']\n",
+            2,
+            "volatile_text.0: '.+' fits any text, so that any answer would do; write what differs, such as '\\d+'",
+        ),
+        (
+            "owner: me\nmatch_headers: [x-tenant, 'x tenant']\n",
+            2,
+            "match_headers: 'x tenant' is not a name of a header; write one, such as x-tenant",
+        ),
+        (
+            "owner: me\nkeep_headers: [Authorization]\n",
+            2,
+            "keep_headers: `Authorization` holds a credential, which is never written down; remove it",
+        ),
+        (
             "owner: me\nvolatile_fields: [id, 'messages.*']\n",
             2,
             "volatile_fields: `messages.*` is what is asked, and any answer would fit; name the part that differs,",
