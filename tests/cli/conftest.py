@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,7 @@ from tests.helpers import programs
 from tests.helpers.command import Done
 from tests.helpers.parsers_once import parsers_once
 
+__all__ = ["parsers_once"]
 Recall = Callable[..., Done]
 
 
@@ -26,13 +27,6 @@ def _outside_of_github(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("GITHUB_", "RECALL_DATE")):
             monkeypatch.delenv(name)
-
-
-@pytest.fixture(scope="package", autouse=True)
-def _once() -> Iterator[None]:
-    """Make the parser of a command once."""
-    with parsers_once():
-        yield
 
 
 @pytest.fixture

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import functools
 from collections.abc import Iterator, Sequence
-from unittest import mock
+
+import pytest
 
 from pytest_recall import cli
 
@@ -23,8 +23,9 @@ def _once(given: Sequence[str]) -> argparse.ArgumentParser:
     return _parser_of(command) if command in cli.COMMANDS else _parser(given)
 
 
-@contextlib.contextmanager
+@pytest.fixture(scope="package", autouse=True)
 def parsers_once() -> Iterator[None]:
-    """Let commands in this process take them; each call would make another."""
-    with mock.patch.object(cli, "_parser", _once):
+    """Let commands in this process take them; each call would make another. A conftest file imports it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "_parser", _once)
         yield

@@ -32,26 +32,26 @@ for _module in _SLOW:
 
 CASSETTES = "eval/cassettes"
 
-WITHOUT_SDKS = """\
+
+def _forgetting(*packages: str) -> str:
+    """Return source that has none of these packages imported; they are kept for what was imported from them."""
+    return f"""\
 import sys
 
-UNUSED = ("anthropic", "openai", "nltk", "numpy", "matplotlib", "PIL", "pyparsing")
-KEPT = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in UNUSED]
-
-
+KEPT = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in {packages!r}]
 """
+
+
+WITHOUT_SDKS = _forgetting("anthropic", "openai", "nltk", "numpy", "matplotlib", "PIL", "pyparsing") + "\n\n"
 """Has no SDK of a model imported, and no extra, like a process whose agent has none; one of tests is forked with all.
 
 What fakes a clock or the files of a test looks through each module that is imported, and theirs are four in five.
 """
 
 FORGETTING = {
-    "forgetting.py": """\
-import sys
-
-CLIENTS = ("aiohttp", "anyio", "httpcore", "httpcore2", "httpx", "httpx2", "requests", "urllib3", "vcr")
-KEPT = [sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in CLIENTS]
-"""
+    "forgetting.py": _forgetting(
+        "aiohttp", "anyio", "httpcore", "httpcore2", "httpx", "httpx2", "requests", "urllib3", "vcr"
+    )
 }
 """A plugin for `-p forgetting` in a process of its own: no client is imported when the run begins."""
 
