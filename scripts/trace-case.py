@@ -18,7 +18,6 @@ import sys
 import tempfile
 import threading
 from collections.abc import Generator
-from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -28,10 +27,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = f"{ROOT / 'src' / 'pytest_recall'}{os.sep}"
 CASES = ("membership-flatmate-moved-out", "answers.cases.yaml::openai-late-trailer")
-FOREIGN = ("pydantic", "yaml")
-"""Imported before calls are looked at: nearly all that an import makes are of others, and to look at each is slow."""
-OF_CLIENTS = ("openai.resources.chat.completions", "genai_prices.data")
-"""The same for cases of other files, whose agents call a model."""
 IS_FUNCTION = 0x1  # CO_OPTIMIZED: the bodies of modules and classes are without it.
 
 
@@ -76,8 +71,6 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         shutil.copytree(ROOT / "eval", Path(folder, "eval"), ignore=shutil.ignore_patterns("_artifacts", "__pycache__"))
         os.chdir(folder)
-        for name in (*FOREIGN, *(OF_CLIENTS if "::" in sys.argv[1] else ())):
-            import_module(name)
         sys.settrace(tracer.called)
         threading.settrace(tracer.called)
         chosen = ["-p", "recall", "--replay", "-q", f"eval/{wanted}"]

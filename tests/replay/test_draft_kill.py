@@ -13,7 +13,7 @@ import pytest
 from pytest_recall.replay.cassette_file import read_draft
 
 CALLS = 60
-POINTS = range(0, 50, 4)
+POINTS = range(0, 50, 2)
 # For each path that it is told, a process of its own says its id, and then the number of each call once that is
 # written; the parent kills it after one of them, and hears when it is over. They are forked: it is what they
 # write that matters, and not how they come to be able to.

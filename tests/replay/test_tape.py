@@ -127,18 +127,18 @@ class TestServing:
         assert tape.serve(request, "agent") is None
 
     @pytest.mark.usefixtures("hasty")
-    def test_thirty_two_threads_that_ask_more_often_than_was_recorded(self, tmp_path: Path) -> None:
+    def test_thirty_two_threads_with_a_thousand_calls_each(self, tmp_path: Path) -> None:
         # Each answer is handed out once, however the threads come to meet.
         count = 32
         tape = tape_of(tmp_path, *(call("a", str(number), number) for number in range(1000)))
         request = ask("a")
 
-        def hundred(_: int) -> list[bytes]:
-            found = (tape.serve(request, "agent") for _ in range(100))
+        def thousand(_: int) -> list[bytes]:
+            found = (tape.serve(request, "agent") for _ in range(1000))
             return [body_of(exchange) for exchange in found if exchange is not None]
 
         with ThreadPoolExecutor(count) as pool:
-            found = [body for bodies in pool.map(hundred, range(count)) for body in bodies]
+            found = [body for bodies in pool.map(thousand, range(count)) for body in bodies]
         assert len(found) == len(set(found)) == 1000
 
 
