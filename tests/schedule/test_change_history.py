@@ -109,6 +109,10 @@ def test_a_wrong_line_gets_one_sentence(tmp_path: Path, line: dict[str, Any], sa
         ),
         ([{**LINE, "cases": [CASE]}, {**LINE, "removed": [4]}], "t:2: removed: case 4 is not one of the set"),
         (
+            [{**LINE, "cases": [CASE]}, {**LINE, "removed": [0]}, {**LINE, "changed": [[0, ["a"], ["b"], None, None]]}],
+            "t:3: changed: case 0 is not one of the set; list it in `cases` or `added` before",
+        ),
+        (
             [{**LINE, "cases": [CASE]}, {**LINE, "cases": 3}],
             "t:2: cases: the first line lists the cases, so that no later one has their number; remove it",
         ),

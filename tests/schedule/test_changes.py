@@ -197,15 +197,48 @@ def test_a_file_that_says_something_else_is_one_sentence(text: str, said: str) -
     assert len(caught.value.messages) == 1
 
 
+EDIT = ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",), key="k")
+BROKEN = ReplayFinding(ReplayState.OTHER, outcome="failed", before="passed")
+
+
 def test_equal_differences_are_told_once() -> None:
-    edit = ReplayFinding(ReplayState.CHANGED, call=1, lines=("a: “x” → “y”",), key="k")
-    broken = ReplayFinding(ReplayState.OTHER, outcome="failed", before="passed", note="exact: wrong")
+    edit = EDIT._replace(call=1)
+    broken = BROKEN._replace(note="exact: wrong")
     changes = Changes({"a": edit, "b": edit, "c": broken, "d": ReplayFinding(ReplayState.PROVEN)}, 5)
     assert changes.told == (
         "2 of 4 cases affected (2 ask something else, 1 with another answer, 1 proven, 1 case not replayed)"
     )
     assert list(changes.details()) == ["  2 cases, such as a: call 1: a: “x” → “y”", "  FAILED c: exact: wrong"]
     assert changes.touched == ("a", "b", "c")
+
+
+def test_two_cases_stand_for_all_with_the_same_difference() -> None:
+    other = EDIT._replace(state=ReplayState.UNJUDGED, key="l")
+    proven = ReplayFinding(ReplayState.PROVEN, key="k")
+    found = Changes({"d": EDIT, "c": EDIT, "b": EDIT, "a": proven, "y": other, "x": other, "w": BROKEN, "v": proven})
+    assert found.suspects() == {"k": ["b", "c"], "l": ["x", "y"], "w": ["w"]}
+    assert list(found.suspects()) == ["k", "l", "w"], "the most common first"
+    assert list(found.suspects(most=2)) == ["k", "l"]
+
+
+def test_what_fails_without_the_change_as_well_is_not_of_its_making() -> None:
+    same = ReplayFinding(ReplayState.OTHER, outcome="passed", before="passed")
+    now = Changes({"a": BROKEN, "b": BROKEN, "c": BROKEN, "d": EDIT}, 4)
+    found = now.against(Changes({"a": BROKEN, "b": same, "d": BROKEN}, 3))
+    assert (now.broken, found.broken) == (["a", "b", "c"], ["b", "c"])
+    assert found == now._replace(found={**now.found, "a": BROKEN._replace(before="failed")})
+
+
+def test_what_had_to_be_judged_again_is_asked_again_where_all_is_recorded() -> None:
+    rejudged = EDIT._replace(state=ReplayState.UNJUDGED)
+    found = Changes({"a": rejudged, "b": EDIT, "c": BROKEN}, 3).asking_all()
+    assert found == Changes({"a": EDIT, "b": EDIT, "c": BROKEN}, 3)
+
+
+@given(st.dictionaries(st.text(max_size=4), st.lists(st.sampled_from(["x", r"\d+", "ä"]), max_size=3).map(tuple)))
+def test_which_cases_to_replay_is_read_as_it_was_written(passing: dict[str, tuple[str, ...]]) -> None:
+    text = Wanted(passing).to_text()
+    assert Wanted.from_text(text, "of.json") == Wanted(passing)
 
 
 @pytest.mark.parametrize("text", ["[]", '{"a": "x"}', '{"a": ["("]}', "{"])
