@@ -9,7 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from pytest_recall.cases.importers.foreign_file import Folder, read_document
+from pytest_recall.cases.importers import foreign_file
+from pytest_recall.cases.importers.foreign_file import MAX_BYTES, Folder, read_document
 from pytest_recall.files.errors import RecallError
 from tests.helpers.samples import unhurried
 
@@ -53,6 +54,7 @@ def test_values_have_their_lines(name: str, text: str, value: Any, places: dict[
         ("a.jsonl", '{"a": 1}\n[]\n', "a.jsonl:2: is not an object"),
         ("a.csv", "a,b\n1\n", "a.csv:2: has 1 cells, and the header has 2"),
         ("a.csv", "a,a\n1,2\n", "a.csv:1: the column `a` is there twice"),
+        ("a.csv", "a\n\0\n", "a.csv: holds a zero byte; save it as text"),
         ("a.csv", 'a\n"x" y\n', "a.csv:2: not CSV ("),
         ("a.yaml", "a: !!python/object:x {}\n", "a.yaml:1: the tag `tag:yaml.org,2002:python/object:x` is not allowed"),
         ("a.yaml", "- <<: 1\n", "a.yaml: `<<` merges mappings"),
@@ -76,6 +78,26 @@ def test_files_outside_of_the_folder_are_not_read(reference: str, tmp_path: Path
     document = read(tmp_path, "in/a.txt", "")
     with pytest.raises(RecallError, match=r"is outside of its folder|is not a path"):
         Folder(tmp_path / "in" / "a.txt", "in/a.txt").read(reference, document)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "a.json").open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(RecallError, match=r"^a\.json: larger than 64 MB; import it in parts$"):
+        read_document(tmp_path / "a.json", "a.json")
+
+
+def test_a_source_refers_to_some_files_and_to_none_of_them_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(foreign_file, "MAX_FILES", 2)
+    document = read(tmp_path, "a.txt", "")
+    folder = Folder(tmp_path / "a.txt", "a.txt")
+    for name in ("b.txt", "c.txt", "b.txt"):
+        (tmp_path / name).write_text(name, encoding="utf-8")
+        assert folder.read(name, document).value == name
+    with pytest.raises(RecallError, match=r"^a\.txt: refers to more than 2 files; import it in parts$"):
+        folder.read("d.txt", document)
 
 
 def test_a_file_beside_the_source_is_named_as_the_source_is(tmp_path: Path) -> None:

@@ -12,12 +12,8 @@ from pytest_recall.cases.importers import deepeval, inspect_ai, promptfoo
 from pytest_recall.cases.importers.carry import Document, Import, ImportOptions, NotPlainError, fill
 from pytest_recall.cases.importers.promptfoo_tests import cell_assertion, row_test
 from pytest_recall.files.errors import RecallError
+from tests.cases.importers.sources import documented, left
 from tests.helpers.samples import costly, unhurried
-
-
-def documented(value: Any, name: str = "config.yaml") -> Document:
-    """Return plain values as a document whose lines are not known."""
-    return Document(name=name, value=value, lines={(): 1})
 
 
 def nothing(reference: str, beside: Document) -> Document:
@@ -28,11 +24,6 @@ def nothing(reference: str, beside: Document) -> Document:
 def made(config: dict[str, Any], **wanted: Any) -> Import:
     """Return what becomes of a config."""
     return promptfoo.convert(documented(config), nothing, ImportOptions(**wanted))
-
-
-def left(found: Import) -> list[str]:
-    """Return what is left out."""
-    return [remark.what for remark in found.remarks if remark.left]
 
 
 SIX = {"type": "icontains", "value": "six"}
@@ -74,6 +65,48 @@ def test_a_test_inherits_and_may_choose_its_prompts() -> None:
     assert all(row["judges"] == [{"contains": "six"}] for row in rows)
 
 
+@pytest.mark.parametrize(
+    ("more", "what"),
+    [
+        ({"redteam": {}}, ["`redteam`"]),
+        ({"evaluateOptions": {"repeat": 0}}, ["`evaluateOptions.repeat`"]),
+        ({"evaluateOptions": {"maxConcurrency": 4}}, []),
+        ({"defaultTest": "file://words.txt"}, ["`defaultTest`"]),
+        ({"defaultTest": "file://default.yaml"}, []),
+    ],
+)
+def test_what_of_a_config_is_left_out_is_said(more: dict[str, Any], what: list[str]) -> None:
+    files: dict[str, Any] = {"default.yaml": {"vars": {"y": "from a file"}}, "words.txt": "words"}
+
+    def read(path: str, beside: Document) -> Document:
+        return documented(files[path], path)
+
+    config = {"prompts": ["A {{x}} {{y}}"], "tests": [{"vars": {"x": "1", "y": "own"}, "assert": [SIX]}], **more}
+    found = promptfoo.convert(documented(config), read, ImportOptions())
+    assert ([case.row["input"] for case in found.cases], left(found)) == (["A 1 own"], what)
+
+
+def test_values_are_read_from_files_and_schemas_from_texts() -> None:
+    files: dict[str, Any] = {"x.txt": "six \n", "y.yaml": {"a": [1, "é"]}}
+
+    def read(path: str, beside: Document) -> Document:
+        return documented(files[path], path)
+
+    asserts = [{"type": "is-json", "value": '{"type": "array"}'}, {**SIX, "weight": 2}]
+    test = {"vars": {"x": "file://x.txt", "y": "file://y.yaml"}, "assert": asserts}
+    found = promptfoo.convert(documented({"prompts": ["{{x}} {{y}}"], "tests": [test]}), read, ImportOptions())
+    [case] = found.cases
+    assert case.row["input"] == 'six {"a":[1,"é"]}'
+    assert case.row["judges"][0]["json_schema"]["schema"]["type"] == "array"
+    assert [remark.what for remark in found.remarks] == ["the assertion `is-json`", "`weight`"]
+
+
+def test_too_many_combinations_are_refused_before_they_are_made() -> None:
+    many = [str(number) for number in range(150)]
+    with pytest.raises(RecallError, match=r"^config\.yaml:1: makes 22,500 cases of its variables; import it in parts$"):
+        made({"prompts": ["{{x}}{{y}}"], "tests": [{"vars": {"x": many, "y": many}, "assert": [SIX]}]})
+
+
 def test_messages_become_turns_or_stay_a_mapping() -> None:
     reply = '{"role": "assistant", "content": "Yes?"}'
     said = '[{"role": "user", "content": "{{x}}"}, ' + reply + ', {"role": "user", "content": "B"}]'
@@ -82,6 +115,13 @@ def test_messages_become_turns_or_stay_a_mapping() -> None:
     first, second = (case.row for case in found.cases)
     assert first["turns"] == [{"user": 'say "A"', "assistant": "Yes?"}, "B"]
     assert second["input"]["messages"][1] == {"role": "user", "content": 'say "A"'}
+
+
+def test_messages_with_a_prefix_are_left_to_the_agent() -> None:
+    said = '[{"role": "user", "content": "{{x}}"}]'
+    found = made({"prompts": [said], "tests": [{"vars": {"x": "A"}, "options": {"prefix": "Hi. "}, "assert": [SIX]}]})
+    assert (found.cases[0].row["input"], left(found)) == ({"x": "A"}, [])
+    assert [remark.what for remark in found.remarks] == ["a prompt that is more than `{{ name }}`"]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +141,10 @@ def test_messages_become_turns_or_stay_a_mapping() -> None:
         ({"assert": [SIX, {"value": "six"}]}, "an assertion without a `type`"),
         ({"assert": [SIX, {"type": "is-json", "value": "file://../x.json"}]}, "the assertion `is-json`"),
         ({"assert": [{**SIX, "metric": "a"}, {**SIX, "metric": "b"}]}, "names of `metric`"),
+        ({"assert": [{**SIX, "provider": "x"}]}, "`provider` of an assertion"),
+        ({"assert": [SIX, {"type": "similar", "value": "six", "threshold": 2}]}, "the assertion `similar`"),
+        ({"assert": [SIX, {"type": "latency", "threshold": 5000}]}, "the assertion `latency`"),
+        ({"assert": [SIX, {"$ref": "#/nothing/there"}]}, "an assertion without a `type`"),
     ],
 )
 def test_what_of_a_test_is_left_out_is_said(test: dict[str, Any], what: str) -> None:
@@ -116,6 +160,7 @@ def test_what_of_a_test_is_left_out_is_said(test: dict[str, Any], what: str) -> 
         ({"options": {"transformVars": "x"}}, "`options.transformVars`, which is code"),
         ({"vars": {"x": " "}}, "asks nothing"),
         ({"assert": []}, "does not say how it is judged"),
+        ({"assert": SIX}, "does not say how it is judged"),
         ({"assert": [{"type": "javascript", "value": "true"}]}, "none of its assertions has an equal here"),
         ({"vars": {"x": "\ud800"}}, "half a character, which no file can hold"),
         (None, "is not a mapping"),
@@ -138,6 +183,16 @@ def test_what_is_no_case_is_said(test: Any, what: str) -> None:
 )
 def test_lists_that_are_not_read_are_said(tests: Any, what: str) -> None:
     assert left(made({"prompts": ["a"], "tests": tests})) == [what]
+
+
+def test_a_file_that_holds_no_list_has_no_tests() -> None:
+    config = documented({"prompts": ["a"], "tests": "file://tests.yaml"})
+    found = promptfoo.convert(config, lambda path, _: documented({}, path), ImportOptions())
+    [remark] = found.remarks
+    assert (remark.what, remark.advice) == (
+        "the tests of `file://tests.yaml`",
+        "the file is not a list of tests; write one",
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,12 +222,15 @@ def test_columns_with_two_underscores_say_more() -> None:
         "__config:__expected1:threshold": "0.4",
         "__metric": "facts",
         "__metadata:tags[]": "a, b",
+        "__config:__expected2:threshold": "often",
         "__threshold": "0.5",
+        "__prefix": "Hi. ",
+        "__suffix": "",
         "__odd": "?",
     }
     assert row_test(row) == {
         "vars": {"x": "1"},
-        "options": {},
+        "options": {"prefix": "Hi. "},
         "metadata": {"tags": ["a", "b"]},
         "assert": [{"type": "similar", "value": "a", "threshold": 0.4, "metric": "facts"}],
         "threshold": "0.5",

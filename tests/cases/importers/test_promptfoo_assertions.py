@@ -54,6 +54,7 @@ def passes(kind: str, value: Any, answer: str) -> bool:
         ("equals", "six", [{"exact": "six"}]),
         ("equals", 6.0, [{"exact": "6"}]),
         ("not-equals", "six", [{"regex": r"\A(?!six\Z)"}]),
+        ("equals", " ", [{"regex": r"\A \Z"}]),
         ("equals", {"a": [1]}, [{"json_schema": {"schema": {"const": {"a": [1]}}}}]),
         ("regex", r"^\d+$", [{"regex": r"(?a)^\d+\Z"}]),
         ("not-regex", r"\d", [{"regex": r"(?a)\A(?![\s\S]*(?:\d))"}]),
@@ -69,6 +70,11 @@ def passes(kind: str, value: Any, answer: str) -> bool:
 def test_what_becomes_of_each_kind(kind: str, value: Any, judges: list[Any]) -> None:
     found = mapped(Assertion(kind.removeprefix("not-"), value, kind.startswith("not-")))
     assert (list(found.judges), found.missing) == (judges, "")
+
+
+def test_a_threshold_of_a_rubric_is_kept() -> None:
+    found = mapped(Assertion("llm-rubric", "is polite", inverse=False, threshold=0.5))
+    assert found.judges == ({"rubric": {"expected": "is polite", "threshold": 0.5}},)
 
 
 @pytest.mark.parametrize("kind", ["llm-rubric", "similar", "equals", "is-json", "factuality"])
@@ -96,6 +102,10 @@ def test_what_is_the_same_says_so(kind: str) -> None:
         ("contains", ""),
         ("contains-any", []),
         ("contains", {"a": 1}),
+        ("not-equals", {"a": 1}),
+        ("equals", None),
+        ("starts-with", ""),
+        ("regex", ""),
         ("regex", "(?i)a"),
         ("regex", "a++"),
         ("regex", "["),

@@ -15,6 +15,8 @@ from pytest_recall.cases.case import Case
 from pytest_recall.files.errors import RecallError, one_line
 
 LONGEST = 60
+_LONGEST_ID = 190
+"""What tells an id from an equal one has room behind it."""
 _ID = re.compile(r"\w[\w.\-/+@=]*(?::[\w.\-/+@=]+)*")
 
 
@@ -29,7 +31,8 @@ class Namer:
         for source, text, suffix in texts:
             fits = source == "id" and len(text) <= 150 and _ID.fullmatch(text)
             if name := text if fits else slug(text):
-                return source, self._unique(f"{name}-{suffix}" if suffix else name)
+                told = f"{name}-{suffix}" if suffix else name
+                return source, self._unique(told[:_LONGEST_ID].rstrip("-"))
         return "position", self._unique(f"case-{position}")
 
     def free(self, name: str) -> None:
@@ -388,10 +391,7 @@ def _shown(value: Any, given: Mapping[str, Any], depth: int) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        made = fill(value, given, depth + 1)
-        if len(made) > MAX_CHARACTERS:
-            raise NotPlainError
-        return made
+        return fill(value, given, depth + 1)
     if isinstance(value, Mapping | list):
         raise NotPlainError
     return number(value)

@@ -9,7 +9,17 @@ from typing import Any
 
 from pytest_recall.cases.case import MAX_COUNT
 from pytest_recall.cases.importers import promptfoo_assertions
-from pytest_recall.cases.importers.carry import Document, Import, ImportedTest, ImportOptions, Node, asked, number, word
+from pytest_recall.cases.importers.carry import (
+    Document,
+    Import,
+    ImportedTest,
+    ImportOptions,
+    Node,
+    asked,
+    number,
+    parsed,
+    word,
+)
 from pytest_recall.cases.importers.promptfoo_assertions import GRADED
 from pytest_recall.files.errors import RecallError
 
@@ -145,7 +155,7 @@ def _attached(value: Any, attachments: Mapping[str, Any]) -> Any:
 def _target(given: Any) -> str | list[str]:
     if isinstance(given, list):
         texts = [text for one in given if (text := _target(one)) and isinstance(text, str)]
-        return texts if len(texts) != 1 else texts[0]
+        return texts if len(texts) > 1 else "".join(texts)
     if isinstance(given, str):
         return given
     return "" if given is None else number(given) if isinstance(given, bool | int | float) else str(given)
@@ -155,13 +165,13 @@ def _noted(draft: ImportedTest, sample: Mapping[str, Any]) -> None:
     if isinstance(sample.get("description"), str) and sample["description"]:
         draft.notes.append(sample["description"])
     metadata = sample.get("metadata")
-    if isinstance(metadata, str) and metadata.strip():
-        try:
-            metadata = json.loads(metadata)
-        except (ValueError, RecursionError):
-            draft.notes.append(f"metadata: {metadata}")
+    if isinstance(metadata, str):
+        metadata = parsed(metadata.strip())
     if isinstance(metadata, Mapping):
         draft.describe(metadata)
+    elif metadata not in (None, "", []):
+        shown = metadata if isinstance(metadata, str) else json.dumps(metadata, ensure_ascii=False)
+        draft.notes.append(f"metadata: {shown}")
 
 
 def _score(draft: ImportedTest, scorer: Node, target: str | list[str]) -> None:

@@ -331,10 +331,9 @@ class _Maker:
         if kind == "is-json" and isinstance(value, str) and value.strip():
             value = parsed(value)
         threshold = node.value.get("threshold")
-        if threshold is not None and (type(threshold) not in (int, float) or not 0 <= threshold <= 1):
-            threshold = None if kind in ("cost", "latency") else threshold
-            if threshold is not None:
-                return "its threshold is not from 0 to 1; correct it first"
+        bounded = threshold is not None and kind not in ("cost", "latency")
+        if bounded and (type(threshold) not in (int, float) or not 0 <= threshold <= 1):
+            return "its threshold is not from 0 to 1; correct it first"
         return Assertion(kind=kind, value=value, inverse=inverse, threshold=threshold)
 
     def _resolved(self, node: Node) -> Node:
