@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
-from pytest_recall.cases.settings_file import read_settings
+from pytest_recall.cases.settings_fields import Quarantine
+from pytest_recall.cases.settings_file import gates_in, read_settings
 from tests.schedule.state_samples import problem, problems
 
 NAME = "eval/rubric.yaml"
@@ -24,6 +25,16 @@ def test_no_file_is_the_default(tmp_path: Path) -> None:
     found = read_settings(tmp_path / "rubric.yaml", NAME)
     assert found is DEFAULT_SETTINGS
     assert (found.mode, found.max_due_cases, found.new_traffic_sample, found.nightly_max_cases) == ("pr", 25, 5, None)
+
+
+@pytest.mark.parametrize(("lapses", "found"), [("null", None), ("2", Quarantine(2, "me", 30))])
+def test_no_number_of_lapses_is_no_quarantine(tmp_path: Path, lapses: str, found: Quarantine | None) -> None:
+    assert read(tmp_path, f"owner: me\nquarantine_lapses: {lapses}\n").quarantine == found
+
+
+@pytest.mark.parametrize("text", ["[", "- a\n", "owner: me\n", "gates: 3\n", "gates: [{odd: 1}]\n", "gates: null\n"])
+def test_a_rubric_of_another_version_has_no_gates(text: str) -> None:
+    assert gates_in(text) == ()
 
 
 def test_every_knob(tmp_path: Path) -> None:

@@ -99,6 +99,13 @@ def test_sizes_are_proposed_for_the_cases_that_there_are(tmp_path: Path, inside:
     assert "Recommended" not in inside(tmp_path, "init", "--github").out
 
 
+@pytest.mark.parametrize("option", ["--github", "--gitlab"])
+def test_a_clone_and_ci_are_set_up_one_by_one(tmp_path: Path, inside: Recall, option: str) -> None:
+    done = inside(tmp_path, "init", "--git", option)
+    assert (done.code, done.out, files(tmp_path)) == (2, "", {})
+    assert done.err.startswith("recall: --git is about this clone, and --github and --gitlab are about CI; give them")
+
+
 @pytest.mark.parametrize(("option", "written"), [("--github", WORKFLOWS), ("--gitlab", ["eval/gitlab-ci.yml"])])
 def test_the_files_for_ci_alone(tmp_path: Path, inside: Recall, option: str, written: list[str]) -> None:
     done = inside(tmp_path, "init", option)

@@ -6,7 +6,7 @@ import errno
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -104,6 +104,23 @@ def test_text_that_is_not_unicode_leaves_the_old_file(tmp_path: Path) -> None:
     assert [found.name for found in tmp_path.iterdir()] == ["file"]
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_a_new_file_is_written_where_the_file_system_has_no_links(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, there: bool
+) -> None:
+    path = tmp_path / "file"
+    if there:
+        path.write_text("old", encoding="utf-8")
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(disk._os, "link", refuse)
+    create_text(path, "new")
+    assert path.read_text(encoding="utf-8") == ("old" if there else "new")
+    assert [found.name for found in tmp_path.iterdir()] == ["file"]
+
+
 KILLED = """
 import os, pathlib, signal, sys
 from pytest_recall.files import disk
@@ -140,6 +157,23 @@ def test_permissions_of_a_new_file_are_those_of_any_other(tmp_path: Path, mask: 
     finally:
         os.umask(before)
     assert (tmp_path / "file").stat().st_mode & 0o777 == mode
+
+
+def test_the_mask_is_asked_for_where_no_file_tells_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before, opened = os.umask(0o027), disk._open
+
+    def without_proc(path: object, *given: object, **named: object) -> object:
+        if path == "/proc/self/status":
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+        return opened(path, *given, **named)
+
+    monkeypatch.setattr(disk, "_open", without_proc)
+    try:
+        write_text(tmp_path / "file", "new")
+        assert os.umask(0o027) == 0o027
+    finally:
+        os.umask(before)
+    assert (tmp_path / "file").stat().st_mode & 0o777 == 0o640
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="only Linux tells it without setting it")
@@ -256,6 +290,31 @@ def test_the_lock_is_free_after_an_error(tmp_path: Path, monkeypatch: pytest.Mon
         raise ZeroDivisionError
     with holder(path) as process:
         process.communicate("")
+
+
+def refusing(code: int) -> Callable[..., None]:
+    """Return what the operating system does in the place of `flock`: it refuses, with a code."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    return refuse
+
+
+def test_a_file_is_the_lock_where_the_file_system_has_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk, "_flock", refusing(errno.ENOSYS))
+    monkeypatch.setattr(disk, "LOCK_SECONDS", 0.0)
+    path = tmp_path / ".lock"
+    for _ in range(2):
+        with locked(path):
+            assert problem(lambda: locked(path, "it is in use").__enter__()) == "it is in use"
+    assert [found.name for found in tmp_path.iterdir()] == [".lock"]
+
+
+def test_a_lock_that_the_system_refuses_is_its_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk, "_flock", refusing(errno.ENOLCK))
+    with pytest.raises(OSError, match="No locks available"), locked(tmp_path / ".lock"):
+        pass
 
 
 COUNTER = """

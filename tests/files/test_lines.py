@@ -7,8 +7,9 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.files.json_lines import Appended, read_appended
+from pytest_recall.files.json_lines import Appended, appended, read_appended
 from tests.helpers.samples import unhurried
+from tests.schedule.state_samples import problem
 
 
 def test_what_was_cut_off_takes_no_other_line_with_it(tmp_path: Path) -> None:
@@ -20,10 +21,17 @@ def test_what_was_cut_off_takes_no_other_line_with_it(tmp_path: Path) -> None:
     with Appended(path) as file:
         file.append({"n": 3})
     assert read_appended(path) == [{"n": 1}, {"n": 3}]
+    assert list(appended(path)) == [(1, {"n": 1}), (3, {"n": 3})]
 
 
 def test_a_file_that_is_not_there_has_no_lines(tmp_path: Path) -> None:
     assert read_appended(tmp_path / "none") == []
+    assert list(appended(tmp_path / "none")) == []
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    message = f"{tmp_path}: cannot be read (Is a directory); check that it is readable"
+    assert problem(lambda: list(appended(tmp_path))) == message
 
 
 @given(st.integers(0, 60))

@@ -127,6 +127,12 @@ def test_what_cannot_be_replaced_alone_is_refused(text: str, said: str) -> None:
     assert found.startswith(text)
 
 
+def test_a_form_that_was_not_thought_of_is_refused() -> None:
+    text = "- ? expected\n  : |\n    30 days\n  ? id\n  : a\n"
+    _, problems = one_value.in_yaml(text, "c", "expected", {"a": "14 days"})
+    assert problems == {"a": "stands in a form of YAML that cannot be changed alone"}
+
+
 words = st.text(st.characters(exclude_categories=("Cs", "Cc"), exclude_characters="\ufeff\u2028\u2029\x85\ufffe\uffff"))
 texts = st.lists(words, max_size=4).map("\n".join)
 

@@ -271,30 +271,29 @@ def _try_lock(path: Path) -> Any:
     if _flock is None:
         return _try_filelock(path)
     file = _open(path, "ab", opener=lambda name, flags: _os.open(name, flags | getattr(_os, "O_NOFOLLOW", 0), 0o666))
+    held = False
     try:
         _flock(file, _EXCLUSIVE)
         # A lock on a file that was deleted in the meantime keeps no other process out.
-        if _os.fstat(file.fileno()).st_nlink:
-            return file
+        held = _os.fstat(file.fileno()).st_nlink > 0
     except OSError as error:
-        file.close()
         if error.errno == errno.ENOSYS:
             return _try_filelock(path)
         if error.errno not in (errno.EAGAIN, errno.EACCES):
             raise
-    except BaseException:
-        file.close()
-        raise
-    file.close()
-    return None
+    finally:
+        if not held:
+            file.close()
+    return file if held else None
 
 
 def _try_filelock(path: Path) -> Any:
     """Do the same on Windows, and on a file system without such locks."""
     # Imported here: it loads asyncio, which other systems should not pay for.
-    from filelock import FileLock, Timeout
+    from filelock import FileLock, SoftFileLock, Timeout
 
-    lock = FileLock(path)
+    # Without locks it is the file that holds, and `path` is there already.
+    lock = FileLock(path) if _flock is None else SoftFileLock(path.with_name(f"{path.name}.held"))
     try:
         lock.acquire(blocking=False)
     except Timeout:

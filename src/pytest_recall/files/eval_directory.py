@@ -142,14 +142,15 @@ class Artifacts:
         """Make and return the folder of a new run, named after the time; no two runs share one."""
         self.make()
         stamp = now.strftime("%Y-%m-%dT%H%M%S")
-        for count in range(1, 10_000):
-            run = self.folder / (stamp if count == 1 else f"{stamp}-{count}")
+        count, run = 1, self.folder / stamp
+        while True:
             try:
                 run.mkdir()
             except FileExistsError:
-                continue
-            return run
-        raise RecallError(f"{self.folder}: 10,000 runs in one second; empty the folder")
+                count += 1
+                run = self.folder / f"{stamp}-{count}"
+            else:
+                return run
 
     def runs(self) -> list[Path]:
         """Return the run folders, oldest first."""

@@ -129,10 +129,7 @@ class _Reader:
             raise RecallError(
                 f'{name}:{line}: the character {shown} cannot stand in YAML; write "{shown}" in double quotes'
             )
-        try:
-            self._next = _LOADER(text).get_event
-        except yaml.YAMLError as error:
-            self._refuse(error)
+        self._next = _LOADER(text).get_event
 
     def document(self) -> Any:
         try:
