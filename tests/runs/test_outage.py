@@ -88,6 +88,7 @@ def said(error: BaseException) -> str | None:
             ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"),
             "unreachable: the provider cannot be reached ([Errno 111] Connection refused)",
         ),
+        (StatusError(status_code=408), "silent: the provider does not answer in time (408: no)"),
         (ServerTimeoutError("3 s"), "silent: the provider does not answer in time (3 s)"),
         # These may be due to the question, or are the agent's own.
         (StatusError(status_code=400), None),

@@ -14,12 +14,14 @@ import yaml
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.runs.budgeted import held_to_budget, stopped
 from pytest_recall.runs.context import CommandLine, Filters, resolve
 from pytest_recall.runs.plan import Plan, check_names, make_plan
+from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState
 from pytest_recall.schedule.selection import Pick
 from pytest_recall.schedule.state_file import State
 from pytest_recall.trials.trial import Row
-from tests.helpers.samples import TODAY, days, row
+from tests.helpers.samples import TODAY, days, failing, row
 
 
 def cases_file(place: Place, *ids: str, name: str = "cases.yaml", scenario: str = "fees", **more: Any) -> Path:
@@ -295,6 +297,26 @@ def test_a_mistake_in_a_case_that_is_not_chosen(place: Place) -> None:
 
 
 # What is written down
+
+
+def test_how_changes_touch_a_case_is_told_where_all_of_it_is_known(place: Place) -> None:
+    known = {"a": row(), "b": row(touched=("12",)), "c": row(), "d": failing(), "e": row()}
+    state_file(place.state, known)
+    states = {"a": ReplayState.PROVEN, "b": ReplayState.PROVEN, "c": ReplayState.CHANGED, "e": ReplayState.UNKNOWN}
+    changes = Changes({case_id: ReplayFinding(state) for case_id, state in states.items()}, 6)
+    plan = plan_of(place, [cases_file(place, *known, "f", "g")], rubric=Settings(owner="us", policy="affected"))
+    told = replace(plan, changes=changes)
+    assert {case_id: told.touch(case_id) for case_id in (*known, "f")} == {
+        "a": "none", "b": "", "c": "local", "d": "", "e": "", "f": "",
+    }  # fmt: skip
+    assert replace(plan, changes=Changes({}, 6)).touch("a") == ""
+    assert (plan.touch("a"), plan_of(place, []).touch("a")) == ("none", "")
+
+
+def test_without_changes_or_money_there_is_no_budget_to_hold(place: Place) -> None:
+    plan = plan_of(place, [cases_file(place, "a")])
+    assert held_to_budget(plan) is plan
+    assert stopped(plan, ["a"]) is plan
 
 
 def test_today_says_what_was_chosen_and_why(place: Place) -> None:
