@@ -221,6 +221,9 @@ def test_gitlab(ran: Path, host: GitHub, inside: Recall, monkeypatch: pytest.Mon
         assert path.startswith("/projects/3/merge_requests/7/notes"), path
         if method == "GET":
             return 200, list(notes.values()), {}
+        if method == "DELETE":
+            del notes[int(path.rpartition("/")[2])]
+            return 204, None, {}
         body = host.body["body"]
         number = int(path.rpartition("/")[2]) if method == "PUT" else len(notes) + 1
         notes[number] = {"id": number, "body": body, "author": {"username": "project_3_bot"}, "system": False}
@@ -235,4 +238,10 @@ def test_gitlab(ran: Path, host: GitHub, inside: Recall, monkeypatch: pytest.Mon
     (ran / "note.md").write_text("/close\n", encoding="utf-8")
     assert inside(ran, "ci", "post", "comment", "--file", "note.md").out == "3!7: updated comment 2\n"
     assert notes[2]["body"] == "<!-- recall:scorecard -->\n\u200b/close"
+    notes[3] = {**notes[2], "id": 3}
+    given = ("ci", "post", "comment", "--file", "note.md")
+    assert inside(ran, *given).out == "3!7: updated comment 2 and deleted 1 other\n"
+    assert list(notes) == [1, 2]
+    state = inside(ran, "ci", "post", "status", "--commit", HEAD, "--state", "success")
+    assert state.err.startswith("recall: post: statuses are written at GitHub only; GitLab runs a pipeline")
     assert inside(ran, "ci", "post", "issue").err.startswith("recall: post: issues are kept at GitHub only")

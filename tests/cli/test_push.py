@@ -62,17 +62,19 @@ AFTER = {**BEFORE, "right": 3, "worse": 1}
 
 
 def test_a_run_is_committed_by_eval_bot_and_not_pushed_twice(
-    work: Path, bare: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
+    work: Path, bare: Path, inside: Recall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     status = git(work, "status", "--porcelain")
     with monkeypatch.context() as patch:  # The environment names another author.
         for role in ("AUTHOR", "COMMITTER"):
             patch.setenv(f"GIT_{role}_NAME", "Somebody")
             patch.setenv(f"GIT_{role}_EMAIL", "somebody@example.org")
+        patch.setenv("GITHUB_OUTPUT", str(tmp_path / "output"))
         done = inside(work, "ci", "push")
     commit = git(bare, "rev-parse", "main")
     run = max(path.name for path in (work / "eval" / "_artifacts").glob("2*"))
     assert done == (0, f"{run}: 2 rows changed; pushed {commit[:12]} to main\n", "")
+    assert (tmp_path / "output").read_text(encoding="utf-8") == f"commit={commit}\n"
     assert boxes(bare) == AFTER
     about = git(bare, "log", "-1", "--format=%an <%ae>%n%B", "main").split("\n")
     assert about[0] == "eval-bot <eval-bot@users.noreply.github.com>"

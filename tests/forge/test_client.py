@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -141,6 +143,24 @@ def test_a_page_in_place_of_an_api(host: GitHub, client: ForgeClient) -> None:
     assert list(client.pages(PATH)) == []
     host.before = lambda method, path: (200, None, {"content-length": "0"})
     assert client.send("GET", PATH) is None
+    host.before = lambda method, path: (200, "x", {"content-length": "2"})
+    with pytest.raises(RecallError, match=r"^the API replied with something else than JSON; correct its address$"):
+        client.send("GET", PATH)
+
+
+def test_a_host_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pytest_recall.forge.client.TIMEOUT", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        client = ForgeClient(f"http://127.0.0.1:{silent.getsockname()[1]}", {}, TOKEN, patience=0)
+        with pytest.raises(UnavailableError, match=r"^GET /user: no reply within 0 s, after 1 tries in "):
+            client.send("GET", "/user")
+        client.close()
+
+
+def test_without_httpx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(RecallError, match=r"^httpx is missing; run `pip install 'pytest-recall\[ci\]'`$"):
+        ForgeClient("http://127.0.0.1:9", {}, TOKEN)
 
 
 def test_an_address_that_is_none() -> None:

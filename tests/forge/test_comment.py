@@ -148,6 +148,13 @@ def test_what_a_cut_leaves_open_is_closed() -> None:
     assert f"line\n````\n</details>\n\n{REST}" in body
 
 
+def test_what_is_closed_before_a_cut_is_not_closed_again() -> None:
+    text = "<details>\n\n```text\n<details>\n~~~\n```\n\n</details>\n\n" + "line\n" * 400
+    body = page(marker("a"), text, "", rest=REST, limit=600)
+    assert "</details>\n\nline\n" in body
+    assert body.endswith(f"\nline\n\n{REST}")
+
+
 def test_a_long_scorecard_fits_into_a_comment() -> None:
     text = "# Scorecard\n" + "".join(f"| `case-{n}` | said @somebody and 😀 |\n" for n in range(5_000))
     body = page(marker("a"), text, "For commit abc.", rest=REST)

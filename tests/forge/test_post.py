@@ -10,6 +10,7 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.forge import hosts, post
+from pytest_recall.forge.client import RefusedError
 from pytest_recall.forge.comment import Verdicts, marker
 from tests.helpers.github import BOT, REPO, TOKEN, GitHub, failed, first
 
@@ -101,6 +102,21 @@ def test_of_several_the_oldest_stays(host: GitHub, api: hosts.GitHub) -> None:
     assert say(api, "one") == f"updated comment {kept} and deleted 2 others"
     assert host.bodies(7) == [f"{MARK}\none"]
     assert [method for method, _ in host.writes] == ["DELETE", "DELETE"]
+
+
+def test_a_comment_that_may_not_be_deleted_is_said(host: GitHub, api: hosts.GitHub) -> None:
+    host.says(7, f"{MARK}\none")
+    host.says(7, f"{MARK}\ntwo")
+    host.before = lambda method, path: failed(422, "Locked") if method == "DELETE" else None
+    with pytest.raises(RefusedError, match=r"^DELETE /repos/museum/desk/issues/comments/102: .*Locked"):
+        say(api, "one")
+
+
+def test_a_token_that_has_run_out_writes_nothing(host: GitHub, api: hosts.GitHub) -> None:
+    host.before = lambda method, path: failed(401, "Bad credentials")
+    with pytest.raises(RefusedError, match=r"^GET /user: .*Bad credentials"):
+        say(api, "one")
+    assert host.writes == []
 
 
 def test_runs_at_the_same_time_leave_one_comment(host: GitHub) -> None:
@@ -261,3 +277,12 @@ def test_many_cases_are_named_in_part(host: GitHub, api: hosts.GitHub) -> None:
     body = only(host)[2]
     assert "- `case-049`\n- and 20 more\n" in body
     assert "case-069" in body.split("\n")[1].replace("\\u002d", "-")
+
+
+def test_more_cases_than_an_issue_can_hold_are_not_named(host: GitHub, api: hosts.GitHub) -> None:
+    ids = frozenset(f"{number:04}".rjust(200, "x") for number in range(150))
+    sheet = post.Posting("nightly", "# Night")
+    assert post.issue(api, sheet, Verdicts(frozenset(), ids), "recall", "t", "n") == "opened issue 101 about 150 cases"
+    assert track(api, failed="a", night=2) == "updated issue 101"
+    told = "More cases fail than can be named here. Close this issue by hand when they no longer do."
+    assert told in only(host)[2]

@@ -90,13 +90,11 @@ def _joined(*parts: str) -> str:
 
 
 def _head(text: str, room: int) -> str:
-    """Return the whole lines of `text` that fit into `room`, or of a first line that does not a part."""
+    """Return the whole lines of a longer `text` that fit into `room`, or of a first line that does not a part."""
     room = max(0, room)
     kept = text[:room]
     while size(kept) > room:
         kept = kept[: len(kept) - (size(kept) - room + 1) // 2]
-    if len(kept) == len(text):
-        return kept
     return kept[: kept.rfind("\n")] if "\n" in kept else kept
 
 

@@ -110,9 +110,7 @@ class Remote:
             return None
         # A folder that is left out by a pathspec would be an error wherever .gitignore names it.
         self.git("--literal-pathspecs", "add", "--all", "--", *changed, at=tree)
-        if not self.git("diff", "--cached", "--name-only", at=tree):
-            return None
-        self.git("-c", "commit.gpgsign=false", "commit", "--quiet", "--no-verify", "--message", message, at=tree)
+        self.git("commit", "--quiet", "--no-verify", "--no-gpg-sign", "--message", message, at=tree)
         return self.git("rev-parse", "HEAD", at=tree)
 
     def push(self, commit: str) -> None:
@@ -143,13 +141,7 @@ class Remote:
 
 
 def _verb(arguments: tuple[str, ...]) -> str:
-    rest = iter(arguments)
-    for argument in rest:
-        if argument == "-c":
-            next(rest)
-        elif not argument.startswith("-"):
-            return argument
-    return ""
+    return next(argument for argument in arguments if not argument.startswith("-"))
 
 
 def _cause(said: str) -> str:
