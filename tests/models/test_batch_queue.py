@@ -21,6 +21,7 @@ from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.tape import Tape
 from tests.helpers.batching import Service, serving
+from tests.models.endpoint import Answer, Asked, Endpoint, endpoint, failure
 
 pytest.importorskip("openai")
 pytest.importorskip("anthropic")
@@ -47,14 +48,16 @@ def sender_in(folder: Path, run: str = "run", **settings: Any) -> BatchSender:
     return BatchSender(Batching(**given), BatchLog(folder, run), Rules())
 
 
-def asked(service: Service, prompt: str, **more: Any) -> Request:
+def asked(service: Service | Endpoint, prompt: str, **more: Any) -> Request:
     body = {"model": "m", "messages": [{"role": "user", "content": prompt}], **more}
     return Request("POST", f"{service.url}/v1/chat/completions", (), json.dumps(body).encode())
 
 
-def hold(sender: BatchSender, request: Request, case: object = CASE) -> PendingBatchCall | None:
+def hold(
+    sender: BatchSender, request: Request, case: object = CASE, tape: Tape | None = None
+) -> PendingBatchCall | None:
     """Ask in a thread, as cases do."""
-    tape = Tape("", "off", Rules(), Redactor({}), "")
+    tape = tape or Tape("", "off", Rules(), Redactor({}), "")
     found: list[PendingBatchCall | None] = []
 
     def refuse(message: str, noted: bool) -> BaseException:
@@ -69,8 +72,8 @@ def hold(sender: BatchSender, request: Request, case: object = CASE) -> PendingB
     return found[0]
 
 
-def held(sender: BatchSender, request: Request, case: object = CASE) -> PendingBatchCall:
-    made = hold(sender, request, case)
+def held(sender: BatchSender, request: Request, case: object = CASE, tape: Tape | None = None) -> PendingBatchCall:
+    made = hold(sender, request, case, tape)
     assert made is not None
     return made
 
@@ -153,9 +156,52 @@ def test_nothing_waits_outside_of_a_case_in_the_main_thread_or_in_a_fork(
 
 def test_a_folder_that_cannot_be_written_is_told_and_costs_no_answer(service: Service, tmp_path: Path) -> None:
     made = sender_in(tmp_path / "artifacts")
-    call = held(made, asked(service, "a"))
+    tape = Tape("", "off", Rules(), Redactor({}), "")
+    call = held(made, asked(service, "a"), tape=tape)
     (tmp_path / "artifacts").write_text("in its place")
     assert text(call.wait()) == "re: a"
+    made.settle(tape, again=False)
     made.close()
-    assert len(made.problems) == 1
+    assert len(made.problems) == 2
     assert "batch_1 is not written down" in made.problems[0]
+    assert "batches.jsonl: not written (" in made.problems[1]
+
+
+FILE = Answer(200, {"id": "file-1", "object": "file", "bytes": 1, "created_at": 1, "filename": "f", "purpose": "batch",
+                    "status": "processed"})  # fmt: skip
+
+
+def test_what_is_no_batch_api_ends_the_wait(tmp_path: Path) -> None:
+    page = Answer(200, b"<html>hi</html>", {"content-type": "text/html"})
+    with endpoint(page) as server, closing(sender_in(tmp_path, quiet=0.01)) as made:
+        call = held(made, asked(server, "a"))
+        with pytest.raises(RuntimeError, match=r"no batch came of it \(.*AttributeError.*\); run without --batch"):
+            call.wait()
+
+
+def test_nothing_is_bought_for_a_case_that_is_called_off_while_its_batch_is_prepared(tmp_path: Path) -> None:
+    with closing(sender_in(tmp_path, quiet=0.01)) as made:
+
+        def call_off(uploaded: Asked) -> Answer:
+            made.call_off(CASE)
+            return FILE
+
+        with endpoint(call_off) as server:
+            call = held(made, asked(server, "a"))
+            with pytest.raises(RuntimeError, match="not waited for"):
+                call.wait()
+            made.close()
+    assert [one.path for one in server.asked] == ["/v1/files"]
+
+
+def test_a_look_that_fails_for_a_moment_is_taken_again(tmp_path: Path) -> None:
+    batch = {"id": "batch_1", "object": "batch", "completion_window": "24h", "created_at": 1, "endpoint": "/v1/x",
+             "input_file_id": "file-1", "status": "in_progress"}  # fmt: skip
+    errors = {"object": "list", "data": [{"code": "invalid", "message": "no such model"}]}
+    failed = Answer(200, {**batch, "status": "failed", "errors": errors})
+    script = (FILE, Answer(200, batch), failure(503), failed)
+    with endpoint(*script) as server, closing(sender_in(tmp_path, quiet=0.01, poll=0.01)) as made:
+        call = held(made, asked(server, "a"))
+        with pytest.raises(RuntimeError, match="the batch batch_1 failed: no such model; correct that"):
+            call.wait()
+    assert [one.path for one in server.asked] == ["/v1/files", "/v1/batches", *["/v1/batches/batch_1"] * 2]

@@ -242,6 +242,7 @@ def test_a_missing_key_is_found_before_anything_is_asked(selector: str, environ:
         (Answer(400, b"plain words"), "answered 400: plain words; change"),
         (Answer(200, b"<html>hi</html>"), "something that is not a reply, '<html>hi</html>'; check the URL"),
         (Answer(200, {"choices": []}), "something that is not a reply"),
+        (Answer(200, {"choices": [{"message": {"content": 3}}]}), "something that is not a reply"),
         (Answer(200, []), "something that is not a reply"),
     ],
 )

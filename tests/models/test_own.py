@@ -178,6 +178,17 @@ def test_a_module(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert one.ask(asks()).text == "here"
 
 
+def test_a_function_whose_parameters_are_not_known_gets_the_prompt(tmp_path: Path) -> None:
+    assert model("python:builtins:max", root=tmp_path).ask(asks("abc")).text == "c"
+
+
+def test_a_module_that_imports_what_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.path", list(sys.path))
+    (tmp_path / "lacking_one.py").write_text("import no_such_thing\n", encoding="utf-8")
+    with pytest.raises(ModelError, match="raised ModuleNotFoundError: No module named 'no_such_thing'"):
+        model("python:lacking_one:x", root=tmp_path).ready()
+
+
 @pytest.mark.parametrize(
     ("place", "source", "sentence"),
     [

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.models import prices as module
-from pytest_recall.models.prices import available, call_of, price
+from pytest_recall.models.prices import available, call_of, list_price, price
 from pytest_recall.models.settings import Prices
 from pytest_recall.replay.exchange import Exchange, Request, Response, Tokens
 from pytest_recall.replay.wire_formats import provider_of
@@ -309,6 +309,13 @@ def test_an_edition_has_the_price_of_the_model_that_was_asked(model: str, asked:
 def test_a_price_of_ones_own_goes_before_that_of_an_edition_on_the_list() -> None:
     own = {"gpt-4o-mini": Prices(input=7, output=7)}
     assert price("gpt-4o-mini-2024-07-18", "openai", Tokens(MILLION, 0), DAY, own, None, "gpt-4o-mini") == 7
+
+
+def test_a_selector_that_names_no_model_has_no_list_price() -> None:
+    own = {"m": Prices(input=7, output=7)}
+    assert list_price("openai:m", "openai", Tokens(MILLION, MILLION), own) == 14
+    assert list_price("openai:m", "openai", Tokens(MILLION), own) is None
+    assert list_price("m by hand", "openai", Tokens(MILLION, MILLION), own) is None
 
 
 def test_without_the_list_nobody_knows_what_is_sold(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,8 +109,6 @@ class _Sdk:
             # A connection that never came about has made nothing.
             made.unsure = creates and type(error.__cause__).__name__ not in ("ConnectError", "ConnectTimeout")
             raise made from error
-        except module.APIError as error:
-            raise BatchError(f"{self._door.base_url}: {one_line(self._safe(str(error)))}") from error
 
     def _status(self, error: Any) -> BatchError:
         body = error.body if isinstance(error.body, dict) else {}

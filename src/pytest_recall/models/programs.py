@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -196,17 +197,17 @@ class SubprocessModel(Provider):
         self._channel = channel or direct
         self._argv = self._command()
 
+    @abstractmethod
     def _command(self) -> Sequence[str]:
         """Return the command line. Raises RecallError if the selector holds none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _run(self, argv: Sequence[str], prompt: bytes, timeout: float) -> process.Finished:
         """Run the program where it belongs."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _said(self, stdout: bytes) -> ProgramOutput:
         """Return what the program has said. Raises ModelError if that is not a reply."""
-        raise NotImplementedError
 
     _media = "text/plain; charset=utf-8"
     _advice = "run it by hand"

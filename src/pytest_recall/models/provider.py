@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -18,7 +19,7 @@ _MASKED = re.compile(r"\S*\*{3,}\S*|\b(?:sk|pk)-[\w-]{6,}")
 
 
 def _quiet(message: str) -> None:
-    pass
+    """Say nothing to anyone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +120,9 @@ class Provider:
     def _check(self) -> None:
         """Raise ModelError if something is missing here."""
 
+    @abstractmethod
     def _once(self, ask: Ask, timeout: float) -> Reply:
-        raise NotImplementedError
+        """Ask a single time. Raises ModelError, or UnfitError to be called once more."""
 
     def _next(self, error: ModelError, failures: int, spent: float) -> float | None:
         """Return the seconds to the next attempt, None if there is none; all threads hear of a break."""

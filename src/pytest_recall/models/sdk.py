@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from abc import abstractmethod
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
@@ -89,17 +90,17 @@ class SdkModel(Provider):
         """Return the endpoint that is named, here or in the environment; None is the vendor's own."""
         return self._selector.url
 
+    @abstractmethod
     def _make(self, module: Any) -> Any:
         """Return a client. Raises ModelError if there is no key for it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _send(self, client: Any, ask: Ask, takes: Collection[str], timeout: float) -> Any:
         """Return the raw response to the ask with those of its settings that the endpoint `takes`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _read(self, plain: Any) -> tuple[str, Stop]:
         """Return the text of a response and how it ended. Raises LookupError or TypeError for anything else."""
-        raise NotImplementedError
 
     def _spelling(self) -> str:
         """Return the name under which a setting of several names is sent now."""
