@@ -14,6 +14,7 @@ import pytest
 from pytest_recall.cli import main
 from pytest_recall.datasets import verifying
 from pytest_recall.datasets.bundle import ABOUT, MANIFEST, manifest_of
+from pytest_recall.datasets.bundle_file import MOST_FILES
 from pytest_recall.datasets.cases import metrics_of
 from pytest_recall.datasets.file import sample_text
 from tests.cli.samples import Made, made_by
@@ -328,6 +329,7 @@ def test_answers_that_are_not_there_are_not_computed_again(capsys: pytest.Captur
         (("gone.zip",), "gone.zip: is not there"),
         (("mine.json",), "mine.json: cannot be read as a bundle (File is not a zip file)"),
         (("other.zip",), "other.zip: is not a bundle of runs"),
+        (("many.zip",), "many.zip: is larger than a bundle of runs; it holds at most 1 GiB in 1,000 files"),
         (("b.zip", "--data", "gone.json"), "gone.json"),
         (("b.zip", "--data", "other.json"), "its runs are over another file than --data"),
     ],
@@ -337,6 +339,9 @@ def test_mistakes_are_one_sentence(
 ) -> None:
     with zipfile.ZipFile(bundled / "other.zip", "w") as archive:
         archive.writestr("x", "y")
+    with zipfile.ZipFile(bundled / "many.zip", "w") as archive:
+        for number in range(MOST_FILES + 1):
+            archive.writestr(str(number), "")
     (bundled / "other.json").write_text(sample_text("longmemeval"), encoding="utf-8")
     capsys.readouterr()
     assert main(["memory", "verify", *more]) == 2
@@ -354,6 +359,9 @@ def test_mistakes_are_one_sentence(
             2,
             "b.zip: runs/1/trials.jsonl:1: not a journal line",
         ),
+        (ABOUT, lambda text: text.replace('"version": 1', '"version": 9', 1), 2, "version 9 of bundles is not known"),
+        (ABOUT, lambda text: json.dumps({**json.loads(text), "together": 3}), 2, "not a bundle of runs (together)"),
+        (ABOUT, lambda text: json.dumps({**json.loads(text), "against_first": 3}), 2, "of runs (against_first)"),
         ("runs/1/trials.jsonl", lambda text: text + "x", 2, "b.zip: a line of its journal is no JSON"),
     ],
 )

@@ -153,6 +153,10 @@ def test_smallest_drop_has_the_power_and_less_does_not(pairs: int, discordance: 
     assert less < 0 or power_of_drop(pairs, max(discordance, less), less, alpha) < 0.8
 
 
+def test_verdicts_that_never_differ_show_nothing() -> None:
+    assert power_of_drop(200, 0.0, 0.0, 0.01) == 0.0
+
+
 def test_without_flips_eight_losses_have_to_come() -> None:
     """Eight losses and no gain are the first result with p below 0.01; they come with probability 0.8."""
     found = smallest_drop(200, 0.0, 0.01)

@@ -62,6 +62,11 @@ def test_three_branches_join_in_any_order(order: list[str], sides: list[Account]
     assert len({repr(way) for way in ways}) == 1
 
 
+def test_what_is_deferred_goes_on_under_its_new_id() -> None:
+    account = Account({}, {"a": ("7",), "b": ("7", "12"), "c": ("9",)})
+    assert account.moved({"a": "b", "c": "d"}).deferred == {"b": ("12", "7"), "d": ("9",)}
+
+
 def test_two_branches_that_spent_on_one_day_spent_both() -> None:
     base = Account({"r1": RunSpend(TODAY, 1.0)})
     ours, theirs = (base.with_spend(run, RunSpend(TODAY, usd)) for run, usd in (("r2", 0.25), ("r3", 0.5)))

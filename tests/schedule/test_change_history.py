@@ -154,6 +154,8 @@ def test_a_file_that_is_none_gets_one_sentence(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(change_history_file, "MAX_BYTES", 1 << 20)
     path.write_bytes(gzip.compress(b" " * (1 << 21)))
     assert said() == "t: larger than 1 MB when decompressed; split it"
+    path.write_bytes(b" " * ((1 << 20) + 1))
+    assert said() == "t: larger than 1 MB; split it"
 
 
 def test_no_more_than_twenty_lines_are_told(tmp_path: Path) -> None:

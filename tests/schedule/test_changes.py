@@ -188,6 +188,7 @@ def test_parts_of_a_replay_are_the_whole(first: dict[str, ReplayFinding], second
         ('{"version": 1, "changed": []}', "changed.json: version 1 is not that of this pytest-recall; write it by"),
         ('{"version": 2, "found": {"a": {"state": "odd"}}, "not_recorded": [], "of": 1}', "does not say"),
         ('{"version": 2, "found": {"a": {"state": "proven", "call": "x"}}, "not_recorded": [], "of": 1}', "does not"),
+        ('{"version": 2, "found": {"a": {"state": "proven", "usd": -1}}, "not_recorded": [], "of": 1}', "does not"),
         ("[" * 100_000, "does not say what a replay found"),
     ],
 )
@@ -210,6 +211,16 @@ def test_equal_differences_are_told_once() -> None:
     )
     assert list(changes.details()) == ["  2 cases, such as a: call 1: a: “x” → “y”", "  FAILED c: exact: wrong"]
     assert changes.touched == ("a", "b", "c")
+    assert broken.reason == "another answer or verdict from equal requests: failed, recorded as passed"
+
+
+def test_of_many_that_fail_some_are_named() -> None:
+    changes = Changes({f"c{number}": ReplayFinding(ReplayState.OTHER, outcome="failed", before="passed")
+                       for number in range(8)}, 8)  # fmt: skip
+    *named, more = changes.details()
+    why = "another answer or verdict from equal requests: failed, recorded as passed"
+    assert named == [f"  FAILED c{number}: {why}" for number in range(5)]
+    assert more == "  and 3 more that fail by the change alone"
 
 
 def test_two_cases_stand_for_all_with_the_same_difference() -> None:

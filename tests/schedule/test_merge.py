@@ -402,6 +402,12 @@ def test_days_at_the_end_of_the_calendar(day: date) -> None:
     assert between(None, Row(4, 4, day, day)) is None
 
 
+def test_rows_of_a_day_that_has_no_next_one_are_merged_by_the_lower_box() -> None:
+    low, high = row(1, 0, tested=date.max, due=date.max), row(3, 3, tested=date.max, due=date.max)
+    for base in ({"a": row(2, 2)}, {}, None):
+        assert merge_rows(base, {"a": high}, {"a": low})["a"].box == 1
+
+
 def test_the_last_step_is_the_rows_last_verdict() -> None:
     known = failing(last_pr="3", last_model="m", failure_pr="3", tested=TODAY)
     one = last_step(known)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.schedule.merge_file import merge_texts, versions
+from pytest_recall.schedule.merge_file import drive, merge_texts, versions
 from pytest_recall.schedule.state_file import parse_state
 from pytest_recall.schedule.state_head import HEADER
 from tests.helpers.samples import TODAY, days, row
@@ -125,6 +125,16 @@ def test_the_names_of_folded_files_are_of_both() -> None:
 def test_a_side_without_rows(empty: str) -> None:
     assert merge_texts("", empty, written(OURS), NAME).text == written(OURS)
     assert merge_texts("", written(OURS), empty, NAME).text == written(OURS)
+
+
+def test_the_driver_replaces_our_side(tmp_path: Path) -> None:
+    base, ours, theirs = (tmp_path / name for name in ("base", "ours", "theirs"))
+    for path, rows in ((base, OLD), (ours, OURS), (theirs, THEIRS)):
+        path.write_text(written(rows), encoding="utf-8")
+    # A merge of the rubric may have left that with conflict markers.
+    (tmp_path / "rubric.yaml").write_text("<<<<<<< ours\n", encoding="utf-8")
+    drive(base, ours, theirs, str(tmp_path / "recall.yaml"), TODAY)
+    assert ours.read_text(encoding="utf-8") == merge_texts(written(OLD), written(OURS), written(THEIRS), NAME).text
 
 
 def test_a_side_that_is_no_state_is_named() -> None:

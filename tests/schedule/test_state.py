@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -220,6 +222,52 @@ def test_a_damaged_file_is_one_sentence_and_stays(place: Place) -> None:
             call()
     assert {one: one.read_bytes() for one in event_files(place.events).values()} == before
     assert not place.state.exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "key", "value", "said"),
+    [
+        (0, "spent", -1, "spent: -1 is not an amount of US dollars"),
+        (1, "weighed", "pfx", "weighed: 'pfx' are not trials, p or f"),
+    ],
+)
+def test_an_event_that_no_run_writes_is_one_sentence(
+    place: Place, line: int, key: str, value: object, said: str
+) -> None:
+    runs(place, "passed")
+    path = next(iter(event_files(place.events).values()))
+    told = [json.loads(one) for one in path.read_text(encoding="utf-8").splitlines()]
+    told[line][key] = value
+    path.write_text("".join(json.dumps(one) + "\n" for one in told), encoding="utf-8")
+    with pytest.raises(RecallError, match=re.escape(f"not what a run has written ({said})")):
+        current(place)
+
+
+def test_events_that_are_no_folder_are_one_sentence(place: Place) -> None:
+    place.events.touch()
+    with pytest.raises(
+        RecallError, match=r"events: cannot be read \(Not a directory\); check that it is a readable fol"
+    ):
+        current(place)
+
+
+def test_a_folded_file_without_a_day_is_remembered(place: Place) -> None:
+    runs(place, "passed", "passed")
+    first, _ = event_files(place.events).values()
+    path = first.rename(first.with_name("by-hand.jsonl"))
+    compact(place, TODAY + days(2 * REMEMBERED_DAYS), 0, write=True)
+    assert path.stem in read_state(place.state, "recall.yaml").folded
+
+
+def test_a_case_with_verdicts_that_wait_is_neither_moved_nor_forgotten(place: Place) -> None:
+    remember(place, {"a": row(2, 2)})
+    runs(place, "passed")
+    said = "has verdicts on `a` that are not in .* yet; run `recall state fold --keep-days 0` first"
+    with pytest.raises(RecallError, match=said):
+        state.move(place, [("a", "b")], write=True)
+    with pytest.raises(RecallError, match=said):
+        state.forget(place, ["a"], write=True)
+    assert held(place) == {"a": row(2, 2)}
 
 
 def test_rows_are_not_changed_below_events_that_wait(place: Place) -> None:

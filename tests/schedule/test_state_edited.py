@@ -189,6 +189,19 @@ def refused(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize(
+    ("top", "said"),
+    [
+        ("rows: many", f"{NAME}: rows: must be a count, not 'many'; restore the file from git"),
+        ("rows: -1", f"{NAME}: rows: must be a count, not -1; restore the file from git"),
+        ("folded: 2026", f"{NAME}:2: folded: must be a list of names; restore the file from git"),
+        ("folded: [1]", f"{NAME}:2: folded: must be a list of names; restore the file from git"),
+    ],
+)
+def test_bad_top(top: str, said: str) -> None:
+    assert refused(f"version: 1\n{top}\ncases:\n  a:\n    {{{FIELDS}}}\n") == [said]
+
+
+@pytest.mark.parametrize(
     ("fields", "words"),
     [
         (FIELDS.replace("box: 2", "box: 6"), "box: must be 1 to 5, not 6"),
@@ -204,6 +217,10 @@ def refused(text: str) -> list[str]:
         (FIELDS.replace("2026-01-04", "~"), "next_due: None is not a date like 2026-01-31"),
         (FIELDS + ", last_pr: [1]", "last_pr: must be text"),
         (FIELDS + ", failure_note: {a: 1}", "failure_note: must be text"),
+        (FIELDS + ", touched: 12", "touched: must be a list of pull requests or commits"),
+        (FIELDS + ", touched: [[12]]", "touched: must be a list of pull requests or commits"),
+        (FIELDS + ", evidence: 0.5", "evidence: must be a number from 1 up, not 0.5"),
+        (FIELDS + ", evidence: much", "evidence: must be a number from 1 up, not 'much'"),
     ],
 )
 def test_bad_row(fields: str, words: str) -> None:

@@ -47,6 +47,8 @@ def test_dates_times_ids_and_numbers_are_learned(before: str, after: str) -> Non
         ("tags: b, a", "tags: a, b"),
         ("Today is 2026-11-17", "Today is the day"),
         ("one 1", "one 1 more"),
+        ("order (17) of us", "order [18] of us"),
+        ("17 more…", "18 more…"),
     ],
 )
 def test_what_may_be_asked_is_not_learned(before: str, after: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.schedule.backtest import read_verdicts
 from pytest_recall.schedule.history import VerdictLine
 from pytest_recall.trials.trial import Outcome
@@ -48,6 +49,13 @@ def test_a_line_that_is_wrong_is_named(tmp_path: Path, line: str, said: str) -> 
     with pytest.raises(RecallError) as raised:
         read_verdicts(path, "t")
     assert any(message.startswith(said) for message in raised.value.messages), raised.value.messages
+
+
+def test_no_more_than_some_lines_are_named(tmp_path: Path) -> None:
+    (tmp_path / "t").write_text('{"date": "2026-11-21", "outcome": "passed"}\n' * 100)
+    with pytest.raises(RecallError) as raised:
+        read_verdicts(tmp_path / "t", "t")
+    assert len(raised.value.messages) == MAX_PROBLEMS
 
 
 def test_a_table_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:

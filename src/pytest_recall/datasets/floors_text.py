@@ -20,11 +20,9 @@ MEANING = (
 
 
 def floor_lines(summary: MembenchSummary) -> Iterator[str]:
-    """Yield the lines of a table by category, and what does not discriminate; nothing where no floor was measured."""
+    """Yield the lines of a table by category, and what does not discriminate, where floors were measured."""
     groups = {**summary.categories, "all": summary.everything}
     groups = {name: group for name, group in groups.items() if RECALL in group.means}
-    if not summary.everything.floors:
-        return
     columns = (f"{category_title(name)} ({group.means[RECALL].n:,})" for name, group in groups.items())
     head = ("evidence", *columns, "tokens")
     mean = summary.everything.means.get("tokens_read")

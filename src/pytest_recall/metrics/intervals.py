@@ -178,11 +178,6 @@ class Tally:
         """Take note of a value that there should have been."""
         self.failures += 1
 
-    @property
-    def total(self) -> float:
-        """The sum of the values, added in their order."""
-        return self._total
-
     def mean(self, confidence: float = 0.95) -> Mean:
         """Return what it comes to so far."""
         if not self.n:
