@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cli import main
-from pytest_recall.metrics import answers
+from pytest_recall.metrics import answers, summary
 from tests.cli.conftest import Recall
 from tests.cli.samples import environment, recall
 from tests.helpers import programs
@@ -277,6 +277,14 @@ def test_whatever_comes_in_there_is_a_summary_and_no_traceback(lines: list[bytes
     done = piped(b"\n".join(lines))
     _, summary = parsed(done)
     assert (done.code == 2) == (summary["refused"] > 0) == (done.err != "")
+
+
+def test_categories_without_end_are_refused_line_by_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(summary, "MAX_CATEGORIES", 1)
+    done = piped(jsonl({**HIT, "category": "one"}, {**MISS, "category": "two"}))
+    lines, told = parsed(done)
+    assert (done.code, [line["id"] for line in lines], told["refused"]) == (2, ["a"], 1)
+    assert done.err.startswith("recall: stdin:2: category: more than 1 of them; leave out what is not a category")
 
 
 def test_a_terminal_is_no_input(tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
