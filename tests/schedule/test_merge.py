@@ -212,6 +212,16 @@ def test_a_case_that_was_set_apart_by_hand_stays_apart() -> None:
     assert (found.quarantined, found.owner, found.box) == (TODAY, "bo", 3)
 
 
+@pytest.mark.parametrize("passes", [False, True])
+def test_of_an_unknown_base_a_case_that_either_side_has_set_apart_stays_apart(passes: bool) -> None:
+    apart = row(3, 3, lapses=2, quarantined=TODAY, owner="bo", until=TODAY + days(5))
+    later = after(row(2, 2), step(TODAY + days(1), passes, "1"))
+    found = merge_row(None, apart, later, QUARANTINE, based=False)
+    assert found == merge_row(None, later, apart, QUARANTINE, based=False)
+    assert (found.quarantined, found.until, found.owner) == (TODAY, TODAY + days(5), "bo")
+    assert (found.box, found.lapses) == (later.box, 3 - passes)
+
+
 def test_the_lapse_that_sets_a_case_apart() -> None:
     base = row(3, 3, lapses=3)
     found = merged(base, after(base, step(TODAY, False, "1")), after(base, step(TODAY - days(1), True, "2")))
