@@ -262,3 +262,8 @@ def test_help(project: Path, arguments: list[str], words: list[str], inside: Rec
 
 def test_a_command_is_needed(project: Path, inside: Recall) -> None:
     assert inside(project, "cassettes").code == 2
+
+
+def test_a_cassette_that_does_not_say_whose_it_is(project: Path, inside: Recall) -> None:
+    write(library(project).of_case("right", "loans"), call(), case=None, scenario=None)
+    assert inside(project, *LIST).out.splitlines()[1].split()[:2] == ["?", "1"]

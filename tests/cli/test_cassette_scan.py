@@ -191,6 +191,8 @@ def test_damaged_files_and_files_of_others_are_looked_through(project: Path, ins
     cut = write(folder / "cut.ndjson", call(response=response(f"my key is {SECRET}")))
     cut.write_bytes(cut.read_bytes()[: cut.read_bytes().index(SECRET.encode()) + len(SECRET)])
     (folder / "lore.ndjson").write_text(f'{{"seq": 0}}\n{{"note": "{KEY}"}}\n', encoding="utf-8")
+    unknown = ([KEY], {"request": {"body": KEY}}, {"response": {"body": {"base64": "x"}}, "note": KEY})
+    (folder / "others.ndjson").write_text("".join(json.dumps(one) + "\n" for one in unknown), encoding="utf-8")
     (folder / "noise.ndjson").write_bytes(b"\xff" * 40 + SECRET.encode())
     (folder / "sub.ndjson").mkdir()
     write(folder / "head.ndjson", note=SECRET)
@@ -201,8 +203,12 @@ def test_damaged_files_and_files_of_others_are_looked_through(project: Path, ins
         "eval/cassettes/head.ndjson:1: the line holds the value of LOANS_API_KEY",
         "eval/cassettes/lore.ndjson:2: the line holds what looks like an OpenAI key (sk-pr…, 48 characters)",
         "eval/cassettes/noise.ndjson:1: the line holds the value of LOANS_API_KEY",
+        *(
+            f"eval/cassettes/others.ndjson:{line}: the line holds what looks like an OpenAI key (sk-pr…, 48 characters)"
+            for line in (1, 2, 3)
+        ),
         "eval/cassettes/sub.ndjson: cannot be read (Is a directory); check that it is there and readable",
-        "5 findings: revoke what is real, delete the recording, and record it again",
+        "8 findings: revoke what is real, delete the recording, and record it again",
     ]
 
 

@@ -14,6 +14,14 @@ from tests.cli.samples import DATE, recall
 from tests.cli.shelves import cassette, library
 from tests.replay.recordings import CHAT, JSON, call, draft, response, write
 
+
+def nested(value: Any) -> Any:
+    """Return a value within many lists."""
+    for _ in range(25):
+        value = [value]
+    return value
+
+
 LIST = ("cassettes", "list", "--date", DATE)
 SHOW = ("cassettes", "show", "--date", DATE)
 VERIFY = ("cassettes", "verify")
@@ -227,6 +235,9 @@ def test_nothing_recorded_steers_the_terminal(project: Path, inside: Recall) -> 
         ({"contents": [{"parts": [{"text": "a"}]}]}, "a"),
         ({"prompt": "a"}, "a"),
         ({"jsonrpc": "2.0"}, "(17 bytes)"),
+        (["a"], "(5 bytes)"),
+        (nested({"prompt": "a"}), "(64 bytes)"),
+        ({"prompt": nested("a")}, "(64 bytes)"),
         ({"messages": [{"content": [[[{"content": {"x": 5}}]]]}]}, "(52 bytes)"),
     ],
 )
@@ -289,3 +300,20 @@ def test_the_answer_of_each_wire_format(project: Path, body: Any, text: str, ins
     cassette(project, "right", call(response=given))
     (line,) = [line for line in inside(project, *SHOW, "right").out.splitlines() if "  answer  " in line]
     assert line == f"      answer   {text}"
+
+
+def test_bodies_that_are_no_text(project: Path, inside: Recall) -> None:
+    headers = (("content-type", "text/event-stream"),)
+    cassette(
+        project,
+        "right",
+        call(request=Request("POST", CHAT, (), b"\xff\xfe\xfd"), response=Response(204)),
+        call(seq=1, response=response(headers=headers, chunks=(b"data: 1\n\n", b"d"), complete=False)),
+    )
+    first = inside(project, *SHOW, "right", "--call", "1").out.split("\n\n")
+    assert first[1:] == [f"POST {CHAT}", "-- 3 bytes that are not text", "HTTP/1.1 204", "-- no body\n"]
+    assert inside(project, *SHOW, "right", "--call", "2").out.endswith(
+        "\n-- the client closed the stream before its end\n"
+    )
+    (one,) = json.loads(inside(project, *SHOW, "right", "--call", "1", "--json").out)["calls"]
+    assert one["request"]["body"] == {"base64": "//79"}

@@ -15,9 +15,10 @@ import pytest
 from pytest_recall.models.batch_file import BatchLog
 from pytest_recall.models.batch_queue import BatchSender
 from pytest_recall.models.settings import Batching
-from pytest_recall.replay.call_recorder import CallRecorder, PendingBatchCall
+from pytest_recall.replay.call_recorder import CallRecorder, CallStep, PendingBatchCall
 from pytest_recall.replay.exchange import Exchange, Request
 from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.player import Player
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.tape import Tape
 from tests.helpers.batching import Service, serving
@@ -85,9 +86,21 @@ def text(exchange: Exchange) -> str:
 
 def test_identical_calls_get_an_answer_each(service: Service, sender: BatchSender) -> None:
     calls = [held(sender, asked(service, name)) for name in ("a", "b", "a")]
-    assert [text(call.wait()) for call in calls] == ["re: a", "re: b", "re: a"]
+    *others, last = calls
+    assert [text(call.wait()) for call in others] == ["re: a", "re: b"]
+    # As a loop that is none of asyncio's runs it.
+    with pytest.raises(StopIteration) as done:
+        last.waited().send(None)
+    assert text(done.value.value) == "re: a"
     assert service.sizes == [3]
     assert sender.tally == {"batched": 3, "batches": 1, "found": 0}
+
+
+def test_a_call_outside_of_any_case_is_counted_and_goes_directly(service: Service, sender: BatchSender) -> None:
+    player = Player("record")
+    player.batches = sender
+    assert player.ask(asked(service, "a")) == CallStep()
+    assert sender.tally["direct: outside of any case"] == 1
 
 
 def test_a_batch_that_is_full_goes_at_once(service: Service, tmp_path: Path) -> None:

@@ -175,6 +175,13 @@ def test_nothing_else_changes(turns: list[Turn]) -> None:
         assert all(type(after[path]) is int for path in differ)
 
 
+def test_an_item_of_no_known_kind_keeps_its_id() -> None:
+    url, _ = responses([])
+    both = [{"model": "m", "input": [{"id": one, "text": "a"}]} for one in ("x", "y")]
+    assert [numbered(url, body) for body in both] == both
+    assert key((url, both[0])) != key((url, both[1]))
+
+
 def test_one_id_has_one_number() -> None:
     url, body = chat([("b", "", ""), ("a", "", "")])
     found = numbered(url, body)["messages"]

@@ -337,3 +337,11 @@ def test_lines_can_be_checked_by_others(path: Path) -> None:
     for line in write(path, *conversation(3, 300)).read_bytes().splitlines():
         fields = json.loads(line)
         assert int(fields["crc"], 16) == zlib.crc32(line[len('{"crc":"01234567",') :])
+
+
+def test_half_a_pair_of_surrogates_comes_back(path: Path) -> None:
+    """JSON may hold it as an escape, and UTF-8 does not."""
+    asked = Request("POST", CHAT, JSON, b'{"prompt":"\\ud83d"}')
+    write(path, call(request=asked))
+    (found,) = opened(path).exchanges()
+    assert json.loads(found.request.body) == {"prompt": "\ud83d"}

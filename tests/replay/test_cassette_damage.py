@@ -22,7 +22,7 @@ from pytest_recall.replay.cassette_file import read_draft, read_header
 from pytest_recall.replay.cassette_lines import CRC_BYTES, sealed
 from pytest_recall.replay.exchange import Failure
 from tests.helpers.samples import unhurried
-from tests.replay.recordings import NAME, RESTORE, call, conversation, end_mark, opened, response, verify, write
+from tests.replay.recordings import NAME, RESTORE, call, conversation, draft, end_mark, opened, response, verify, write
 from tests.schedule.state_samples import problem
 
 
@@ -297,3 +297,18 @@ def test_a_cassette_that_nobody_could_read_is_not_written(path: Path, monkeypatc
     assert path.read_bytes() == before
     path.write_bytes(before + b"\n")
     assert "record fewer calls" in problem(lambda: opened(path))
+
+
+def test_a_draft_is_read_up_to_its_first_damaged_call(path: Path) -> None:
+    calls = [call("one?"), call("two?", seq=1), call("three?", seq=2)]
+    draft(path, *calls)
+    path.write_bytes(path.read_bytes().replace(b"two?", b"ten?"))
+    assert [one.request for one in read_draft(path, NAME)[1]] == [calls[0].request]
+
+
+@pytest.mark.parametrize("names", [5, ["content-type", 5]])
+def test_a_header_that_does_not_say_which_headers_it_holds(path: Path, names: Any) -> None:
+    forged(path, lambda fields, lines: lines[0].update(headers=names))
+    assert problem(lambda: opened(path)) == (
+        f"{NAME}:1: `headers` must be a list of names; record it again, or restore it from git"
+    )

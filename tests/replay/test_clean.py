@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import random
+import sys
 import zlib
 from base64 import b64encode
 from hashlib import sha256
@@ -120,6 +121,7 @@ PICTURE = b64encode(random.Random(3).randbytes(8_000)).decode()
     [
         "How do I reset my password? It says password: must have at least 8 characters.",
         "password: 12-character minimum, passphrase: base64-encoded, pwd: SHA-256, password: 8chars, password='sha256'",
+        'Choose one with password="12-characters" or more, and not password="24hours".',
         "Write a login form with <input type='password' name='password' value='' required>.",
         "conn = psycopg.connect(user=args.user, password=args.db_password2, host='db1')",
         "password = os.environ['DB_PASSWORD_2']; pwd=/home/user1/project",
@@ -145,3 +147,19 @@ PICTURE = b64encode(random.Random(3).randbytes(8_000)).decode()
 def test_ordinary_prompts_are_written(text: str) -> None:
     for place in ("JSON body", "answer", "form body", "query", "streamed answer"):
         assert is_refused(PLACES[place](text)) == "", place
+
+
+@pytest.mark.parametrize(
+    ("encoding", "absent", "advice"),
+    [("snappy", "", "let the client ask for gzip or none"), ("br", "brotli", "install brotli, or let the client ask")],
+)
+def test_an_answer_that_cannot_be_unpacked_is_not_written(
+    encoding: str, absent: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (absent, "brotlicffi"):
+        monkeypatch.setitem(sys.modules, module, None)
+    packed = Response(200, "OK", (("content-encoding", encoding),), (b"\x8b\x00\x80",))
+    said = is_refused(Exchange("", 0, "agent", Request("GET", URL), packed))
+    assert said.startswith(
+        f"has an answer in the encoding '{encoding}', which cannot be searched for secrets; {advice}"
+    )

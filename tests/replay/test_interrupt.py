@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 import time
 from pathlib import Path
@@ -9,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.replay import interrupt
+from pytest_recall.replay import interrupt, open_tapes
 from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.watch import listen
+from pytest_recall.replay.watch import listen, quiet_misses
 from tests.replay.test_tape import tape_of
 
 
@@ -110,3 +111,57 @@ def test_a_case_that_is_asked_after_a_miss_of_a_shared_thread_is_watched_as_well
     finally:
         CURRENT_CASE.reset(token)
     assert "which has missed a recording for another case; run it by itself" in str(waiting.error)
+
+
+def test_a_handler_that_cannot_be_put_back_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the main thread may set one, and one that is not Python's cannot be read."""
+    before, found = signal.getsignal(signal.SIGURG), list[object]()
+    thread = threading.Thread(target=lambda: found.append(listen(Player("replay").check_waits)))
+    thread.start()
+    thread.join()
+    monkeypatch.setattr(signal, "getsignal", lambda number: None)
+    found.append(listen(Player("replay").check_waits))
+    monkeypatch.undo()
+    assert (found, signal.getsignal(signal.SIGURG)) == ([[], []], before)
+
+
+def test_a_thread_that_ends_by_a_miss_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[type[BaseException]] = []
+    monkeypatch.setattr(threading, "excepthook", lambda args: told.append(args.exc_type))
+    undo = quiet_misses(Player("replay"))
+
+    def end(error: BaseException) -> None:
+        raise error
+
+    for error in (MissError("missed"), ValueError("wrong")):
+        thread = threading.Thread(target=end, args=(error,))
+        thread.start()
+        thread.join()
+    undo()
+    assert told == [ValueError]
+
+
+def test_a_thread_that_an_answered_miss_has_ended_ends_the_cases_that_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ones that run now, and those that are asked later."""
+    monkeypatch.setattr(open_tapes, "end_if_still", lambda wait, error: wait.append(error()))
+    player, waits = Player("replay"), (list[Exception](), list[Exception]())
+    first, second, idle = player.lane(), player.lane(), player.lane()
+    for case, wait in zip((first, second), waits, strict=True):
+        case.tapes.append(tape_of(tmp_path))
+        case.wait = wait  # type: ignore[assignment]
+    idle.tapes.append(tape_of(tmp_path))
+    lost = threading.current_thread()
+    player._answered.add(lost)
+    second.tapes.clear()
+    assert player.ended(lost, ValueError)
+    second.tapes.append(tape_of(tmp_path))
+    token = CURRENT_CASE.set(second)
+    try:
+        with player.asking("agent"):
+            pass
+    finally:
+        CURRENT_CASE.reset(token)
+    said = "which has missed a recording for another case; run it by itself"
+    assert [[said in str(error) for error in wait] for wait in waits] == [[True], [True]]

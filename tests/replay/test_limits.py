@@ -14,8 +14,9 @@ import pytest
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.rate import MINUTE, Rate, Target
 from pytest_recall.models.rate_limiter import SLICE, RateLimiter, RateLimits, RateTurn
-from pytest_recall.replay.call_recorder import CallStep
-from pytest_recall.replay.exchange import Call, Request
+from pytest_recall.replay.budget import Ledger, Meter
+from pytest_recall.replay.call_recorder import CallRecorder, CallStep
+from pytest_recall.replay.exchange import Call, Request, Tokens
 from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
 from tests.replay.http_clients import Post, every_client
@@ -137,6 +138,25 @@ def test_threads_together_keep_the_rate() -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(go, range(9)))
     assert max(came) - min(came) >= 8 * 0.05 * 0.9
+
+
+@pytest.mark.parametrize(("status", "used", "waits"), [(429, None, False), (200, 10, False), (200, 5000, True)])
+def test_a_call_tells_its_limit_of_the_tokens_that_were_counted(
+    tmp_path: Path, status: int, used: int | None, waits: bool
+) -> None:
+    """None of one that was refused; of others as many as the meter of the budget has read."""
+    clock = Clock()
+    one = limiter(Rate(tokens=1000), clock)
+    counted = Call("agent", "live", cost=0.0, tokens=None if used is None else Tokens(input=used))
+    meter = Meter(1.0, Ledger(tmp_path / "spent"), lambda exchange: counted)
+    body = b'{"max_tokens": 500}'
+    for _ in range(4):
+        recorder = CallRecorder(tape_of(tmp_path, mode="off"), ask("a"), "agent", record=False, meter=meter)
+        recorder.turn = turn(one, body=body)
+        recorder.turn.wait()
+        recorder.started(status, "", ())
+        recorder.ended()
+    assert (clock.now > 1000) is waits
 
 
 # Whose limiter it is

@@ -430,9 +430,9 @@ class TestNearest:
         assert self.told({"a": [1]}, {"a": 2}) == (0, ["a: “2” → “[1]”"])
 
     def test_what_came_and_what_went_is_told(self) -> None:
-        assert self.told({"a": 1, "n": [1, 2]}, {"b": 2, "n": [1]}) == (
+        assert self.told({"a": 1, "n": [1, 2], "o": [1]}, {"b": 2, "n": [1], "o": [1, 2]}) == (
             0,
-            ["a: not recorded → “1”", "n[1]: not recorded → “2”", "b: “2” → not asked"],
+            ["a: not recorded → “1”", "n[1]: not recorded → “2”", "o[1]: “2” → not asked", "b: “2” → not asked"],
         )
 
     def test_another_url_is_told(self) -> None:

@@ -8,6 +8,7 @@ import socket
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,10 @@ import pytest
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay import origin, watch
+from pytest_recall.replay.call_recorder import CallStep
+from pytest_recall.replay.exchange import Request, Way
 from pytest_recall.replay.player import Player
+from pytest_recall.replay.tape import Mode
 
 CONNECTS = "import socket\n\ndef connect(address):\n    return socket.create_connection(address)\n"
 FETCHES = """\
@@ -24,6 +28,16 @@ import urllib.request
 
 try:
     urllib.request.urlopen("http://127.0.0.1:{port}/prices")
+except OSError as error:
+    WHY = error
+"""
+
+
+CONNECTS_AT_IMPORT = """\
+import socket
+
+try:
+    socket.create_connection(("127.0.0.1", {port}))
 except OSError as error:
     WHY = error
 """
@@ -60,22 +74,37 @@ def player() -> Iterator[Player]:
         back()
 
 
-def test_the_hook_of_a_plugin_may_connect(player: Player, server: socket.socket, installed: Path) -> None:
-    (installed / "reporting.py").write_text(CONNECTS)
+def reported(installed: Path, source: str, what: Any) -> Any:
+    """Return what the function `report` of an installed plugin with this source makes of something."""
+    (installed / "reporting.py").write_text(source)
     reporting: Any = importlib.import_module("reporting")
     spec, impl = pluggy.HookspecMarker("p"), pluggy.HookimplMarker("p")
 
     class Specs:
         @spec
-        def report(self, address: Any) -> None: ...
+        def report(self, what: Any) -> None: ...
 
     manager = pluggy.PluginManager("p")
     manager.add_hookspecs(Specs)
-    reporting.report = impl(reporting.connect)
+    reporting.report = impl(reporting.report)
     manager.register(reporting)
-    [connection] = manager.hook.report(address=server.getsockname())
-    connection.close()
+    [found] = manager.hook.report(what=what)
+    return found
+
+
+def test_the_hook_of_a_plugin_may_connect(player: Player, server: socket.socket, installed: Path) -> None:
+    source = "import socket\n\ndef report(what):\n    return socket.create_connection(what)\n"
+    reported(installed, source, server.getsockname()).close()
     assert player.strays == []
+
+
+@pytest.mark.parametrize(("mode", "ways"), [("replay", {}), ("replay", {"agent": "forbidden"}), ("record", {})])
+def test_so_it_may_call(mode: Mode, ways: dict[str, Way], installed: Path) -> None:
+    asking = Player(mode, ways)
+    asking.lane()  # Where cases run at once, a call of nobody else is told.
+    asked = partial(asking.ask, Request("GET", "http://127.0.0.1/upload"))
+    assert reported(installed, "def report(what):\n    return what()\n", asked) == CallStep()
+    assert asking.strays == []
 
 
 def test_an_installed_agent_may_not(player: Player, server: socket.socket, installed: Path) -> None:
@@ -105,10 +134,13 @@ def test_an_installed_agent_may_not(player: Player, server: socket.socket, insta
     assert (len(player.strays), sum(player.aside.values())) == (2, 1)
 
 
+@pytest.mark.parametrize(
+    "source", [FETCHES, CONNECTS_AT_IMPORT, CONNECTS_AT_IMPORT.replace("127.0.0.1", "prices.example")]
+)
 def test_a_package_that_fetches_as_it_is_imported_finds_no_network(
-    player: Player, server: socket.socket, installed: Path
+    player: Player, server: socket.socket, installed: Path, source: str
 ) -> None:
-    (installed / "prices.py").write_text(FETCHES.format(port=server.getsockname()[1]))
+    (installed / "prices.py").write_text(source.format(port=server.getsockname()[1]))
     prices: Any = importlib.import_module("prices")
     assert "nothing is sent in a replay" in str(prices.WHY)
     assert player.strays == []
@@ -140,3 +172,31 @@ def test_the_pair_of_sockets_that_windows_makes_is_let_alone(player: Player) -> 
     for end in made["_fallback_socketpair"]():
         end.close()
     assert player.strays == []
+
+
+def test_an_import_is_not_interrupted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that an exception leaves half-done would be missing for all that comes after."""
+    (tmp_path / "half_done.py").write_text("import sys\n\nFRAME = sys._getframe()\nsys.recall_check(FRAME)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    player = Player("replay")
+    with player.waiting():
+        [wait] = player._waits
+        wait.error = MissError("missed")
+        monkeypatch.setattr(sys, "recall_check", player.check_waits, raising=False)
+        importlib.import_module("half_done")
+        with pytest.raises(MissError, match="missed"):
+            player.check_waits(sys._getframe())
+        wait.error = None
+    del sys.modules["half_done"]
+
+
+def test_where_no_line_of_the_session_leads_here_it_is_that_of_the_package(installed: Path) -> None:
+    (installed / "background.py").write_text("def run(what, found):\n    found.append(what())\n")
+    background: Any = importlib.import_module("background")
+    found: list[str] = []
+    thread = threading.Thread(target=background.run, args=(origin.line_of_caller, found))
+    thread.start()
+    thread.join()
+    background.run(origin.line_of_caller, found)
+    assert found[0] == "background:2"
+    assert found[1].startswith("tests/replay/test_origin.py:")

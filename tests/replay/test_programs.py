@@ -37,6 +37,10 @@ def decoded(word: object) -> str:
         # What runs the command behind its own options.
         ("env A=1 B=2 claude -p hi", "claude"),
         ("env -i -u HOME claude", "claude"),
+        ("env -S 'A=1 claude -p' hi", "claude"),
+        ("env -S 'not \"closed' claude", "claude"),
+        ("busybox timeout 5 claude", "claude"),
+        ("busybox --list", "busybox"),
         ("timeout -k 5 60 claude", "claude"),
         ("nice -n 5 nohup stdbuf -o L git log", "git"),
         ("sudo -u me A=1 codex exec", "codex"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -9,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
-from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.matching import Rules, key_of
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.tape import Mode, Tape
 
@@ -235,3 +237,60 @@ class TestMessages:
         tape = tape_of(tmp_path, call("a"))
         lines = tape.missed(ask("a")._replace(body=b'{"a":1,"b":1,"c":1,"d":1,"e":1,"f":1,"g":1,"h":1,"i":1}'))
         assert lines.splitlines()[2:][8:] == ["    … 2 more"]
+
+    def test_a_cassette_without_calls_has_none_near(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path)
+        write_cassette(tmp_path / "case.ndjson", {}, [], RULES)
+        tape.cassette = Cassette(tmp_path / "case.ndjson", "case", RULES)
+        assert tape.missed(ask("a")) == f"case: POST {URL} is not recorded; record it"
+        assert tape.difference is not None
+        assert tape.difference.lines == (f"POST {URL} is not recorded",)
+
+
+class TestDamage:
+    """A recording that was changed by hand is told where it is read, and nothing is compared with it."""
+
+    SAID = "case:3: damaged (its checksum does not fit); restore the cassette from git, or record it again"
+
+    @pytest.fixture
+    def damaged(self, tmp_path: Path) -> Tape:
+        """A tape with one call, whose answer is another one than was recorded."""
+        tape, path = tape_of(tmp_path, call("a")), tmp_path / "case.ndjson"
+        path.write_bytes(path.read_bytes().replace(b"fine", b"nine"))
+        tape.cassette = Cassette(path, "case", RULES)
+        return tape
+
+    def test_a_miss_and_what_is_left_over_say_so(self, damaged: Tape) -> None:
+        assert damaged.missed(ask("b")) == (
+            f"case: POST {URL} is not recorded, and the cassette is damaged: {self.SAID}"
+        )
+        assert damaged.left_over() == [self.SAID]
+        with pytest.raises(RecallError) as error:
+            damaged.serve(ask("a"), "agent")
+        assert str(error.value) == self.SAID
+
+    def test_a_call_is_like_none_of_it_and_may_belong_to_it(self, damaged: Tape, tmp_path: Path) -> None:
+        assert damaged.likeness(ask("b")) == 0.0
+        assert damaged.asks_there(ask("b"))
+        nothing = tape_of(tmp_path)
+        assert nothing.likeness(ask("b")) == 0.0
+        assert not nothing.asks_there(ask("b"))
+
+    def test_an_id_that_may_be_of_a_damaged_answer_is_kept(self, tmp_path: Path) -> None:
+        def about(call_id: str) -> bytes:
+            called = {"role": "assistant", "tool_calls": [{"id": call_id, "function": {"name": "f"}}]}
+            return json.dumps({"messages": [called, {"role": "tool", "tool_call_id": call_id}]}).encode()
+
+        found = []
+        for damage in (b"", b"burn"):
+            path = tmp_path / "case.ndjson"
+            asked = ask("")._replace(body=b'{"messages":[{"role":"user","content":"turn"}]}')
+            tape = tape_of(tmp_path, call("a")._replace(request=asked, key=key_of(asked, RULES)), mode="missing")
+            path.write_bytes(path.read_bytes().replace(b"turn", damage or b"turn"))
+            tape.cassette = Cassette(path, "case", RULES)
+            assert body_of(tape.serve(asked, "agent")) == b"fine"
+            tape.keep(call("", seq=1)._replace(request=asked._replace(body=about("call_of_mine"))), record=True)
+            found += [b"call_of_mine" in one.request.body for one in tape.kept()]
+            tape.close()
+            (tmp_path / "draft.ndjson").unlink()
+        assert found == [False, True]

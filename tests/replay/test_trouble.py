@@ -48,6 +48,7 @@ def whole(**fields: Any) -> bytes:
         (exchange(failure="ReadTimeout"), "ReadTimeout"),
         (exchange(failure="CancelledError"), ""),
         (exchange(b"\xff\xfe not JSON"), ""),
+        (exchange()._replace(response=None), ""),
     ],
 )
 def test_each_end_has_its_name(given: Exchange, end: str) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.cassette_library import best
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
-from pytest_recall.replay.unowned import is_shared
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.unowned import SharedCalls, is_shared
+from pytest_recall.replay.wire_formats import asks_model
+from tests.replay.test_tape import tape_of
 
 
 @pytest.mark.parametrize(
@@ -69,3 +77,48 @@ def test_one_of_each_is_kept_and_an_answer_is_never_lost(before: list[Exchange],
     assert all(one.response is not None and one.response.status != 304 for one in kept)
     assert best(kept, []) == kept
     assert [one.seq for one in kept] == list(range(len(kept)))
+
+
+@pytest.mark.parametrize(
+    ("method", "url", "asks"),
+    [
+        ("POST", "https://api.openai.com/v1/anything", True),
+        ("POST", "http://127.0.0.1:8000/v1/chat/completions", True),
+        ("POST", "http://127.0.0.1:8000/v1/spans", False),
+        ("GET", "https://api.openai.com/v1/chat/completions", False),
+        ("POST", "http://[broken/v1/messages", False),
+    ],
+)
+def test_what_asks_a_model_is_told_by_its_host_or_its_path(method: str, url: str, asks: bool) -> None:
+    assert asks_model(Request(method, url)) is asks
+
+
+def test_a_forked_process_writes_no_shared_call(tmp_path: Path) -> None:
+    tape = tape_of(tmp_path, mode="record")
+    shared, counts = SharedCalls("record", (), lambda: tape), Counter[tuple[str, str]]()
+    asked = Request("GET", "https://h/cl100k_base.tiktoken")
+    found = shared.step(asked, counts)
+    assert found is not None
+    assert found.record
+    tape.process = -1  # What a forked process has is a copy of the tape of its parent.
+    assert shared.step(asked, counts) == CallStep()
+
+
+def test_a_thread_of_before_is_of_the_case_where_it_asks_what_the_case_asks(tmp_path: Path) -> None:
+    url = "http://upstream/status"
+    recorded = Exchange("", 0, "agent", Request("GET", url), Response(200), at="2026-03-10")
+    player, begin, served = Player("replay"), threading.Event(), []
+
+    def ask_both() -> None:
+        begin.wait(20)
+        for request in (Request("GET", url, body=b"more"), Request("GET", "http://elsewhere/")):
+            served.append(player.ask(request).served)
+
+    thread = threading.Thread(target=ask_both)
+    thread.start()
+    with player.playing(tape_of(tmp_path, recorded)) as tape:
+        begin.set()
+        thread.join()
+    assert [one.failure is not None or one.response is not None for one in served if one is not None] == [True, True]
+    assert [miss.partition(";")[0] for miss in tape.misses] == [f"case: GET {url} is not recorded"]
+    assert dict(player.aside) == {("background", "GET http://elsewhere/"): 1}

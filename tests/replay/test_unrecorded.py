@@ -12,10 +12,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from pytest_recall.files.errors import MissError
+from pytest_recall.replay import unrecorded
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import AS_ONE, Mode, Tape
 from pytest_recall.replay.watch import Watch
@@ -291,3 +293,71 @@ def test_a_process_has_one_hook_and_none_without_a_recording() -> None:
     """There is no way to take one away, and each is asked for every file that is opened."""
     done = subprocess.run([sys.executable, "-c", HOOKS], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+class TestUvloop:
+    """Its loops start programs by themselves, of which the interpreter tells nothing."""
+
+    @pytest.fixture
+    def loop(self) -> Iterator[asyncio.AbstractEventLoop]:
+        """A loop like one of uvloop's: a class without methods of its own above one that has them."""
+
+        class Loop(asyncio.SelectorEventLoop):
+            pass
+
+        made = Loop()
+        yield made
+        made.close()
+
+    @pytest.fixture
+    def asked(self, loop: asyncio.AbstractEventLoop, tmp_path: Path) -> Iterator[Watched]:
+        """Patch the loop for a player in a mode, which hears of programs from it alone."""
+        undo: list[Callable[[], None]] = []
+        module = SimpleNamespace(Loop=type(loop))
+
+        def make(mode: Mode, **header: str) -> Player:
+            player = Player(mode, ignored=["db.example.com"])
+            undo.extend(unrecorded.patch_uvloop(module, player))
+            assert unrecorded.patch_uvloop(module, player) == []
+            tape = tape_of(tmp_path, mode=mode)
+            tape.header = header
+            player.push(tape)
+            return player
+
+        yield make
+        for back in undo:
+            back()
+        assert not {"subprocess_exec", "subprocess_shell"} & vars(type(loop)).keys()
+
+    def start(self, loop: asyncio.AbstractEventLoop, *program: str) -> None:
+        async def run() -> None:
+            name, *args = program
+            made = asyncio.create_subprocess_exec(name, *args) if args else asyncio.create_subprocess_shell(name)
+            assert await (await made).wait() == 0
+
+        loop.run_until_complete(run())
+
+    def test_a_recording_names_them(
+        self, loop: asyncio.AbstractEventLoop, asked: Watched, ran: Callable[[], list[str]]
+    ) -> None:
+        player = asked("record")
+        self.start(loop, "git", "log")
+        self.start(loop, "claude -p hi; curl https://a.example/")
+        assert player.started == ["git", "claude", "curl"]
+        assert ran() == ["git", "claude", "curl"]
+
+    def test_a_replay_starts_none_that_asks(
+        self, loop: asyncio.AbstractEventLoop, asked: Watched, ran: Callable[[], list[str]]
+    ) -> None:
+        asked("replay", fixture="agent")
+        with pytest.raises(MissError, match="fixture `agent`: `claude` was not started, since it asks models by"):
+            self.start(loop, "claude", "-p")
+        with pytest.raises(MissError, match=r"`curl` was not started, since it asks a\.example, which"):
+            self.start(loop, "curl https://db.example.com/ http://localhost/ https://a.example/")
+        self.start(loop, "curl", "https://db.example.com/")
+        self.start(loop, "git", "log")
+        assert ran() == ["curl", "git"]
+
+
+def test_where_multiprocessing_starts_by_an_event_nothing_is_patched() -> None:
+    assert unrecorded.patch_multiprocessing(SimpleNamespace(), Player("replay")) == []

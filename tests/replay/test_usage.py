@@ -372,3 +372,13 @@ def test_never_raises_on_a_damaged_body(sample: tuple[bytes, str, str, Tokens], 
 )
 def test_provider(url: str, provider: str | None) -> None:
     assert provider_of(url) == provider
+
+
+def test_the_blank_line_behind_the_last_event_may_be_left_out() -> None:
+    whole = events(*CHAT_STREAM)
+    assert answered(whole.rstrip(b"\n"), SSE) == answered(whole, SSE)
+    assert answered(b'data: {"model":\ndata: "m"}', SSE) == ("m", None)
+
+
+def test_what_bedrock_has_wrapped_up_may_be_no_base64() -> None:
+    assert answered(b'{"bytes": "x", "usage": {"input_tokens": 3}}') == answered(b"{}")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from binascii import Error, a2b_base64
+from binascii import a2b_base64
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib import import_module
@@ -69,11 +69,8 @@ def decoded_texts(text: str) -> Iterator[str]:
 
 
 def from_base64(run: bytes) -> bytes:
-    """Return what a run of standard base64 holds, with or without its `=`; nothing if it is none."""
-    try:
-        return a2b_base64((run[:-1] if len(run) % 4 == 1 else run) + b"==")
-    except Error:
-        return b""
+    """Return what a run of standard base64 without its `=` holds."""
+    return a2b_base64((run[:-1] if len(run) % 4 == 1 else run) + b"==")
 
 
 class _Event:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import inspect
+import socket
 import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -110,6 +111,37 @@ def test_a_body_that_broke_off_does_so_again(replay: Replay) -> None:
     ):
         seen.extend(response.iter_raw())
     assert seen == [b"a", b"b"]
+
+
+def test_a_host_that_is_an_address_of_ipv6_keeps_its_brackets(replay: Replay) -> None:
+    replay.of(Response(200))
+    for url in ("http://[2001:db8::1]:81/v1", "http://[2001:db8::1]/v1"):
+        with replay.family.Client() as client, pytest.raises(MissError) as missed:
+            client.get(url)
+        assert f"GET {url} is not recorded" in str(missed.value)
+
+
+def test_a_stream_that_breaks_off_in_a_task_is_recorded_as_far_as_it_came(family: Any, tmp_path: Path) -> None:
+    core = importlib.import_module(family.__name__.replace("httpx", "httpcore"))
+    head = b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\n"
+    player, tape = Player("record"), tape_of(tmp_path, mode="record")
+    undo = patch(family, player, set())
+
+    async def read() -> None:
+        backend = core.AsyncMockBackend([head, b"half"])
+        async with core.AsyncConnectionPool(network_backend=backend) as pool:
+            await pool.request("GET", "http://upstream.test/")
+
+    with player.playing(tape), pytest.raises(core.RemoteProtocolError):
+        asyncio.run(read())
+    for back in reversed(undo):
+        back()
+    tape.close()
+    (call,) = tape.kept()
+    assert call.response is not None
+    assert call.response.body == b"half"
+    assert call.failure is not None
+    assert call.failure.kind == "RemoteProtocolError"
 
 
 def test_reading_past_an_early_close_is_a_miss_that_is_written_down(replay: Replay) -> None:
@@ -238,3 +270,17 @@ class TestTls:
         assert wrapped.context is not lazy
         assert wrapped.context.verify_mode is ssl.CERT_REQUIRED
         assert wrapped.context.check_hostname
+
+    def test_it_speaks_the_protocols_that_the_client_has_set(self) -> None:
+        set_for: list[list[str]] = []
+
+        class Real(ssl.SSLContext):
+            def set_alpn_protocols(self, alpn_protocols: Any) -> None:
+                set_for.append(alpn_protocols)
+
+        lazy = httpx_family.LazyContext.standing_for(lambda: Real(ssl.PROTOCOL_TLS_CLIENT))
+        lazy.set_alpn_protocols(["http/1.1", "h2"])
+        assert set_for == []
+        with socket.socket() as plain, lazy.wrap_socket(plain, server_hostname="upstream.test") as wrapped:
+            assert isinstance(wrapped.context, Real)
+        assert set_for == [["http/1.1", "h2"]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import http.client
 import json
 import time
 import weakref
@@ -390,3 +391,9 @@ def test_a_body_that_cannot_be_read_is_refused_in_one_sentence(deck: Deck, upstr
 
     with deck.recording(), pytest.raises(MissError, match="a body of the type object cannot be read, so that the call"):
         asyncio.run(post())
+
+
+def test_a_class_of_connections_looks_as_it_did(deck: Deck) -> None:
+    before = repr(http.client.HTTPConnection)
+    with deck.recording():
+        assert repr(http.client.HTTPConnection) == before

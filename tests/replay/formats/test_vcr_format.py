@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import tracemalloc
-from io import BytesIO
+from collections.abc import Iterator
+from io import BytesIO, FileIO
 from pathlib import Path
 from typing import Any
 
@@ -166,6 +169,9 @@ interactions:
       message: OK
 version: 1
 """
+OLD = ONE[: ONE.index("    body:\n      string")] + (
+    "    content: hello\n    headers: {}\n    status_code: 201\nversion: 1\n"
+)
 
 
 def test_headers_that_occur_twice(tmp_path: Path) -> None:
@@ -195,8 +201,7 @@ def test_metadata_may_be_there(tmp_path: Path) -> None:
 
 
 def test_old_recordings_of_httpx(tmp_path: Path) -> None:
-    old = ONE[: ONE.index("    body:\n      string")] + "    content: hello\n    headers: {}\n    status_code: 201\n"
-    (call,) = imported(tmp_path, old + "version: 1\n")
+    (call,) = imported(tmp_path, OLD)
     assert call.response == Response(201, "", (), (b"hello",))
 
 
@@ -307,6 +312,10 @@ def test_a_cassette_without_a_version_is_taken_and_told(tmp_path: Path) -> None:
         ),
         (ONE.replace("      code: 200\n", ""), "calls:2: interaction 1 cannot be read"),
         (ONE.replace("message: OK", "message: [a]"), "calls:2: interaction 1 cannot be read"),
+        (
+            OLD.replace("content: hello", "content: 5"),
+            "calls:2: interaction 1 cannot be read (TypeError('a body of the",
+        ),
         (ONE.replace("string: hello", "string: [a]"), "calls:1: not a cassette of vcrpy"),
         (ONE.replace("      - text/plain", "      - [[a]]"), "calls:2: interaction 1 cannot be read"),
         (ONE.replace("  response:", "  answer:"), "calls:2: interaction 1 must have a request and a response"),
@@ -373,3 +382,38 @@ def test_a_file_like_body_is_read_once() -> None:
 
     assert request_of(VcrRequest("POST", "http://x/y", BytesIO(b"hi"), {})).body == b"hi"
     assert request_of(VcrRequest("POST", "http://x/y", iter([b"o", b"ne"]), {})).body == b"one"
+
+
+def test_without_vcrpy_its_cassettes_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "vcr", None)
+    said = "cassettes of vcrpy are read and written by vcrpy; install `pytest-recall[replay]`"
+    with pytest.raises(RecallError) as error:
+        imported(tmp_path, ONE)
+    assert str(error.value) == said
+
+
+@pytest.fixture
+def pipe() -> Iterator[Any]:
+    """A file that is read once, which ends at once."""
+    read, write = os.pipe()
+    os.close(write)
+    with FileIO(read, "rb") as file:
+        yield file
+
+
+def test_fields_that_aiohttp_is_given(pipe: Any) -> None:
+    from vcr.request import Request as VcrRequest
+
+    from pytest_recall.replay.formats.vcr_shapes import request_of
+
+    aiohttp = pytest.importorskip("aiohttp")
+
+    def body_of(given: Any) -> bytes:
+        return request_of(VcrRequest("POST", "http://x/y", given, {})).body
+
+    assert body_of(aiohttp.FormData({"a": "b", "c": "d"})) == b'[[{"name": "a"}, "b"], [{"name": "c"}, "d"]]'
+    assert body_of({"a": b"\xff"}) == '{"a": "\xff"}'.encode()
+    with pytest.raises(TypeError, match=r"a body out of a FileIO cannot be read twice \("):
+        body_of({"a": pipe})
+    with pytest.raises(TypeError, match="a body of the type set cannot be read"):
+        body_of({"a": {1.5}})

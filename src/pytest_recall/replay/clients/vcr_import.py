@@ -107,9 +107,8 @@ def find_methods(patch: Any) -> None:
 def _importer() -> str:
     """Return the module whose import statement has led here."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
+    module = "importlib"
+    while frame is not None and module.partition(".")[0] in ("importlib", "pytest_recall"):
         module = str(frame.f_globals.get("__name__", ""))
-        if module.partition(".")[0] not in ("importlib", "pytest_recall"):
-            return module
         frame = frame.f_back
-    return ""
+    return module

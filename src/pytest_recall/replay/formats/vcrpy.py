@@ -208,8 +208,6 @@ def _response(given: Any) -> Response:
     if "status_code" in given:
         given = {**given, "status": {"code": given["status_code"], "message": ""}, "body": {"string": given["content"]}}
     body = given["body"].get("string") or b""
-    if hasattr(body, "read"):
-        body = body.read()
     if isinstance(body, str):
         body = body.encode("utf-8", "surrogatepass")
     if not isinstance(body, bytes):
