@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from pytest_recall.files.errors import RecallError
+from pytest_recall.plugin.loops import FixtureLoops
+from pytest_recall.replay.open_tapes import KIND
 from tests.helpers.project import BARE, RECORDING, Checkout, Project, case, cases_yaml
 from tests.helpers.upstream import Upstream
 
@@ -301,3 +309,64 @@ def test_a_release_of_anyio_without_its_runner_is_one_sentence(pytester: pytest.
         "agent: its async fixtures are not on a loop of asyncio, and this release of anyio has no runner that"
         " pytest-recall knows; let the fixture `anyio_backend` return 'asyncio'"
     )
+
+
+class TestRunner:
+    """Calls of fixtures of anyio that are on no loop of asyncio: its own runner awaits them."""
+
+    class Definition:
+        """The definition of a fixture."""
+
+        scope, argnames = "function", ()
+
+        def __init__(self, function: Any) -> None:
+            self.func = function
+
+    def item(self, pytester: pytest.Pytester, definition: Any) -> Any:
+        """Return an item of which the fixture `agent` is set up, for the backend asyncio, as trio need not be here."""
+        config = pytester.parseconfig(*ANYIO)
+        request = SimpleNamespace(getfixturevalue={"anyio_backend": "asyncio"}.__getitem__)
+        info = SimpleNamespace(name2fixturedefs={"agent": [definition]})
+        return SimpleNamespace(config=config, _request=request, _fixtureinfo=info)
+
+    @pytest.fixture
+    def wait(self, pytester: pytest.Pytester) -> Callable[[Any], Any]:
+        """Set up a fixture where no loop of asyncio runs, and return what awaits its calls."""
+
+        async def made() -> str:
+            return "made"
+
+        loops, definition = FixtureLoops(), self.Definition(made)
+        with loops.noted(definition), pytest.raises(StopIteration, match="made"):
+            definition.func().send(None)
+        assert definition.func is made
+        found = loops.wait_for(self.item(pytester, definition), "agent")
+        assert found is not None
+        return found
+
+    def test_it_runs_them_in_the_context_of_their_case(self, wait: Callable[[Any], Any]) -> None:
+        async def ask() -> tuple[str | None, str]:
+            return KIND.get(), type(asyncio.get_running_loop()).__module__.partition(".")[0]
+
+        token = KIND.set("judge")
+        try:
+            assert wait(ask()) == ("judge", "asyncio")
+        finally:
+            KIND.reset(token)
+
+    def test_a_release_without_it_is_one_sentence(
+        self, wait: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delattr("anyio.pytest_plugin.get_runner")
+        with pytest.raises(RecallError, match="this release of anyio has no runner that pytest-recall knows; let the"):
+            wait(None)
+
+
+def test_a_judge_on_a_loop_of_its_own_is_made_ready_as_before() -> None:
+    async def judge(answer: str) -> bool:
+        return answer == "right"
+
+    judge.ready = lambda: "ready"  # type: ignore[attr-defined]
+    awaited = FixtureLoops().awaited(judge, asyncio.run)  # type: ignore[arg-type]
+    assert (awaited("right"), awaited("wrong"), awaited.ready()) == (True, False, "ready")
+    assert FixtureLoops().awaited("no function", asyncio.run) == "no function"  # type: ignore[arg-type]

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import logging
+from io import TextIOWrapper
+from tempfile import TemporaryFile
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from pytest_recall.plugin.output import Output, _Switch
 from tests.helpers import kept
 from tests.helpers.overlapping import overlapping, told
 from tests.helpers.project import Checkout, Project
@@ -188,3 +193,29 @@ def agent(recall_case):
     checkout.run("eval", "--recall-concurrency=2").assert_outcomes(passed=2)
     shown = {(nodeid[-1], when): dict(found) for nodeid, when, found in map(json.loads, told(checkout))}
     assert shown["b", "teardown"] == {"Captured stdout teardown": "late\n"}
+
+
+def test_what_stands_for_a_stream_is_used_as_the_stream() -> None:
+    with TemporaryFile("w+") as file:
+        file.write("one\ntwo\n")
+        file.seek(0)
+        stream = _Switch("stdout", file)
+        assert isinstance(stream, TextIOWrapper)
+        assert list(stream) == ["one\n", "two\n"]
+        assert stream.fileno() == file.fileno()
+        stream.mode = "changed"  # type: ignore[misc]
+        assert file.mode == "changed"
+
+
+def test_the_level_of_the_log_is_that_of_the_settings_meanwhile() -> None:
+    """Of itself pytest sets it within a phase, and cases that run at once log between two."""
+    root, handler = logging.getLogger(), logging.StreamHandler()
+    before = root.level
+    plugins = {"logging-plugin": SimpleNamespace(caplog_handler=handler, log_level=before - 1)}
+    output = Output(SimpleNamespace(pluginmanager=SimpleNamespace(getplugin=plugins.get)))  # type: ignore[arg-type]
+    assert (root.level, output.handlers) == (before - 1, (handler,))
+    output.close()
+    assert root.level == before
+    without = Output(SimpleNamespace(pluginmanager=SimpleNamespace(getplugin=lambda name: None)))  # type: ignore[arg-type]
+    assert without.handlers == ()
+    without.close()

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
 
+from pytest_recall.files.eval_directory import JOURNAL, Place
 from pytest_recall.plugin import several
+from pytest_recall.replay.exchange import Call
 from pytest_recall.schedule.state_file import read_state
+from pytest_recall.trials.journal import Journal
 from tests.helpers import command
 from tests.helpers.project import DAY, ECHO, RECORDING, Checkout, Project, case, cases_yaml, failing
+from tests.helpers.samples import header
 
 Together = Callable[..., tuple[int, list[str]]]
 
@@ -70,8 +76,8 @@ def together(
         def wait(self) -> int:
             return self._done.code
 
-    def run(*args: str) -> tuple[int, list[str]]:
-        monkeypatch.setattr(several, "subprocess", SimpleNamespace(Popen=Started))
+    def run(*args: str, process: type = Started) -> tuple[int, list[str]]:
+        monkeypatch.setattr(several, "subprocess", SimpleNamespace(Popen=process))
         capsys.readouterr()
         code = several.main(pytester.parseconfig(*args, f"--recall-date={DAY}"))
         return code, capsys.readouterr().out.splitlines()
@@ -163,3 +169,111 @@ def test_a_broken_one_does_not_hide_the_others(pytester: pytest.Pytester, togeth
     assert code == pytest.ExitCode.USAGE_ERROR
     assert boxes(checkout, "svc_b") == {"one": 1, "other": 1}
     assert "svc_a/eval: no run; pytest ended with 4" in lines
+
+
+InTurn = Callable[[Callable[[Path | None], int]], Together]
+
+
+@pytest.fixture
+def in_turn(together: Together) -> InTurn:
+    """Let a function stand for each pytest: it is given the eval directory, if there is one, and ends with a code."""
+
+    def standing(run: Callable[[Path | None], int]) -> Together:
+        class Started:
+            def __init__(self, arguments: list[str], cwd: Path) -> None:
+                given = dict(one.partition("=")[::2] for one in arguments)
+                self._folder = Path(given["--recall-dir"]) if "--recall-dir" in given else None
+                self._done = False
+                print(f"budget: {given.get('--recall-budget')}")
+
+            def wait(self) -> int:
+                if self._done:
+                    return 0  # It was interrupted, and is over now.
+                self._done = True
+                return run(self._folder)
+
+        return partial(together, process=Started)
+
+    return standing
+
+
+def spending(usd: float, damage: str = "") -> Callable[[Path | None], int]:
+    """Return what runs no case and writes a journal in which calls have cost so much."""
+
+    def run(folder: Path | None) -> int:
+        assert folder is not None
+        new = Place(folder, folder).artifacts.new_run(datetime(2026, 3, 10))
+        with Journal(new, header()) as journal:
+            journal.spent([Call("agent", "live", cost=usd)])
+            journal.end(0)
+        if damage:
+            (new / JOURNAL).write_text(damage, encoding="utf-8")
+        return 0
+
+    return run
+
+
+@pytest.mark.parametrize(("budget", "second"), [("2.5", "1.0"), ("1.5", None)])
+def test_what_one_has_left_of_the_budget_is_for_the_next(
+    pytester: pytest.Pytester, in_turn: InTurn, budget: str, second: str | None
+) -> None:
+    TWO.at(pytester)
+    code, lines = in_turn(spending(1.5))("svc_a", "svc_b", f"--recall-budget={budget}")
+    begun = [line for line in lines if line.startswith("budget: ")]
+    if second is None:
+        assert begun == [f"budget: {budget}"]
+        assert lines[-1] == "svc_b/eval: not run"
+        assert "recall: the budget is spent" in lines
+    else:
+        assert begun == [f"budget: {budget}", f"budget: {second}"]
+    assert code == (0 if second else 2)
+
+
+def test_a_budget_that_is_none_is_refused_before_the_first(pytester: pytest.Pytester, in_turn: InTurn) -> None:
+    TWO.at(pytester)
+    with pytest.raises(pytest.UsageError, match="--budget: 'much' is not an amount of US dollars above 0"):
+        in_turn(spending(0))("svc_a", "svc_b", "--recall-budget=much")
+
+
+def test_where_nobody_knows_what_is_left_of_the_budget_no_other_is_run(
+    pytester: pytest.Pytester, in_turn: InTurn
+) -> None:
+    TWO.at(pytester)
+    code, lines = in_turn(spending(1.5, damage="nothing\n"))("svc_a", "svc_b", "--recall-budget=2")
+    assert code == 2
+    assert "recall: it is not known what is left of the budget" in lines
+    assert lines[-1] == "svc_b/eval: not run"
+    assert lines[-2].startswith("svc_a/eval: ")
+    assert "trials.jsonl:1" in lines[-2]
+
+
+def test_an_interrupt_ends_them_all(pytester: pytest.Pytester, in_turn: InTurn) -> None:
+    TWO.with_files({"tests/test_c.py": "def test_c():\n    pass\n"}).at(pytester)
+
+    def interrupted(folder: Path | None) -> int:
+        raise KeyboardInterrupt
+
+    code, lines = in_turn(interrupted)(".")
+    assert code == pytest.ExitCode.INTERRUPTED
+    assert lines[-3:] == [
+        "svc_a/eval: no run; pytest ended with 2",
+        "svc_b/eval: not run",
+        "tests beside them: not run",
+    ]
+
+
+def test_how_the_tests_beside_them_ended_is_told(pytester: pytest.Pytester, in_turn: InTurn) -> None:
+    TWO.with_files({"tests/test_c.py": "def test_c():\n    pass\n"}).at(pytester)
+    code, lines = in_turn(lambda folder: 0 if folder else 1)(".")
+    assert (code, lines[-1]) == (1, "tests beside them: pytest ended with 1")
+
+
+def test_plugins_of_a_program_are_refused(pytester: pytest.Pytester) -> None:
+    TWO.at(pytester)
+    config = pytester.parseconfig("svc_a", "svc_b")
+    config.invocation_params = pytest.Config.InvocationParams(args=(), plugins=[object()], dir=pytester.path)
+    with pytest.raises(pytest.UsageError) as error:
+        several.main(config)
+    assert str(error.value) == (
+        "`svc_a/eval` and `svc_b/eval` are run one by one, and not with plugins that a program has passed to pytest"
+    )

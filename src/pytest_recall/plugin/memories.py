@@ -279,13 +279,12 @@ def source_of(config: pytest.Config, path: Path) -> ProfileCases | None:
 
 
 def judges_of(config: pytest.Config, path: Path) -> Mapping[str, PointsJudge]:
-    """Return the judges that a file brings along, by name: that of a profile. Raises RecallError.
+    """Return the judges that a profile brings along, by name. Raises RecallError.
 
     Without `models.judge` in the profile no model is asked. `--judge` is about other cases.
     """
     source = source_of(config, path)
-    if source is None:
-        return {}
+    assert source is not None
     from pytest_recall.horizon.evaluation import JUDGE
     from pytest_recall.plugin.judging import is_asked_today
     from pytest_recall.replay import tape

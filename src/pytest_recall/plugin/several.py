@@ -19,7 +19,7 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, relative
-from pytest_recall.plugin import files, options
+from pytest_recall.plugin import files, options, recording
 from pytest_recall.results.sentences import headline
 from pytest_recall.runs import finish
 from pytest_recall.trials.cost import of_run, total
@@ -39,10 +39,11 @@ def main(config: pytest.Config) -> int:
     """Run each of the eval directories below pytest's arguments, and return the exit code of them all."""
     folders = files.owners(config)
     _refuse(config, folders)
+    budget = recording.budget_of(config)
     parts = list(_parts(config, folders))
     names = ", ".join(relative(folder, config.rootpath) for folder in folders)
     print(f"recall: {len(folders)} eval directories, one run each: {names}", flush=True)
-    budget, codes, reports = config.option.recall_budget, [], []
+    codes, reports = list[int](), list[Path]()
     before = {folder: _runs(config, folder) for folder in folders}
     with tempfile.TemporaryDirectory() as scratch:
         for number, part in enumerate(parts):
@@ -54,7 +55,11 @@ def main(config: pytest.Config) -> int:
             codes.append(code)
             reports += [report] if report is not None and report.exists() else []
             if budget is not None and part.folder is not None:
-                budget = max(budget - _spent(config, part.folder, before[part.folder]), 0.0)
+                spent = _spent(config, part.folder, before[part.folder])
+                if spent is None:
+                    print("recall: it is not known what is left of the budget", flush=True)
+                    break
+                budget = max(budget - spent, 0.0)
             if stopped:
                 break
         if getattr(config.option, "xmlpath", None):
@@ -113,11 +118,9 @@ def _parts(config: pytest.Config, folders: list[Path]) -> Iterator[DirectoryRun]
 
 def _scope(folder: Path, root: Path, folders: Iterable[Path]) -> Path:
     """Return the largest folder below `root` that has no eval directory but this one: its tests are of it."""
-    others = [other for other in folders if other != folder]
+    taken = {above for other in folders if other != folder for above in (other, *other.parents)}
     found = folder
-    for above in folder.parents:
-        if above == root or root not in above.parents or any(above in (other, *other.parents) for other in others):
-            return found
+    while (above := found.parent) != root and root in above.parents and above not in taken:
         found = above
     return found
 
@@ -156,11 +159,13 @@ def _new_run(config: pytest.Config, folder: Path, before: list[Path]) -> Path | 
     return news[-1] if news else None
 
 
-def _spent(config: pytest.Config, folder: Path, before: list[Path]) -> float:
+def _spent(config: pytest.Config, folder: Path, before: list[Path]) -> float | None:
+    """Return the dollars that a run has spent; None if its journal cannot be read."""
     run = _new_run(config, folder, before)
-    if run is None:
-        return 0.0
-    return total(of_run(read_journal(run))).spent.usd
+    try:
+        return 0.0 if run is None else total(of_run(read_journal(run))).spent.usd
+    except RecallError:
+        return None
 
 
 def _told(config: pytest.Config, folder: Path, before: list[Path], code: int) -> str:
