@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,16 @@ def test_the_list_has_every_form_and_asks_nobody(tmp_path: Path) -> None:
     for form, about in FORMS.items():
         assert re.search(rf"^{re.escape(form)} +{re.escape(about)}$", done.out, re.MULTILINE)
     assert ";tokenizer=" in done.out
+
+
+def test_the_list_says_how_each_is_named_and_what_it_lacks(
+    tmp_path: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tantivy", None)
+    done = inside(tmp_path, "memory", "list")
+    assert (done.code, done.err) == (0, "")
+    lines = done.out.splitlines()
+    assert [line.split("  ")[0] for line in lines if not line.startswith(" ")] == list(FORMS)
+    below = lines[next(at for at, line in enumerate(lines) if line.startswith("tantivy ")) + 1]
+    assert below.strip() == "not ready here: needs tantivy; run `pip install 'pytest-recall[memory-tantivy]'`"
+    assert {line.strip() for line in lines} >= {"options: ;tokenizer=", "options: ;timeout=, ;bearer=, ;header="}

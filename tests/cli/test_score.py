@@ -163,3 +163,20 @@ def test_a_directory_in_place_of_a_journal(ran: Path, inside: Recall) -> None:
     shutil.rmtree(run)
     (run / "trials.jsonl").mkdir(parents=True)
     assert inside(ran, "score", run.name).code == 2
+
+
+def test_what_the_slices_would_have_missed_is_told_of_runs_of_everything(ran: Path, inside: Recall) -> None:
+    journal = run_of(ran) / "trials.jsonl"
+    lines = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
+    lines[0] |= {"mode": "observe", "picks": [[case_id, "all"] for case_id, _ in lines[0]["picks"]]}
+    journal.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    broken = artifacts(ran) / "2099-01-01T000000"
+    broken.mkdir()
+    (broken / "trials.jsonl").write_text("{", encoding="utf-8")
+    done = inside(ran, "score", "--observed", "--json")
+    assert done.code == 0
+    assert done.err.startswith(f"recall: left out: {broken / 'trials.jsonl'}: no whole line; ")
+    found = json.loads(done.out)
+    (one,) = found["runs"]
+    assert (one["slice"], one["regressions"], one["missed"]) == (0, 1, ["worse"])
+    assert (found["together"]["run"], found["together"]["missed"]) == (f"{one['run']} to {one['run']}", ["worse"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import socket
 import struct
+import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -179,3 +180,29 @@ def test_once_prints_each_checkpoint_of_a_long_horizon_run(tmp_path: Path, insid
     assert [line.split()[:3] for line in lines[-2:]] == [["checkpoint", "days", "answers"], ["10d", "*", "10"]]
     write_run(tmp_path / "other", SMALL)
     assert "on 3 answers to 3 questions" in inside(tmp_path, "view", "other", "run", "--once").out
+
+
+def test_it_serves_until_it_is_stopped_and_may_open_the_page(
+    ran: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(server: Server) -> None:
+        raise KeyboardInterrupt
+
+    opened: list[str] = []
+    monkeypatch.setattr(Server, "serve_forever", stopped)
+    monkeypatch.setattr(webbrowser, "open", opened.append)
+    done = inside(ran, "view", "--open")
+    (address,) = opened
+    assert done == (0, f"{address}  (Ctrl+C ends it)\n\n", "")
+    assert address.startswith(f"http://{HOST}:")
+
+
+def test_what_goes_wrong_here_is_told(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    for error in (ConnectionResetError("left"), ValueError("wrong here")):
+        try:
+            raise error
+        except Exception:
+            server.handle_error(None, ("127.0.0.1", 1))
+    said = capfd.readouterr().err
+    assert "ValueError: wrong here" in said
+    assert "left" not in said

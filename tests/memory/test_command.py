@@ -15,6 +15,7 @@ import pytest
 
 from pytest_recall.cases.memory_part import MemoryFault
 from pytest_recall.memory.client import Client
+from pytest_recall.models import process
 from pytest_recall.models.waiting import Channel
 from pytest_recall.replay.exchange import Request, Response
 from tests.memory.asking import FACTS, NOW, filled, made
@@ -227,3 +228,10 @@ def test_facts_come_back(program: str, tmp_path: Path) -> None:
     assert system.recall("x", 5, NOW) == list(FACTS.values())
     assert system.count() is None
     assert not system.private
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the program is one of Unix")
+def test_a_program_that_prints_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "LIMIT", 2**20)
+    with pytest.raises(MemoryFault, match="it printed more than 1 MB; check the program"):
+        made("command:yes --", tmp_path).reset()

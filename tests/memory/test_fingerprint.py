@@ -8,6 +8,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pytest_recall.memory.fingerprint import Fingerprint, fingerprint
 from pytest_recall.memory.resolve import resolve
@@ -110,6 +111,26 @@ def test_a_package_without_an_init_file_counts(tmp_path: Path, monkeypatch: pyte
     assert of(tmp_path) != first
 
 
+@pytest.mark.parametrize("changed", ["spaced/deep", "spaced/more", "spaced/inner/last"])
+def test_so_does_what_its_modules_import_from_beside_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    write(tmp_path, {"mine": MEMORY.format(imports="from spaced.rank import key")})
+    write(tmp_path, {"spaced/rank": "from .deep import key\nfrom . import more\nfrom .inner.first import x"})
+    write(tmp_path, {"spaced/deep": "key = len", "spaced/more": ""})
+    write(tmp_path, {"spaced/inner/first": "from ..deep import key\nfrom .last import x", "spaced/inner/last": "x = 1"})
+    first = of(tmp_path)
+    write(tmp_path, {changed: "x = key = hash"})
+    assert of(tmp_path) != first
+
+
+def test_what_is_nowhere_counts_for_nothing(tmp_path: Path) -> None:
+    later = "def later():\n    import __main__\n    import no_such_module"
+    write(tmp_path, {"mine": MEMORY.format(imports=later)})
+    assert of(tmp_path).packages == ()
+
+
 def test_the_module_of_a_factory_counts_at_its_first_import(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     write(tmp_path, {"made": MEMORY.format(imports=""), "fact/__init__": ""})
@@ -129,7 +150,9 @@ def test_a_factory_counts_as_well_as_what_it_makes(tmp_path: Path) -> None:
 
 def test_versions_of_what_it_imports_are_there(tmp_path: Path) -> None:
     write(tmp_path, {"mine": MEMORY.format(imports="import json\nimport yaml\nimport pytest_recall")})
-    assert of(tmp_path).packages == (f"PyYAML {metadata.version('pyyaml')}",)
+    version = f"PyYAML {metadata.version('pyyaml')}"
+    assert of(tmp_path).packages == (version,)
+    assert fingerprint([Path(yaml.__file__)]).packages == (version,)
 
 
 def test_of_a_program_the_files_of_its_command_line_count(tmp_path: Path) -> None:

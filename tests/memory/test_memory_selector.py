@@ -58,6 +58,7 @@ def test_selectors_are_taken_apart(text: str, kind: str, target: str, window: in
         ("http://me:secret@h", "^a URL with a user or a password"),
         ("grpc:h", "is not an address"),
         ("grpc://h:99999999", "is not an address"),
+        ("http://[h", "is no URL of a service"),
         ("http://h;timout=3", r"unknown option `timout`; did you mean `timeout`\?"),
         ("http://h;timeout=0", "is not a number of seconds"),
         ("http://h;timeout=0s", "is not a number of seconds"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.memory_part import MemoryClient, MemoryFault
+from pytest_recall.memory import python_memory
 from pytest_recall.memory.python_memory import Own, checked
 from pytest_recall.memory.resolve import resolve
 from tests.memory.asking import FACTS, NOW, filled, made
@@ -196,3 +197,13 @@ def test_a_class_and_a_factory_are_made_with_a_configuration(tmp_path: Path) -> 
         found("ready", size=3)
     with pytest.raises(MemoryFault, match="missing 1 required positional argument: 'size'"):
         found("Memory", model="big")
+
+
+def test_one_without_namespaces_says_so(tmp_path: Path) -> None:
+    (tmp_path / "kept.py").write_text(MODULE, encoding="utf-8")
+    with pytest.raises(MemoryFault, match="keeps no stores apart by a name"):
+        resolve("python:kept.py:Kept", root=tmp_path).in_namespace("a")
+
+
+def test_a_class_without_a_signature_takes_all_settings() -> None:
+    assert python_memory._taken(dict, {"a": 1}) == {"a": 1}

@@ -11,9 +11,11 @@ from hypothesis import strategies as st
 
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.cases.memory_part import Fact, Haystack, MemoryPart, QueryContext, Stage, Unit
+from pytest_recall.files.errors import CaseError
 from pytest_recall.memory.python_memory import Own
 from pytest_recall.memory.resolve import resolve
-from pytest_recall.memory.session import Memory, Readback, readback_of, sample, seen
+from pytest_recall.memory.session import HaltedError, Memory, Readback, readback_of, sample, seen
+from pytest_recall.trials.concurrency import Loop
 from pytest_recall.trials.trial import Passage
 
 UNIT = Unit(id="car", content="Bob's car is red, and old")
@@ -182,3 +184,38 @@ def test_sums_and_words() -> None:
     )
     assert (one + NOTHING).held is None
     assert str(NOTHING) == "stored 1 unit"
+
+
+class Odd:
+    """Answers with a number, and cannot count."""
+
+    private = True
+
+    def reset(self) -> None: ...
+
+    def store(self, content: str, metadata: Mapping[str, str]) -> None: ...
+
+    def recall(self, query: str, limit: int, context: QueryContext) -> list[str]:
+        return []
+
+    def answer(self, query: str, limit: int, context: QueryContext) -> object:
+        return 5
+
+    def count(self) -> int:
+        raise ConnectionError("gone")
+
+
+def test_what_a_memory_cannot_do_is_one_sentence() -> None:
+    memory = Memory(Own("mine", Odd()), wait=Loop().wait)
+    with pytest.raises(CaseError, match="memory answer: answered with int; return text, or None for no answer"):
+        memory.answer("What colour?")
+    with pytest.raises(CaseError, match="gone"):
+        memory.read_back([UNIT])
+    assert memory.read_back([UNIT], as_far=True) == NOTHING
+
+
+def test_a_run_that_stops_tells_no_more() -> None:
+    memory = Memory(resolve("sqlite-fts"), wait=Loop().wait, is_halted=lambda: True)
+    with pytest.raises(HaltedError):
+        memory.store_all([UNIT])
+    assert memory.count() == 0

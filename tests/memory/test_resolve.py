@@ -5,6 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+from pytest_recall.cases.memory_part import MemoryFault
+from pytest_recall.judges import built_in
+from pytest_recall.judges.built_in import NEEDS
 from pytest_recall.memory.resolve import DEFAULT, resolve
 from pytest_recall.memory.sqlite_fts import SqliteFts
 
@@ -33,3 +38,23 @@ print(sorted(heavy & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("selector", "package", "said"),
+    [
+        ("bm25s", "bm25s", "needs bm25s; run `pip install 'pytest-recall[memory-bm25s]'`"),
+        ("tantivy", "tantivy", "needs tantivy; run `pip install 'pytest-recall[memory-tantivy]'`"),
+        ("mcp:python", "mcp", "needs the MCP SDK; run `pip install 'pytest-recall[memory-mcp]'`"),
+        ("http://127.0.0.1:1", "httpx", "needs httpx; run `pip install 'pytest-recall[memory-http]'`"),
+        ("embedding", "wordllama", NEEDS),
+    ],
+)
+def test_a_package_that_is_missing_is_named(
+    selector: str, package: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr(built_in, "_load", built_in._load.__wrapped__)  # Another test may have loaded it.
+    with pytest.raises(MemoryFault) as error:
+        resolve(selector).ready()
+    assert str(error.value) == said

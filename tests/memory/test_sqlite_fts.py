@@ -178,3 +178,14 @@ def test_of_a_long_question_the_rare_words_are_looked_for() -> None:
     assert client.recall(f"common1 all {many} rare7", 3, NOW) == []
     assert len(client.recall(" ".join(["all", "common0", *(f"common1 end{n} all" for n in range(9))]), 3, NOW)) == 3
     client.close()
+
+
+def test_what_breaks_later_is_one_sentence_as_well(tmp_path: Path) -> None:
+    client = filled(made("sqlite-fts:kept.db", tmp_path))
+    with sqlite3.connect(tmp_path / "kept.db") as other:
+        other.execute("DROP TABLE units")
+    other.close()
+    for ask in (client.count, lambda: client.recall("pump", 1, NOW)):
+        with pytest.raises(MemoryFault, match=r"^SQLite, .*kept\.db: no such table: units; name another file, "):
+            ask()
+    client.close()

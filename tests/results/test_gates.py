@@ -157,7 +157,12 @@ def test_what_a_branch_asks_less_for_than_where_it_left(tmp_path: Path) -> None:
     assert loosened_gates(place, LOOSE, {"GITHUB_BASE_REF": "nowhere"}) == ()
 
 
-def test_without_git_nothing_is_known_to_be_loosened(tmp_path: Path) -> None:
+@pytest.mark.parametrize("installed", [True, False])
+def test_without_git_nothing_is_known_to_be_loosened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    if not installed:
+        monkeypatch.setenv("PATH", "")
     assert loosened_gates(Place(tmp_path, tmp_path / "eval"), LOOSE, {}) == ()
 
 

@@ -224,3 +224,10 @@ def test_it_is_short_and_empty_only_where_nothing_differs(before: str, after: st
     pieces = word_diff(before, after)
     assert bool(pieces) == (before != after)
     assert sum(len(piece.text.split()) for piece in pieces) <= 80
+
+
+def test_a_long_difference_is_cut() -> None:
+    before = " ".join(f"a{n} b" for n in range(60))
+    found = word_diff(before, before.replace("a", "c"), limit=4)
+    assert found[-1] == DiffPiece("same", "…")
+    assert len(found) < 8

@@ -122,3 +122,10 @@ def test_a_run_that_writes_nothing_moves_nothing() -> None:
 def test_the_first_verdict_puts_a_case_into_a_box() -> None:
     record = Record(header(date=date(2026, 3, 10).isoformat()), (trial("a"),), 0)
     assert steps_of(record, ["a"], None)["a"][3:5] == (None, 1)
+
+
+def test_an_answer_differs_from_none_before() -> None:
+    (alone,) = report_of([answered("a")]).entries
+    assert alone.change() == []
+    (now,) = report_of([answered("a", text="Two pounds.")], base=[answered("a")]).entries
+    assert [piece.text for piece in now.change()] == ["One pound.", "Two pounds."]

@@ -169,6 +169,7 @@ def test_a_case_that_is_known_to_fail_has_nothing_to_confirm() -> None:
     assert rule.decided([FAILED]) is FAILED
     assert not rule.doubt([FAILED])
     assert rule.decided([PASSED]) is PASSED
+    assert rule.decided([]) is None
     assert RatioRule(70).about(row(evidence=3.2, failed=1, tried=9)).known == (3.2, 1, 9)
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.cost import MAX_SEEN, Amount, CaseCost, estimate, seen, together
+from pytest_recall.trials.cost_text import estimate_lines
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, SKIPPED, case_ids, header, trial, unhurried
@@ -151,3 +152,7 @@ def test_every_case_is_counted_once_and_parts_add_up(slice_: dict[str, str], his
         assert amount.total <= amount.high + 1e-9
     assert sum(amount.total for amount in found.by_scenario.values()) == pytest.approx(found.usd.total)
     assert sum(amount.unknown for amount in found.by_scenario.values()) == found.usd.unknown
+
+
+def test_a_run_of_nothing_costs_nothing() -> None:
+    assert list(estimate_lines({"": estimate({}, [])}, 3)) == ["no case is chosen: this run costs nothing"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.trials.journal import NAME, Journal, read_journal, write_journal
+from pytest_recall.replay.exchange import Call
+from pytest_recall.trials.journal import NAME, Journal, is_cut_off, read_journal, write_journal
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, FAILED, PASSED, costly, cuts, maybe_text, row, trial, trials, unhurried
@@ -315,3 +317,23 @@ def test_any_line_is_a_record_or_a_sentence(tmp_path_factory: pytest.TempPathFac
     except RecallError as error:
         said = error.messages
     assert all(message.startswith(str(path)) for message in said)
+
+
+def test_calls_that_belong_to_no_trial_are_written_again(tmp_path: Path) -> None:
+    record = Record(HEADER, TRIALS, 0, (Call("judge", "live", cost=0.5),))
+    write_journal(tmp_path, record)
+    assert read_journal(tmp_path).calls == record.calls
+
+
+def test_where_files_have_no_locks_a_run_without_an_end_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*args: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    assert not is_cut_off(tmp_path), "there is no journal"
+    with Journal(tmp_path, HEADER) as journal:
+        assert is_cut_off(tmp_path)
+        journal.end(0)
+        assert not is_cut_off(tmp_path)

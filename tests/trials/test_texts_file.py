@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,10 @@ def test_a_journal_is_set_aside_with_its_texts_and_nothing_is_lost(tmp_path: Pat
         assert there == tmp_path / f"earlier-{number}"
         assert read_journal(there).trials == (trial(str(number), LONG),)
     assert not (tmp_path / "trials.jsonl").exists()
+    shutil.rmtree(tmp_path / "earlier-1")
+    with journal_of(tmp_path, HEADER):
+        pass
+    assert set_aside(tmp_path) == tmp_path / "earlier-3"
     with journal_of(tmp_path, HEADER), pytest.raises(RecallError, match="still runs"):
         set_aside(tmp_path)
 

@@ -11,6 +11,7 @@ from pytest_recall.trials.trial import (
     Answer,
     Outcome,
     Passage,
+    Row,
     Trial,
     Verdict,
     passage_of,
@@ -101,3 +102,21 @@ def test_what_was_measured_is_a_number(value: object) -> None:
 def test_a_text_is_a_passage_and_its_source_may_be_unknown() -> None:
     assert passage_of("a \ud800") == Passage(text="a ?")
     assert passage_of({"text": "a"}) == Passage(text="a")
+
+
+@pytest.mark.parametrize(
+    ("field", "said"),
+    [
+        ({"lapses": -1}, "lapses: -1 is not a count"),
+        ({"evidence": 0.5}, "evidence: 0.5 is not a number from 1 up"),
+        ({"box": 9}, "box: there is no box 9"),
+    ],
+)
+def test_a_row_that_cannot_be(field: dict[str, float], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        Row.from_json({**row().to_json(), **field})
+
+
+def test_whether_a_trial_counts_is_yes_or_no() -> None:
+    with pytest.raises(TypeError, match="evidence: 1 is not a bool"):
+        Trial.from_json({**trial().to_json(), "evidence": 1})

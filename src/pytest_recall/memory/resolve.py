@@ -8,7 +8,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from pytest_recall.files.errors import RecallError
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.selector import WORKER, MemorySelector, parse, place_and_name
 from pytest_recall.models.waiting import Channel, direct
@@ -106,8 +105,6 @@ def _adapter(parsed: MemorySelector) -> Client:
         from pytest_recall.memory.full_text import Bm25s
 
         return Bm25s(name)
-    if kind == "tantivy":
-        from pytest_recall.memory.full_text import Tantivy
+    from pytest_recall.memory.full_text import Tantivy
 
-        return Tantivy(name)
-    raise RecallError(f"{name!r}: no memory is selected like this")
+    return Tantivy(name)

@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_recall.replay.exchange import Call
 from pytest_recall.results.report import RecordedCalls, Report, Upstream
-from pytest_recall.results.report_page import data
+from pytest_recall.results.report_page import data, run_page
 from pytest_recall.results.report_page.frame import LENGTHS, LIMIT, fitted, shown, well_formed
 from pytest_recall.results.report_page.run_page import EXCERPT, duration, page, verdict
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Verdict
@@ -294,3 +295,28 @@ def test_it_is_the_same_each_time() -> None:
 def test_no_address_is_in_it() -> None:
     html = page(sample(), JOURNAL)
     assert re.findall(r'(?:src|href)="(?!#)([^"]*)"', html) == ["data:,"]
+
+
+def test_for_a_terminal_the_first_few_that_went_wrong_are_named_and_the_rest_counted() -> None:
+    found = list(run_page.lines(report_of([answered(f"a{n}", FAILED) for n in range(12)])))
+    assert [line.partition(":")[0] for line in found].count("new failure") == 10
+    assert found[-1] == "and 2 more"
+
+
+def test_for_a_terminal_the_verdict_over_two_runs_is_there() -> None:
+    before = [answered(f"a{n}") for n in range(6)]
+    now = [answered(f"a{n}", FAILED) for n in range(6)]
+    found = list(run_page.lines(report_of(now, base=before)))
+    assert "" in found
+    assert found[found.index("") + 1]
+
+
+def test_calls_without_a_price_are_not_in_the_bars() -> None:
+    calls = (Call("agent", "live", "m", cost=0.5), Call("agent", "live", "n"))
+    told = parsed(report_of([answered("a", calls=calls)])).text
+    assert "1 call without a price is not in the bars." in told
+
+
+def test_what_baselines_came_to_is_noted() -> None:
+    found = report_of([answered("a"), answered("a", FAILED, arm="bare")])
+    assert "bare" in parsed(found).text
