@@ -126,6 +126,8 @@ def test_another_story_for_a_persona_that_is_there(tmp_path: Path, inside: Recal
         (["--days", "29"], "--days: 29 are too few for a story; give at least 30"),
         (["--arcs", "sub/arcs-60d.yaml"], "--arcs: 'sub/arcs-60d.yaml' is not the name of a file"),
         (["--epoch", "9999-12-30"], "'9999-12-30' is out of reach; write a date from 1900-01-01 to 2999-12-31"),
+        (["--epoch", "tomorrow"], "'tomorrow' is not a date; write one like 2024-01-01"),
+        (["--temperature", "warm"], "'warm' is not a temperature; write a number from 0 to 2"),
         (["--arcs-only"], "office/persona.yaml: is not there"),
     ],
 )
@@ -187,3 +189,7 @@ def test_a_dry_run_asks_nobody(tmp_path: Path, inside: Recall) -> None:
     assert "its price is not known" in done.out
     assert inside(tmp_path, *OFFLINE, "--dry-run").out == "a persona and its story: no call\n"
     assert files(tmp_path / "office") == []
+    assert inside(tmp_path, *OFFLINE).code == 0
+    story = (*ASKED, "--model", "openai:gpt-5.4-mini", "--arcs-only", "--arcs", "other.yaml", "--dry-run", "--json")
+    told = json.loads(inside(tmp_path, *story).out)
+    assert (told["calls"], told["output_tokens"]) == (1, 8000)

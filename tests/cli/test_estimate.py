@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -237,3 +238,10 @@ def test_a_baseline_that_nobody_knows_is_said(compared: Path, inside: Recall) ->
 def test_wrong_baselines_are_refused(compared: Path, inside: Recall, given: str, said: str) -> None:
     done = inside(compared, *ON, "--baselines", given)
     assert (done.code, done.err) == (2, f"recall: {said}\n")
+
+
+def test_only_so_many_runs_are_read(spent: Path, inside: Recall) -> None:
+    shutil.copytree(run_of(spent), spent / "eval" / "_artifacts" / "2026-01-01T000000")
+    assert "from 1 earlier run: " in inside(spent, *ON, "--runs", "1").out
+    assert "from 2 earlier runs: " in inside(spent, *ON, "--runs", "2").out
+    assert "'0' is not a number of runs from 1 up" in inside(spent, *ON, "--runs", "0").err

@@ -426,6 +426,13 @@ class TestBudget:
         assert times[-1] - times[0] >= 0.8, "by the rate it is a second"
 
 
+def test_labels_of_another_judge_alone_are_one_sentence(pytester: pytest.Pytester) -> None:
+    checkout = calibrating(labels=[label(1, "x", "pass", judge="memory")]).at(pytester)
+    result = checkout.recall(*COMMAND, "--dry-run")
+    assert result.ret == 2
+    result.stderr.fnmatch_lines(["recall: labels.jsonl: no label is for the judge `rubric`; give another --kind"])
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

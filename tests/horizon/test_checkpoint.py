@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.horizon.corpus import read_questions
-from pytest_recall.horizon.question import CATEGORIES, FULL, GROUP_CATEGORIES, Range, checkpoints, parse_ranges
+from pytest_recall.horizon.question import CATEGORIES, FULL, GROUP_CATEGORIES, Range, checkpoints, parse_ranges, plain
 from tests.horizon.stories import question
 
 RUNS = {
@@ -72,6 +72,13 @@ def test_a_sample_of_none_asks_new_questions_only() -> None:
     )
 
     assert [[asked.id for asked in one.asked] for one in found] == [["q1"], ["q2"]]
+
+
+def test_a_plain_sample_of_older_questions_heeds_no_category() -> None:
+    asked = [question(f"q{n}", 1) for n in range(9)]
+    (first, second) = checkpoints(asked, parse_ranges([5, 10]), 10, sample=4, seed=7, left_out=(), sampler="plain")
+    assert {one.id for one in first.asked} == {one.id for one in asked}
+    assert {one.id for one in second.asked} == {one.id for one in plain(asked, 4, 7)}
 
 
 @pytest.mark.skipif("RECALL_BENCH_180D" not in os.environ, reason="RECALL_BENCH_180D names no folder with the data")

@@ -44,6 +44,11 @@ def test_an_excuse_is_no_entry(reply: str) -> None:
     assert entry_of(f"### Ada\n\n{reply}", "principal").startswith("### Ada")
 
 
+def test_a_fence_and_front_matter_around_an_entry_go() -> None:
+    reply = "```markdown\n---\ntype: daily\n---\n# session: principal\n\n### Ada\n\nIt rained.\n```\n"
+    assert entry_of(reply, "principal") == "### Ada\n\nIt rained."
+
+
 @settings(deadline=None, database=None)
 @given(st.integers(1, 999_999))
 def test_a_day_is_found_by_the_name_of_its_file(day: int) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.horizon.evaluation import Points
-from pytest_recall.horizon.published import evaluation_of
+from pytest_recall.horizon.published import evaluation_of, question_line
 from tests.helpers.horizon_runs import (
     Asked,
     told,
@@ -33,6 +33,11 @@ PUBLISHED: dict[str, Any] = {
     "memoryContextProvided": True,
     "latencyMs": 4917,
 }
+
+
+def test_calls_of_tools_are_written_as_they_were_read() -> None:
+    calls = [{"name": "memory_search", "arguments": {"query": "it"}}]
+    assert question_line(evaluation_of({**PUBLISHED, "toolCalls": calls}))["toolCalls"] == calls
 
 
 def test_a_published_line_is_understood() -> None:

@@ -77,6 +77,7 @@ def test_another_form_is_written_anew_with_all_it_has(tmp_path: Path, text: str)
     path.write_text(text)
     file = QuestionFile(path).append([question(2)])
     assert [row.raw["id"] for row in file.rows] == ["a", "workshop-q002"]
+    path.write_text(text)
     changed = QuestionFile(path).change({"a": {"answer": "b"}})
     assert changed.rows[0].raw == {"id": "a", "question": "q", "answer": "b"}
 

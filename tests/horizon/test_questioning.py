@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.horizon.questioning import QuestionWindow, ShownDays, next_number, share, take, windows
+from pytest_recall.horizon.facts import Evidence
+from pytest_recall.horizon.questioning import (
+    QuestionWindow,
+    ShownDays,
+    change,
+    next_number,
+    read_verdict,
+    share,
+    take,
+    windows,
+)
+from pytest_recall.horizon.salvage import UnreadableReply
+from tests.horizon.questions import boundary, question
 
 DAYS = st.lists(st.integers(1, 200), unique=True, max_size=60).map(sorted)
 MAYBE = st.none() | st.integers(1, 220)
@@ -146,3 +159,30 @@ class TestBoundary:
 def test_ids_go_on_after_the_highest() -> None:
     assert next_number(["a-q007", "b-q1203", "odd", "a-q12x"]) == 1204
     assert next_number([]) == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"supported": "yes"}, "does not say `supported` and `answerable` as true or false"),
+        ({"supported": False, "unsupported_claims": "one"}, "has `unsupported_claims` that are not a list of texts"),
+        ({"unsupported_claims": ["one"]}, "says that all is supported, and names a claim that is not"),
+        ({"suggested_reference": 5}, "has a `suggested_reference` that is not text"),
+        ({"outdated_on_day": 4}, "says that day 4 outdates it, which was not shown as a later one"),
+    ],
+)
+def test_a_verdict_that_is_none(more: dict[str, Any], said: str) -> None:
+    with pytest.raises(UnreadableReply, match=said):
+        read_verdict(json.dumps({"supported": True, "answerable": True, **more}), [5])
+
+
+def test_what_a_verdict_changes_and_what_it_may_not() -> None:
+    line = {"supported": False, "suggested_reference": "It is $1,075.", "outdated_on_day": 2}
+    there = [Evidence(["The order walnut is $1,075."])]
+    found = change(question(), line, there)
+    assert found.fields == {"answer": "It is $1,075."}
+    assert found.refused == ("day 2 is not after its last relevant day",)
+    elsewhere = change(question(), line, [Evidence(["The order walnut is $9."])])
+    assert elsewhere.refused[0] == "the suggested reference has $1,075, which its days have not"
+    assert change(question(), {"supported": True, "outdated_on_day": 7}, there).fields == {"irrelevant_after": 6}
+    assert change(boundary(), line, there) == ({}, ())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.horizon.salvage import UnreadableReply, object_in, objects_in
+from pytest_recall.horizon.salvage import MAX_REPLY, UnreadableReply, object_in, objects_in
 
 ITEMS = st.lists(st.dictionaries(st.text(max_size=5), st.text(max_size=9) | st.lists(st.integers())), min_size=1)
 
@@ -38,6 +38,11 @@ def test_what_has_no_object_is_unreadable(reply: str) -> None:
         objects_in(reply)
     with pytest.raises(UnreadableReply):
         object_in(reply)
+
+
+def test_a_reply_that_is_too_long_is_not_looked_through() -> None:
+    with pytest.raises(UnreadableReply, match="has more than "):
+        object_in(" " * MAX_REPLY + "{}")
 
 
 def test_an_empty_list_is_a_whole_one() -> None:

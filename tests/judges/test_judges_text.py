@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 
-from pytest_recall.judges.calibration import Calibration, JudgeKey, Panels, Reviews
-from pytest_recall.judges.judges_text import judges_json, judges_lines, judges_markdown
+from pytest_recall.judges.calibration import Calibration, JudgeKey, Opinion, Panels, Reviews, agreement
+from pytest_recall.judges.judges_text import MAX_SHOWN, judges_json, judges_lines, judges_markdown, terminal
+from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.trial import Preflight
 
 RUBRIC, MEMORY = JudgeKey("rubric", "openai:m", "1a2b3c4d"), JudgeKey("memory", "n|n", "00000000")
@@ -67,3 +68,11 @@ def test_json() -> None:
     }
     assert found["appeals"] == {"asked": 3, "overturned": 1, "unheard": 0}
     assert found["preflights"][0] == {"judge": "memory", "model": "n|n", "asked": 4, "wrong": 2, "allowed": 1}
+
+
+def test_of_many_mistakes_the_first_are_named() -> None:
+    opinions = [Opinion(f"a{n:02}", False, True, "Since.", 1.0, 0.25) for n in range(MAX_SHOWN + 2)]
+    found = list(terminal([agreement(RUBRIC, opinions)], Spend()))
+    assert "  scores are 0.75 apart in the mean" in found
+    assert found[-2] == "    and 2 more, which --json lists"
+    assert sum(line.endswith(": Since.") for line in found) == MAX_SHOWN

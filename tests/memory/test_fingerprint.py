@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import yaml
@@ -125,8 +126,9 @@ def test_so_does_what_its_modules_import_from_beside_them(
     assert of(tmp_path) != first
 
 
-def test_what_is_nowhere_counts_for_nothing(tmp_path: Path) -> None:
-    later = "def later():\n    import __main__\n    import no_such_module"
+def test_what_is_nowhere_counts_for_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "put_together", ModuleType("put_together"))
+    later = "def later():\n    import put_together\n    import no_such_module"
     write(tmp_path, {"mine": MEMORY.format(imports=later)})
     assert of(tmp_path).packages == ()
 

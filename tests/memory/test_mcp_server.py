@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import shutil
 import sys
 from pathlib import Path
 
@@ -252,9 +253,23 @@ def test_a_tool_that_takes_too_long(plain: str, tmp_path: Path, monkeypatch: pyt
 
 def test_a_server_that_does_not_start(server: str, tmp_path: Path) -> None:
     client = made(server, tmp_path, FAKE="dies")
-    with pytest.raises(MemoryFault, match="the server does not reply: no database; run it by hand"):
+    for ask in (client.reset, client.learn):
+        with pytest.raises(MemoryFault, match="the server does not reply: no database; run it by hand"):
+            ask()
+    client.close()
+
+
+@pytest.mark.skipif(shutil.which("true") is None, reason="the program is one of Unix")
+def test_a_server_that_ends_without_a_word_does_not_reply(tmp_path: Path) -> None:
+    client = made("mcp:true", tmp_path)
+    with pytest.raises(MemoryFault, match=r"^the server does not reply: .+; run it by hand$"):
         client.reset()
     client.close()
+
+
+def test_a_command_line_that_cannot_be_taken_apart(tmp_path: Path) -> None:
+    with pytest.raises(MemoryFault, match=r"^mcp:'server: "):
+        made("mcp:'server", tmp_path)
 
 
 def test_a_server_that_leaves(plain: str, tmp_path: Path) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.plugin import marks
 from pytest_recall.runs import collection
 from tests.helpers.project import BARE, ECHOING, IN, WORKERS, Checkout, case, row, state_yaml
 from tests.plugin.conftest import Once
@@ -493,20 +492,3 @@ def pytest_configure(config):
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         assert any("--count: pytest-repeat does not repeat cases" in line for line in result.errlines)
     checkout.run("eval", "--count=1").assert_outcomes(passed=1)
-
-
-class Broken:
-    def __repr__(self) -> str:
-        raise RuntimeError
-
-
-def test_a_value_that_cannot_be_written_is_told_by_its_place() -> None:
-    callspec = SimpleNamespace(id="5-broken0", params={"number": 5, "broken": Broken()})
-    assert marks._parameters(callspec) == ("[5-broken0]", ("broken",))
-
-
-def test_a_test_whose_source_cannot_be_read_has_no_fingerprint() -> None:
-    made: dict[str, Any] = {}
-    exec("def test_made(): pass", made)
-    for item in (SimpleNamespace(function=made["test_made"]), SimpleNamespace()):
-        assert marks.fingerprint(item) == ""  # type: ignore[arg-type]

@@ -59,11 +59,8 @@ class DayPlan(NamedTuple):
 
 
 def phase(arc: Arc, day: int) -> Phase:
-    """Return how far an arc is on a day."""
-    length = arc.end_day - arc.start_day + 1
-    if length <= 0:
-        return "mid"
-    done = (day - arc.start_day + 1) / length
+    """Return how far an arc is on a day on which it is active."""
+    done = (day - arc.start_day + 1) / (arc.end_day - arc.start_day + 1)
     return "early" if done < 0.15 else "mid" if done <= 0.75 else "late" if done <= 0.90 else "concluding"
 
 

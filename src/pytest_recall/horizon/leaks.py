@@ -226,10 +226,8 @@ def _date(groups: Sequence[str | None]) -> date | None:
 
 
 def _weekday(groups: Sequence[str | None]) -> str | None:
-    for one in groups:
-        if one is not None and not one.isdigit() and one not in _MONTHS:
-            return next((name for name in WEEKDAYS if name.startswith(one)), None)
-    return None
+    words = [one for one in groups if one is not None and not one.isdigit() and one not in _MONTHS]
+    return next((name for one in words for name in WEEKDAYS if name.startswith(one)), None)
 
 
 def _quoted(text: str) -> str:

@@ -203,16 +203,10 @@ def stratified(items: Sequence[Item], count: int, seed: int, stratum: Callable[[
         strata.setdefault(stratum(item), []).append(item)
     shares = {name: len(members) / len(items) * count for name, members in strata.items()}
     places = {name: int(share) for name, share in shares.items()}
-    order = {name: place for place, name in enumerate(strata)}
-    left = count - sum(places.values())
-    for name in sorted(strata, key=lambda one: (-(shares[one] - places[one]), -len(strata[one]), order[one])):
-        if left and places[name] < len(strata[name]):
-            places[name] += 1
-            left -= 1
-    while left:
-        name = max(strata, key=lambda one: (len(strata[one]) - places[one], -order[one]))
+    # There are fewer places left than strata, and of none all members are in already.
+    largest = sorted(strata, key=lambda one: (-(shares[one] - places[one]), -len(strata[one])))
+    for name in largest[: count - sum(places.values())]:
         places[name] += 1
-        left -= 1
     return [item for name, members in strata.items() for item in shuffled(members, seed)[: places[name]]]
 
 
