@@ -199,4 +199,4 @@ def test_where_no_line_of_the_session_leads_here_it_is_that_of_the_package(insta
     thread.join()
     background.run(origin.line_of_caller, found)
     assert found[0] == "background:2"
-    assert found[1].startswith("tests/replay/test_origin.py:")
+    assert "test_origin.py:" in found[1]
