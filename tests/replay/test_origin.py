@@ -53,7 +53,7 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     yield tmp_path
     origin._is_library.cache_clear()
     for name in set(sys.modules) - before:
-        if getattr(sys.modules[name], "__file__", "").startswith(str(tmp_path)):
+        if (getattr(sys.modules[name], "__file__", None) or "").startswith(str(tmp_path)):
             del sys.modules[name]
 
 
