@@ -235,7 +235,7 @@ def test_a_budget_that_is_none_is_refused_before_the_first(pytester: pytest.Pyte
         in_turn(spending(0))("svc_a", "svc_b", "--recall-budget=much")
 
 
-def test_where_nobody_knows_what_is_left_of_the_budget_no_other_is_run(
+def test_where_it_is_not_known_what_is_left_of_the_budget_no_other_is_run(
     pytester: pytest.Pytester, in_turn: InTurn
 ) -> None:
     TWO.at(pytester)
