@@ -75,6 +75,10 @@ class TestUsage:
             ("--record", "more"),
             "--record takes `more` for the folder of cassettes; write `more --record`, or --record=DIR",
         ),
+        (
+            ("--record", "services"),
+            "--record takes `services` for the folder of cassettes; write `services --record`, or --record=DIR",
+        ),
         (("eval", "--record", "--replay-max-age=3"), "--replay-max-age goes with --replay"),
         (("eval", "--replay", "--replay-max-age=-3"), "--replay-max-age is a number of days, 0 or more"),
         (("eval", "--recall-trust-replays"), "--recall-trust-replays goes with --replay or --record=missing"),
@@ -96,6 +100,7 @@ class TestUsage:
 
     def test_it_is_said_in_one_sentence(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         project = asks(upstream, "httpx2_sync", "a").with_files({"tests/test_plain.py": "def test_it():\n    pass\n"})
+        project = project.with_cases(asking("c"), file="services/one/eval/cases.yaml")
         checkout = project.with_cases(asking("b"), file="more/other.cases.yaml").at(pytester)
         # Whether a folder can be written is tried when a run begins, and the rest is in what it is asked for.
         begins = [(options, said) for options, said in self.ROWS if "cannot be written" in said]

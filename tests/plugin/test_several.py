@@ -110,7 +110,8 @@ def test_each_has_its_own_state_and_ids(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize("named", [("svc_a", "svc_b"), ("svc_a/eval", "svc_b/eval")], ids=["services", "folders"])
 def test_so_it_has_if_each_is_named(pytester: pytest.Pytester, together: Together, named: tuple[str, ...]) -> None:
     checkout = TWO.at(pytester)
-    code, lines = together(*named)
+    # The last option could take the next argument for its value.
+    code, lines = together(*named, "--recall-record")
     assert code == pytest.ExitCode.TESTS_FAILED
     of_a = {"one": 1, "two": 1} | ({} if named[0].endswith("eval") else {"of-a": 1})
     assert_each_has_its_own(checkout, lines, of_a)

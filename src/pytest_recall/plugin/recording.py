@@ -13,7 +13,7 @@ import pytest
 
 from pytest_recall.files import clock
 from pytest_recall.files.errors import nearest
-from pytest_recall.files.eval_directory import SUFFIXES
+from pytest_recall.files.eval_directory import SUFFIXES, find_case_files
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import WATCH
 from pytest_recall.replay.budget import dollars_of
@@ -216,7 +216,8 @@ def _check_folder(folder: Path, option: str, given: str) -> None:
     """Refuse what was meant as a path of tests: an option with an optional value takes what follows it."""
     inside = folder.iterdir() if folder.is_dir() else ()
     tests = [path for path in inside if path.suffix == ".py" or (path.suffix in SUFFIXES and "cases" in path.stem)]
-    if folder.is_file() or "::" in given or tests:
+    # A folder of a service has its cases further below.
+    if folder.is_file() or "::" in given or tests or any(find_case_files(folder)):
         raise pytest.UsageError(
             f"--{option} takes `{given}` for the folder of cassettes; write `{given} --{option}`, or --{option}=DIR"
         )

@@ -131,7 +131,8 @@ def _run(config: pytest.Config, part: DirectoryRun, budget: float | None, report
     for argument in config.option.file_or_dir:
         if argument in given:  # It may be of `addopts`.
             given.remove(argument)
-    command = [sys.executable, "-m", "pytest", *map(str, given), *part.arguments, f"--rootdir={config.rootpath}"]
+    # A path behind an option whose value may be left out, such as `--record`, would be taken for that value.
+    command = [sys.executable, "-m", "pytest", *part.arguments, *map(str, given), f"--rootdir={config.rootpath}"]
     if config.inipath is not None:
         command += ["-c", str(config.inipath)]
     if part.folder is not None:
