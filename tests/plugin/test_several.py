@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -79,7 +80,7 @@ def together(
     def run(*args: str, process: type = Started) -> tuple[int, list[str]]:
         monkeypatch.setattr(several, "subprocess", SimpleNamespace(Popen=process))
         capsys.readouterr()
-        code = several.main(pytester.parseconfig(*args, f"--recall-date={DAY}"))
+        code = several.main(pytester.parseconfig(f"--recall-date={DAY}", *args))
         return code, capsys.readouterr().out.splitlines()
 
     return run
@@ -230,10 +231,19 @@ def test_what_one_has_left_of_the_budget_is_for_the_next(
     assert code == (0 if second else 2)
 
 
-def test_a_budget_that_is_none_is_refused_before_the_first(pytester: pytest.Pytester, in_turn: InTurn) -> None:
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--recall-budget=much",), "--budget: 'much' is not an amount of US dollars above 0"),
+        (("--recall-record", "svc_a"), "--record takes `svc_a` for the folder of cassettes; write `svc_a --record`"),
+    ],
+)
+def test_what_none_of_them_can_do_is_refused_before_the_first(
+    pytester: pytest.Pytester, in_turn: InTurn, options: tuple[str, ...], said: str
+) -> None:
     TWO.at(pytester)
-    with pytest.raises(pytest.UsageError, match="--budget: 'much' is not an amount of US dollars above 0"):
-        in_turn(spending(0))("svc_a", "svc_b", "--recall-budget=much")
+    with pytest.raises(pytest.UsageError, match=re.escape(said)):
+        in_turn(spending(0))("svc_a", "svc_b", *options)
 
 
 def test_where_it_is_not_known_what_is_left_of_the_budget_no_other_is_run(

@@ -152,7 +152,7 @@ def recording(config: pytest.Config) -> Recording:
         _check_folder(Path(folder), "record" if record is not None else "replay", given or "")
         if replay is not None and not Path(folder).is_dir():
             raise pytest.UsageError(f"--replay={given}: no such directory; --record={given} records into it")
-    run, budget = f"{clock.now():%Y-%m-%dT%H%M%S.%f}-{os.getpid()}", budget_of(config)
+    run, budget = f"{clock.now():%Y-%m-%dT%H%M%S.%f}-{os.getpid()}", _budget(option.recall_budget)
     return Recording(
         mode=mode,
         folder=folder,
@@ -203,11 +203,11 @@ def _check_dry(option: Any, mode: Mode) -> None:
             raise pytest.UsageError(f"--recall-{shown} has no effect with --recall-dry-run; leave it out")
 
 
-def budget_of(config: pytest.Config) -> float | None:
-    """Return the dollars that a run may spend, None without a budget. Raises pytest.UsageError."""
-    given = config.option.recall_budget
+def _budget(given: str | None) -> float | None:
+    if given is None:
+        return None
     try:
-        return None if given is None else dollars_of(given)
+        return dollars_of(given)
     except ValueError as error:
         raise pytest.UsageError(f"--budget: {error}") from None
 

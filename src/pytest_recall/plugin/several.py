@@ -39,7 +39,7 @@ def main(config: pytest.Config) -> int:
     """Run each of the eval directories below pytest's arguments, and return the exit code of them all."""
     folders = files.owners(config)
     _refuse(config, folders)
-    budget = recording.budget_of(config)
+    budget = recording.recording(config).budget
     parts = list(_parts(config, folders))
     names = ", ".join(relative(folder, config.rootpath) for folder in folders)
     print(f"recall: {len(folders)} eval directories, one run each: {names}", flush=True)
