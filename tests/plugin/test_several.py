@@ -80,7 +80,7 @@ def together(
     def run(*args: str, process: type = Started) -> tuple[int, list[str]]:
         monkeypatch.setattr(several, "subprocess", SimpleNamespace(Popen=process))
         capsys.readouterr()
-        code = several.main(pytester.parseconfig(f"--recall-date={DAY}", *args))
+        code = several.main(pytester.parseconfig(*args, f"--recall-date={DAY}"))
         return code, capsys.readouterr().out.splitlines()
 
     return run
@@ -111,8 +111,7 @@ def test_each_has_its_own_state_and_ids(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize("named", [("svc_a", "svc_b"), ("svc_a/eval", "svc_b/eval")], ids=["services", "folders"])
 def test_so_it_has_if_each_is_named(pytester: pytest.Pytester, together: Together, named: tuple[str, ...]) -> None:
     checkout = TWO.at(pytester)
-    # The last option could take the next argument for its value.
-    code, lines = together(*named, "--recall-record")
+    code, lines = together(*named)
     assert code == pytest.ExitCode.TESTS_FAILED
     of_a = {"one": 1, "two": 1} | ({} if named[0].endswith("eval") else {"of-a": 1})
     assert_each_has_its_own(checkout, lines, of_a)
@@ -256,6 +255,27 @@ def test_where_it_is_not_known_what_is_left_of_the_budget_no_other_is_run(
     assert lines[-1] == "svc_b/eval: not run"
     assert lines[-2].startswith("svc_a/eval: ")
     assert "trials.jsonl:1" in lines[-2]
+
+
+def test_no_option_takes_the_path_of_a_run_for_its_value(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TWO.at(pytester)
+    given = ("svc_a", "svc_b", "--recall-record")
+    config = pytester.parseconfig(*given)  # It puts an option of its own behind these.
+    config.invocation_params = pytest.Config.InvocationParams(args=given, plugins=None, dir=pytester.path)
+    begun: list[list[str]] = []
+
+    class Started:
+        def __init__(self, arguments: list[str], cwd: Path) -> None:
+            begun.append(arguments[3:5])
+
+        def wait(self) -> int:
+            return 0
+
+    monkeypatch.setattr(several, "subprocess", SimpleNamespace(Popen=Started))
+    several.main(config)
+    assert begun == [["svc_a", "--recall-record"], ["svc_b", "--recall-record"]]
 
 
 def test_an_interrupt_ends_them_all(pytester: pytest.Pytester, in_turn: InTurn) -> None:
