@@ -154,10 +154,13 @@ def test_one_within_another_is_left_to_itself(pytester: pytest.Pytester, togethe
     [
         ("--recall-resume", "--recall-resume is about one run, and `svc_a/eval` and `svc_b/eval` are run one by one"),
         ("--recall-base-state=x.yaml", "--recall-base-state is about one run, and"),
+        ("--recall-record=tapes", "a folder for --record is about one run, and"),
+        ("--recall-record=missing:tapes", "a folder for --record is about one run, and"),
+        ("--recall-replay=tapes", "a folder for --replay is about one run, and"),
     ],
 )
 def test_what_is_about_one_run_is_refused(pytester: pytest.Pytester, option: str, said: str) -> None:
-    checkout = TWO.at(pytester)
+    checkout = TWO.with_files({"tapes/README.txt": ""}).at(pytester)
     result = checkout.run("svc_a", "svc_b", option)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert any(said in line for line in result.errlines), result.errlines

@@ -38,8 +38,9 @@ class DirectoryRun(NamedTuple):
 def main(config: pytest.Config) -> int:
     """Run each of the eval directories below pytest's arguments, and return the exit code of them all."""
     folders = files.owners(config)
-    _refuse(config, folders)
-    budget = recording.recording(config).budget
+    asked = recording.recording(config)
+    _refuse(config, folders, asked)
+    budget = asked.budget
     parts = list(_parts(config, folders))
     names = ", ".join(relative(folder, config.rootpath) for folder in folders)
     print(f"recall: {len(folders)} eval directories, one run each: {names}", flush=True)
@@ -81,12 +82,16 @@ def combined(codes: Iterable[int]) -> int:
     return max(kept, default=int(NOTHING))
 
 
-def _refuse(config: pytest.Config, folders: list[Path]) -> None:
+def _refuse(config: pytest.Config, folders: list[Path], asked: recording.Recording) -> None:
     """Raise pytest.UsageError for what is about one run alone."""
     names = " and ".join(f"`{relative(folder, config.rootpath)}`" for folder in folders[:2])
     one = {
         "--recall-resume": config.option.recall_resume is not None,
         "--recall-base-state": bool(config.option.recall_base_state),
+        # Cases of two directories may have one id, and so one cassette.
+        f"a folder for {'--replay' if asked.mode == 'replay' else '--record'}": bool(asked.folder),
+        "--recall-dry-run-of": bool(config.option.recall_dry_run_of),
+        "--recall-dry-run-file": bool(config.option.recall_dry_run_file),
     }
     if given := next((name for name, is_given in one.items() if is_given), None):
         raise pytest.UsageError(f"{given} is about one run, and {names} are run one by one; name one of them")
