@@ -41,8 +41,8 @@ class Endpoint(Upstream):
     def _handle(self, handler: BaseHTTPRequestHandler) -> None:
         data = handler.rfile.read(int(handler.headers.get("content-length", 0)))
         headers = {name.lower(): value for name, value in handler.headers.items()}
-        is_json = data and headers.get("content-type") == "application/json"
-        asked = Asked(handler.path, headers, json.loads(data) if is_json else None)
+        is_file = headers.get("content-type", "").startswith("multipart/")
+        asked = Asked(handler.path, headers, json.loads(data) if data and not is_file else None)
         handler.close_connection = True
         with self._lock:
             self.asked.append(asked)
