@@ -19,7 +19,7 @@ from pytest_recall.files.disk import LinkError, check_link
 from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import garbage
-from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
+from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, TakenTrials, Unrecorded
 from pytest_recall.plugin.options import is_worker
 from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
 from pytest_recall.plugin.stash import ATTACHED, CRASHED, RERUN, RUN
@@ -161,8 +161,8 @@ class Run:
         self.money = Money()
         self.unrecorded = Unrecorded()
         self.loop = SessionLoop()
-        self.trials: list[Trial] = []
-        self.news: list[Trial] = []
+        self._taken = TakenTrials(self.log.problems.append)
+        self.trials = self._taken.all
         self._attempts: Counter[tuple[str, str]] = Counter()
         self.journal: Journal | None = None
         self.before: Record | None = None
@@ -361,7 +361,7 @@ class Run:
         from pytest_recall.plugin import reporting
 
         self._watched = True
-        self._ticker = reporting.begin(self.config, self.news, case_ids)
+        self._ticker = reporting.begin(self.config, self._taken.news, case_ids)
 
     @property
     def runs(self) -> bool:
@@ -457,16 +457,9 @@ class Run:
             and not trial.unproven
             and (trial.source != "replayed" or self._trusts_replays),
         )
-        trial = in_run(trial, facts)
-        self.trials.append(trial)
-        self.news.append(trial)
         if not self._watched:
             self._watch(set())  # Marked tests on workers: how many there are is not known before the end.
-        if self.journal is not None:
-            try:
-                self.journal.append(trial)
-            except OSError as error:
-                self.log.problems.append(f"{self.journal.folder}: {trial.case_id} was not written ({error.strerror})")
+        self._taken.take(in_run(trial, facts), self.journal)
 
     @property
     def _trusts_replays(self) -> bool:
@@ -476,6 +469,7 @@ class Run:
 
     def finish(self, session: pytest.Session) -> None:
         """Apply the trials to the state and write the scorecard. A worker reports what it found."""
+        self._taken.complete()
         self.loop.close()
         if self._ticker is not None:
             self._ticker.stop()

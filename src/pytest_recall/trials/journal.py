@@ -84,6 +84,11 @@ class Journal:
         """How long this process has been writing it."""
         return round(clock.monotonic() - self._begun, 3)
 
+    @property
+    def size(self) -> int:
+        """How many bytes have been written, those that are still on their way to the file included."""
+        return self._file.tell()
+
     def close(self) -> None:
         """Let go of the files; one that has no end mark is of a run that was cut off."""
         try:
