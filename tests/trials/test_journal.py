@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import errno
 import json
+import sys
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -13,7 +15,8 @@ from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.exchange import Call
-from pytest_recall.trials.journal import NAME, Journal, is_cut_off, read_journal, write_journal
+from pytest_recall.trials import journal as journal_module
+from pytest_recall.trials.journal import NAME, Journal, TakenTrials, is_cut_off, read_journal, write_journal
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, FAILED, PASSED, costly, cuts, maybe_text, row, trial, trials, unhurried
@@ -337,3 +340,64 @@ def test_where_files_have_no_locks_a_run_without_an_end_is_cut_off(
         assert is_cut_off(tmp_path)
         journal.end(0)
         assert not is_cut_off(tmp_path)
+
+
+# What Ctrl-C leaves
+
+
+def interrupted(taken: TakenTrials, journal: Journal, before: int) -> bool:
+    """Take a trial and press Ctrl-C before the line with this number; return whether there are so many."""
+    left = before
+
+    def trace(frame: FrameType, event: str, arg: Any) -> Any:
+        nonlocal left
+        if frame.f_code.co_filename != journal_module.__file__:
+            return None
+        if event == "line":
+            left -= 1
+            if left < 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    tracing = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        taken.take(trial("b"), journal)
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(tracing)
+    return False
+
+
+def test_wherever_an_interrupt_comes_a_trial_is_in_memory_as_often_as_in_the_journal(tmp_path: Path) -> None:
+    lines, counts = 0, set()
+    while True:
+        folder = tmp_path / str(lines)
+        folder.mkdir()
+        taken = TakenTrials(lambda problem: None)
+        with Journal(folder, HEADER) as journal:
+            taken.take(trial("a"), journal)
+            more = interrupted(taken, journal, lines)
+            taken.complete()
+        assert read_journal(folder).trials == tuple(taken.all)
+        counts.add(len(taken.all))
+        if not more:
+            break
+        lines += 1
+    # Before its first line a trial has not come; from then on it is kept.
+    assert counts == {1, 2}
+    assert lines > 12
+
+
+def test_what_cannot_be_written_is_told_and_not_written_again(tmp_path: Path) -> None:
+    told: list[str] = []
+    taken = TakenTrials(told.append)
+    with Journal(tmp_path, HEADER) as journal, Path("/dev/full").open("wb", buffering=0) as full:
+        file, journal._file = journal._file, full
+        taken.take(trial("a"), journal)
+        journal._file = file
+        taken.complete()
+    assert told == [f"{tmp_path}: a was not written (No space left on device)"]
+    assert [one.case_id for one in taken.all] == ["a"]

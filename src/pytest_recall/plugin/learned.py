@@ -1,9 +1,9 @@
-"""What a session learns while it runs, each kind with an owner: messages, trials, marked tests, money, event loop."""
+"""What a session learns while it runs, each kind with an owner: messages, marked tests, money, the event loop."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from pytest_recall.replay.exchange import Call
     from pytest_recall.trials.concurrency import Loop
-    from pytest_recall.trials.journal import Journal
-    from pytest_recall.trials.trial import Trial
 
 
 class SessionLog:
@@ -48,40 +46,6 @@ class SessionLog:
             self.halted = reason
             if not self._follows:
                 self.problems.append(reason)
-
-
-class TakenTrials:
-    """The trials of a session, in `all` and in its journal: each is in both, and once, whenever Ctrl-C comes.
-
-    What is applied to the state would else not be in the journal, and asked again by a run that is resumed. `news` are
-    those that no line about the progress has counted yet.
-    """
-
-    def __init__(self, tell: Callable[[str], None]) -> None:
-        self.all: list[Trial] = []
-        self.news: list[Trial] = []
-        self._tell = tell
-        self._arrived: tuple[Trial, Journal | None, int] | None = None
-
-    def take(self, trial: Trial, journal: Journal | None) -> None:
-        """Take in a trial, and write it down."""
-        self._arrived = trial, journal, 0 if journal is None else journal.size
-        self.complete()
-
-    def complete(self) -> None:
-        """Do what an interrupt has left of taking in the last trial."""
-        if self._arrived is None:
-            return
-        trial, journal, size = self._arrived
-        if not self.all or self.all[-1] is not trial:
-            self.news.append(trial)
-            self.all.append(trial)
-        if journal is not None and journal.size == size:
-            try:
-                journal.append(trial)
-            except OSError as error:
-                self._tell(f"{journal.folder}: {trial.case_id} was not written ({error.strerror})")
-        self._arrived = None
 
 
 class CollectedTests:

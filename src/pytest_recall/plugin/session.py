@@ -19,7 +19,7 @@ from pytest_recall.files.disk import LinkError, check_link
 from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import garbage
-from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, TakenTrials, Unrecorded
+from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
 from pytest_recall.plugin.options import is_worker
 from pytest_recall.plugin.pytest_internals import terminal_writer, was_debugged
 from pytest_recall.plugin.stash import ATTACHED, CRASHED, RERUN, RUN
@@ -27,7 +27,7 @@ from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.plan import Plan
 from pytest_recall.trials.baselines import case_and_baseline
 from pytest_recall.trials.execution import Result, RunFacts, TrialCase, in_run, make_trial
-from pytest_recall.trials.journal import Journal
+from pytest_recall.trials.journal import Journal, TakenTrials
 from pytest_recall.trials.trial import Outcome, Trial
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ that it was writing. A run that goes on writes a mark of that, and then further 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -140,6 +140,40 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class TakenTrials:
+    """The trials of a session, in `all` and in its journal: each is in both, and once, whenever Ctrl-C comes.
+
+    What is applied to the state would else not be in the journal, and asked again by a run that is resumed. `news` are
+    those that no line about the progress has counted yet.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self.all: list[Trial] = []
+        self.news: list[Trial] = []
+        self._tell = tell
+        self._arrived: tuple[Trial, Journal | None, int] | None = None
+
+    def take(self, trial: Trial, journal: Journal | None) -> None:
+        """Take in a trial, and write it down."""
+        self._arrived = trial, journal, 0 if journal is None else journal.size
+        self.complete()
+
+    def complete(self) -> None:
+        """Do what an interrupt has left of taking in the last trial."""
+        if self._arrived is None:
+            return
+        trial, journal, size = self._arrived
+        if not self.all or self.all[-1] is not trial:
+            self.news.append(trial)
+            self.all.append(trial)
+        if journal is not None and journal.size == size:
+            try:
+                journal.append(trial)
+            except OSError as error:
+                self._tell(f"{journal.folder}: {trial.case_id} was not written ({error.strerror})")
+        self._arrived = None
 
 
 def is_begun(folder: Path) -> bool:
