@@ -105,6 +105,25 @@ class TestExport:
         assert result.outlines == ["x.jsonl: 3 items to grade"]
         assert len((checkout.path / "x.jsonl").read_text().splitlines()) == 4
 
+    def test_grades_that_stand_in_the_file_are_kept(self, checkout: Checkout) -> None:
+        out = checkout.path / "x.jsonl"
+        checkout.recall(*AUDIT, "--out", "x.jsonl")
+        graded = out.read_text().replace('"grade": "", "why": ""', '"grade": "agree", "why": "seen"', 1)
+        out.write_text(graded)
+        assert checkout.recall(*AUDIT, "--out", "x.jsonl").outlines == ["x.jsonl: 3 items to grade"]
+        assert out.read_text() == graded
+        done = checkout.recall(*AUDIT, "--only", "passes", "--out", "x.jsonl")
+        told = "x.jsonl: has grades of 1 case that would not be exported now, such as `bad`; import it first, or give"
+        assert (done.ret, done.errlines) == (2, [f"recall: {told} another file"])
+        assert out.read_text() == graded
+
+    def test_another_file_is_left_alone(self, checkout: Checkout) -> None:
+        before = (checkout.path / "eval/cases.yaml").read_text()
+        done = checkout.recall(*AUDIT, "--out", "eval/cases.yaml")
+        told = "eval/cases.yaml: is there already, and is no audit of a run; give another file"
+        assert (done.ret, done.errlines) == (2, [f"recall: {told}"])
+        assert (checkout.path / "eval/cases.yaml").read_text() == before
+
     @pytest.mark.parametrize(
         ("options", "sentence"),
         [

@@ -31,7 +31,7 @@ from pytest_recall.cli.common import (
     whole,
 )
 from pytest_recall.files import clock
-from pytest_recall.files.disk import locked, write_text
+from pytest_recall.files.disk import locked, read_text, write_text
 from pytest_recall.files.errors import RecallError, StoppedError, one_line
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.json_lines import as_lines
@@ -299,7 +299,15 @@ def run_audit(args: argparse.Namespace) -> int:
         known = read_grades(folder)
         sample = SAMPLE if args.sample is None else args.sample
         seed = record.header.seed if args.seed is None else args.seed
-        found = export(record.header.run, picks(record.trials, args.only, sample, seed), _cases(place, args), known)
+        there = _graded_there(args.out, record)
+        known = {**known, **there}
+        picked = list(picks(record.trials, args.only, sample, seed))
+        if lost := sorted(there.keys() - {pick.trial.case_id for pick in picked}):
+            raise RecallError(
+                f"{args.out}: has grades of {plural(len(lost), 'case')} that would not be exported now, such as"
+                f" `{lost[0]}`; import it first, or give another file"
+            )
+        found = export(record.header.run, picked, _cases(place, args), known)
         text = as_lines(found)
         if args.out is None:
             sys.stdout.write(text)
@@ -312,6 +320,15 @@ def run_audit(args: argparse.Namespace) -> int:
     if args.to_labels is not None:
         _label(args, place, record, read_grades(folder))
     return 0
+
+
+def _graded_there(out: Path | None, record: Record) -> dict[str, Grading]:
+    """Return the grades in an earlier export at `out`. Raises RecallError for another file, and for mistakes there."""
+    if out is None or not out.exists():
+        return {}
+    if not read_text(out, str(out)).startswith('{"audit"'):
+        raise RecallError(f"{out}: is there already, and is no audit of a run; give another file")
+    return read_import(out, str(out), record.header.run, grading(record.trials))
 
 
 def _check_audit(args: argparse.Namespace) -> None:
