@@ -385,6 +385,14 @@ def test_a_bundle_is_unpacked_nowhere_else(capsys: pytest.CaptureFixture[str], b
     assert set(bundled.parent.rglob("x")) == before
 
 
+def test_no_other_file_is_replaced_by_a_bundle(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "few.json").write_text("[]", encoding="utf-8")
+    assert main(["memory", "run", "few.json", "--bundle", "few.json"]) == 2
+    told = "recall: few.json: is there already, and is no bundle of runs; give another file, or delete it\n"
+    assert capsys.readouterr() == ("", told)
+    assert (tmp_path / "few.json").read_text(encoding="utf-8") == "[]"
+
+
 def test_texts_are_about_a_bundle(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["memory", "run", "mine.json", "--bundle-texts"]) == 2
     assert "--bundle-texts is about a bundle" in capsys.readouterr().err

@@ -143,6 +143,21 @@ def write_text(path: Path, text: str, *, durable: bool = False) -> None:
     write_bytes(path, text.encode("utf-8"), durable=durable)
 
 
+def check_replaced(path: Path, name: str, begins: bytes, what: str) -> None:
+    """Raise RecallError if a folder, or a file that does not begin like `what` is written there, is at `path`.
+
+    Messages call it `name`. Raises OSError for a file that cannot be read.
+    """
+    if _os.path.isdir(path):
+        raise RecallError(f"{name}: is a folder; give a file in it")
+    if not _os.path.isfile(path):
+        return
+    with _open(path, "rb") as file:
+        found = file.read(len(begins))
+    if found not in (b"", begins):
+        raise RecallError(f"{name}: is there already, and is no {what}; give another file, or delete it")
+
+
 def write_bytes(path: Path, data: bytes, *, durable: bool = False) -> None:
     """Replace `path` by `data` at once: readers see the old file or the new one, never a part.
 

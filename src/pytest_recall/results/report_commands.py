@@ -81,13 +81,14 @@ def run_report(args: argparse.Namespace) -> int:
 
 def put(text: str, out: Path, held: str) -> None:
     """Write a page into the file `out`, and say how much it holds; `-` is standard output, where that is not said."""
-    from pytest_recall.files.disk import write_text
+    from pytest_recall.files.disk import check_replaced, write_text
     from pytest_recall.files.eval_directory import relative
 
     if out == Path("-"):
         sys.stdout.write(text)
         return
     target = Path.cwd() / out
+    check_replaced(target, str(out), text[:9].encode(), "page")
     write_text(target, text)
     print(f"{relative(target, Path.cwd())}: {held}, {len(text.encode()) / 1000:,.0f} kB")
 

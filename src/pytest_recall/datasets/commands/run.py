@@ -23,6 +23,7 @@ from pytest_recall.datasets.commands.judging import (
     models_of,
 )
 from pytest_recall.files.duration import read_duration
+from pytest_recall.files.errors import RecallError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -219,7 +220,7 @@ def run_membench(args: argparse.Namespace) -> int:
     """Run `recall memory run`."""
     from pytest_recall.datasets.cases import DatasetCases, dataset_of
     from pytest_recall.datasets.questions import LIMIT, SAMPLE, BenchFile
-    from pytest_recall.files.errors import RecallError
+    from pytest_recall.files.disk import check_replaced
     from pytest_recall.memory.resolve import DEFAULT, resolve
     from pytest_recall.memory.selector import selected
 
@@ -227,6 +228,8 @@ def run_membench(args: argparse.Namespace) -> int:
         raise RecallError("--categories: names nothing; give one or more, separated by commas")
     if args.bundle_texts and args.bundle is None:
         raise RecallError("--bundle-texts is about a bundle; name its file with --bundle, or remove it")
+    if args.bundle is not None:
+        check_replaced(args.bundle, str(args.bundle), b"PK", "bundle of runs")
     floors = floors_of(args.fail_under)
     path = args.path if args.path == SAMPLE else str(Path(args.path).absolute())
     asked = BenchFile(
@@ -319,7 +322,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     from pytest_recall.datasets.asking import check_ready
     from pytest_recall.datasets.membench_run import is_finished, read_figures
     from pytest_recall.datasets.repeats import RepeatedResult
-    from pytest_recall.files.errors import RecallError, StoppedError, is_full, one_line, remedy_of, sentence_of
+    from pytest_recall.files.errors import StoppedError, is_full, one_line, remedy_of, sentence_of
     from pytest_recall.files.wording import section_lines
     from pytest_recall.memory.selector import title
 
@@ -478,7 +481,6 @@ def _slug(name: str) -> str:
 def _reported(args: argparse.Namespace, arguments: Arguments) -> Sequence[Reported]:
     """Return what others report, if it is asked for. Raises RecallError where no one does."""
     from pytest_recall.datasets.reported import REPORTED, reported_on
-    from pytest_recall.files.errors import RecallError
 
     found = reported_on(arguments.dataset) if args.published else ()
     if args.published and not found:
