@@ -32,6 +32,24 @@ def test_no_case(tmp_path: Path, inside: Recall) -> None:
     assert inside(tmp_path, "check") == (2, "", f"{said} names with --files\n")
 
 
+@pytest.mark.parametrize(
+    ("gate", "said"),
+    [
+        ("scenario: prices", ""),
+        ("dimension: correctness", ""),
+        ("scenario: price", "gates: no case is of `price`; did you mean `prices`?"),
+        ("dimension: correct", "gates: no case is of `correct`; did you mean `correctness`?"),
+        ("scenario: prices, dimension: tone", "gates: no case is of `prices and tone`"),
+    ],
+)
+def test_a_gate_that_no_case_is_under(tmp_path: Path, inside: Recall, gate: str, said: str) -> None:
+    rows = "- id: {0}\n  scenario: {1}\n  dimension: {2}\n  input: q\n  expected: a\n  judges: [exact]\n"
+    write(tmp_path, "cases.yaml", rows.format("a", "prices", "correctness") + rows.format("b", "hours", "tone"))
+    write(tmp_path, "rubric.yaml", f"owner: us\ngates:\n  - {{{gate}, at_least: 0.9}}\n")
+    done = inside(tmp_path, "check")
+    assert (done.code, done.err) == ((2, f"recall: eval/rubric.yaml: {said}\n") if said else (0, ""))
+
+
 def test_judges_are_looked_up_as_pytest_collects_and_nothing_is_left_behind(project: Path, inside: Recall) -> None:
     rows = "- id: n{0}\n  scenario: s\n  dimension: d\n  input: q\n  expected: '('\n  judges: [{1}]\n"
     texts = {

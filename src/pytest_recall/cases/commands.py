@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -352,6 +352,8 @@ def run_check(args: argparse.Namespace) -> int:
         )
     rubric = read_settings(place.rubric, place.name(place.rubric))
     _check_near(rubric, place, cases)
+    if not asked:  # Questions of datasets have scenarios that are not read here.
+        _check_gates(rubric, place, [(case.scenario, case.dimension) for case in cases] + [*marked.values()])
     scenarios, dimensions = {case.scenario for case in cases}, {case.dimension for case in cases}
     of_datasets = f", {plural(asked, 'question')} in {plural(len(datasets), 'dataset')}" if datasets else ""
     of_marks = f", {plural(len(marked), 'marked test')}" if marked else ""
@@ -370,6 +372,20 @@ def _rows(place: Place) -> Mapping[str, Row]:
     today = clock.now().date()
     check_dates(state, max(today, today_in(os.environ, today)), place.name(place.state))
     return state.rows
+
+
+def _check_gates(rubric: Settings, place: Place, names: Sequence[tuple[str, str]]) -> None:
+    """Raise RecallError for gates that no case is under: they never block. `names` are scenario and dimension."""
+    scenarios, dimensions = {scenario for scenario, _ in names}, {dimension for _, dimension in names}
+    problems = []
+    for gate in rubric.gates:
+        if any(gate.covers(*one) for one in names):
+            continue
+        near = "" if gate.scenario in (None, *scenarios) else nearest(str(gate.scenario), scenarios)
+        near = near or ("" if gate.dimension in (None, *dimensions) else nearest(str(gate.dimension), dimensions))
+        problems.append(f"{place.name(place.rubric)}: gates: no case is of `{gate.name}`{near}")
+    if problems:
+        raise RecallError(*problems)
 
 
 def _check_near(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
