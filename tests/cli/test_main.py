@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import io
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -243,6 +244,17 @@ def test_a_reader_that_has_seen_enough(ran: Path, arguments: list[str]) -> None:
     os.close(writing)
     assert done.returncode == 0
     assert [line for line in done.stderr.splitlines() if not line.startswith("recall: pr ")] == []
+
+
+@pytest.mark.parametrize(("arguments", "code"), [(["status"], 0), (["state", "show", "--at", "none"], 2)])
+def test_streams_that_are_closed(ran: Path, arguments: list[str], code: int) -> None:
+    command = shlex.join([sys.executable, "-m", "pytest_recall", *arguments])
+    done = subprocess.run(
+        ["sh", "-c", f"{command} >&-"], cwd=ran, env=environment(), stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert done.returncode == code
+    assert "Traceback" not in done.stderr
+    assert subprocess.run(["sh", "-c", f"{command} >&- 2>&-"], cwd=ran, env=environment()).returncode == code
 
 
 @pytest.mark.parametrize(("encoding", "arguments"), [("ascii", ["status"]), ("cp1252", ["score", "--markdown"])])

@@ -158,6 +158,9 @@ message says why; 130 stopped with Ctrl-C
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command and return the exit code."""
+    # Streams that were closed, as by `>&-`, are None.
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # A bar that cannot be shown is no reason to fail.
