@@ -139,6 +139,16 @@ def test_the_state_in_a_commit_is_the_sum(checkout: Checkout) -> None:
     assert slices[0] == slices[1] != slices[2]
 
 
+def test_of_a_commit_without_a_state_it_has_no_row(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_cases(case("a")).at(pytester)
+    Repository.at(checkout.path).commit()
+    checkout.run("eval")
+    base = checkout.recall("state", "show", "--at", "main")
+    assert (base.ret, base.errlines, base.outlines[-2:]) == (0, [], ["rows: 0", "cases:"])
+    (checkout.path / "base.yaml").write_text("\n".join(base.outlines) + "\n", encoding="utf-8")
+    checkout.run("eval", "--recall-base-state", "base.yaml", day="2026-03-11").assert_outcomes(passed=1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -225,12 +235,14 @@ def test_one_that_somebody_names(pytester: pytest.Pytester) -> None:
     ("options", "said"),
     [
         (("move", "aa", "b"), "eval/recall.yaml: no row of `aa`; did you mean `a`?"),
-        (("forget", "x"), "eval/recall.yaml: no row of `x`; known: a"),
+        (("forget", "x"), "eval/recall.yaml: no row of `x`; known: a, gone"),
+        (("move", "a", "b"), "eval/cases.yaml:1: `a` is still a case, and keeps its row; rename it there first"),
+        (("move", "gone", "aa"), "no case has the id `aa`, to which the row would go; did you mean `a`?"),
         (("move", "a"), "give the id that a case had and the one that it has now, or neither for the newest run's"),
     ],
 )
 def test_mistakes_of_a_move_are_one_sentence(pytester: pytest.Pytester, options: tuple[str, ...], said: str) -> None:
-    checkout = ECHOING.with_cases(case("a")).with_state(a=row(2)).at(pytester)
+    checkout = ECHOING.with_cases(case("a")).with_state(a=row(2), gone=row(3)).at(pytester)
     before = checkout.state_text()
     done = checkout.recall("state", *options)
     assert (done.ret, done.errlines) == (2, [f"recall: {said}"])

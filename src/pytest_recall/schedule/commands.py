@@ -109,6 +109,7 @@ def add_state(commands: Commands) -> None:
         metavar="OLD NEW",
         help="a case and its new id (default: those that the newest run has found)",
     )
+    add_files(move)
     forget_ = command(commands, "forget", "delete the rows of cases", run_forget, FORGET)
     forget_.add_argument("cases", nargs="+", metavar="CASE-ID", help="the cases")
     for parser in (layout, move, forget_):
@@ -119,7 +120,9 @@ def run_show(args: argparse.Namespace) -> int:
     """Run `recall state show`."""
     place = place_of(args)
     if args.at is not None:
-        sys.stdout.write(committed_state(place, args.at).text)
+        state = committed_state(place, args.at)
+        # Of a commit without a state the text is that of one without rows, which `--recall-base-state` takes.
+        sys.stdout.write(state.text or state.updated({}, removed=("none",)))
         return 0
     from pytest_recall.schedule.state_file import read_state
 
@@ -160,11 +163,29 @@ def run_move(args: argparse.Namespace) -> int:
         if not pairs:
             print("the newest run has found no case that was renamed; nothing to do")
             return 0
+        move(place, pairs, write=False)
+        if args.names:
+            _check_renamed(place, args, *args.names)
         move(place, pairs, write=not args.dry_run)
     would = "would be " if args.dry_run else ""
     for old, new in pairs:
         print(f"{old} {would or 'is '}{new}{'' if would else ' now, with its history'}")
     return 0
+
+
+def _check_renamed(place: Place, args: argparse.Namespace, old: str, new: str) -> None:
+    """Raise RecallError if a case has its old id still, or none has the new one: the row of a case would be lost."""
+    files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
+    known = {case_id: f"{file.name}:{line}" for file in files for case_id, line in file.lines.items()}
+    if old in known:
+        raise RecallError(f"{known[old]}: `{old}` is still a case, and keeps its row; rename it there first")
+    if new in known:
+        return
+    marked = marked_in(place)
+    if old in marked:
+        raise RecallError(f"`{old}` is still a marked test, and keeps its row; rename that first")
+    if new not in marked:
+        raise RecallError(f"no case has the id `{new}`, to which the row would go{nearest(new, known)}")
 
 
 def run_forget(args: argparse.Namespace) -> int:
