@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, to_text
 from pytest_recall.schedule.state_file import State
 from pytest_recall.trials.trial import Row
 from tests.cli.conftest import Recall
@@ -67,6 +68,27 @@ def test_ids_only(project: Path, inside: Recall) -> None:
 )
 def test_chosen(project: Path, arguments: list[str], chosen: set[str], inside: Recall) -> None:
     assert set(ids(inside(project, *ON, *arguments).out)) == chosen
+
+
+def test_a_dry_run_says_which_cases_are_affected(project: Path, inside: Recall) -> None:
+    (project / "eval/rubric.yaml").write_text("owner: us\npolicy: affected\n", encoding="utf-8")
+    changed = ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",))
+    text = to_text(Changes({"later": changed, "right": ReplayFinding(ReplayState.PROVEN)}, 2), DATE)
+    (project / "changed.json").write_text(text, encoding="utf-8")
+    near = ("--near", "file:changed.json")
+    [picked] = [one for one in yaml.safe_load(inside(project, *ON, *near).out)["cases"] if one["id"] == "later"]
+    assert picked["reason"].startswith("affected")
+    assert "later" in inside(project, *ON, *near, "--ids").out.split()
+    assert "1 affected" in inside(project, "schedule", "estimate", "--date", DATE, *near).err
+    for command in (ON, ("schedule", "estimate", "--date", DATE)):
+        lost = inside(project, *command, "--near", "file:nosuch")
+        assert lost.code == 2
+        assert lost.err.startswith("recall: nosuch: cannot be read (No such file or directory)")
+    said = "recall: affected cases are left out: a run finds them by a replay; --recall-near file:PATH names what a dry"
+    assert said not in inside(project, *ON).err
+    (project / "eval/cassettes").mkdir()
+    assert said in inside(project, *ON).err
+    assert said not in inside(project, *ON, "--near", "off").err
 
 
 def test_another_day(project: Path, inside: Recall) -> None:

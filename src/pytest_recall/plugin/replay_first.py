@@ -20,6 +20,7 @@ from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.files.wording import plural
+from pytest_recall.runs.near import listed_changes
 from pytest_recall.schedule.changes import Changes, Wanted, from_text
 
 if TYPE_CHECKING:
@@ -77,11 +78,8 @@ def changes_of(
 
     None where nothing is recorded yet. Raises RecallError where it cannot be found out.
     """
-    if near.asked.files:
-        found = Changes()
-        for name in near.asked.files:
-            found = found.joined(from_text(read_text(near.folder / name, name), name))
-        return found
+    if (listed := listed_changes(near)) is not None:
+        return listed
     folder = cassettes_of(place, asked)
     if not folder.is_dir() or not any(folder.rglob(f"*{CASSETTE_SUFFIX}")):
         return None

@@ -29,6 +29,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import percent, plural
 from pytest_recall.results.sentences import near, slice_line
 from pytest_recall.runs.context import CommandLine, Filters
+from pytest_recall.runs.near import known_changes
 from pytest_recall.runs.plan import make_plan, with_marked
 from pytest_recall.schedule import schedule_text as render
 from pytest_recall.schedule.backtest import as_it_was, backtest, check_enough, read_verdicts, rows_before
@@ -82,6 +83,7 @@ def run_select(args: argparse.Namespace) -> int:
     place = place_of(args)
     context, rubric = context_of(place, CommandLine(date=args.date, seed=args.seed, mode=args.mode))
     wanted = Filters(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
+    sources = near_of(args)
     plan = make_plan(
         place,
         case_paths(place, args),
@@ -90,7 +92,8 @@ def run_select(args: argparse.Namespace) -> int:
         wanted,
         complete=True,
         base_state=args.base_state,
-        near=near_of(args),
+        near=sources,
+        changes=known_changes(sources, place, rubric, context, say),
     )
     plan = with_marked(plan, marked_in(place))
     text = plan.today()
