@@ -180,6 +180,16 @@ def test_show_what_is_not_there(project: Path, inside: Recall) -> None:
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202etxt\x9b31m\r\x7f\x00"
 
 
+def test_a_damaged_one_is_there_all_the_same(project: Path, inside: Recall) -> None:
+    path = cassette(project)
+    path.write_bytes(path.read_bytes()[:-40])
+    by_path = inside(project, *SHOW, str(path.relative_to(project)))
+    by_id = inside(project, *SHOW, path.stem)
+    assert by_path.code == by_id.code == 2
+    assert by_id.err == by_path.err
+    assert "cut off in its last line" in by_id.err
+
+
 def test_nothing_recorded_steers_the_terminal(project: Path, inside: Recall) -> None:
     """Each part of a call comes from a server, or from anyone who wrote the page that an agent read."""
     asked = Request("GET" + EVIL, CHAT + EVIL, (("x-y" + EVIL, "v" + EVIL),), json.dumps({"prompt": EVIL}).encode())

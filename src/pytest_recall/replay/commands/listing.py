@@ -77,13 +77,18 @@ def find(library: Library, place: Place, given: str) -> Path:
     if given.endswith(CASSETTE_SUFFIX):
         raise RecallError(f"{given}: no such file; `recall cassettes list` names those that are there")
     known: dict[str, list[Path]] = {}
+    damaged: RecallError | None = None
     for path in library.files():
         try:
             header = read_header(path, place.name(path))
-        except RecallError:
+        except RecallError as error:
+            if path.stem == given:  # Files are called by the ids of their cases.
+                damaged = error
             continue
         known.setdefault(str(header.get("case") or header.get("fixture")), []).append(path)
     found = known.get(given, [])
+    if not found and damaged is not None:
+        raise damaged
     if not found:
         raise RecallError(f"no cassette of {one_line(given)!r}{nearest(given, known)}")
     if len(found) > 1:
