@@ -270,6 +270,8 @@ def test_without_a_fail_there_is_nothing_to_accept(pytester: pytest.Pytester) ->
     run = checkout.artifacts.runs()[-1].name
     assert accept(checkout, "latest").outlines == [f"{run}: nothing to accept"]
     assert accept(checkout, "latest").ret == 1
+    lost = accept(checkout, "latest", "--scenarios", "nope")
+    assert (lost.ret, lost.errlines[0].partition("; ")[0]) == (2, "recall: --scenarios: 'nope' is in no case")
     told = "--record: tapes is not a folder; give the one that the run was recorded into"
     assert accept(checkout, "latest", "--record", "tapes").errlines == [f"recall: {told}"]
 

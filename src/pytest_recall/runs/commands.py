@@ -17,7 +17,7 @@ from pytest_recall.files.git import user_name
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.runs import finish
 from pytest_recall.runs.accept import Asked, accepted
-from pytest_recall.runs.context import today_in
+from pytest_recall.runs.context import Filters, today_in
 from pytest_recall.trials.journal import read_journal
 
 SHOWN = 40
@@ -70,9 +70,11 @@ def run_accept(args: argparse.Namespace) -> int:
     folder = place.artifacts.find(args.run_name)
     by = one_line(args.by if args.by is not None else user_name(place.root), 100)
     if not by:
-        raise RecallError("who accepts is not known: git has no user.name here; give --by NAME")
+        given = "--by is empty" if args.by is not None else "git has no user.name here"
+        raise RecallError(f"who accepts is not known: {given}; give --by NAME")
     if args.record is not None and not args.record.is_dir():
         raise RecallError(f"--record: {args.record} is not a folder; give the one that the run was recorded into")
+    Filters(scenarios=args.scenarios).check([trial.scenario for trial in read_journal(folder).trials], ())
     now = clock.now()
     asked = Asked(
         tuple(dict.fromkeys(args.cases)), args.scenarios, by, now, today_in(os.environ, now.date()), args.record
