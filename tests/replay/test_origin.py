@@ -101,7 +101,7 @@ def test_the_hook_of_a_plugin_may_connect(player: Player, server: socket.socket,
 @pytest.mark.parametrize(("mode", "ways"), [("replay", {}), ("replay", {"agent": "forbidden"}), ("record", {})])
 def test_so_it_may_call(mode: Mode, ways: dict[str, Way], installed: Path) -> None:
     asking = Player(mode, ways)
-    asking.lane()  # Where cases run at once, a call of nobody else is told.
+    asking.lane()  # Where cases run at once, no call of another case is told.
     asked = partial(asking.ask, Request("GET", "http://127.0.0.1/upload"))
     assert reported(installed, "def report(what):\n    return what()\n", asked) == CallStep()
     assert asking.strays == []

@@ -207,8 +207,10 @@ class Redactor:
         """
         from pytest_recall.replay.encodings import respelled
 
-        plain = decoded(response.headers, response.chunks) or response.chunks
-        found = respelled(b"".join(plain), self._pieces)
+        plain = decoded(response.headers, response.chunks)
+        found = [] if plain is None else respelled(b"".join(plain), self._pieces)
+        if plain is None or not found:
+            return response
         headers = response.headers if plain is response.chunks else _without_encoding(response.headers)
         return response._replace(headers=headers, chunks=_rechunked(plain, [_Span(*one) for one in found]))
 
