@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
@@ -19,7 +19,7 @@ _MASKED = re.compile(r"\S*\*{3,}\S*|\b(?:sk|pk)-[\w-]{6,}")
 
 
 def _quiet(message: str) -> None:
-    """Say nothing to anyone."""
+    """Say nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class UnfitError(Exception):
     """A setting that the endpoint refuses; from now on it is asked without, and now once more."""
 
 
-class Provider:
+class Provider(ABC):
     """A model behind a selector. A subclass says in `_once` how it is asked a single time.
 
     `_once` raises ModelError with a sentence that does not name the model; its name is put
@@ -106,7 +106,7 @@ class Provider:
         except ModelError as error:
             raise self._named(error, calls) from error
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027 - most have nothing to let go of
         """Let go of connections and threads; it may be asked again, and makes new ones."""
 
     def __enter__(self) -> Self:
@@ -117,7 +117,7 @@ class Provider:
         """Let go of what it holds."""
         self.close()
 
-    def _check(self) -> None:
+    def _check(self) -> None:  # noqa: B027 - nor anything that may be missing
         """Raise ModelError if something is missing here."""
 
     @abstractmethod
