@@ -120,7 +120,7 @@ class TestExport:
     def test_another_file_is_left_alone(self, checkout: Checkout) -> None:
         before = (checkout.path / "eval/cases.yaml").read_text()
         done = checkout.recall(*AUDIT, "--out", "eval/cases.yaml")
-        told = "eval/cases.yaml: is there already, and is no audit of a run; give another file"
+        told = "eval/cases.yaml: is there already, and is no audit of a run; give another file, or delete it"
         assert (done.ret, done.errlines) == (2, [f"recall: {told}"])
         assert (checkout.path / "eval/cases.yaml").read_text() == before
 

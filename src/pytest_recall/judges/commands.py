@@ -31,7 +31,7 @@ from pytest_recall.cli.common import (
     whole,
 )
 from pytest_recall.files import clock
-from pytest_recall.files.disk import locked, read_text, write_text
+from pytest_recall.files.disk import check_replaced, locked, write_text
 from pytest_recall.files.errors import RecallError, StoppedError, one_line
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.json_lines import as_lines
@@ -326,8 +326,7 @@ def _graded_there(out: Path | None, record: Record) -> dict[str, Grading]:
     """Return the grades in an earlier export at `out`. Raises RecallError for another file, and for mistakes there."""
     if out is None or not out.exists():
         return {}
-    if not read_text(out, str(out)).startswith('{"audit"'):
-        raise RecallError(f"{out}: is there already, and is no audit of a run; give another file")
+    check_replaced(out, str(out), b'{"audit"', "audit of a run")
     return read_import(out, str(out), record.header.run, grading(record.trials))
 
 

@@ -88,7 +88,7 @@ def put(text: str, out: Path, held: str) -> None:
         sys.stdout.write(text)
         return
     target = Path.cwd() / out
-    check_replaced(target, str(out), text[:9].encode(), "page")
+    check_replaced(target, str(out), b"<!doctype", "page")
     write_text(target, text)
     print(f"{relative(target, Path.cwd())}: {held}, {len(text.encode()) / 1000:,.0f} kB")
 
