@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -112,21 +112,6 @@ def listed_changes(wanted: NearSources) -> Changes | None:
     for name in wanted.asked.files:
         found = found.joined(from_text(read_text(wanted.folder / name, name), name))
     return found if wanted.asked.files else None
-
-
-def known_changes(
-    wanted: NearSources, place: Place, rubric: Settings, context: Context, say: Callable[[str], None]
-) -> Changes | None:
-    """Return the same for a command, which replays nothing, where the slice depends on it, or say that it is not known.
-
-    Raises RecallError.
-    """
-    if rubric.policy != "affected" or context.mode != "pr" or wanted.asked.off:
-        return None
-    found = listed_changes(wanted)
-    if found is None and place.cassettes.is_dir():
-        say(f"affected cases are left out: a run finds them by a replay; {OPTION} file:PATH names what a dry run found")
-    return found
 
 
 class _Search:

@@ -15,6 +15,7 @@ from pytest_recall.cli.common import (
     add_files,
     add_near,
     case_paths,
+    changes_of,
     command,
     context_of,
     dollars,
@@ -29,7 +30,6 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import percent, plural
 from pytest_recall.results.sentences import near, slice_line
 from pytest_recall.runs.context import CommandLine, Filters
-from pytest_recall.runs.near import known_changes
 from pytest_recall.runs.plan import make_plan, with_marked
 from pytest_recall.schedule import schedule_text as render
 from pytest_recall.schedule.backtest import as_it_was, backtest, check_enough, read_verdicts, rows_before
@@ -93,7 +93,7 @@ def run_select(args: argparse.Namespace) -> int:
         complete=True,
         base_state=args.base_state,
         near=sources,
-        changes=known_changes(sources, place, rubric, context, say),
+        changes=changes_of(sources, place, context, rubric),
     )
     plan = with_marked(plan, marked_in(place))
     text = plan.today()

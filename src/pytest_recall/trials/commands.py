@@ -12,6 +12,7 @@ from pytest_recall.cli.common import (
     add_files,
     add_near,
     case_paths,
+    changes_of,
     command,
     context_of,
     dollars,
@@ -19,7 +20,6 @@ from pytest_recall.cli.common import (
     names,
     near_of,
     place_of,
-    say,
 )
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
@@ -27,7 +27,6 @@ from pytest_recall.metrics.floors import READ_FROM, floor_folder
 from pytest_recall.models.model import KINDS
 from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.context import CommandLine, Filters
-from pytest_recall.runs.near import known_changes
 from pytest_recall.runs.plan import make_plan, with_marked
 from pytest_recall.trials import cost_text as render
 from pytest_recall.trials.baselines import SHIPPED, named
@@ -86,7 +85,7 @@ def run_estimate(args: argparse.Namespace) -> int:
     context, rubric = context_of(place, CommandLine(date=args.date, seed=args.seed, mode=args.mode))
     wanted = Filters(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
     near = near_of(args)
-    changes = known_changes(near, place, rubric, context, say)
+    changes = changes_of(near, place, context, rubric)
     plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True, near=near, changes=changes)
     marked = marked_in(place)
     plan = with_marked(plan, marked)

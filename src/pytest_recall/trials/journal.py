@@ -145,8 +145,8 @@ class Journal:
 class TakenTrials:
     """The trials of a session, in `all` and in its journal: each is in both, and once, whenever Ctrl-C comes.
 
-    What is applied to the state would else not be in the journal, and asked again by a run that is resumed. `news` are
-    those that no line about the progress has counted yet.
+    One that was applied to the state alone would be asked again as the run is resumed. `news` are those that no line
+    about the progress has counted yet.
     """
 
     def __init__(self, tell: Callable[[str], None]) -> None:
