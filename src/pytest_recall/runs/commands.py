@@ -74,7 +74,6 @@ def run_accept(args: argparse.Namespace) -> int:
         raise RecallError(f"who accepts is not known: {given}; give --by NAME")
     if args.record is not None and not args.record.is_dir():
         raise RecallError(f"--record: {args.record} is not a folder; give the one that the run was recorded into")
-    Filters(scenarios=args.scenarios).check([trial.scenario for trial in read_journal(folder).trials], ())
     now = clock.now()
     asked = Asked(
         tuple(dict.fromkeys(args.cases)), args.scenarios, by, now, today_in(os.environ, now.date()), args.record
@@ -85,7 +84,9 @@ def run_accept(args: argparse.Namespace) -> int:
         files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
         check_unique(files)
         layout = read_settings(place.rubric, place.name(place.rubric)).state
-        done = accepted(place, read_journal(folder), files, layout, asked)
+        record = read_journal(folder)
+        Filters(scenarios=args.scenarios).check([trial.scenario for trial in record.trials], ())
+        done = accepted(place, record, files, layout, asked)
         if not args.dry_run:
             write_all(done.contents)
     for told in (*done.left, *done.notes):

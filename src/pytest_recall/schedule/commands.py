@@ -120,9 +120,7 @@ def run_show(args: argparse.Namespace) -> int:
     """Run `recall state show`."""
     place = place_of(args)
     if args.at is not None:
-        state = committed_state(place, args.at)
-        # Of a commit without a state the text is that of one without rows, which `--recall-base-state` takes.
-        sys.stdout.write(state.text or state.updated({}, removed=("none",)))
+        sys.stdout.write(committed_state(place, args.at).to_text())
         return 0
     from pytest_recall.schedule.state_file import read_state
 
@@ -163,7 +161,7 @@ def run_move(args: argparse.Namespace) -> int:
         if not pairs:
             print("the newest run has found no case that was renamed; nothing to do")
             return 0
-        move(place, pairs, write=False)
+        move(place, pairs, write=False)  # What the state refuses is told first.
         if args.names:
             _check_renamed(place, args, *args.names)
         move(place, pairs, write=not args.dry_run)

@@ -167,6 +167,10 @@ class State:
             return head + self._spliced(news, ids)[len(self.head) :]
         return head + "".join(_row_text(case_id, rows[case_id]) for case_id in sorted(rows) if case_id not in removed)
 
+    def to_text(self) -> str:
+        """Return the text; of a state that no run has written, that of one without rows."""
+        return self.text or with_written(self.head, 0, self.unanswered, self.folded, self.account)
+
     def with_rows(self, changed: Mapping[str, Row], unanswered: Mapping[str, Unanswered], account: Account) -> State:
         """Return the state whose text is `updated` with these rows, cases without a verdict, and account."""
         text = self.updated(changed, unanswered=unanswered, account=account)
