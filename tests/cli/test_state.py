@@ -155,10 +155,11 @@ def test_of_a_commit_without_a_state_it_has_no_row(pytester: pytest.Pytester) ->
         (("state", "layout", "row"), "recall state layout: argument layout: 'row' is unknown; did you mean `rows`?"),
         (("state", "show", "--dry-run"), "recall state show: unknown option `--dry-run`; known: --at"),
         (("state", "show", "--at", "none"), "recall: none: git knows no such revision"),
+        (("state", "show", "--at", "HEAD:eval"), "recall: HEAD:eval: git knows no such revision"),
     ],
 )
 def test_mistakes_are_one_sentence(checkout: Checkout, arguments: tuple[str, ...], said: str) -> None:
-    Repository.at(checkout.path)
+    Repository.at(checkout.path).commit()
     done = checkout.recall(*arguments)
     assert done.ret == 2
     (line,) = done.errlines

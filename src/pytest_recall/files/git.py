@@ -66,9 +66,9 @@ def _text(data: bytes, shown: str) -> str:
 def committed(folder: Path, revision: str) -> dict[str, str]:
     """Return the text of recall.yaml and of the event files below `folder` in a commit, by path from there.
 
-    Raises RecallError for a revision that git does not know.
+    Raises RecallError for a revision that git does not know, or that is no commit.
     """
-    listed = _git(folder, "ls-tree", "-rz", revision, "--", "recall.yaml", "events/")
+    listed = _git(folder, "ls-tree", "-rz", f"{revision}^{{commit}}", "--", "recall.yaml", "events/")
     if listed.returncode:
         raise RecallError(f"{revision}: git knows no such revision ({_said(listed)})")
     found: dict[str, str] = {}
