@@ -131,6 +131,8 @@ def shown(names: tuple[str, ...], about: dict[str, Any]) -> str:
 
 def option_part() -> Iterator[str]:
     for (name,), about in pytest_options().arguments:
+        if about["help"] is argparse.SUPPRESS:
+            continue  # It is for the plugin itself.
         short = name.replace("--recall-", "--", 1)
         yield f"### `{shown((short, name) if short in switch.SHORT else (name,), about)}`"
         yield ""

@@ -16,19 +16,19 @@ from tests.helpers.repository import git
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        ("eval -k a", "eval -k a"),
-        ("--record eval -x", "eval -x"),
-        ("--record missing eval", "eval"),
-        ("--record=missing eval", "eval"),
-        ("--replay folder eval", "eval"),
-        ("--budget 2 --junitxml=report.xml eval", "eval"),
-        ("-n4 --batch eval", "eval"),
-        ("-n 4 eval --recall-resume", "eval"),
-        ("eval --budget", "eval"),
+        ("-k a", "-k a"),
+        ("--record -x", "-x"),
+        ("--record missing", ""),
+        ("--record=missing", ""),
+        ("--replay folder", ""),
+        ("--budget 2 --junitxml=report.xml", ""),
+        ("-n4 --batch", ""),
+        ("-n 4 -v --recall-resume", "-v"),
+        ("-v --budget", "-v"),
     ],
 )
 def test_what_is_kept(given: str, kept: str) -> None:
-    assert list(replay_first._kept(given.split(), {"eval"})) == kept.split()
+    assert list(replay_first._kept(given.split())) == kept.split()
 
 
 def test_a_part_is_a_shard_without_coverage(pytester: pytest.Pytester) -> None:
@@ -41,6 +41,18 @@ def test_a_part_is_a_shard_without_coverage(pytester: pytest.Pytester) -> None:
     assert "--recall-dry-run-file=/s/2.json" in second
     assert not any(one.startswith("--recall-shard") for one in alone)
     assert "--no-cov" in alone
+
+
+def test_what_addopts_and_the_environment_add_is_left_out_as_well(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytester.makeini("[pytest]\naddopts = -p recall --recall-budget=2 --color=no\n")
+    monkeypatch.setenv("PYTEST_ADDOPTS", "--recall-record --durations=3")
+    tree = Tree(pytester.path, pytester.path / "cassettes")
+    command = replay_first._command(pytester.parseconfig(), tree, Path("/s"), (1, 1))
+    assert [one for one in command if "budget" in one or one.startswith("addopts")] == ["addopts="]
+    assert ("--recall-record" in command, "--durations=3" in command, "--color=no" in command) == (False, True, True)
+    assert "PYTEST_ADDOPTS" not in tree.environ()
 
 
 def test_without_a_base_nothing_is_taken_off(pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:

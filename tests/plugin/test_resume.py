@@ -412,8 +412,8 @@ class TestRefused:
             "--scenarios": ("--scenarios=one",),
             "-k": ("-k", "b"),
             "-m": ("-m", "b"),
-            "node ids": ("eval/cases.yaml::b",),
             "--recall-update": ("--recall-update",),
+            "node ids": ("eval/cases.yaml::b",),
         }
         each = [argument for args in others.values() for argument in args]
         for told, args in ((", ".join(others), each), ("--scenarios", ["eval", *others["--scenarios"]])):
@@ -441,6 +441,14 @@ class TestRefused:
             assert result.ret == pytest.ExitCode.USAGE_ERROR
             assert any(line.startswith(f"ERROR: --recall-resume: {told} changed since ") for line in result.errlines)
         assert checkout.asked() == ["a"]
+
+    def test_what_replays_and_what_asks(self, checkout: Checkout) -> None:
+        for more in (("--replay",), ()):
+            result = checkout.run("eval", *more, "--recall-resume")
+            assert result.ret == pytest.ExitCode.USAGE_ERROR
+            assert "ERROR: --recall-resume: --replay changed since " in result.stderr.str()
+            checkout.run(*STOPPED, "--replay")
+            assert len(checkout.journal().trials) == 1
 
     def test_a_case_that_was_changed_is_asked_again(self, checkout: Checkout) -> None:
         ECHOING.with_cases(case("a"), case("b"), case("c")).at(checkout.pytester)

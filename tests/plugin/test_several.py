@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from xml.etree import ElementTree
 
@@ -20,6 +25,7 @@ from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.journal import Journal
 from tests.helpers import command
 from tests.helpers.project import DAY, ECHO, RECORDING, Checkout, Project, case, cases_yaml, failing
+from tests.helpers.running import wait_until
 from tests.helpers.samples import header
 
 Together = Callable[..., tuple[int, list[str]]]
@@ -35,6 +41,18 @@ def test_it():
 
 def test_plain():
     pass
+"""
+
+
+KILLED = """\
+@pytest.fixture
+def agent():
+    def answer(question):
+        if question == "two" and pathlib.Path(__file__).with_name("die").exists():
+            os.kill(os.getpid(), 9)
+        return question
+
+    return answer
 """
 
 
@@ -71,14 +89,16 @@ def together(
     """Run several directories from this process, each in one that has imported pytest; return exit code and lines."""
 
     class Started:
-        def __init__(self, arguments: list[str], cwd: Path) -> None:
-            self._done = command.apart(cwd, *arguments[2:], env=os.environ)
+        def __init__(self, arguments: list[str], cwd: Path, env: dict[str, str]) -> None:
+            self._done = command.apart(cwd, *arguments[2:], env=env)
 
-        def wait(self) -> int:
+        def wait(self, timeout: float | None) -> int:
             return self._done.code
 
     def run(*args: str, process: type = Started) -> tuple[int, list[str]]:
-        monkeypatch.setattr(several, "subprocess", SimpleNamespace(Popen=process))
+        monkeypatch.setattr(
+            several, "subprocess", SimpleNamespace(Popen=process, TimeoutExpired=subprocess.TimeoutExpired)
+        )
         capsys.readouterr()
         code = several.main(pytester.parseconfig(*args, f"--recall-date={DAY}"))
         return code, capsys.readouterr().out.splitlines()
@@ -157,6 +177,7 @@ def test_one_within_another_is_left_to_itself(pytester: pytest.Pytester, togethe
         ("--recall-record=tapes", "a folder for --record is about one run, and"),
         ("--recall-record=missing:tapes", "a folder for --record is about one run, and"),
         ("--recall-replay=tapes", "a folder for --replay is about one run, and"),
+        ("--stepwise", "--stepwise is about one run, and"),
     ],
 )
 def test_what_is_about_one_run_is_refused(pytester: pytest.Pytester, option: str, said: str) -> None:
@@ -184,13 +205,13 @@ def in_turn(together: Together) -> InTurn:
 
     def standing(run: Callable[[Path | None], int]) -> Together:
         class Started:
-            def __init__(self, arguments: list[str], cwd: Path) -> None:
+            def __init__(self, arguments: list[str], cwd: Path, env: dict[str, str]) -> None:
                 given = dict(one.partition("=")[::2] for one in arguments)
                 self._folder = Path(given["--recall-dir"]) if "--recall-dir" in given else None
                 self._done = False
                 print(f"budget: {given.get('--recall-budget')}")
 
-            def wait(self) -> int:
+            def wait(self, timeout: float | None) -> int:
                 if self._done:
                     return 0  # It was interrupted, and is over now.
                 self._done = True
@@ -260,27 +281,6 @@ def test_where_it_is_not_known_what_is_left_of_the_budget_no_other_is_run(
     assert "trials.jsonl:1" in lines[-2]
 
 
-def test_no_option_takes_the_path_of_a_run_for_its_value(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    TWO.at(pytester)
-    given = ("svc_a", "svc_b", "--recall-record")
-    config = pytester.parseconfig(*given)  # It puts an option of its own behind these.
-    config.invocation_params = pytest.Config.InvocationParams(args=given, plugins=None, dir=pytester.path)
-    begun: list[list[str]] = []
-
-    class Started:
-        def __init__(self, arguments: list[str], cwd: Path) -> None:
-            begun.append(arguments[3:5])
-
-        def wait(self) -> int:
-            return 0
-
-    monkeypatch.setattr(several, "subprocess", SimpleNamespace(Popen=Started))
-    several.main(config)
-    assert begun == [["svc_a", "--recall-record"], ["svc_b", "--recall-record"]]
-
-
 def test_an_interrupt_ends_them_all(pytester: pytest.Pytester, in_turn: InTurn) -> None:
     TWO.with_files({"tests/test_c.py": "def test_c():\n    pass\n"}).at(pytester)
 
@@ -300,6 +300,159 @@ def test_how_the_tests_beside_them_ended_is_told(pytester: pytest.Pytester, in_t
     TWO.with_files({"tests/test_c.py": "def test_c():\n    pass\n"}).at(pytester)
     code, lines = in_turn(lambda folder: 0 if folder else 1)(".")
     assert (code, lines[-1]) == (1, "tests beside them: pytest ended with 1")
+
+
+class Begun(list[list[str]]):
+    """The commands that were begun, in place of which nothing is run, and the codes with which they end."""
+
+    def __init__(self, config: pytest.Config, monkeypatch: pytest.MonkeyPatch, codes: tuple[int, ...] = ()) -> None:
+        super().__init__()
+        left = [*codes]
+
+        def begin(command: list[str], cwd: Path, env: dict[str, str]) -> SimpleNamespace:
+            self.append(command[3:])
+            assert "PYTEST_ADDOPTS" not in env
+            return SimpleNamespace(wait=lambda timeout: left.pop(0) if left else 0)
+
+        replaced = SimpleNamespace(Popen=begin, TimeoutExpired=subprocess.TimeoutExpired)
+        monkeypatch.setattr(several, "subprocess", replaced)
+        self.code = several.main(config)
+
+
+def configured(pytester: pytest.Pytester, *given: str) -> pytest.Config:
+    """Return the configuration of pytest with these arguments, in their order."""
+    # It puts an option of its own behind these, which a `--` would make a path.
+    config = pytester.parseconfig(*(one for one in given if one != "--"))
+    config.invocation_params = pytest.Config.InvocationParams(args=given, plugins=None, dir=pytester.path)
+    return config
+
+
+def test_no_option_takes_the_path_of_a_run_for_its_value(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TWO.at(pytester)
+    begun = Begun(configured(pytester, "svc_a", "svc_b", "--recall-record"), monkeypatch)
+    assert [one[:2] for one in begun] == [["svc_a", "--recall-record"], ["svc_b", "--recall-record"]]
+
+
+def test_paths_are_told_from_values_of_options_wherever_they_are_given(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = TWO.with_files({"pytest.ini": "[pytest]\naddopts = svc_a --tb short\n", "more": "svc_b/eval\n"})
+    checkout.at(pytester)
+    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly svc_b")
+    more = () if pytest.version_tuple < (8, 2) else ("@more",)
+    begun = Begun(configured(pytester, "--deselect", "svc_a", *more, "-q", "--", "svc_a"), monkeypatch)
+    given = ["--tb", "short", "-p", "no:randomly", "--deselect", "svc_a", "-q", "-o", "addopts="]
+    paths = [["svc_a", "svc_a"], ["svc_b", *(["svc_b/eval"] if more else [])]]
+    assert [one[: one.index("addopts=") + 1] for one in begun] == [[*own, *given] for own in paths]
+
+
+def test_each_adds_to_what_the_one_before_has_written(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TWO.at(pytester)
+    first, second = Begun(configured(pytester, "svc_a", "svc_b", "--cache-clear", "--log-file=x.log"), monkeypatch)
+    assert ("--cache-clear" in first, "--cache-clear" in second) == (True, False)
+    assert ("--log-file-mode=a" in first, "--log-file-mode=a" in second) == (False, True)
+
+
+def test_a_run_that_a_signal_ends_is_no_success(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    TWO.at(pytester)
+    begun = Begun(configured(pytester, "svc_a", "svc_b"), monkeypatch, (-9, -60))
+    assert begun.code == 128 + 60
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "svc_a/eval: no run; pytest was ended by SIGKILL",
+        "svc_b/eval: no run; pytest was ended by signal 60",
+    ]
+
+
+def test_one_that_was_killed_is_resumed_by_the_command_that_is_told(
+    pytester: pytest.Pytester, together: Together
+) -> None:
+    files = {"svc_a/eval/conftest.py": "import os\n" + RECORDING + KILLED, "svc_a/eval/die": ""}
+    checkout = TWO.with_files(files).at(pytester)
+    code, lines = together("svc_a", "svc_b")
+    assert code == 128 + 9
+    (line,) = [line for line in lines if line.startswith("svc_a/eval: ")]
+    (checkout.path / "svc_a/eval/die").unlink()
+    told = line.split("`pytest ")[1].split("`")[0]
+    assert line.endswith("` with the same options and --recall-resume asks the rest")
+    assert checkout.run(*shlex.split(told), "--recall-resume").ret == 0
+    assert boxes(checkout, "svc_a") == {"one": 1, "two": 1, "of-a": 1}
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 128 + 15), (signal.SIGINT, 2)])
+def test_a_signal_to_the_command_alone_reaches_what_it_runs(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, number: int, code: int
+) -> None:
+    monkeypatch.setattr(several, "PATIENCE", 0.1)
+    TWO.at(pytester)
+    ready = "import pathlib, time; pathlib.Path('ready').touch(); time.sleep(60)"
+    begun: list[subprocess.Popen[bytes]] = []
+
+    def begin(command: list[str], cwd: Path, env: dict[str, str]) -> subprocess.Popen[bytes]:
+        begun.append(subprocess.Popen([sys.executable, "-c", ready], cwd=cwd, env=env, stderr=subprocess.DEVNULL))
+        return begun[0]
+
+    replaced = SimpleNamespace(Popen=begin, TimeoutExpired=subprocess.TimeoutExpired)
+    monkeypatch.setattr(several, "subprocess", replaced)
+
+    def send() -> None:
+        wait_until((pytester.path / "ready").exists)
+        os.kill(os.getpid(), number)
+
+    Thread(target=send).start()
+    assert several.main(configured(pytester, "svc_a", "svc_b")) == code
+    assert [one.returncode for one in begun] == [-number]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+@pytest.mark.parametrize(
+    ("limit", "last", "code"),
+    [("-x", "svc_b/eval: not run", 1), ("--maxfail=2", "svc_b/eval: no regression, 1 new failure", 1)],
+)
+def test_failures_are_counted_over_all(
+    pytester: pytest.Pytester, together: Together, limit: str, last: str, code: int
+) -> None:
+    TWO.with_files({"svc_a/tests/test_a.py": "def test_it():\n    assert 0\n"}).at(pytester)
+    found, lines = together("svc_a", "svc_b", limit)
+    assert found == code
+    assert ("recall: stopped after 1 failure" in lines) == (limit == "-x")
+    assert lines[-1].partition(", 1 passed")[0] == last
+
+
+def test_a_scenario_of_one_is_none_of_the_other(pytester: pytest.Pytester, together: Together) -> None:
+    checkout = TWO.with_files(
+        {
+            "svc_a/eval/cases.yaml": cases_yaml(case("one", scenario="billing"), case("two")),
+            "svc_a/tests/test_a.py": "",
+        }
+    ).at(pytester)
+    code, lines = together("svc_a", "svc_b", "--recall-scenarios=billing")
+    assert code == 0
+    assert set(boxes(checkout, "svc_a")) == set()  # You chose the cases.
+    assert [line for line in lines if "1 passed" in line]
+    code, lines = together("svc_a", "svc_b", "--recall-scenarios=biling")
+    assert code == pytest.ExitCode.USAGE_ERROR
+
+
+def test_marked_tests_beside_them_are_in_the_run_of_the_directory_that_they_are_of(
+    pytester: pytest.Pytester, together: Together
+) -> None:
+    files = {name.removeprefix("svc_a/"): text for name, text in service("svc_a", failing("one")).items()}
+    checkout = Project(
+        {"pytest.ini": "[pytest]\n", **files, **service("svc_b", case("one")), "tests/test_a.py": MARKED}
+    ).at(pytester)
+    code, lines = together(".")
+    assert code == 1
+    assert lines[-2:] == [
+        "eval: no regression, 1 new failure, 1 passed; 50 % of the last verdicts of all 2 cases pass",
+        "svc_b/eval: no regression, 1 passed; 100 % of the last verdicts of 1 case pass",
+    ]
+    assert len(Place(checkout.path, checkout.path / "eval").artifacts.runs()) == 1
 
 
 def test_plugins_of_a_program_are_refused(pytester: pytest.Pytester) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from pytest_recall.files.errors import RecallError, one_line, sentence_of
 from pytest_recall.files.wording import plural
-from pytest_recall.plugin import judging
+from pytest_recall.plugin import judging, portion
 from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.replay.exchange import Call
 from pytest_recall.results import scorecard_text
@@ -196,9 +196,9 @@ class Ending:
         self._run.log.note(budget_line(meter.budget, spent, unknown, why, left))
         if unpaid and self._run.journal is not None and not self._run.log.refused:
             # The budget is that of the whole run, so that resuming with the same one asks nothing.
-            how = "the same command with --recall-resume and a higher --budget"
+            how = portion.resuming(self._run.config, " and a higher --budget")
             if spent < meter.budget:
-                how = "once that is put right, the same command with --recall-resume"
+                how = f"once that is put right, {portion.resuming(self._run.config)}"
             self._run.log.note(f"to go on: {how} asks what has no verdict yet")
         if unpaid and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
             session.exitstatus = pytest.ExitCode.INTERRUPTED
@@ -216,7 +216,7 @@ class Ending:
         stopped = session.exitstatus == pytest.ExitCode.INTERRUPTED and run.trials and not run.money.unpaid
         if run.journal is not None and (self._outage or outages or stopped) and not run.log.refused:
             first = "" if stopped else "once that is put right, "
-            run.log.note(f"to go on: {first}the same command with --recall-resume asks what has no verdict yet")
+            run.log.note(f"to go on: {first}{portion.resuming(run.config)} asks what has no verdict yet")
 
     def _tell_of_the_unrecorded(self) -> None:
         """Say which cases a recording holds nothing of: a replay would ask their clients again, unseen."""

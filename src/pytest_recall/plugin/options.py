@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -144,6 +146,8 @@ def add(group: OptionGroup) -> None:
         help="resume a run that was killed or cut short (default: the latest): ask what it has no verdict for, and"
         " nothing twice",
     )
+    # What several eval directories are run with, each by a pytest of its own.
+    group.addoption("--recall-one-of-several", metavar="NAMES", help=argparse.SUPPRESS)
 
 
 def asked(config: pytest.Config) -> CommandLine:
@@ -180,6 +184,7 @@ def wanted(config: pytest.Config) -> Filters:
         dimensions=_names("--dimensions", option.recall_dimensions),
         explicit=reason,
         update=option.recall_update,
+        elsewhere=tuple((option, name) for option, name in json.loads(config.option.recall_one_of_several or "[]")),
     )
 
 

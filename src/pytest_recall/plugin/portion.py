@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -91,19 +92,30 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
         ("--dimensions", options.wanted(config).dimensions or None, header.dimensions),
     ]
     others = [name for name, given, had in settled if given is not None and given != had]
-    others += [shown for name, shown in (*options.EXPLICIT_OPTIONS, ("markexpr", "-m")) if getattr(option, name, None)]
-    others += ["node ids"] if any("::" in argument for argument in config.args) else []
-    others += [
-        shown
-        for name, shown in (("recall_base_state", "--recall-base-state"), ("recall_update", "--recall-update"))
-        if getattr(option, name)
-    ]
-    if others:
+    if others := [*others, *_choosing(config)]:
         raise RecallError(
             f"--recall-resume: the cases of {header.run} are chosen, and {', '.join(others)} would choose others; leave"
             " that out"
         )
     return Resumed(folder, record)
+
+
+def _choosing(config: pytest.Config) -> list[str]:
+    """Return what the command line chooses cases by, and a run that is resumed cannot be given."""
+    option = config.option
+    names = (*options.EXPLICIT_OPTIONS, ("markexpr", "-m"), ("recall_base_state", "--recall-base-state"))
+    found = [shown for name, shown in (*names, ("recall_update", "--recall-update")) if getattr(option, name, None)]
+    return [*found, *(["node ids"] if any("::" in argument for argument in config.args) else [])]
+
+
+def resuming(config: pytest.Config, more: str = "") -> str:
+    """Return the command that resumes the run of this session, with `more` options."""
+    if config.option.recall_one_of_several is not None:
+        ignored = [f"--ignore={path}" for path in config.option.ignore or ()]
+        paths = shlex.join([*config.args, *ignored, f"--recall-dir={config.option.recall_dir}"])
+        return f"`pytest {paths}`, the same options and --recall-resume{more}"
+    without = "".join(f" and without {name}" for name in _choosing(config))
+    return f"the same command with --recall-resume{more}{without}"
 
 
 def settled(config: pytest.Config, plan: Plan, rubric: Settings, kept: Resumed | None) -> tuple[str, ...]:
@@ -120,6 +132,8 @@ def settled(config: pytest.Config, plan: Plan, rubric: Settings, kept: Resumed |
         memory=option.recall_memory,
         baselines=plan.baselines,
         batch=plan.batch or None,
+        # A replay asks nothing, and the answers of one folder of cassettes are not those of another.
+        **{"--replay": option.recall_replay},
     )
     if kept is None:
         return settings

@@ -45,6 +45,11 @@ def number_setting(config: pytest.Config, name: str) -> str:
         return str(read[name].value)
 
 
+def parser_of(config: pytest.Config) -> pytest.Parser:
+    """Return the parser of the options, which hooks are given while they can still be added."""
+    return config._parser
+
+
 def is_known(session: pytest.Session) -> bool:
     """Whether this pytest has what setting up an item before its turn takes; without it nothing is set up early."""
     state, manager = getattr(session, "_setupstate", None), getattr(session, "_fixturemanager", None)

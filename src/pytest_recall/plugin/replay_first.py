@@ -20,6 +20,7 @@ from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, one_line
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.files.wording import plural
+from pytest_recall.plugin import arguments
 from pytest_recall.runs.near import listed_changes
 from pytest_recall.schedule.changes import Changes, Wanted, from_text
 
@@ -120,7 +121,7 @@ class Tree(NamedTuple):
 
     def environ(self) -> dict[str, str]:
         """Return the environment in which Python finds the modules of this tree first."""
-        found = dict(os.environ)
+        found = arguments.environ()
         if self.moved is None:
             return found
         top, there = self.moved
@@ -187,9 +188,9 @@ def _failed(code: int, output: str) -> str:
 def _command(config: pytest.Config, tree: Tree, scratch: Path, shard: tuple[int, int]) -> list[str]:
     """Return the command that replays a part of the cases; its options come last, and so take the place of others."""
     part, parts = shard
-    given = [str(argument) for argument in config.invocation_params.args]
-    kept = _kept(given, set(map(str, config.option.file_or_dir)))
-    command = [sys.executable, "-m", "pytest", *map(tree.path, kept)]
+    # The paths come first: an option whose value may be left out would take one for its own.
+    given = [*config.option.file_or_dir, *_kept(arguments.options_of(config)), *arguments.alone()]
+    command = [sys.executable, "-m", "pytest", *map(tree.path, given)]
     command += [f"--recall-record=missing:{tree.cassettes}", "--recall-dry-run", "--recall-mode=all"]
     command += [f"--recall-dry-run-file={scratch / f'{part}.json'}", f"--rootdir={tree.path(str(config.rootpath))}"]
     if config.inipath is not None:
@@ -209,17 +210,17 @@ def _command(config: pytest.Config, tree: Tree, scratch: Path, shard: tuple[int,
     return command
 
 
-def _kept(given: list[str], positional: set[str]) -> Iterator[str]:
-    """Yield the arguments that the replay has in common with this run."""
+def _kept(given: list[str]) -> Iterator[str]:
+    """Yield the options that the replay has in common with this run."""
     rest = iter(range(len(given)))
     for place in rest:
         name, equals, _ = given[place].partition("=")
-        following = given[place + 1] if place + 1 < len(given) else None
+        has_value = not equals and place + 1 < len(given)
         if name in _VALUE:
-            if not equals and following is not None:
+            if has_value:
                 next(rest, None)
         elif name in _OPTIONAL:
-            if not equals and following is not None and not following.startswith("-") and following not in positional:
+            if has_value and not given[place + 1].startswith("-"):
                 next(rest, None)
         elif name not in _FLAGS and not (name.startswith("-n") and name[2:] and not name.startswith("--")):
             yield given[place]

@@ -7,32 +7,71 @@ fixture, cassette or setting of one is another's.
 
 from __future__ import annotations
 
+import json
+import os
+import shlex
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
 import pytest
 
+from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import Place, relative
-from pytest_recall.plugin import files, options, recording
+from pytest_recall.files.eval_directory import Place, find_place, relative
+from pytest_recall.files.wording import plural
+from pytest_recall.plugin import arguments, files, options, recording
 from pytest_recall.results.sentences import headline
 from pytest_recall.runs import finish
 from pytest_recall.trials.cost import of_run, total
 from pytest_recall.trials.journal import read_journal
 
 NOTHING = pytest.ExitCode.NO_TESTS_COLLECTED
+PATIENCE = 5.0
+"""Seconds that a run gets to end after Ctrl-C, before it is sent the signal: a terminal has sent it to both."""
+_ONE_FILE = {
+    "htmlpath": "--html",
+    "json_report_file": "--json-report-file",
+    "report_log": "--report-log",
+    "mdpath": "--md",
+}
+"""Options of plugins for a report in one file, which the next run would overwrite."""
+_FIRST_ALONE = frozenset({"--cache-clear", "--clean-alluredir"})
+"""Options that delete what the run before has written."""
 
 
 class DirectoryRun(NamedTuple):
-    """What one pytest runs: its eval directory, None for tests beside all of them, and its arguments."""
+    """What one pytest runs: its eval directory, None for tests beside all of them, and its paths."""
 
     folder: Path | None
-    arguments: tuple[str, ...]
+    paths: tuple[str, ...]
+    place: Place
+    """Where its run is written; for tests beside the directories, if one of them is marked."""
+
+    @property
+    def name(self) -> str:
+        """How it is called in what is printed."""
+        return "tests beside them" if self.folder is None else self.place.name(self.folder)
+
+
+class Ended(NamedTuple):
+    """How one pytest has ended: by its exit code, as a shell gives it, with its run if it made one.
+
+    `failures` is the number of failed tests, where that is counted; `stopped` says that this process was sent a signal
+    meanwhile, which is meant for all.
+    """
+
+    code: int
+    run: Path | None
+    stopped: bool
+    failures: int = 0
 
 
 def main(config: pytest.Config) -> int:
@@ -40,40 +79,45 @@ def main(config: pytest.Config) -> int:
     folders = files.owners(config)
     asked = recording.recording(config)
     _refuse(config, folders, asked)
-    budget = asked.budget
+    common = arguments.options_of(config)
+    budget, most = asked.budget, config.option.maxfail or 0
     parts = list(_parts(config, folders))
     names = ", ".join(relative(folder, config.rootpath) for folder in folders)
     print(f"recall: {len(folders)} eval directories, one run each: {names}", flush=True)
-    codes, reports = list[int](), list[Path]()
-    before = {folder: _runs(config, folder) for folder in folders}
+    ended, reports, why = list[Ended](), list[Path](), ""
     with tempfile.TemporaryDirectory() as scratch:
         for number, part in enumerate(parts):
-            if budget == 0:
-                print("recall: the budget is spent", flush=True)
+            if why:
+                print(f"recall: {why}", flush=True)
                 break
-            report = Path(scratch, f"{number}.xml") if getattr(config.option, "xmlpath", None) else None
-            code, stopped = _run(config, part, budget, report)
-            codes.append(code)
-            reports += [report] if report is not None and report.exists() else []
-            if budget is not None and part.folder is not None:
-                spent = _spent(config, part.folder, before[part.folder])
-                if spent is None:
-                    print("recall: it is not known what is left of the budget", flush=True)
-                    break
-                budget = max(budget - spent, 0.0)
-            if stopped:
+            failed = sum(one.failures for one in ended)
+            report = Path(scratch, f"{number}.xml") if most or _report_path(config) else None
+            own = _own_options(config, number, budget, most - failed, report)
+            shared = [one for one in common if number == 0 or one not in _FIRST_ALONE]
+            done = _run(config, part, [*shared, *arguments.alone(), *own])
+            if report is not None and report.exists():
+                reports.append(report)
+                done = done._replace(failures=_failures(report))
+            ended.append(done)
+            if done.stopped:
                 break
-        if getattr(config.option, "xmlpath", None):
-            _join(reports, config.invocation_params.dir / config.option.xmlpath)
+            if most and failed + done.failures >= most:
+                why = f"stopped after {plural(most, 'failure')}"
+            elif budget is not None and part.folder is not None:
+                spent = _spent(done.run)
+                budget = max(budget - (spent or 0.0), 0.0)
+                why = "it is not known what is left of the budget" if spent is None else why
+                why = why or ("the budget is spent" if budget == 0 else "")
+        if path := _report_path(config):
+            _join(reports, config.invocation_params.dir / path)
     print(f"\n{' recall: all eval directories ':=^80}")
-    for part, code in zip(parts, codes, strict=False):
-        if part.folder is not None:
-            print(f"{relative(part.folder, config.rootpath)}: {_told(config, part.folder, before[part.folder], code)}")
-        elif code not in (0, NOTHING):
-            print(f"tests beside them: pytest ended with {code}")
-    for part in parts[len(codes) :]:
-        print(f"{relative(part.folder, config.rootpath) if part.folder else 'tests beside them'}: not run")
-    return combined(codes) if len(codes) == len(parts) else max(combined(codes), 2)
+    for part, done in zip(parts, ended, strict=False):
+        if told := _told(part, done):
+            print(f"{part.name}: {told}")
+    for part in parts[len(ended) :]:
+        print(f"{part.name}: not run")
+    code = combined(done.code for done in ended)
+    return int(pytest.ExitCode.INTERRUPTED) if len(ended) < len(parts) and code in (0, NOTHING) else code
 
 
 def combined(codes: Iterable[int]) -> int:
@@ -92,6 +136,8 @@ def _refuse(config: pytest.Config, folders: list[Path], asked: recording.Recordi
         f"a folder for {'--replay' if asked.mode == 'replay' else '--record'}": bool(asked.folder),
         "--recall-dry-run-of": bool(config.option.recall_dry_run_of),
         "--recall-dry-run-file": bool(config.option.recall_dry_run_file),
+        "--stepwise": bool(getattr(config.option, "stepwise", False)),
+        **{shown: bool(getattr(config.option, name, None)) for name, shown in _ONE_FILE.items()},
     }
     if given := next((name for name, is_given in one.items() if is_given), None):
         raise pytest.UsageError(f"{given} is about one run, and {names} are run one by one; name one of them")
@@ -112,13 +158,27 @@ def _parts(config: pytest.Config, folders: list[Path]) -> Iterator[DirectoryRun]
         rest.append(argument)
         for folder in inside:
             own[folder].append(str(_scope(folder, root, folders)))
+    roots = [options.argument_path(config, argument) for argument in rest]
+    beside = find_place(config.rootpath, config.invocation_params.dir, roots)
     for folder in folders:
         # One may lie within another.
-        nested = [other for other in folders if folder in other.parents]
-        yield DirectoryRun(folder, (*own[folder], *(f"--ignore={other}" for other in nested)))
-    if rest:
-        ignored = sorted({argument for arguments in own.values() for argument in arguments})
-        yield DirectoryRun(None, (*rest, *(f"--ignore={argument}" for argument in ignored)))
+        ignored = [str(other) for other in folders if folder in other.parents]
+        paths = own[folder]
+        if rest and folder == beside.eval_dir:
+            # Marked tests beside the directories are in the state of this one, and so in its run.
+            ignored += (one for other in folders if other != folder for one in own[other])
+            paths = [*rest, *(one for one in paths if not _is_below(options.argument_path(config, one), roots))]
+        yield DirectoryRun(folder, (*paths, *_ignoring(ignored)), Place(config.rootpath, folder))
+    if rest and beside.eval_dir not in folders:
+        yield DirectoryRun(None, (*rest, *_ignoring(one for paths in own.values() for one in paths)), beside)
+
+
+def _ignoring(paths: Iterable[str]) -> list[str]:
+    return [f"--ignore={path}" for path in sorted(set(paths))]
+
+
+def _is_below(path: Path, roots: Iterable[Path]) -> bool:
+    return any(path == root or root in path.parents for root in roots)
 
 
 def _scope(folder: Path, root: Path, folders: Iterable[Path]) -> Path:
@@ -130,61 +190,135 @@ def _scope(folder: Path, root: Path, folders: Iterable[Path]) -> Path:
     return found
 
 
-def _run(config: pytest.Config, part: DirectoryRun, budget: float | None, report: Path | None) -> tuple[int, bool]:
-    """Run pytest over a part, and return its exit code, and whether it was interrupted."""
-    given = list(config.invocation_params.args)
-    for argument in config.option.file_or_dir:
-        if argument in given:  # It may be of `addopts`.
-            given.remove(argument)
-    # A path behind an option whose value may be left out, such as `--record`, would be taken for that value.
-    command = [sys.executable, "-m", "pytest", *part.arguments, *map(str, given), f"--rootdir={config.rootpath}"]
+def _report_path(config: pytest.Config) -> str:
+    """Return where the report for JUnit is to be, as pytest reads that; empty if none is asked for."""
+    given = getattr(config.option, "xmlpath", None)
+    return os.path.expanduser(os.path.expandvars(given)) if given else ""  # noqa: PTH111
+
+
+def _own_options(
+    config: pytest.Config, number: int, budget: float | None, failures: int, report: Path | None
+) -> list[str]:
+    """Return the options of the run with a number, from 0: what is left for it, and how it adds to a file."""
+    found = [f"--rootdir={config.rootpath}", f"--recall-one-of-several={_names_elsewhere(config)}"]
     if config.inipath is not None:
-        command += ["-c", str(config.inipath)]
+        found += ["-c", str(config.inipath)]
+    if budget is not None:
+        found.append(f"--recall-budget={budget}")
+    if failures > 0:
+        found.append(f"--maxfail={failures}")
+    if report is not None:
+        found.append(f"--junitxml={report}")
+    if number and hasattr(config.option, "log_file_mode"):
+        found.append("--log-file-mode=a")
+    if number and getattr(config.option, "cov_source", None):
+        found.append("--cov-append")
+    return found
+
+
+def _names_elsewhere(config: pytest.Config) -> str:
+    """Return, as JSON, which of the wanted scenarios and dimensions some case file has: not each has them all."""
+    wanted = options.wanted(config)
+    has = set[tuple[str, str]]()
+    for path in files.case_files(config) if wanted.narrows else ():
+        with suppress(RecallError):  # The run of its directory says what is wrong with it.
+            for case in CaseFile(path, relative(path, config.rootpath)).cases():
+                has |= {("--scenarios", case.scenario), ("--dimensions", case.dimension)}
+    return json.dumps(sorted(has & wanted.names))
+
+
+def _run(config: pytest.Config, part: DirectoryRun, given: list[str]) -> Ended:
+    """Run pytest over a part."""
+    # A path behind an option whose value may be left out, such as `--record`, would be taken for that value.
+    command = [sys.executable, "-m", "pytest", *part.paths, *given]
     if part.folder is not None:
         command += [f"--recall-dir={part.folder}"]
-    if budget is not None:
-        command += [f"--recall-budget={budget}"]
-    if report is not None:
-        command += [f"--junitxml={report}"]
-    name = "tests beside them" if part.folder is None else relative(part.folder, config.rootpath)
-    print(f"\n{f' recall: {name} ':=^80}", flush=True)
-    process = subprocess.Popen(command, cwd=config.invocation_params.dir)
+    print(f"\n{f' recall: {part.name} ':=^80}", flush=True)
+    before = part.place.artifacts.runs()
+    process = subprocess.Popen(command, cwd=config.invocation_params.dir, env=arguments.environ())
+    with _passed_on(process) as received:
+        code, interrupted = _wait_for(process)
+    news = [run for run in part.place.artifacts.runs() if run not in before]
+    return Ended(code if code >= 0 else 128 - code, news[-1] if news else None, interrupted or bool(received))
+
+
+@contextmanager
+def _passed_on(process: subprocess.Popen[bytes]) -> Iterator[list[int]]:
+    """Send the process each SIGTERM that this one is sent: it would go on, and ask models, alone."""
+    received: list[int] = []
+
+    def pass_on(number: int, _: object) -> None:
+        received.append(number)
+        process.send_signal(number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield received  # Only the main thread may handle signals.
+        return
+    before = signal.signal(signal.SIGTERM, pass_on)
     try:
-        return process.wait(), False
-    except KeyboardInterrupt:
-        process.wait()  # It was sent the same signal, and writes down what it has.
-        return int(pytest.ExitCode.INTERRUPTED), True
+        yield received
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
-def _runs(config: pytest.Config, folder: Path) -> list[Path]:
-    return Place(config.rootpath, folder).artifacts.runs()
+def _wait_for(process: subprocess.Popen[bytes]) -> tuple[int, bool]:
+    """Return the exit code of the process, and whether Ctrl-C was pressed, after which it writes down what it has."""
+    seconds, interrupted = None, False
+    while True:
+        try:
+            code = process.wait(seconds)
+        except KeyboardInterrupt:
+            seconds, interrupted = None if interrupted else PATIENCE, True
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGINT)  # `kill -INT` reaches one process, and no terminal was there.
+            seconds = None
+        else:
+            return int(pytest.ExitCode.INTERRUPTED) if interrupted else code, interrupted
 
 
-def _new_run(config: pytest.Config, folder: Path, before: list[Path]) -> Path | None:
-    news = [run for run in _runs(config, folder) if run not in before]
-    return news[-1] if news else None
-
-
-def _spent(config: pytest.Config, folder: Path, before: list[Path]) -> float | None:
+def _spent(run: Path | None) -> float | None:
     """Return the dollars that a run has spent; None if its journal cannot be read."""
-    run = _new_run(config, folder, before)
     try:
         return 0.0 if run is None else total(of_run(read_journal(run))).spent.usd
     except RecallError:
         return None
 
 
-def _told(config: pytest.Config, folder: Path, before: list[Path], code: int) -> str:
-    """Return what a run came to, in one line."""
-    run = _new_run(config, folder, before)
-    if run is None:
-        return f"no run; pytest ended with {code}"
+def _told(part: DirectoryRun, done: Ended) -> str:
+    """Return what a run came to, in one line; empty for tests without a run of which none failed."""
+    ending = f"pytest ended with {done.code}"
+    if done.code > _SIGNALLED:
+        ending = f"pytest was ended by {_signal_name(done.code - _SIGNALLED)}"
+    if done.run is None:
+        if part.folder is None:
+            return "" if done.code in (0, NOTHING) else ending
+        return "nothing run" if done.code in (0, NOTHING) else f"no run; {ending}"
     try:
-        record = read_journal(run)
-        card = finish.scorecard(record, Place(config.rootpath, folder), run)
+        record = read_journal(done.run)
+        line = headline(record.header, finish.scorecard(record, part.place, done.run))
     except RecallError as error:
-        return error.messages[0]
-    return headline(record.header, card)
+        line = error.messages[0]
+    if done.code <= _SIGNALLED:
+        return line
+    paths = shlex.join([*part.paths, *([] if part.folder is None else [f"--recall-dir={part.folder}"])])
+    return f"{line}; {ending}, and `pytest {paths}` with the same options and --recall-resume asks the rest"
+
+
+_SIGNALLED = 128
+"""What a shell adds to the number of the signal that has ended a process."""
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _failures(report: Path) -> int:
+    """Return how many failures and errors a JUnit report has."""
+    suites = ElementTree.parse(report).getroot().iter("testsuite")
+    return sum(int(suite.get(name, 0)) for suite in suites for name in ("failures", "errors"))
 
 
 def _join(reports: Iterable[Path], path: Path) -> None:

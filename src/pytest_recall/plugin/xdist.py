@@ -100,6 +100,7 @@ def follow(config: pytest.Config) -> None:
             dimensions=tuple(sent["wanted"]["dimensions"]),
             explicit=sent["wanted"]["explicit"],
             update=sent["wanted"]["update"],
+            elsewhere=tuple((option, name) for option, name in sent["wanted"]["elsewhere"]),
         ),
         rows={case_id: Row.from_json(row) for case_id, row in sent["rows"].items()},
         cases=frozenset(pick.case_id for pick in picks),

@@ -21,13 +21,24 @@ class Filters:
     """What the command line narrows a run to; empty is everything.
 
     `explicit` says that the person chose the cases, so that the schedule stands aside;
-    `update` that the state is written all the same.
+    `update` that the state is written all the same. `elsewhere` has the options and names that cases of other eval
+    directories have, which are run by the same command.
     """
 
     scenarios: tuple[str, ...] = ()
     dimensions: tuple[str, ...] = ()
     explicit: str = ""
     update: bool = False
+    elsewhere: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def names(self) -> frozenset[tuple[str, str]]:
+        """What is wanted, each name with its option."""
+        return frozenset(
+            (option, name)
+            for option, names in (("--scenarios", self.scenarios), ("--dimensions", self.dimensions))
+            for name in names
+        )
 
     @property
     def narrows(self) -> bool:
@@ -49,7 +60,7 @@ class Filters:
                 ("--dimensions", self.dimensions, set(dimensions)),
             )
             for name in names
-            if name not in known
+            if name not in known and (option, name) not in self.elsewhere
         ]
         if problems:
             raise RecallError(*problems)

@@ -1,0 +1,57 @@
+"""Write the command of another pytest from the arguments of this one: those of `addopts` and of files among them."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from pytest_recall.plugin.pytest_internals import parser_of
+
+VARIABLE = "PYTEST_ADDOPTS"
+READS_FILES = pytest.version_tuple >= (8, 2)
+"""Whether this pytest reads further arguments from `@FILE`."""
+
+
+class _Argument(str):
+    """An argument at its place: equal texts, of which one is the value of an option, are told apart by identity."""
+
+    __slots__ = ()
+
+
+def options_of(config: pytest.Config) -> list[str]:
+    """Return all arguments but the paths, in pytest's order: those of the ini file, of the environment, and given.
+
+    A command that has them needs `alone`, and an environment without `PYTEST_ADDOPTS`.
+    """
+    texts = [
+        *config.getini("addopts"),
+        *shlex.split(os.environ.get(VARIABLE, "")),
+        *map(os.fspath, config.invocation_params.args),
+    ]
+    arguments = [_Argument(one) for one in _expanded(config.invocation_params.dir, texts)]
+    paths = {id(one) for one in parser_of(config).parse_known_args(arguments).file_or_dir}
+    # What follows a `--` is a path, and nothing else is to be one.
+    return [str(one) for one in arguments if id(one) not in paths and one != "--"]
+
+
+def alone() -> list[str]:
+    """Return the arguments by which a command takes none from the ini file a second time."""
+    return ["-o", "addopts="]
+
+
+def environ() -> dict[str, str]:
+    """Return the environment of such a command."""
+    return {name: value for name, value in os.environ.items() if name != VARIABLE}
+
+
+def _expanded(folder: Path, texts: list[str]) -> Iterator[str]:
+    """Yield the arguments, with the lines of a file in the place of `@FILE`, as argparse reads it."""
+    for text in texts:
+        if READS_FILES and text.startswith("@"):
+            yield from _expanded(folder, (folder / text[1:]).read_text(encoding="utf-8").splitlines())
+        else:
+            yield text
