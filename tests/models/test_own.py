@@ -53,6 +53,12 @@ async def late(prompt):
     raise TimeoutError("its own")
 
 
+async def quits(prompt):
+    if prompt == "quit":
+        raise SystemExit(3)
+    return "here"
+
+
 class Bot:
     name = "mine"
 
@@ -167,6 +173,13 @@ def test_an_async_function_without_end(own: Path) -> None:
     ):
         one.ask(asks())
     assert caught.value.temporary
+
+
+def test_an_async_function_that_exits_can_be_asked_again(own: Path) -> None:
+    with named(own, "quits") as one:
+        with pytest.raises(ModelError, match="raised SystemExit: 3; correct it"):
+            one.ask(asks("quit"))
+        assert one.ask(asks()).text == "here"
 
 
 def test_a_module(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:

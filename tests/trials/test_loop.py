@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
 
 import pytest
 
-from pytest_recall.trials.concurrency import Loop
+from pytest_recall.trials.concurrency import Loop, run_awaitable
 
 WHO: ContextVar[str] = ContextVar("who", default="unknown")
 
@@ -56,6 +57,40 @@ def test_what_a_coroutine_raises_is_raised_where_it_is_waited_for() -> None:
     with pytest.raises(LookupError, match="no"):
         loop.wait(broken())
     loop.close()
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("within", [False, True], ids=["itself", "in a task"])
+def test_it_outlives_what_ends_a_loop(error: type[BaseException], within: bool) -> None:
+    loop = Loop()
+
+    async def leave() -> None:
+        raise error
+
+    async def asking() -> None:
+        await (asyncio.gather(leave(), asyncio.sleep(0)) if within else leave())
+
+    async def answer() -> str:
+        return "here"
+
+    with pytest.raises(error):
+        loop.wait(asking())
+    assert loop.wait(answer()) == "here"
+    loop.close()
+    assert "recall-loop" not in [one.name for one in threading.enumerate()]
+
+
+def test_without_a_thread_what_a_task_raises_is_looked_at(caplog: pytest.LogCaptureFixture) -> None:
+    async def leave() -> None:
+        raise SystemExit
+
+    async def asking() -> None:
+        await asyncio.gather(leave(), asyncio.sleep(0))
+
+    with asyncio.Runner() as runner, pytest.raises(SystemExit):
+        run_awaitable(runner, asking())
+    gc.collect()
+    assert not caplog.records
 
 
 def test_closing_ends_what_is_left() -> None:

@@ -195,8 +195,15 @@ class _Loop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = Thread(target=self._loop.run_forever, name="recall-model", daemon=True)
+        self._closing = False
+        self._thread = Thread(target=self._serve, name="recall-model", daemon=True)
         self._thread.start()
+
+    def _serve(self) -> None:
+        while not self._closing:
+            # A task that raises one of these stops its loop, and has noted it for who waits for the task.
+            with suppress(SystemExit, KeyboardInterrupt):
+                self._loop.run_forever()
 
     def run(self, awaitable: Awaitable[Any], timeout: float, check: Callable[[], object]) -> Any:
         """Return what the awaitable gives. Raises ModelError if it takes longer than `timeout` seconds."""
@@ -222,6 +229,7 @@ class _Loop:
 
     def close(self) -> None:
         """End the thread."""
+        self._closing = True
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         left = asyncio.all_tasks(self._loop)

@@ -78,6 +78,9 @@ def run_awaitable(runner: asyncio.Runner, awaitable: Awaitable[Any]) -> Any:
             # It would go on while the next case runs, and ask in its name.
             with suppress(BaseException):
                 runner.get_loop().run_until_complete(asyncio.wait(left, timeout=PATIENCE))
+        for task in left:
+            if task.done() and not task.cancelled():
+                task.exception()  # Else asyncio tells of an error that no code has looked at.
         raise
 
 
@@ -123,8 +126,12 @@ class Loop:
         with asyncio.Runner() as runner:
             self._loop = runner.get_loop()
             self._stop = asyncio.Event()
+            stopped = self._loop.create_task(self._stop.wait())
             ready.set()
-            runner.run(_until(self._stop))
+            while not stopped.done():
+                # A task that raises one of these stops its loop, and has noted it for who waits for the task.
+                with suppress(SystemExit, KeyboardInterrupt):
+                    self._loop.run_until_complete(stopped)
 
     def close(self) -> None:
         """Cancel what is left, and end the thread; a task that will not end is left behind."""
@@ -132,10 +139,6 @@ class Loop:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(PATIENCE)
             self._thread = None
-
-
-async def _until(event: asyncio.Event) -> None:
-    await event.wait()
 
 
 class Cancelled(BaseException):
