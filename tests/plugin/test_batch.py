@@ -342,7 +342,7 @@ def test_progress_says_how_many_wait(pytester: pytest.Pytester, service: Service
             "ERROR: --batch would wait for a batch of one call at a time with --recall-concurrency 1; give more",
         ),
         (
-            ("--setup-show",),
+            ("--setup-show", "-q"),
             "*ERROR: --batch has no effect where cases run one by one, since fixtures are shown as they are set up;"
             " leave it out",
         ),

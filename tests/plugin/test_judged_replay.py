@@ -188,6 +188,8 @@ def test_without_recordings_or_in_a_replay_the_slice_is_drawn_and_it_is_said(
     assert list(checkout.slice().values()) == ["new"]
     checkout.run("eval", "--replay").stdout.fnmatch_lines(["recall: judged replay: in a replay nothing is asked, so*"])
     checkout.run("eval", "--recall-near", "off").stdout.fnmatch_lines(["recall: judged replay: off, by --recall-near"])
+    checkout.run("eval", "--co").stdout.fnmatch_lines(["recall: judged replay: not with --collect-only, so that the *"])
+    checkout.run("eval", "-k", "a").stdout.no_fnmatch_line("recall: judged replay: *")
 
 
 def test_a_dry_run_of_another_job_takes_its_place(pytester: pytest.Pytester, lasting: Upstream) -> None:
@@ -198,6 +200,8 @@ def test_a_dry_run_of_another_job_takes_its_place(pytester: pytest.Pytester, las
     result = checkout.run("eval", "--recall-near", "file:found.json")
     assert "recall: replaying" not in result.stdout.str()
     assert checkout.slice() == dict.fromkeys(NAMES, "affected")
+    listing = checkout.run("eval", "--recall-near", "file:found.json", "--co")
+    listing.stdout.fnmatch_lines(["recall: * 3 of 3 cases (3 affected)*"])
     (checkout.path / "found.json").write_text('["a"]', encoding="utf-8")
     broken = checkout.run("eval", "--recall-near", "file:found.json")
     assert broken.ret == 4

@@ -62,6 +62,11 @@ def test_tags_are_named(place: Place) -> None:
     assert plan.reasons == {"fee-1": "near", "fee-2": "near", "hour-1": "new", "bare": "new"}
 
 
+def test_a_ref_that_is_not_there_is_told_where_a_replay_may_need_it(place: Place) -> None:
+    with pytest.raises(RecallError, match=r"^--recall-near git:nope: "):
+        plan_of(place, "git:nope", knobs=Settings.model_validate({"owner": "us", "policy": "affected"}))
+
+
 def test_changed_files_touch_the_tags_that_the_rubric_maps_them_to(place: Place) -> None:
     write(place.root, {"src/fees/a.py": "new"})
     commit(place.root)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pytest_recall.plugin import baselines, recording
 from pytest_recall.plugin.stash import CASSETTES
 
@@ -22,7 +20,9 @@ def lines(run: Run) -> Iterator[str | None]:
         yield f"recall: judged replay: {plan.changes.told}"
         for line in () if plan.allotment is None else plan.allotment.lines():
             yield f"recall: {line}"
-    elif plan.rubric.policy == "affected" and plan.mode == "pr" and plan.rest is None and not run.dry:
+    elif (
+        plan.rubric.policy == "affected" and plan.mode == "pr" and plan.scheduled and plan.rest is None and not run.dry
+    ):
         yield _not_replayed(run)
     if plan.near.told and plan.files:
         yield f"recall: near the change: {plan.near.told}"
@@ -40,10 +40,16 @@ def lines(run: Run) -> Iterator[str | None]:
 
 def _not_replayed(run: Run) -> str:
     """Return why it is not known which cases the change affects."""
+    from pytest_recall.schedule.selection import parse
+
     if run.recording is not None and run.recording.mode == "replay":
         why = "in a replay nothing is asked, so that the slice is drawn"
-    elif run.config.option.recall_near:
+    elif parse(run.config.option.recall_near or ()).off:
         why = "off, by --recall-near"
+    elif run.config.option.collectonly:
+        why = (
+            "not with --collect-only, so that the slice is drawn; --record=missing --recall-dry-run lists what changed"
+        )
     else:
         why = "no, since nothing is recorded yet; --record records what a later change is compared with"
     return f"recall: judged replay: {why}"
@@ -72,6 +78,4 @@ def _concurrency_line(run: Run) -> str | None:
     from pytest_recall.plugin.overlap import obstacle
 
     reason = obstacle(run.config)
-    if reason is not None and run.config.option.recall_batch:
-        raise pytest.UsageError(f"--batch has no effect where cases run one by one, {reason}; leave it out")
     return f"recall: up to {limit} cases at once" if reason is None else f"recall: cases run one by one, {reason}"

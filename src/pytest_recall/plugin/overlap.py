@@ -76,6 +76,13 @@ class Ahead:
 
 def obstacle(config: pytest.Config) -> str | None:
     """Return why no cases can run at once in this session, as the end of a sentence; None if they can."""
+    session = config.pluginmanager.getplugin("session")
+    if isinstance(session, pytest.Session) and not is_known(session):
+        return f"since pytest {pytest.__version__} keeps its fixtures in another way than pytest-recall knows"
+    return _asked_for(config)
+
+
+def _asked_for(config: pytest.Config) -> str | None:
     option = config.option
     if option.usepdb or getattr(option, "trace", False):
         return "since a debugger stops at one case"
@@ -83,16 +90,27 @@ def obstacle(config: pytest.Config) -> str | None:
         return "since fixtures are shown as they are set up"
     if getattr(option, "dist", "no") == "worksteal":
         return "since --dist=worksteal takes cases away that were begun; another --dist lets them run at once"
-    session = config.pluginmanager.getplugin("session")
-    if isinstance(session, pytest.Session) and not is_known(session):
-        return f"since pytest {pytest.__version__} keeps its fixtures in another way than pytest-recall knows"
     return None
+
+
+def refuse_batch(config: pytest.Config) -> None:
+    """Refuse `--batch` with options by which its cases run one by one. Raises pytest.UsageError."""
+    if not config.option.collectonly:
+        _refuse_batch(config, _asked_for(config))
+
+
+def _refuse_batch(config: pytest.Config, why: str | None) -> None:
+    if why is not None and config.option.recall_batch:
+        raise pytest.UsageError(f"--batch has no effect where cases run one by one, {why}; leave it out")
 
 
 def begin(session: pytest.Session, run: Run) -> None:
     """Let the cases of this process run at once, if there are any."""
     first = next((item for item in session.items if isinstance(item, CaseItem)), None)
-    if first is None or obstacle(session.config) is not None:
+    if first is None:
+        return
+    if (why := obstacle(session.config)) is not None:
+        _refuse_batch(session.config, why)
         return
     prices.available()  # It imports httpx2, which cases that run meanwhile could find half imported.
     session.config.pluginmanager.register(Overlap(session, run), "recall-overlap")

@@ -55,15 +55,12 @@ _REPORTS = (
 
 def is_wanted(config: pytest.Config, rubric: Settings, context: Context, asked: Recording, near: NearSources) -> bool:
     """Whether the slice of this run depends on a replay of all cases."""
-    option = config.option
-    lists = option.collectonly or option.showfixtures or option.show_fixtures_per_test
     return (
         rubric.policy == "affected"
         and context.mode == "pr"
         and asked.mode != "replay"
         and not asked.dry
         and not near.asked.off
-        and not lists
     )
 
 
@@ -77,10 +74,14 @@ def changes_of(
 ) -> Changes | None:
     """Return what a replay of all cases finds, or what the files that `--recall-near` names say of one.
 
-    None where nothing is recorded yet. Raises RecallError where it cannot be found out.
+    None where nothing is recorded yet, and where cases or fixtures are only listed. Raises RecallError where it cannot
+    be found out.
     """
     if (listed := listed_changes(near)) is not None:
         return listed
+    option = config.option
+    if option.collectonly or option.showfixtures or option.show_fixtures_per_test:
+        return None
     folder = cassettes_of(place, asked)
     if not folder.is_dir() or not any(folder.rglob(f"*{CASSETTE_SUFFIX}")):
         return None

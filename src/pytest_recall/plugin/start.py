@@ -171,8 +171,10 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
     if asked.mode in ("record", "missing"):
         recording.check_writable(folder, plan.place.name(folder))
     if asked.batch:
-        from pytest_recall.plugin import batching
+        from pytest_recall.plugin import batching, overlap
 
+        if plan.files:
+            overlap.refuse_batch(run.config)
         watch = batching.watch(run, asked.mode, asked.run)
     max_age = plan.rubric.max_cassette_age if asked.max_age is None and not asked.dry else asked.max_age
     manager = CassetteManager(

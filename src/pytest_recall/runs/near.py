@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -82,14 +83,18 @@ def near_cases(wanted: NearSources, plan: Planned, files: Iterable[CaseFile], ke
     if plan.rubric.policy == "affected":
         asked = asked._replace(files=())  # They say what a replay found, which is more than what is near.
         if not asked.tags and not plan.rubric.near:
-            return NOTHING  # The base is there for the replay.
+            # The base is there for the replay, which needs it for some changes only.
+            from pytest_recall.files.git import Repository
+
+            for ref in asked.refs:
+                with _about(ref):
+                    Repository(plan.place.root).base_of((ref,))
+            return NOTHING
     search = _Search(plan, [file for file in files if not file.reason], wanted.folder)
     if asked != NearRequest():
         for ref in asked.refs:
-            try:
+            with _about(ref):
                 search.by_git((ref,))
-            except RecallError as error:
-                raise RecallError(f"{OPTION} git:{ref}: {error}") from None
         search.by_tags(asked.tags)
         for name in asked.files:
             search.by_list(name)
@@ -102,6 +107,15 @@ def near_cases(wanted: NearSources, plan: Planned, files: Iterable[CaseFile], ke
     else:
         return Near(told=f"off, since no base is known to compare with; {OPTION} names one, tags or cases")
     return search.found(frozenset(kept) - plan.unscheduled.keys())
+
+
+@contextmanager
+def _about(ref: str) -> Iterator[None]:
+    """Name a ref that was asked for in what is wrong with it."""
+    try:
+        yield
+    except RecallError as error:
+        raise RecallError(f"{OPTION} git:{ref}: {error}") from None
 
 
 def listed_changes(wanted: NearSources) -> Changes | None:
