@@ -304,6 +304,25 @@ class TestConnections:
         )
         self.told(checkout.run("eval", "--record", "-n", "2"), checkout, upstream)
 
+    def test_a_name_is_told_though_its_address_was_looked_up_meanwhile(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = """\
+import socket
+
+def connect(place):
+    found = socket.getaddrinfo(*place, socket.AF_INET, socket.SOCK_STREAM)[0][4]
+    socket.getaddrinfo(*found)
+    made = socket.socket()
+    made.connect(found)
+    return made
+
+return raw(question, connect)
+"""
+        result = project(upstream, body, more=RAW).at(pytester).run("eval", "--record")
+        told = [line.split(" was made at")[0] for line in result.outlines if "was made at" in line]
+        assert told == [f"a connection to localhost:{upstream.url.rpartition(':')[2]}"]
+
     def test_a_host_that_is_ignored_is_none_and_the_rest_is_recorded(
         self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:

@@ -119,7 +119,8 @@ def notice(player: Player) -> list[Undo]:
 
     def look_up(host: Any, port: Any, *args: Any, **kwargs: Any) -> Any:
         found = resolve(host, port, *args, **kwargs)
-        if isinstance(host, str):
+        # Another thread may look up the address itself, between this and the connection.
+        if isinstance(host, str) and not is_address(host):
             names.update((str(place[0]), host) for *_, place in found)
         return found
 
