@@ -350,3 +350,17 @@ def test_a_damaged_file_is_one_sentence(text: str, said: str) -> None:
     found = problem(lambda: parse_events(text, "e"))
     assert found.startswith(said)
     assert found.endswith(("; restore the file from git, or delete it to forget the run", "; upgrade it"))
+
+
+def test_whole_lines_that_are_lost_are_seen_by_the_name(tmp_path: Path) -> None:
+    path = write_events(tmp_path, RUN)
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_bytes("".join(lines).replace("\n", "\r\n").encode())  # As git checks it out on Windows.
+    assert read_events(path, path.name) == RUN
+    for left in (1, 2):
+        path.write_text("".join(lines[:left]), encoding="utf-8")
+        said = problem(lambda: read_events(path, f"eval/events/{path.name}"))
+        assert said == (
+            f"eval/events/{path.name}:1: not what a run has written (lines were lost or changed: e28dd5 in its name is"
+            " the digest of another text); restore the file from git, or delete it to forget the run"
+        )

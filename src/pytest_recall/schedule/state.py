@@ -32,6 +32,8 @@ SUFFIX = ".jsonl"
 VERSION = 1
 NO_VERDICT = "none"
 """The outcome in the line of a case that came to no verdict."""
+_NAMED = re.compile(rf"-([0-9a-f]{{6}}){re.escape(SUFFIX)}$")
+"""How the name of a file that a run has written ends: with a digest of its text."""
 
 
 def event_files(folder: Path) -> dict[str, Path]:
@@ -51,7 +53,7 @@ def read_events(path: Path, name: str) -> Events:
 
 
 def parse_events(text: str, name: str) -> Events:
-    """Return the events in `text`. Raises RecallError."""
+    """Return the events in `text`, which is that of the file `name`. Raises RecallError."""
     *lines, rest = text.split("\n")
     number = 1
     try:
@@ -79,7 +81,7 @@ def parse_events(text: str, name: str) -> Events:
         if not 0 <= (head.get("spent") or 0) < inf:
             raise ValueError(f"spent: {head['spent']!r} is not an amount of US dollars")
         lapses = head.get("quarantine_lapses")
-        return Events(
+        events = Events(
             **typed(Events, {key: value for key, value in head.items() if key in _HEAD}),
             date=date.fromisoformat(head["date"]),
             quarantine=None
@@ -89,6 +91,10 @@ def parse_events(text: str, name: str) -> Events:
             apart=tuple(apart),
             unanswered=tuple(unanswered),
         )
+        # Last, since what is wrong with a line says more. Whole lines that are gone are seen by this alone.
+        if (named := _NAMED.search(name)) and named[1] != _digest(text):
+            raise ValueError(f"lines were lost or changed: {named[1]} in its name is the digest of another text")
+        return events
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
         raise RecallError(
@@ -124,7 +130,11 @@ def write_events(folder: Path, events: Events) -> Path:
 
 def event_path(folder: Path, events: Events) -> Path:
     """Return the path of the file that has these events."""
-    return folder / f"{stem(events)}-{hashlib.sha256(events_text(events).encode()).hexdigest()[:6]}{SUFFIX}"
+    return folder / f"{stem(events)}-{_digest(events_text(events))}{SUFFIX}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 def stem(events: Events) -> str:
