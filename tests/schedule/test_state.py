@@ -14,6 +14,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs import finish
 from pytest_recall.schedule import state
+from pytest_recall.schedule.events import Apart, Events
 from pytest_recall.schedule.state import REMEMBERED_DAYS, compact, current, event_files
 from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.journal import Journal
@@ -259,15 +260,35 @@ def test_a_folded_file_without_a_day_is_remembered(place: Place) -> None:
     assert path.stem in read_state(place.state, "recall.yaml").folded
 
 
-def test_a_case_with_verdicts_that_wait_is_neither_moved_nor_forgotten(place: Place) -> None:
-    remember(place, {"a": row(2, 2)})
+@pytest.mark.parametrize("rows", [{"a": row(2, 2)}, {}])
+def test_a_case_with_verdicts_that_wait_is_neither_moved_nor_forgotten(place: Place, rows: dict[str, Row]) -> None:
+    if rows:
+        remember(place, rows)
     runs(place, "passed")
-    said = "has verdicts on `a` that are not in .* yet; run `recall state fold --keep-days 0` first"
+    said = "tells of `a` what is not in .* yet; run `recall state fold --keep-days 0` first"
     with pytest.raises(RecallError, match=said):
         state.move(place, [("a", "b")], write=True)
     with pytest.raises(RecallError, match=said):
         state.forget(place, ["a"], write=True)
-    assert held(place) == {"a": row(2, 2)}
+    with pytest.raises(RecallError, match="no row of `aa`; did you mean `a`"):
+        state.move(place, [("aa", "b")], write=True)
+    assert held(place) == rows
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"apart": (Apart("a", TODAY),)},
+        {"unanswered": ("a",)},
+        {"change": "pr7", "affected": ("a",)},
+        {"deferred_by": "pr7", "deferred": ("a",)},
+    ],
+)
+def test_what_else_waits_for_a_case_keeps_it_as_well(place: Place, told: dict[str, Any]) -> None:
+    remember(place, {"a": row(2, 2)})
+    state.write_events(place.events, Events("noon", TODAY, "pr7", **told))
+    with pytest.raises(RecallError, match="tells of `a` what is not in"):
+        state.move(place, [("a", "b")], write=True)
 
 
 def test_rows_are_not_changed_below_events_that_wait(place: Place) -> None:

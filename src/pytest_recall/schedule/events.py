@@ -101,6 +101,12 @@ class Events(NamedTuple):
         told = self.verdicts or self.reset or self.unanswered or self.affected or self.deferred
         return bool(told) or self.spent is not None
 
+    @property
+    def about(self) -> set[str]:
+        """The cases that it tells of."""
+        judged, apart = (one.case_id for one in self.verdicts), (one.case_id for one in self.apart)
+        return {*judged, *apart, *self.unanswered, *self.affected, *self.deferred}
+
 
 def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: bool = True) -> Events:
     """Return the events of a run from those of its `trials` that are news, of `count` in its journal.

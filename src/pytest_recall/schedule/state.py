@@ -336,7 +336,7 @@ def _day(name: str) -> date | None:
 def move(place: Place, pairs: Iterable[tuple[str, str]], *, write: bool) -> None:
     """Have the cases go on under their new ids, as (old, new), in the state, whose lock the caller holds.
 
-    Raises RecallError, and then has changed nothing, for an id without a row, or one that event files have verdicts on.
+    Raises RecallError, and then has changed nothing, for an id without a row, or one that event files tell of.
     """
     state, ids = _state(place), dict(pairs)
     _check(place, state, ids)
@@ -365,13 +365,14 @@ def _state(place: Place) -> State:
 
 def _check(place: Place, state: State, ids: Iterable[str]) -> None:
     name = place.name(place.state)
-    if lost := sorted(set(ids) - state.rows.keys()):
-        raise RecallError(*(f"{name}: no row of `{case_id}`{nearest(case_id, state.rows)}" for case_id in lost))
     waiting = unfolded(place, state)
-    told = {event.case_id for events in waiting.values() for event in events.verdicts}
+    rows = with_events(state, waiting).rows
+    if lost := sorted(set(ids) - rows.keys()):
+        raise RecallError(*(f"{name}: no row of `{case_id}`{nearest(case_id, rows)}" for case_id in lost))
+    told = {case_id for events in waiting.values() for case_id in events.about}
     if found := sorted(told & set(ids)):
         raise RecallError(
-            f"{place.name(place.events)}: has verdicts on `{found[0]}` that are not in {name} yet; run"
+            f"{place.name(place.events)}: tells of `{found[0]}` what is not in {name} yet; run"
             " `recall state fold --keep-days 0` first"
         )
 
