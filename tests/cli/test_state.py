@@ -198,6 +198,8 @@ def test_a_renamed_case_keeps_its_history(pytester: pytest.Pytester) -> None:
     # It was due, and passed under its new id.
     assert (state["late-fee"].box, state["late-fee"].pass_streak) == (4, before.pass_streak + 1)
     assert "rows: 2\n" in str(checkout.state_text())
+    again = checkout.recall("state", "move")
+    assert (again.ret, again.outlines) == (0, ["a → late-fee: no row is left under the old id; nothing to do"])
 
 
 def test_so_does_a_marked_test(pytester: pytest.Pytester) -> None:

@@ -161,6 +161,13 @@ def run_move(args: argparse.Namespace) -> int:
         if not pairs:
             print("the newest run has found no case that was renamed; nothing to do")
             return 0
+        if not args.names:
+            rows = current(place).rows
+            pairs, found = [(old, new) for old, new in pairs if old in rows], pairs
+            if not pairs:
+                gone = ", ".join(f"{old} → {new}" for old, new in found)
+                print(f"{gone}: no row is left under the old {'ids' if found[1:] else 'id'}; nothing to do")
+                return 0
         move(place, pairs, write=False)  # What the state refuses is told first.
         if args.names:
             _check_renamed(place, args, *args.names)
