@@ -76,6 +76,18 @@ def test_the_case_and_its_scenario_can_be_named(project: Path, inside: Recall) -
     assert recorded(path).header["case"] == "tests/test_it.py::test_one"
 
 
+def test_the_scenario_of_a_case_is_that_of_its_case_file(project: Path, inside: Recall) -> None:
+    export_vcr([call()], project / "right.yaml")
+    done = inside(project, "cassettes", "import", "right.yaml", "--scenario", "trouble")
+    assert (done.code, done.err) == (
+        2,
+        "recall: right.yaml: `right` is in the scenario `loans`, and no run would read its cassette under `trouble`;"
+        " leave out --scenario\n",
+    )
+    assert not (project / "eval/cassettes").exists()
+    assert inside(project, "cassettes", "import", "right.yaml", "--scenario", "loans").code == 0
+
+
 def test_a_folder_that_is_not_there_is_made(project: Path, inside: Recall) -> None:
     export_vcr([call()], project / "right.yaml")
     done = inside(project, "cassettes", "import", "right.yaml", "--cassettes", "eval/new/ones")

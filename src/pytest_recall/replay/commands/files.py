@@ -202,7 +202,7 @@ class _Importer:
         if not exchanges:
             raise RecallError(f"{name}: holds no calls; record it again")
         case_id = self._args.case or source.stem
-        scenario = self._scenario(case_id, name) if self._args.scenario is None else self._args.scenario
+        scenario = self._scenario(case_id, name)
         path = self._library.of_case(case_id, scenario)
         if path in self._sources:
             raise RecallError(f"{name}: is named as {self._sources[path]}; import it alone, with --case")
@@ -220,10 +220,18 @@ class _Importer:
         return f"{self._place.name(path)}: {plural(len(clean), 'call')}, recorded on {recorded[:10]}", len(clean)
 
     def _scenario(self, case_id: str, name: str) -> str:
-        if case_id not in self._scenarios:
+        own, given = self._scenarios.get(case_id), self._args.scenario
+        if given is not None:
+            if own not in (None, given):
+                raise RecallError(
+                    f"{name}: `{case_id}` is in the scenario `{own}`, and no run would read its cassette under"
+                    f" `{given}`; leave out --scenario"
+                )
+            return str(given)
+        if own is None:
             known = nearest(case_id, self._scenarios)
             raise RecallError(f"{name}: no case file has `{case_id}`{known}; for a marked test give --scenario too")
-        return self._scenarios[case_id]
+        return own
 
 
 def import_command(args: argparse.Namespace) -> int:
