@@ -99,6 +99,21 @@ def test_what_is_no_date(bad: str) -> None:
         resolved(date=bad)
 
 
+@pytest.mark.parametrize("day", ["9999-12-31", "9989-12-24", "0001-01-01", "0011-01-08"])
+def test_a_date_without_room_for_a_schedule_is_no_mistyped_one(day: str) -> None:
+    with pytest.raises(RecallError) as caught:
+        parse_date(day, "RECALL_DATE")
+    assert str(caught.value) == (
+        f"RECALL_DATE: {day} leaves a schedule no room, which counts 3660 days back and ahead; give a day from"
+        " 0011-01-09 to 9989-12-23"
+    )
+
+
+@pytest.mark.parametrize("day", ["9989-12-23", "0011-01-09"])
+def test_the_first_and_the_last_date(day: str) -> None:
+    assert parse_date(day).isoformat() == day
+
+
 @pytest.mark.parametrize(
     ("bad", "said"),
     [

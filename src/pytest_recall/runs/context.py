@@ -67,7 +67,7 @@ class Filters:
 
 
 LONGEST = timedelta(days=3660)
-"""How far ahead of its date a run may look."""
+"""How far ahead of its date a run may look, and how far back."""
 
 
 class CommandLine(NamedTuple):
@@ -124,10 +124,15 @@ def parse_date(text: str, name: str = "date") -> date:
     """Return the ISO date in `text`, which messages call `name`. Raises RecallError."""
     try:
         day = date.fromisoformat(text)
-        day + LONGEST
-        return day
-    except (ValueError, OverflowError):
+    except ValueError:
         raise RecallError(f"{name}: {text!r} is not a date; write it like 2026-01-31") from None
+    first, last = date.min + LONGEST, date.max - LONGEST
+    if not first <= day <= last:
+        raise RecallError(
+            f"{name}: {day} leaves a schedule no room, which counts {LONGEST.days} days back and ahead; give a day from"
+            f" {first} to {last}"
+        )
+    return day
 
 
 def parse_mode(text: str) -> Mode:
