@@ -13,6 +13,7 @@ from pytest_recall.forge.client import LEAST, Clock, ForgeClient, ReadOnlyError,
 from tests.helpers.github import REPO, TOKEN, Answer, GitHub, failed, first
 
 PATH = f"/repos/{REPO}/issues/7/comments"
+NAMED = "GITHUB_API_URL"
 SECONDARY = "You have exceeded a secondary rate limit."
 
 
@@ -33,7 +34,7 @@ def time() -> Time:
 
 @pytest.fixture
 def client(host: GitHub, time: Time) -> Iterator[ForgeClient]:
-    made = ForgeClient(host.url, {"authorization": f"Bearer {TOKEN}"}, TOKEN, patience=120, clock=time.clock())
+    made = ForgeClient(host.url, {"authorization": f"Bearer {TOKEN}"}, TOKEN, NAMED, patience=120, clock=time.clock())
     yield made
     made.close()
 
@@ -113,7 +114,7 @@ def test_waits_have_an_end(host: GitHub, client: ForgeClient, answer: Answer, wh
         ),
         (failed(403, "Must have admin rights"), RefusedError, "give the token the permission to write"),
         (failed(403, "Resource not accessible by integration"), ReadOnlyError, "give the job the permission to write"),
-        (failed(404, "Not Found"), RefusedError, "it is not there, or the token does not see it"),
+        (failed(404, "Not Found"), RefusedError, "the token does not see it, or GITHUB_API_URL is wrong$"),
         (failed(410, "Issues has been disabled"), RefusedError, "switch issues on"),
         (failed(422, "Validation Failed", {"message": "too long"}), RefusedError, "'Validation Failed: too long'"),
         ((400, ["x"], {}), RefusedError, "status 400 "),
@@ -132,10 +133,44 @@ def test_what_will_not_change_is_said_at_once(
 
 
 def test_nobody_there(host: GitHub, client: ForgeClient, time: Time) -> None:
+    """A host that has never answered is not the right one; one that has may come back."""
+    host.before = lambda method, path: (200, [], {"connection": "close"})
+    client.send("GET", PATH)
     host.close()
     with pytest.raises(UnavailableError, match=rf"^GET {PATH}: .*after 6 tries"):
         client.send("GET", PATH)
     assert len(time.waits) == 5
+
+
+@pytest.mark.parametrize(
+    ("url", "said"),
+    [
+        ("http://127.0.0.1:1", "refused.*"),
+        ("http://nowhere.invalid", "Name or service not known"),
+        ("here", "Request URL is missing an 'http://' or 'https://' protocol."),
+    ],
+)
+def test_a_wrong_address_is_said_at_once(monkeypatch: pytest.MonkeyPatch, time: Time, url: str, said: str) -> None:
+    unknown = socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+    if "invalid" in url:  # Without a network, a name server says that it may know later.
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: (_ for _ in ()).throw(unknown))
+    client = ForgeClient(url, {}, TOKEN, NAMED, clock=time.clock())
+    with pytest.raises(
+        UnavailableError,
+        match=rf"^GET /user: .*{said}; correct GITHUB_API_URL, or start it again when a server is there$",
+    ):
+        client.send("GET", "/user")
+    client.close()
+    assert time.waits == []
+
+
+def test_a_name_server_that_is_silent_is_asked_again(monkeypatch: pytest.MonkeyPatch, time: Time) -> None:
+    silent = socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: (_ for _ in ()).throw(silent))
+    client = ForgeClient("http://nowhere.invalid", {}, TOKEN, NAMED, clock=time.clock())
+    with pytest.raises(UnavailableError, match="Temporary failure in name resolution, after 6 tries"):
+        client.send("GET", "/user")
+    client.close()
 
 
 def test_a_page_in_place_of_an_api(host: GitHub, client: ForgeClient) -> None:
@@ -144,14 +179,14 @@ def test_a_page_in_place_of_an_api(host: GitHub, client: ForgeClient) -> None:
     host.before = lambda method, path: (200, None, {"content-length": "0"})
     assert client.send("GET", PATH) is None
     host.before = lambda method, path: (200, "x", {"content-length": "2"})
-    with pytest.raises(RecallError, match=r"^the API replied with something else than JSON; correct its address$"):
+    with pytest.raises(RecallError, match=r"^the API replied with something else than JSON; correct GITHUB_API_URL$"):
         client.send("GET", PATH)
 
 
 def test_a_host_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pytest_recall.forge.client.TIMEOUT", 0.05)
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        client = ForgeClient(f"http://127.0.0.1:{silent.getsockname()[1]}", {}, TOKEN, patience=0)
+        client = ForgeClient(f"http://127.0.0.1:{silent.getsockname()[1]}", {}, TOKEN, NAMED, patience=0)
         with pytest.raises(UnavailableError, match=r"^GET /user: no reply within 0 s, after 1 tries in "):
             client.send("GET", "/user")
         client.close()
@@ -160,14 +195,7 @@ def test_a_host_that_is_silent(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_httpx_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "httpx", None)
     with pytest.raises(RecallError, match=r"^httpx is missing; run `pip install 'pytest-recall\[ci\]'`$"):
-        ForgeClient("http://127.0.0.1:9", {}, TOKEN)
-
-
-def test_an_address_that_is_none() -> None:
-    client = ForgeClient("here", {}, TOKEN, patience=0)
-    with pytest.raises(UnavailableError, match=r"^GET /user: .*'http://' or 'https://'"):
-        client.send("GET", "/user")
-    client.close()
+        ForgeClient("http://127.0.0.1:9", {}, TOKEN, NAMED)
 
 
 # Throttle: what a reply says of limits, and what is none

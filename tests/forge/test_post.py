@@ -57,6 +57,15 @@ def say(api: hosts.GitHub, text: str, *, dry: bool = False) -> str:
     return post.comment(api, 7, "scorecard", f"{MARK}\n{text}", dry=dry)
 
 
+@pytest.mark.parametrize("reply", [None, [], {}, "x"])
+def test_what_is_no_api_of_this_kind_is_one_sentence(host: GitHub, api: hosts.GitHub, reply: object) -> None:
+    host.before = lambda method, path: (200, reply, {})
+    with closing(hosts.GitLab(host.url, "3", TOKEN, patience=5)) as other:
+        for asked, said in ((api, "`login`; correct GITHUB_API_URL"), (other, "`username`; correct CI_API_V4_URL")):
+            with pytest.raises(RecallError, match=f"^GET /user: the reply has no {said}$"):
+                asked.login()
+
+
 # Comments
 
 

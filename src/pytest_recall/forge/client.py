@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import random
+import socket
+import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from math import isfinite
@@ -89,13 +91,20 @@ class ForgeReply(NamedTuple):
 
 
 class ForgeClient:
-    """A client for the API at `url`. Its `secret` is sent with each request and is in no message.
+    """A client for the API at `url`, which is in the variable `named`. Its `secret` is in no message.
 
     `patience` bounds, in seconds, the waits for one request together.
     """
 
     def __init__(
-        self, url: str, headers: Mapping[str, str], secret: str, *, patience: float = 120.0, clock: Clock | None = None
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        secret: str,
+        named: str,
+        *,
+        patience: float = 120.0,
+        clock: Clock | None = None,
     ) -> None:
         try:
             import httpx
@@ -103,6 +112,8 @@ class ForgeClient:
             raise RecallError("httpx is missing; run `pip install 'pytest-recall[ci]'`") from None
         self._url = url.rstrip("/")
         self._secret = secret
+        self.named = named
+        self._reached = False
         self._patience = patience
         self._clock = clock or Clock()
         self._retry = Retry(attempts=6, total=patience, base=1.0, cap=20.0, longest=patience)
@@ -123,14 +134,14 @@ class ForgeClient:
             address = reply.next
             # The token goes where it belongs, whatever a reply says.
             if not address.startswith(f"{self._url}/"):
-                raise RecallError(f"{path}: the next page is at another host; correct the address of the API")
+                raise RecallError(f"{path}: the next page is at another host; correct {self.named}")
         raise RecallError(f"{path}: more than {PAGES} pages; look through them by hand")
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return the JSON of a reply, None if it is empty.
 
         Raises ReadOnlyError if the token may not write, RefusedError for any other answer that is not a success,
-        UnavailableError if the host is not reached or its limit is not waited for.
+        UnavailableError if the host is not reached or its limit is not waited for. What may pass is tried again.
         """
         return self._send(method, self._url + path, body).data
 
@@ -145,7 +156,7 @@ class ForgeClient:
             seconds = wait(self._retry, failures, spent, asked, self._clock.roll())
             if seconds is None:
                 waits = "" if asked is None else f", and asks for {asked:.0f} s more"
-                place = f"{method} {address.removeprefix(self._url).partition('?')[0]}"
+                place = _place(method, address, self._url)
                 raise UnavailableError(
                     f"{place}: {why}{waits}, after {failures} tries in {spent:.0f} s; start it again later"
                 )
@@ -162,28 +173,56 @@ class ForgeClient:
         except httpx.TimeoutException:
             return None, f"no reply within {TIMEOUT:.0f} s", None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            return None, self._clean(str(error)) or type(error).__name__, None
+            why = self._clean(str(error)) or type(error).__name__
+            # A host that has answered before is the right one, and may only be restarting.
+            if not self._reached and _stays(error):
+                raise UnavailableError(
+                    f"{_place(method, address, self._url)}: {why}; correct {self.named}, or start it again when a"
+                    " server is there"
+                ) from None
+            return None, why, None
+        self._reached = True
         if got.is_success:
-            return _reply(got), "", None
+            return self._reply(got), "", None
         said = self._clean(_message(got))
         asked = pause(got.status_code, got.headers, said, self._clock.wall())
         if asked is not None:
             return None, f"the host limits requests ({got.status_code})", asked
         if got.status_code >= 500:
             return None, f"status {got.status_code}", None
-        place = f"{method} {address.removeprefix(self._url).partition('?')[0]}"
-        raise _refused(place, got.status_code, said)
+        raise _refused(_place(method, address, self._url), got.status_code, said, self.named)
 
     def _clean(self, text: str) -> str:
         return one_line(text.replace(self._secret, "***") if self._secret else text, 160)
 
+    def _reply(self, got: httpx.Response) -> ForgeReply:
+        try:
+            data = got.json() if got.content else None
+        except ValueError:
+            raise RecallError(f"the API replied with something else than JSON; correct {self.named}") from None
+        return ForgeReply(data, got.links.get("next", {}).get("url"))
 
-def _reply(got: httpx.Response) -> ForgeReply:
-    try:
-        data = got.json() if got.content else None
-    except ValueError:
-        raise RecallError("the API replied with something else than JSON; correct its address") from None
-    return ForgeReply(data, got.links.get("next", {}).get("url"))
+
+def _place(method: str, address: str, url: str) -> str:
+    """Return what a request was for, as messages name it: without the host, and what is asked of a list."""
+    return f"{method} {address.removeprefix(url).partition('?')[0]}"
+
+
+def _stays(error: BaseException) -> bool:
+    """Whether a request fails by its address, or by a host that has no server: so it does a minute later."""
+    import httpx
+
+    if isinstance(error, httpx.UnsupportedProtocol | httpx.InvalidURL):
+        return True
+    cause: BaseException | None = error
+    while cause is not None:
+        # A name server that does not answer says EAI_AGAIN, and is asked again.
+        if isinstance(cause, socket.gaierror):
+            return cause.errno == socket.EAI_NONAME
+        if isinstance(cause, ConnectionRefusedError | ssl.SSLCertVerificationError):
+            return True
+        cause = cause.__cause__ or cause.__context__
+    return False
 
 
 def _message(got: httpx.Response) -> str:
@@ -199,7 +238,7 @@ def _message(got: httpx.Response) -> str:
     return ": ".join([said if isinstance(said, str) else json.dumps(said), *more])
 
 
-def _refused(place: str, status: int, said: str) -> RefusedError:
+def _refused(place: str, status: int, said: str, named: str) -> RefusedError:
     shown = f"{place}: status {status}" + (f" {said!r}" if said else "")
     if status == 401:
         return RefusedError(f"{shown}; the token was rejected; create a new one", status)
@@ -208,7 +247,7 @@ def _refused(place: str, status: int, said: str) -> RefusedError:
     if status == 403:
         return RefusedError(f"{shown}; give the token the permission to write", status)
     if status == 404:
-        return RefusedError(f"{shown}; it is not there, or the token does not see it", status)
+        return RefusedError(f"{shown}; it is not there, the token does not see it, or {named} is wrong", status)
     if status == 410:
         return RefusedError(f"{shown}; switch issues on in the repository's settings", status)
     return RefusedError(f"{shown}; correct what is sent", status)

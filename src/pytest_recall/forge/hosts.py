@@ -82,7 +82,7 @@ class GitHub:
             "user-agent": "pytest-recall",
             "x-github-api-version": VERSION,
         }
-        self._client = ForgeClient(url, headers, token, patience=patience, clock=clock)
+        self._client = ForgeClient(url, headers, token, "GITHUB_API_URL", patience=patience, clock=clock)
         self._repo = f"/repos/{quote(repo)}"
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ class GitHub:
     def login(self) -> str | None:
         """Return whose the token is; None if it is an app's, as a workflow's is, since those may not ask."""
         try:
-            return str(self._client.send("GET", "/user")["login"])
+            return _user(self._client, "login")
         except RefusedError as error:
             if error.status == 403:
                 return None
@@ -161,6 +161,14 @@ class GitHub:
         self._client.send("POST", f"{self._repo}/statuses/{quote(commit)}", body)
 
 
+def _user(client: ForgeClient, key: str) -> str:
+    """Return whose the token is. It is asked first, so that what is no API of this kind is seen here."""
+    found = client.send("GET", "/user")
+    if not isinstance(found, dict) or key not in found:
+        raise RecallError(f"GET /user: the reply has no `{key}`; correct {client.named}")
+    return str(found[key])
+
+
 def _author(one: Any) -> tuple[str, bool]:
     user = one.get("user") or {}  # Accounts that are gone are null.
     return str(user.get("login", "")), user.get("type") == "Bot"
@@ -171,7 +179,7 @@ class GitLab:
 
     def __init__(self, url: str, project: str, token: str, *, patience: float, clock: Clock | None = None) -> None:
         headers = {"private-token": token, "user-agent": "pytest-recall"}
-        self._client = ForgeClient(url, headers, token, patience=patience, clock=clock)
+        self._client = ForgeClient(url, headers, token, "CI_API_V4_URL", patience=patience, clock=clock)
         self._project = f"/projects/{quote(project, safe='')}"
 
     def close(self) -> None:
@@ -180,7 +188,7 @@ class GitLab:
 
     def login(self) -> str | None:
         """Return whose the token is; that of a project is a user's too."""
-        return str(self._client.send("GET", "/user")["username"])
+        return _user(self._client, "username")
 
     def comments(self, number: int) -> list[Comment]:
         """Return the notes on a merge request, the oldest first, without those that GitLab writes itself."""
