@@ -118,10 +118,27 @@ def test_the_table() -> None:
     )
 
 
-@pytest.mark.parametrize("lines", [[], [LATE], [{"id": "a", "answer": "x", "ground_truth": "x"}]])
-def test_a_table_of_what_was_not_measured_is_its_head(lines: list[Any]) -> None:
+OTHER = {"id": "d", "answer": "x", "ground_truth": "x"}
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([], "no line was measured"),
+        ([LATE], "1 of 1 questions failed"),
+        ([LATE, OTHER], "no line has a value of both `retrieved` and `ground_truth`"),
+    ],
+)
+def test_a_table_of_what_was_not_measured_is_its_head_and_says_why(lines: list[Any], said: str) -> None:
     done = piped(jsonl(*lines), "--table")
     assert (done.code, len(done.out.splitlines())) == (0, 2)
+    assert done.err == f"recall: {said}, so that the table has no row\n"
+
+
+def test_a_table_says_what_is_not_in_it() -> None:
+    done = piped(jsonl(HIT, OTHER), "--table")
+    assert done.out.splitlines()[2].startswith("| stdin          | 1 ")
+    assert done.err == "recall: 1 of 2 lines have no `retrieved` or no `ground_truth`, and are not in the table\n"
 
 
 def test_nothing_at_all_comes_to_no_mean() -> None:

@@ -102,14 +102,33 @@ def run_metrics(args: argparse.Namespace) -> int:
     found = (fold or RetrievalFold(args.k or K, chosen, name)).summary()
     if args.table:
         print(table([found.published] if found.published else [], found.k), end="")
-        if found.published and found.published.failures:
-            told = f"{found.published.failures:,} of {found.published.means.questions:,} questions failed"
-            print(f"recall: {told}, and are zeros in the table; --summary-only counts them apart", file=sys.stderr)
+        for told in _of_table(found):
+            print(f"recall: {told}", file=sys.stderr)
     else:
         print(json.dumps({"summary": retrieval_json(found, refused)}))
     if refused > MAX_TOLD:
         print(f"recall: {refused - MAX_TOLD:,} more lines were left out", file=sys.stderr)
     return 2 if refused else 0
+
+
+def _of_table(found: Summarized) -> Iterator[str]:
+    """Yield what a reader of the table cannot see in it: which questions failed, and which are not in it."""
+    if found.published is None:
+        if found.n == 0:
+            yield "no line was measured, so that the table has no row"
+        elif found.failures == found.n:
+            yield f"{found.n:,} of {found.n:,} questions failed, so that the table has no row"
+        else:
+            yield "no line has a value of both `retrieved` and `ground_truth`, so that the table has no row"
+        return
+    failures, questions = found.published.failures, found.published.means.questions
+    if failures:
+        yield (
+            f"{failures:,} of {questions:,} questions failed, and are zeros in the table; --summary-only counts them"
+            " apart"
+        )
+    if left := found.n - questions:
+        yield f"{left:,} of {found.n:,} lines have no `retrieved` or no `ground_truth`, and are not in the table"
 
 
 def _chosen(given: str | None) -> tuple[str, ...] | None:
