@@ -67,6 +67,24 @@ def test_a_gate_that_holds_or_only_informs_or_knows_too_little_lets_it_pass(pyte
     assert (int(other.run("eval").ret), int(other.recall("score").ret)) == (OK, 0)
 
 
+def test_a_gate_that_no_case_is_under_is_told_by_a_run_over_all_files(pytester: pytest.Pytester) -> None:
+    gates = ({**REFUNDS, "scenario": name} for name in ("refund", "marked"))
+    marked = "import pytest\n@pytest.mark.recall('m', scenario='marked', dimension='d')\ndef test_m():\n    pass\n"
+    project = gated(ECHOING.with_cases(case("r", scenario="refunds")), *gates).with_files({"tests/test_m.py": marked})
+    checkout = project.at(pytester)
+    told = "eval/rubric.yaml: gates: no case is of `refund`; did you mean `refunds`?"
+    both = checkout.run("eval", "tests", "-n1")
+    assert (int(both.ret), [line for line in both.outlines if "gates:" in line]) == (OK, [told])
+    # The gate of marked tests may be right where these are not collected: it is a note, and refuses nothing.
+    alone = checkout.run("eval", day=IN[1])
+    assert (int(alone.ret), [line for line in alone.outlines if "gates:" in line]) == (
+        OK,
+        [told, "eval/rubric.yaml: gates: no case is of `marked`; known: refunds"],
+    )
+    chosen = checkout.run("eval/cases.yaml::r")
+    assert "gates:" not in chosen.stdout.str()
+
+
 def test_cases_that_somebody_chose_are_held_to_no_gate(pytester: pytest.Pytester) -> None:
     rows = {**PASSED, "r1": row(2, due=IN[7], **KNOWN)}
     checkout = gated(ECHOING.with_cases(*TEN).with_state(**rows), {**REFUNDS, "at_least": 1.0}).at(pytester)

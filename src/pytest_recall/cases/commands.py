@@ -6,13 +6,14 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.gate import lost_gates
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, LITERAL, Settings
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of, placeless, say
@@ -353,7 +354,9 @@ def run_check(args: argparse.Namespace) -> int:
     rubric = read_settings(place.rubric, place.name(place.rubric))
     _check_near(rubric, place, cases)
     if not asked:  # Questions of datasets have scenarios that are not read here.
-        _check_gates(rubric, place, [(case.scenario, case.dimension) for case in cases] + [*marked.values()])
+        names = {*((case.scenario, case.dimension) for case in cases), *marked.values()}
+        if lost := lost_gates(rubric.gates, names, place.name(place.rubric)):
+            raise RecallError(*lost)
     scenarios, dimensions = {case.scenario for case in cases}, {case.dimension for case in cases}
     of_datasets = f", {plural(asked, 'question')} in {plural(len(datasets), 'dataset')}" if datasets else ""
     of_marks = f", {plural(len(marked), 'marked test')}" if marked else ""
@@ -372,20 +375,6 @@ def _rows(place: Place) -> Mapping[str, Row]:
     today = clock.now().date()
     check_dates(state, max(today, today_in(os.environ, today)), place.name(place.state))
     return state.rows
-
-
-def _check_gates(rubric: Settings, place: Place, names: Sequence[tuple[str, str]]) -> None:
-    """Raise RecallError for gates that no case is under: they never block. `names` are scenario and dimension."""
-    scenarios, dimensions = {scenario for scenario, _ in names}, {dimension for _, dimension in names}
-    problems = []
-    for gate in rubric.gates:
-        if any(gate.covers(*one) for one in names):
-            continue
-        near = "" if gate.scenario in (None, *scenarios) else nearest(str(gate.scenario), scenarios)
-        near = near or ("" if gate.dimension in (None, *dimensions) else nearest(str(gate.dimension), dimensions))
-        problems.append(f"{place.name(place.rubric)}: gates: no case is of `{gate.name}`{near}")
-    if problems:
-        raise RecallError(*problems)
 
 
 def _check_near(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
-if TYPE_CHECKING:
-    pass
+from pytest_recall.files.errors import nearest
 
 Blocks = Literal["never", "regression", "failure", "incomplete"]
 """What blocks a merge: nothing; a failure of a case that passed before; any failure; also a case that was not run."""
@@ -58,3 +58,19 @@ class Gate(BaseModel):
     def covers(self, scenario: str, dimension: str) -> bool:
         """Whether a case of this scenario and dimension counts for it."""
         return self.scenario in (None, scenario) and self.dimension in (None, dimension)
+
+
+def lost_gates(gates: Iterable[Gate], names: Collection[tuple[str, str]], rubric: str) -> list[str]:
+    """Return a sentence for each gate that no case is under, and so never blocks.
+
+    `names` are the scenario and the dimension of each case; messages call the file of the gates `rubric`.
+    """
+    scenarios, dimensions = {scenario for scenario, _ in names}, {dimension for _, dimension in names}
+    told = []
+    for gate in gates:
+        if any(gate.covers(*one) for one in names):
+            continue
+        near = "" if gate.scenario in (None, *scenarios) else nearest(str(gate.scenario), scenarios)
+        near = near or ("" if gate.dimension in (None, *dimensions) else nearest(str(gate.dimension), dimensions))
+        told.append(f"{rubric}: gates: no case is of `{gate.name}`{near}")
+    return told

@@ -284,11 +284,16 @@ class Ending:
         plan = self._run.plan
         if not plan.rubric.gates or not plan.complete:
             return ()
+        from pytest_recall.cases.gate import lost_gates
         from pytest_recall.results.gates import gates_of
 
         files = [file for file in plan.files.values() if not file.reason]
-        cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)}
-        return gates_of(record, plan.rubric, {**cases, **self._run.found.late}, plan.rows)
+        cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)} | self._run.found.late
+        gates = gates_of(record, plan.rubric, cases, plan.rows)
+        if gates and not plan.unscheduled:  # Questions of datasets have scenarios that are not read here.
+            # A note and no mistake: there may be marked tests that this run has not collected.
+            self._run.log.note(*lost_gates(plan.rubric.gates, cases.values(), plan.place.name(plan.place.rubric)))
+        return gates
 
     def _write_scorecard(self, folder: Path, record: Record, gates: tuple[Standing, ...]) -> None:
         try:
