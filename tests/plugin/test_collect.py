@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.helpers.project import BARE, ECHOING, SETTINGS, case, cases_yaml, failing
+from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, case, cases_yaml, failing, row
 
 
 def node_ids(result: pytest.RunResult) -> list[str]:
@@ -67,6 +67,18 @@ def test_the_ini_file_names_further_case_files(pytester: pytest.Pytester) -> Non
     assert sorted(node_ids(checkout.run("--collect-only", "-q"))) == ["questions/fees.yaml::a", "x.evals.jsonl::b"]
 
 
+@WORKERS
+@pytest.mark.parametrize("name", ["a-link", "z-link"])
+def test_a_link_to_a_folder_beside_it_has_no_cases_of_its_own(
+    pytester: pytest.Pytester, name: str, workers: tuple[str, ...]
+) -> None:
+    checkout = ECHOING.with_files({"eval/more.cases.yaml": cases_yaml(case("b"))}).with_cases(case("a")).at(pytester)
+    (checkout.path / name).symlink_to("eval", target_is_directory=True)
+    checkout.run("--recall-mode=all", *workers).assert_outcomes(passed=2)
+    assert sorted(checkout.asked()) == ["a", "b"]
+    checkout.run(f"{name}/more.cases.yaml", "--recall-mode=all", *workers).assert_outcomes(passed=1)
+
+
 def test_ignored_files_are_not_part_of_the_choice(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a")).with_cases(case("b"), file="eval/b.cases.yaml").at(pytester)
     result = checkout.run("eval", "--ignore=eval/b.cases.yaml")
@@ -113,6 +125,17 @@ def test_k_finds_ids_scenarios_dimensions_and_tags(pytester: pytest.Pytester) ->
     checkout = ECHOING.with_cases(case("a"), wanted).at(pytester)
     checkout.run("eval", "-k", "late and fees and tone and money")
     assert checkout.asked() == ["late-return"]
+
+
+@WORKERS
+def test_a_marked_test_that_k_leaves_out_has_its_row_for_good(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    marked = '@pytest.mark.recall("m")\ndef test_m():\n    pass\n'
+    files = {"test_m.py": f"import pytest\n\n\n{marked}"}
+    checkout = ECHOING.with_files(files).with_cases(case("a")).with_state(m=row(2), gone=row(2)).at(pytester)
+    checkout.run("-k", "a and not test_m", *workers).assert_outcomes(passed=1, deselected=0 if workers else 1)
+    assert checkout.journal().header.orphans == ("gone",)
 
 
 def test_m_chooses_from_the_tagged_cases_and_leaves_the_schedule_on(pytester: pytest.Pytester) -> None:

@@ -71,8 +71,8 @@ def find_case_files(
 def find_files(root: Path, fits: Callable[[Path], bool], skipped: Iterable[str] = SKIPPED_FOLDERS) -> Iterator[Path]:
     """Yield the files at or below `root` that `fits` accepts: by name, those of a folder before those below it.
 
-    Folders whose name fits one of the globs `skipped` are passed over, and none is entered twice. Passed over as well
-    are artifacts and whatever is called like a cassette, which may be thousands of files.
+    Folders whose name fits one of the globs `skipped` are passed over, and none is entered twice: links come last.
+    Passed over as well are artifacts and whatever is called like a cassette, which may be thousands of files.
     """
     if root.is_file():
         if fits(root):
@@ -87,10 +87,13 @@ def find_files(root: Path, fits: Callable[[Path], bool], skipped: Iterable[str] 
             continue
         entered.add(real)
         below[:] = sorted(
-            name
-            for name in below
-            if not any(fnmatch(name, pattern) for pattern in closed)
-            and not (name == FOLDER and is_left_by_runs(Path(folder, name)))
+            (
+                name
+                for name in below
+                if not any(fnmatch(name, pattern) for pattern in closed)
+                and not (name == FOLDER and is_left_by_runs(Path(folder, name)))
+            ),
+            key=lambda name: (os.path.islink(os.path.join(folder, name)), name),  # noqa: PTH114, PTH118
         )
         for name in sorted(names):
             if not name.endswith(CASSETTE_SUFFIX) and fits(path := Path(folder, name)):

@@ -197,8 +197,9 @@ class Hooks:
     def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
         """Note the cases that are left out, by us or by another plugin."""
         if self.run:
-            own = (item for item in items if CASE_ID in item.stash and not getattr(item, "arm", ""))
-            self.run.found.deselected.update(item.stash[CASE_ID] for item in own)
+            from pytest_recall.plugin import collect
+
+            collect.note_deselected(self.run, items)
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> str | None:
         """Say the choice here if it could not be made before, or that there is nothing to choose from."""

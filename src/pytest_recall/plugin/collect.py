@@ -6,7 +6,8 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -176,6 +177,22 @@ def join(config: pytest.Config, items: list[pytest.Item]) -> None:
             raise
         config.workeroutput["recall_errors"] = list(error.args)  # type: ignore[attr-defined]
         items.clear()
+
+
+def note_deselected(run: Run, items: Iterable[pytest.Item]) -> None:
+    """Note the cases of items that are left out; a marked test that is left out before `join` has its row for good."""
+    passed_over = set[str]()
+    for item in items:
+        if CASE_ID in item.stash:
+            if not getattr(item, "arm", ""):
+                run.found.deselected.add(item.stash[CASE_ID])
+            continue
+        with suppress(RecallError):  # What is wrong with a mark is told where its test is run.
+            if (found := marks.marked(item)) is not None:
+                passed_over.add(found.case_id)
+    if passed_over:
+        run.found.passed_over |= passed_over
+        run.plan = run.plan.declaring(passed_over)
 
 
 def _check_encoding(config: pytest.Config, items: list[pytest.Item]) -> None:

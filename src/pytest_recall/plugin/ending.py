@@ -177,6 +177,7 @@ class Ending:
             "alone": run.money.alone,
             "looped": run.money.looped,
             "deselected": sorted(run.found.deselected & {pick.case_id for pick in run.plan.picks}),
+            "passed_over": sorted(run.found.passed_over),
             "programs": run.unrecorded.programs,
             "clients": run.unrecorded.clients,
             "judged": sorted(run.judged),

@@ -35,7 +35,7 @@ def case_files(config: pytest.Config) -> Iterator[Path]:
     for argument in config.args:
         root = options.argument_path(config, argument)
         for path in find_case_files(root, patterns, config.getini("norecursedirs")):
-            if path in seen or _ignored(config, path, root):
+            if path in seen or _ignored(config, path, root) or _is_met_twice(config, path):
                 continue
             seen.add(path)
             if is_own(config, path):
@@ -59,8 +59,9 @@ def owners(config: pytest.Config) -> list[Path]:
 
 
 def is_case_file(config: pytest.Config, path: Path) -> bool:
-    """Whether the file at `path` is called like a case file, and is one of this project's."""
-    return eval_directory.is_case_file(path, options.patterns(config)) and is_own(config, path)
+    """Whether the file at `path` is called like a case file, is one of this project's, and is met here first."""
+    named = eval_directory.is_case_file(path, options.patterns(config))
+    return named and is_own(config, path) and not _is_met_twice(config, path)
 
 
 def is_own(config: pytest.Config, path: Path) -> bool:
@@ -105,7 +106,7 @@ def nothing_line(config: pytest.Config) -> str:
     """Return that no case file was found, and what one is called; empty if some were passed over and are named."""
     if config.stash.get(FOREIGN, []):
         return ""
-    names = ", ".join(one for one in options.patterns(config) if not one.endswith(".jsonl"))
+    names = ", ".join(dict.fromkeys(one for one in options.patterns(config) if not one.endswith(".jsonl")))
     return f"recall: no case file was found ({names}); name its folder or file, or let `recall init` write one"
 
 
@@ -131,6 +132,18 @@ def names_dataset(config: pytest.Config, path: Path) -> bool:
         return True
     given = (options.argument_path(config, argument) for argument in config.args)
     return any(path.match(pattern) for pattern in (*DATASET_FILES, *PROFILE_FILES)) and path in given
+
+
+def _is_met_twice(config: pytest.Config, path: Path) -> bool:
+    """Whether a link to a folder leads to `path`, and pytest meets the folder itself as well: its cases are one set."""
+    real = path.parent.resolve() / path.name
+    if real == path:
+        return False
+    skipped = config.getini("norecursedirs")
+    return any(
+        root in real.parents and real in find_files(root, lambda one: one.name == path.name, skipped)
+        for root in (options.argument_path(config, argument) for argument in config.args)
+    )
 
 
 def _ignored(config: pytest.Config, path: Path, root: Path) -> bool:

@@ -54,7 +54,8 @@ class CollectedTests:
     `late` are marked tests, by the ids of their cases, with scenario and dimension; `nodes` maps their node ids to
     those ids. `settled` are the cases that shards of an explicit choice have in common. `crashes` are node ids whose
     worker died, with the error, before it was known whether they are marked tests. `deselected` are the cases of items
-    that pytest was told to leave out, by whichever plugin. `informed` says that a worker's
+    that pytest was told to leave out, by whichever plugin, and `passed_over` those of marked tests that were left out
+    before they were cases. `informed` says that a worker's
     findings were taken, and `told` that this worker has sent its own.
     """
 
@@ -64,6 +65,7 @@ class CollectedTests:
         self.settled: set[str] | None = None
         self.crashes: dict[str, str] = {}
         self.deselected: set[str] = set()
+        self.passed_over: set[str] = set()
         self.unknown_baselines: dict[str, None] = {}
         self.informed = self.told = False
 

@@ -151,6 +151,9 @@ def debrief(node: Any, run: Run) -> None:
     run.unrecorded.clients.update(found["clients"])
     run.judged.update(found["judged"])
     run.found.deselected.update(found["deselected"])
+    if found["passed_over"]:
+        run.plan = run.plan.declaring(found["passed_over"])
+        run.amended = True
     run.take_in(found)
     if found["late"] or found["cases"]:
         run.collected([])
