@@ -180,7 +180,7 @@ def join(config: pytest.Config, items: list[pytest.Item]) -> None:
 
 
 def note_deselected(run: Run, items: Iterable[pytest.Item]) -> None:
-    """Note the cases of items that are left out; a marked test that is left out before `join` has its row for good."""
+    """Note the cases of items that are left out. A row whose marked test `-k` leaves out is not without a case."""
     passed_over = set[str]()
     for item in items:
         if CASE_ID in item.stash:

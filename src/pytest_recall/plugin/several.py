@@ -82,6 +82,7 @@ def main(config: pytest.Config) -> int:
     common = arguments.options_of(config)
     budget, most = asked.budget, config.option.maxfail or 0
     parts = list(_parts(config, folders))
+    elsewhere = _names_elsewhere(config)
     names = ", ".join(relative(folder, config.rootpath) for folder in folders)
     print(f"recall: {len(folders)} eval directories, one run each: {names}", flush=True)
     ended, reports, why = list[Ended](), list[Path](), ""
@@ -92,9 +93,9 @@ def main(config: pytest.Config) -> int:
                 break
             failed = sum(one.failures for one in ended)
             report = Path(scratch, f"{number}.xml") if most or _report_path(config) else None
-            own = _own_options(config, number, budget, most - failed, report)
-            shared = [one for one in common if number == 0 or one not in _FIRST_ALONE]
-            done = _run(config, part, [*shared, *arguments.alone(), *own])
+            given = [one for one in common if number == 0 or one not in _FIRST_ALONE]
+            given += [*arguments.alone(), f"--recall-one-of-several={elsewhere}"]
+            done = _run(config, part, [*given, *_own_options(config, number, budget, most - failed, report)])
             if report is not None and report.exists():
                 reports.append(report)
                 done = done._replace(failures=_failures(report))
@@ -200,7 +201,7 @@ def _own_options(
     config: pytest.Config, number: int, budget: float | None, failures: int, report: Path | None
 ) -> list[str]:
     """Return the options of the run with a number, from 0: what is left for it, and how it adds to a file."""
-    found = [f"--rootdir={config.rootpath}", f"--recall-one-of-several={_names_elsewhere(config)}"]
+    found = [f"--rootdir={config.rootpath}"]
     if config.inipath is not None:
         found += ["-c", str(config.inipath)]
     if budget is not None:
