@@ -150,6 +150,13 @@ def test_m_chooses_from_the_tagged_cases_and_leaves_the_schedule_on(pytester: py
     assert sorted(checkout.boxes()) == checkout.asked()
 
 
+@WORKERS
+def test_a_quiet_run_says_what_it_chose(pytester: pytest.Pytester, workers: tuple[str, ...]) -> None:
+    result = ECHOING.with_cases(case("a")).at(pytester).run("-q", *workers)
+    told = [line for line in result.outlines if line.startswith("recall: ")]
+    assert told == ["recall: pr 2026-03-10, seed 2026-03-10: 1 of 1 case (1 new)"]
+
+
 def test_m_says_what_it_chose_once_it_is_known(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a", tags=["money"]), case("b")).at(pytester)
     result = checkout.run("eval", "-m", "not money")

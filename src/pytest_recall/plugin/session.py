@@ -217,10 +217,15 @@ class Run:
         if found["settled"] is not None:
             self.settle(set(found["settled"]))
         self.amend()
-        shown = self.config.pluginmanager.hasplugin("terminalreporter") and self.config.get_verbosity() >= 0
+        self._announce()
+
+    def _announce(self) -> None:
+        """Print the slice where xdist is, which does not ask plugins for a line after collection."""
+        shown = self.config.pluginmanager.hasplugin("terminalreporter") and self.config.get_verbosity() >= -1
         if shown and (line := self.late_line()):
+            self._announced = True
             writer = self.config.get_terminal_writer()
-            # It stands among the dots of the tests that have ended.
+            # It may stand among the dots of the tests that have ended.
             writer.line(f"\n{line}" if writer.width_of_current_line else line)
 
     def header_line(self) -> str | None:
@@ -303,6 +308,7 @@ class Run:
         """Begin the journal, now that the first worker has its items; not before there is a case."""
         if self.journal is None and self.plan.files:
             self._begin(case_id for node_id in node_ids if (case_id := self.case_of(node_id)))
+            self._announce()
 
     def _begin(self, case_ids: Iterable[str]) -> None:
         if not self.runs:
