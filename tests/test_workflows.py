@@ -20,6 +20,7 @@ from tests.cli.samples import CASES, environment, fill
 from tests.helpers import programs
 from tests.helpers.github import REPO, GitHub
 from tests.helpers.remotes import ALONE, clone, file_at, git, with_remote
+from tests.helpers.scripts import loaded as script_at
 from tests.helpers.workflow import TEMPLATES, Job, loaded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -341,3 +342,14 @@ def test_the_job_for_gitlab(bare: Path, event: str) -> None:
     moved = boxes(bare, "main")["right"] == 3
     assert moved == (event == "schedule")
     assert boxes(bare, "feature")["right"] == 2
+
+
+def test_the_oldest_pytest_that_is_tried_is_the_oldest_that_is_allowed(capsys: pytest.CaptureFixture[str]) -> None:
+    script = script_at(ROOT / "scripts" / "oldest-requirements.py")
+    script.main()
+    found = capsys.readouterr().out.split()
+    (oldest,) = [one for one in found if one.startswith("pytest==")]
+    assert f'pytest: ["{oldest}"]' in (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert [script.oldest(one) for one in ("a>=1.2", "a>=1.2.3,<2")] == ["a==1.2.*", "a==1.2.3"]
+    with pytest.raises(SystemExit, match="'a' has no lower bound; write it as NAME>=VERSION"):
+        script.oldest("a")

@@ -341,10 +341,9 @@ def test_paths_are_told_from_values_of_options_wherever_they_are_given(
     checkout = TWO.with_files({"pytest.ini": "[pytest]\naddopts = svc_a --tb short\n", "more": "svc_b/eval\n"})
     checkout.at(pytester)
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:randomly svc_b")
-    more = () if pytest.version_tuple < (8, 2) else ("@more",)
-    begun = Begun(configured(pytester, "--deselect", "svc_a", *more, "-q", "--", "svc_a"), monkeypatch)
+    begun = Begun(configured(pytester, "--deselect", "svc_a", "@more", "-q", "--", "svc_a"), monkeypatch)
     given = ["--tb", "short", "-p", "no:randomly", "--deselect", "svc_a", "-q", "-o", "addopts="]
-    paths = [["svc_a", "svc_a"], ["svc_b", *(["svc_b/eval"] if more else [])]]
+    paths = [["svc_a", "svc_a"], ["svc_b", "svc_b/eval"]]
     assert [one[: one.index("addopts=") + 1] for one in begun] == [[*own, *given] for own in paths]
 
 

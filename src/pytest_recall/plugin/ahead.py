@@ -65,8 +65,8 @@ class PreparedItem(NamedTuple):
 
     @property
     def error(self) -> BaseException | None:
-        """What its setup raised; pytest 8.1 and later keeps the traceback with it."""
-        error: BaseException | None = self.raised[0] if isinstance(self.raised, tuple) else self.raised
+        """What its setup raised; pytest keeps the traceback with it."""
+        error: BaseException | None = None if self.raised is None else self.raised[0]
         return error
 
 
@@ -96,10 +96,6 @@ class _Own(dict[str, Sequence[Any]]):
                 raise NeedsAlone(name)
             self[name] = _copies(found)
         return self[name]
-
-    def copy(self) -> _Own:
-        """Return itself: releases of pytest before 8.1 would take a dictionary that is none of these."""
-        return self
 
 
 def needs_alone(name: str, found: Sequence[Any]) -> bool:

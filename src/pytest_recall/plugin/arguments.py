@@ -12,8 +12,6 @@ import pytest
 from pytest_recall.plugin.pytest_internals import parser_of
 
 VARIABLE = "PYTEST_ADDOPTS"
-READS_FILES = pytest.version_tuple >= (8, 2)
-"""Whether this pytest reads further arguments from `@FILE`."""
 
 
 class _Argument(str):
@@ -51,7 +49,7 @@ def environ() -> dict[str, str]:
 def _expanded(folder: Path, texts: list[str]) -> Iterator[str]:
     """Yield the arguments, with the lines of a file in the place of `@FILE`, as argparse reads it."""
     for text in texts:
-        if READS_FILES and text.startswith("@"):
+        if text.startswith("@"):
             yield from _expanded(folder, (folder / text[1:]).read_text(encoding="utf-8").splitlines())
         else:
             yield text

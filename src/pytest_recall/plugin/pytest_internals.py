@@ -67,11 +67,7 @@ def is_known(session: pytest.Session) -> bool:
 
 def definitions(node: pytest.Item | pytest.Collector, name: str) -> Sequence[Any] | None:
     """Return what pytest knows of the fixture `name` where `node` lies."""
-    look_up: Any = node.session._fixturemanager.getfixturedefs
-    # Releases of pytest before 8.1 ask for the id.
-    by_id = "nodeid" in inspect.signature(look_up).parameters
-    found: Sequence[Any] | None = look_up(name, node.nodeid if by_id else node)
-    return found
+    return node.session._fixturemanager.getfixturedefs(name, node)
 
 
 def defined_names(config: pytest.Config) -> set[str]:
