@@ -153,6 +153,20 @@ class TestKinds:
             ("judge", "replayed"),
         ]
 
+    def test_recorded_calls_of_a_kind_that_is_live_are_neither_missed_nor_removed(
+        self, pytester: pytest.Pytester, lasting: Upstream
+    ) -> None:
+        checkout = kept.recorded(pytester, self.project(lasting))
+        live = ("--recall-live", "judge", "--recall-mode=all")
+        checkout.run("eval", "--replay", *live).assert_outcomes(passed=1)
+        assert [(call.kind, call.source) for call in trial(checkout, "a").calls] == [
+            ("agent", "replayed"),
+            ("judge", "live"),
+        ]
+        talking(lasting, agent("return httpx2_sync(question) + httpx2_sync('more')") + JUDGE).at(pytester)
+        checkout.run("eval", "--record=missing", *live).assert_outcomes(passed=1)
+        assert sorted(exchange.kind for exchange in calls(cassette(checkout, "a"))) == ["agent", "agent", "judge"]
+
     @pytest.mark.parametrize("option", [(), ("--record",), ("--replay",)], ids=["off", "record", "replay"])
     def test_a_forbidden_kind_is_refused(
         self, pytester: pytest.Pytester, lasting: Upstream, option: tuple[str, ...]

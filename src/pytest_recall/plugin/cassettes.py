@@ -315,6 +315,7 @@ class CassetteManager:
             draft_path=draft,
             header=about,
             misses=problems,
+            live=frozenset(kind for kind, way in self.player.ways.items() if way != "cassette"),
         )
 
     def _checked(self, cassette: Cassette, about: dict[str, Any]) -> list[str]:
@@ -421,8 +422,8 @@ class CassetteManager:
 def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exchange]:
     """Return the calls of a recording that `news` are to join, with them; none if it stays as it is."""
     unused = tape.unused()
-    # A call that was given up may be asked for in one run and not in another.
-    rest = [exchange for exchange in unused if exchange.may_be_left or not all_asked]
+    # A call that was given up may be asked for in one run and not in another, and so may one of a kind that is live.
+    rest = [exchange for exchange in unused if tape.may_be_left(exchange) or not all_asked]
     if not news and len(rest) == len(unused):
         return []
     return [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]

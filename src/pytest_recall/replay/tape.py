@@ -65,6 +65,8 @@ class Tape:
     recorded, or left recorded calls unasked, and `teardown` whether the test is over
     and its fixtures end. `process` is the one that opened it; `told` counts those of the calls
     in `made` that someone has already accounted for; `earlier` are the threads that were there before it.
+    `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for
+    nor out of date.
     """
 
     name: str
@@ -84,6 +86,7 @@ class Tape:
     process: int = field(default_factory=os.getpid)
     told: int = 0
     earlier: frozenset[int] = frozenset()
+    live: frozenset[str] = frozenset()
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False
@@ -235,6 +238,10 @@ class Tape:
             return []
         return [self.cassette.exchange(place) for place in self.cassette.calls if place not in self._served]
 
+    def may_be_left(self, exchange: Exchange) -> bool:
+        """Whether a recorded call need not be asked for here, and is worth keeping if it is not."""
+        return exchange.kind in self.live or exchange.may_be_left
+
     def asks_there(self, request: Request) -> bool:
         """Whether the recording holds a call of the test's own to the same address, whatever that asked for."""
         if self.cassette is None:
@@ -256,7 +263,7 @@ class Tape:
             unused = [
                 exchange
                 for exchange in self.unused()
-                if not exchange.may_be_left and (self.teardown or exchange.phase != TEARDOWN)
+                if not self.may_be_left(exchange) and (self.teardown or exchange.phase != TEARDOWN)
             ]
         except RecallError as error:
             return [str(error)]
