@@ -93,7 +93,7 @@ def test_a_call_of_a_damaged_part_is_not_served(path: Path) -> None:
     assert problem(lambda: list(found.exchanges())) == message
 
 
-@pytest.mark.parametrize("marker", [b"<<<<<<< ours", b"=======", b"", b"{}"])
+@pytest.mark.parametrize("marker", [b"=======", b"", b"{}"])
 def test_a_line_between_calls_that_is_none_is_noticed_at_opening(path: Path, marker: bytes) -> None:
     lines = sample(path).split(b"\n")
     lines[2] = marker
@@ -203,6 +203,19 @@ def test_line_ends_that_git_has_changed(path: Path) -> None:
     assert problem(lambda: opened(path)) == (
         f"{NAME}:1: damaged (its line ends were changed; give *.ndjson the attribute `-text` in .gitattributes);"
         f" {RESTORE}"
+    )
+
+
+@pytest.mark.parametrize("at", [0, 1, 2, -1])
+def test_a_conflict_that_git_has_left(path: Path, at: int) -> None:
+    lines = sample(path).splitlines(keepends=True)
+    one = lines[at]
+    lines[at : at + 1 or None] = [b"<<<<<<< HEAD\n", one, b"=======\n", one, b">>>>>>> theirs\n"]
+    path.write_bytes(b"".join(lines))
+    number = lines.index(b"<<<<<<< HEAD\n") + 1
+    assert problem(lambda: opened(path)) == (
+        f"{NAME}:{number}: has a conflict that is not resolved; take the whole file from one side (`git checkout"
+        " --ours` or `--theirs`), or record it again"
     )
 
 

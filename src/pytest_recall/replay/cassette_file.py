@@ -112,6 +112,7 @@ class Cassette(_Calls):
 
     def __init__(self, path: Path, name: str, rules: Rules) -> None:
         lines = read_lines(path, name)
+        _check_merged(lines, name)
         if lines.pop() != b"" or not lines:
             number = len(lines) + 1
             raise RecallError(f"{name}:{number}: cut off in its last line; record it again, or restore it from git")
@@ -339,6 +340,16 @@ def read_lines(path: Path, name: str) -> list[bytes]:
         return read_bytes(path).split(b"\n")
     except OSError as error:
         raise RecallError(f"{name}: cannot be read ({error.strerror}); check that it is there and readable") from None
+
+
+def _check_merged(lines: Iterable[bytes], name: str) -> None:
+    """Raise RecallError if git has left a conflict in a file, which no other message would name."""
+    for number, line in enumerate(lines, 1):
+        if line.startswith(b"<<<<<<< "):
+            raise RecallError(
+                f"{name}:{number}: has a conflict that is not resolved; take the whole file from one side (`git"
+                " checkout --ours` or `--theirs`), or record it again"
+            )
 
 
 def read_header(path: Path, name: str) -> dict[str, Any]:
