@@ -291,6 +291,19 @@ class TestSecrets:
         assert finished(checkout) == before
         assert not any(unknown.encode() in path.read_bytes() for path in drafts(checkout))
 
+    def test_a_cassette_does_not_keep_an_answer_that_holds_what_looks_like_a_key(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        unknown = "sk-ant-" + "api03-Rk7Wq2Zx9Lm4Tb8Vn1Yc6Pd3"
+        checkout = (
+            talking(upstream, agent(f"return httpx2_sync('one') + ' {unknown}'")).with_cases(asking("a")).at(pytester)
+        )
+        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        text = cassette(checkout, "a").read_text(encoding="utf-8")
+        assert unknown not in text
+        assert '"digest"' in text
+        checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
+
 
 def test_a_cassette_of_another_case_is_refused(pytester: pytest.Pytester, lasting: Upstream) -> None:
     checkout = one_recorded(pytester, lasting)

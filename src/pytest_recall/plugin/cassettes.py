@@ -436,10 +436,14 @@ def _not_written(tape: Tape, error: Exception, draft: str) -> str:
 def _came_to(item: pytest.Item, tape: Tape) -> dict[str, str]:
     """Return what a recording says of the answer that was made of it; nothing where a test gives none."""
     result = item.stash.get(RESULT, None)
-    if result is None or result.answer is None or result.outcome is not item.stash[OUTCOME]:
+    if tape.draft_path is None or result is None or result.answer is None or result.outcome is not item.stash[OUTCOME]:
         return {}
+    from pytest_recall.replay.secrets import suspicious
+
     answer = result.answer.clean(tape.redactor.text)
-    return {"outcome": result.outcome.value, "answer": kept_answer(answer.text), "digest": digest_of(answer)}
+    # The calls are searched before they are written, but an agent may have what it says from elsewhere.
+    said = {} if suspicious(answer.text) else {"answer": kept_answer(answer.text)}
+    return {"outcome": result.outcome.value, **said, "digest": digest_of(answer)}
 
 
 def _repeat(item: pytest.Item) -> int:
