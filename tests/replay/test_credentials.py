@@ -89,6 +89,22 @@ def test_hexadecimal_keys_beside_their_name(text: str) -> None:
     assert suspicious(f"etag: {key} cache_key: {key} {key}") == []
 
 
+@pytest.mark.parametrize("escaped", [False, True], ids=["plain", "in JSON"])
+@pytest.mark.parametrize("more", ["", "Content-Type: text/plain\r\n"], ids=["bare", "typed"])
+def test_fields_of_a_form_in_parts(more: str, escaped: bool) -> None:
+    key = made(32, "0123456789abcdef")
+    fields = {"password": "Xk39fjs0ALq2", "api_key": key, "city": "Bern-und-so-2"}
+    parts = [
+        f'--b\r\nContent-Disposition: form-data; name="{name}"\r\n{more}\r\n{value}\r\n'
+        for name, value in fields.items()
+    ]
+    text = f"{''.join(parts)}--b--\r\n"
+    assert suspicious(json.dumps(text) if escaped else text) == [
+        f"a credential beside its name ({key[:2]}…, 32 characters)",
+        "a password beside its name (12 characters)",
+    ]
+
+
 @pytest.mark.parametrize("line", ["\n", "\\n", "\\\\n", "\r\n"])
 @pytest.mark.parametrize("kind", ["", "RSA ", "OPENSSH ", "EC "])
 def test_private_keys(kind: str, line: str) -> None:
@@ -170,6 +186,7 @@ def test_a_description_does_not_hold_the_secret(said: str, before: str, after: s
         "123456789:A" * 10_000,
         "eHh4\n" * 20_000,
         "Basic eHh4" * 10_000,
+        "form-data; name=a\n" * 6_666,
     ],
     ids=lambda text: repr(text[:6]),
 )

@@ -169,6 +169,11 @@ _USER = re.compile(r"[^:\s]{0,100}:([^\s]{6,100})")
 _PRIVATE_KEY = re.compile(
     r"-----BEGIN[ +](?:[A-Z0-9]{1,12}[ +]){0,3}PRIVATE[ +]KEY(?:[ +]BLOCK)?-----[\s+]{1,8}([A-Za-z0-9+/=]{16,})"
 )
+# The name and the first line of a field of a form in parts; its line ends may have been escapes, each of which is one.
+_FIELD = re.compile(
+    r"form-data;[^\r\n]{0,200}?\bname=[\"']?([^\r\n\"';]{1,100})[^\r\n]{0,200}"
+    r"(?:[\r\n]{1,2}[A-Za-z-]{1,40}:[^\r\n]{0,200}){0,4}[\r\n]{2,4}([^\r\n]{6,400})"
+)
 _PROSE_PASSWORD = re.compile(r"[A-Za-z]\d+[A-Za-z].*[\dA-Z]|^(?=.*[a-z])(?=.*[A-Z])(?=.*[0-9])")
 # Of words such as these a password in a manual is made, or the name of what holds one.
 _PLAIN = """
@@ -271,6 +276,8 @@ def _search(
     if "@" in text and "://" in text:
         for match in _URL_PASSWORD.finditer(text):
             chosen("a password in a URL", match[1])
+    if "form-data" in text:
+        text += "".join(f'\n{match[1]}="{match[2]}"' for match in _FIELD.finditer(text))
     lower = text.lower()
     for pattern in _named():
         for match in pattern.finditer(lower):
