@@ -316,9 +316,27 @@ def test_a_cassette_of_another_case_is_refused(pytester: pytest.Pytester, lastin
 
 
 def test_cases_of_which_nothing_was_recorded_are_named(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    body = "return httpx2_sync(question) if question.endswith('a') else 'the answer to ' + question"
-    checkout = talking(upstream, agent(body)).with_cases(asking("a", input="a"), asking("b", input="b")).at(pytester)
+    bodies = {
+        "a": "return httpx2_sync(question)",
+        "b": "return 'the answer to ' + question",
+        # Its call is open when the case has its verdict.
+        "c": "import httpx2\nclient = httpx2.Client()\nrequest = client.build_request('GET', URL + '/any')\n"
+        "OPEN.extend((client.send(request, stream=True), client))\nreturn 'an answer'",
+    }
+    closing = """\
+OPEN = []
+
+@pytest.fixture(scope="session", autouse=True)
+def closing():
+    yield
+    for one in OPEN:
+        one.close()
+
+"""
+    project = talking(upstream, closing + agents(bodies)).with_cases(*map(asking, bodies))
+    checkout = project.at(pytester)
     result = checkout.run("eval", "--record")
+    assert len(calls(cassette(checkout, "c"))) == 1
     result.stdout.fnmatch_lines(
         ["nothing was recorded of 1 case, which made no call that is seen (b); if one of them*"]
     )

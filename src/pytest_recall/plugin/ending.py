@@ -225,7 +225,11 @@ class Ending:
         if run.recording is None or run.recording.mode not in ("record", "missing"):
             return
         last = {trial.case_id: trial for trial in run.trials if not trial.arm and trial.outcome.is_verdict}
-        if silent := sorted(case_id for case_id, trial in last.items() if not trial.calls):
+        quiet = [trial for trial in last.values() if not trial.calls]
+        # A call that the agent left open at its verdict belongs to no trial, and is recorded.
+        manager: CassetteManager | None = run.config.stash.get(CASSETTES, None)
+        has_recording = (lambda *_: False) if manager is None else manager.has_recording
+        if silent := sorted(trial.case_id for trial in quiet if not has_recording(trial.case_id, trial.scenario)):
             run.log.note(unrecorded_line(silent))
 
     def _count_the_unrecorded(self) -> None:
