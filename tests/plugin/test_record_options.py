@@ -309,10 +309,12 @@ def test_a_cassette_of_another_case_is_refused(pytester: pytest.Pytester, lastin
     checkout = one_recorded(pytester, lasting)
     cassette(checkout, "a").rename(cassette(checkout, "b"))
     asks(lasting, "httpx2_sync", "b").at(pytester)
-    checkout.run("eval", "--replay").assert_outcomes(errors=1)
+    result = checkout.run("eval", "--replay")
+    result.assert_outcomes(errors=1)
     assert trial(checkout, "b").error == (
         "setup: eval/cassettes/one/b.ndjson: is the recording of `a`; record this one again"
     )
+    assert result.stdout.str().count("is the recording of `a`") == 1
 
 
 def test_cases_of_which_nothing_was_recorded_are_named(pytester: pytest.Pytester, upstream: Upstream) -> None:

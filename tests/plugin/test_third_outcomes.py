@@ -96,6 +96,19 @@ def test_a_new_case_that_crashed_stays_new_and_its_traceback_begins_in_the_agent
     assert checkout.state() == {}
 
 
+@pytest.mark.parametrize("options", [("--record",), ("--record", "--recall-concurrency=2")], ids=["record", "at once"])
+@pytest.mark.parametrize("scope", ["session", "function"])
+def test_the_traceback_of_a_fixture_begins_in_the_fixture(
+    pytester: pytest.Pytester, scope: str, options: tuple[str, ...]
+) -> None:
+    fixture = "\n\n@pytest.fixture(scope={!r})\ndef agent():\n    {}raise RuntimeError('boom')\n"
+    for before in ("", "yield str\n    "):
+        project = ECHOING.with_cases(case("a"), case("b")).with_agent(fixture.format(scope, before))
+        result = project.at(pytester).run("eval", *options)
+        result.stdout.fnmatch_lines(["* >   *raise RuntimeError('boom')"] if not before else ["*RuntimeError: boom*"])
+        result.stdout.no_fnmatch_line("*pytest_recall/*.py*")
+
+
 def test_a_skip_moves_no_box_and_the_tags_xfail_and_skip_are_the_marks(pytester: pytest.Pytester) -> None:
     cases = (
         failing("a", tags=["xfail"]),

@@ -247,6 +247,7 @@ class Hooks:
         self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
     ) -> Generator[None, object, object]:
         """Open a cassette for a fixture that several tests share, and note the event loop of an async one."""
+        __tracebackhide__ = True
         if self.run is None or (not iscoroutinefunction(fixturedef.func) and not isasyncgenfunction(fixturedef.func)):
             return (yield from self._shared(fixturedef, request))
         from pytest_recall.plugin.loops import FixtureLoops
@@ -259,6 +260,7 @@ class Hooks:
     def _shared(
         self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
     ) -> Generator[None, object, object]:
+        __tracebackhide__ = True
         manager = self.config.stash.get(CASSETTES, None)
         if manager is None or fixturedef.scope == "function":
             return (yield)
@@ -268,6 +270,7 @@ class Hooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         """Open the cassette of a case, for each attempt at it."""
+        __tracebackhide__ = True
         manager = self.config.stash.get(CASSETTES, None)
         if CASE_ID in item.stash:
             self.config.stash[CURRENT] = item
@@ -289,6 +292,7 @@ class Hooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Fail a test that asked for what is not recorded, or left some of it unasked; tell subtests from the test."""
+        __tracebackhide__ = True
         if CASE_ID not in item.stash:
             return (yield)
         item.stash[SUBTESTS], item.stash[CALLED] = [], True
@@ -302,6 +306,7 @@ class Hooks:
             item.stash[CALLED], item.stash[UNREPORTED] = False, raised
 
     def _called(self, item: pytest.Item) -> Generator[None, object, object]:
+        __tracebackhide__ = True
         manager = self.config.stash.get(CASSETTES, None)
         if manager is None or manager.mode == "off" or TAPE not in item.stash:
             return (yield)
@@ -311,6 +316,7 @@ class Hooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
         """Close the cassette; what was recorded takes its place if the case came to a verdict."""
+        __tracebackhide__ = True
         if TAPE not in item.stash:
             return (yield)
         manager = self.config.stash[CASSETTES]

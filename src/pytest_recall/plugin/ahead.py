@@ -145,6 +145,7 @@ def _taken(item: pytest.Function, context: Callable[[], Context]) -> PreparedIte
 
 
 def _run(context: Context, finalizer: Any) -> None:
+    __tracebackhide__ = True
     try:
         context.run(_nothing)
     except RuntimeError:

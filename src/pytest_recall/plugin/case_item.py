@@ -63,6 +63,7 @@ class CaseItem(pytest.Function):
 
     def setup(self) -> None:
         """Set up the fixtures; before its turn, those that are the case's own in a context of its own."""
+        __tracebackhide__ = True
         ahead = self.stash.get(AHEAD, None)
         if ahead is None:
             super().setup()

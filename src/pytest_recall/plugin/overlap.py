@@ -264,6 +264,7 @@ class Overlap:
     @pytest.hookimpl(wrapper=True, trylast=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, object, object]:
         """Print and log what the case did, once it has ended."""
+        __tracebackhide__ = True
         ahead = item.stash.get(AHEAD, None)
         try:
             return (yield)
@@ -290,6 +291,7 @@ class Overlap:
         self, item: pytest.Item, nextitem: pytest.Item | None
     ) -> Generator[None, object, object]:
         """Take down what was begun in vain, before pytest takes down what it stands on; then the item's own."""
+        __tracebackhide__ = True
         session = self._session
         # Between two trials of a case, what is next is the file itself.
         goes_on = nextitem is not None and item.parent in (nextitem, nextitem.parent)

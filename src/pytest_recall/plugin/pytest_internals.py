@@ -106,6 +106,7 @@ def renew_request(item: pytest.Function) -> None:
 
 def value_of(item: pytest.Function, name: str) -> Any:
     """Return the value of a fixture of an item, which is set up for that if it is not yet."""
+    __tracebackhide__ = True
     return item._request.getfixturevalue(name)
 
 

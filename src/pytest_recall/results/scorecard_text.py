@@ -91,7 +91,8 @@ def _said(trial: Trial, shown: Mapping[str, str]) -> tuple[str, str]:
     """Return why a case came to no verdict: the line beside its id, and the lines below."""
     text = shown.get(trial.case_id, "") if trial.outcome is Outcome.ERROR else ""
     first, _, rest = text.partition("\n")
-    if first and trial.error[:40] in first:
+    # A cassette that cannot be used says so in the setup, in a sentence that names no stage.
+    if first and trial.error.removeprefix("setup: ")[:40] in first:
         return first, rest
     # A traceback says last what it is about.
     why = one_line(trial.error, 140)
