@@ -139,7 +139,13 @@ def test_show_as_json(project: Path, inside: Recall) -> None:
 
 @pytest.mark.parametrize(
     "given",
-    ["right", "eval/cassettes/loans/right.ndjson", "loans/right.ndjson", "eval/../eval/cassettes/loans/right.ndjson"],
+    [
+        "right",
+        "loans/right",
+        "eval/cassettes/loans/right.ndjson",
+        "loans/right.ndjson",
+        "eval/../eval/cassettes/loans/right.ndjson",
+    ],
 )
 def test_show_by_id_and_by_path(project: Path, given: str, inside: Recall) -> None:
     cassette(project)

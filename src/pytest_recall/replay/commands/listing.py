@@ -70,8 +70,11 @@ def library_of(place: Place, args: argparse.Namespace, *, makes: bool = False) -
 
 
 def find(library: Library, place: Place, given: str) -> Path:
-    """Return the cassette that `given` names: a path, the id of a case or the name of a fixture. Raises RecallError."""
-    for path in (Path.cwd() / given, library.folder / given):
+    """Return the cassette that `given` names: a path, the id of a case or the name of a fixture. Raises RecallError.
+
+    A path in the folder needs no suffix, so that what the list prints is found.
+    """
+    for path in (Path.cwd() / given, library.folder / given, library.folder / f"{given}{CASSETTE_SUFFIX}"):
         if path.is_file():
             return path
     if given.endswith(CASSETTE_SUFFIX):
