@@ -72,7 +72,9 @@ def test_a_case_without_a_verdict_is_an_error(pytester: pytest.Pytester) -> None
         "errors": 6,
     }
     found = written(checkout)
-    assert found.counts == {"tests": 8 + 1, "failures": 2, "errors": 6, "skipped": 0}
+    # Before pytest 9 a test with two errors is counted once.
+    twice = pytest.version_tuple >= (9,)
+    assert found.counts == {"tests": 8 + twice, "failures": 2, "errors": 6, "skipped": 0}
     tags = {name: [tag for tag, _ in told] for name, told in found.tags.items()}
     once = {name: ["failure" if name in "bh" else "error"] for name in "bcdegh"}
     assert tags == {"a": [], **once, "f": ["error", "error"]}

@@ -31,7 +31,9 @@ def options_of(config: pytest.Config) -> list[str]:
         *map(os.fspath, config.invocation_params.args),
     ]
     arguments = [_Argument(one) for one in _expanded(config.invocation_params.dir, texts)]
-    paths = {id(one) for one in parser_of(config).parse_known_args(arguments).file_or_dir}
+    known, others = parser_of(config).parse_known_and_unknown_args(arguments)
+    # Before pytest 9, paths behind the first option are among the others.
+    paths = {id(one) for one in (*known.file_or_dir, *(one for one in others if not one.startswith("-")))}
     # What follows a `--` is a path, and nothing else is to be one.
     return [str(one) for one in arguments if id(one) not in paths and one != "--"]
 

@@ -17,6 +17,8 @@ import pytest
 
 _OF_THE_INTERPRETER = 1_000
 """Python 3.12 begins with some 400 frozen objects of its own; who freezes with pytest loaded has tens of thousands."""
+_LOOKS_LATER = pytest.version_tuple < (9,)
+"""Whether pytest looks once more for what was not closed after all of its `pytest_unconfigure` hooks."""
 _PAUSED = pytest.StashKey[bool]()
 _FROZEN = pytest.StashKey[bool]()
 
@@ -53,7 +55,7 @@ def walked(config: pytest.Config) -> Iterator[None]:
     filters = [*config.getini("filterwarnings"), *(config.known_args_namespace.pythonwarnings or ())]
     frozen = any(told.startswith("error") for told in filters) and thaw(config)
     yield
-    if frozen:
+    if frozen and not _LOOKS_LATER:
         freeze(config)
 
 
