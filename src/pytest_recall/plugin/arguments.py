@@ -12,6 +12,13 @@ import pytest
 from pytest_recall.plugin.pytest_internals import parser_of
 
 VARIABLE = "PYTEST_ADDOPTS"
+REPORT_FILES = {
+    "htmlpath": "--html",
+    "json_report_file": "--json-report-file",
+    "report_log": "--report-log",
+    "mdpath": "--md",
+}
+"""Options of plugins for a report in one file, which a second command would overwrite."""
 
 
 class _Argument(str):
@@ -23,7 +30,8 @@ class _Argument(str):
 def options_of(config: pytest.Config) -> list[str]:
     """Return all arguments but the paths, in pytest's order: those of the ini file, of the environment, and given.
 
-    A command that has them needs `alone`, and an environment without `PYTEST_ADDOPTS`.
+    They end with the ini file and the root folder of this pytest, and with what keeps a command from taking `addopts` a
+    second time. Such a command needs the environment of `environ`, which is without `PYTEST_ADDOPTS`.
     """
     texts = [
         *config.getini("addopts"),
@@ -35,12 +43,9 @@ def options_of(config: pytest.Config) -> list[str]:
     # Before pytest 9, paths behind the first option are among the others.
     paths = {id(one) for one in (*known.file_or_dir, *(one for one in others if not one.startswith("-")))}
     # What follows a `--` is a path, and nothing else is to be one.
-    return [str(one) for one in arguments if id(one) not in paths and one != "--"]
-
-
-def alone() -> list[str]:
-    """Return the arguments by which a command takes none from the ini file a second time."""
-    return ["-o", "addopts="]
+    options = [str(one) for one in arguments if id(one) not in paths and one != "--"]
+    ini = [] if config.inipath is None else ["-c", str(config.inipath)]
+    return [*options, "-o", "addopts=", f"--rootdir={config.rootpath}", *ini]
 
 
 def environ() -> dict[str, str]:

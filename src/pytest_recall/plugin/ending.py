@@ -227,9 +227,8 @@ class Ending:
         last = {trial.case_id: trial for trial in run.trials if not trial.arm and trial.outcome.is_verdict}
         quiet = [trial for trial in last.values() if not trial.calls]
         # A call that the agent left open at its verdict belongs to no trial, and is recorded.
-        manager: CassetteManager | None = run.config.stash.get(CASSETTES, None)
-        has_recording = (lambda *_: False) if manager is None else manager.has_recording
-        if silent := sorted(trial.case_id for trial in quiet if not has_recording(trial.case_id, trial.scenario)):
+        manager: CassetteManager = run.config.stash[CASSETTES]
+        if silent := sorted(one.case_id for one in quiet if not manager.has_recording(one.case_id, one.scenario)):
             run.log.note(unrecorded_line(silent))
 
     def _count_the_unrecorded(self) -> None:

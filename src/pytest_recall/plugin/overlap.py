@@ -79,10 +79,11 @@ def obstacle(config: pytest.Config) -> str | None:
     session = config.pluginmanager.getplugin("session")
     if isinstance(session, pytest.Session) and not is_known(session):
         return f"since pytest {pytest.__version__} keeps its fixtures in another way than pytest-recall knows"
-    return _asked_for(config)
+    return obstacle_in_options(config)
 
 
-def _asked_for(config: pytest.Config) -> str | None:
+def obstacle_in_options(config: pytest.Config) -> str | None:
+    """Return why the options let no cases run at once, as the end of a sentence; None if they do."""
     option = config.option
     if option.usepdb or getattr(option, "trace", False):
         return "since a debugger stops at one case"
@@ -93,13 +94,8 @@ def _asked_for(config: pytest.Config) -> str | None:
     return None
 
 
-def refuse_batch(config: pytest.Config) -> None:
-    """Refuse `--batch` with options by which its cases run one by one. Raises pytest.UsageError."""
-    if not config.option.collectonly:
-        _refuse_batch(config, _asked_for(config))
-
-
-def _refuse_batch(config: pytest.Config, why: str | None) -> None:
+def refuse_batch(config: pytest.Config, why: str | None) -> None:
+    """Refuse `--batch` where its cases run one by one, and say `why`. Raises pytest.UsageError."""
     if why is not None and config.option.recall_batch:
         raise pytest.UsageError(f"--batch has no effect where cases run one by one, {why}; leave it out")
 
@@ -110,7 +106,7 @@ def begin(session: pytest.Session, run: Run) -> None:
     if first is None:
         return
     if (why := obstacle(session.config)) is not None:
-        _refuse_batch(session.config, why)
+        refuse_batch(session.config, why)
         return
     prices.available()  # It imports httpx2, which cases that run meanwhile could find half imported.
     session.config.pluginmanager.register(Overlap(session, run), "recall-overlap")

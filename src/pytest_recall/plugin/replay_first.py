@@ -45,11 +45,8 @@ _FLAGS = frozenset({"--recall-batch", "--batch", "--recall-update", "--recall-tr
 # Options of plugins that write files: each is led elsewhere, where the plugin is there and was asked to write.
 _REPORTS = (
     ("xmlpath", "--junitxml"),
-    ("htmlpath", "--html"),
-    ("json_report_file", "--json-report-file"),
-    ("report_log", "--report-log"),
     ("allure_report_dir", "--alluredir"),
-    ("mdpath", "--md"),
+    *arguments.REPORT_FILES.items(),
 )
 
 
@@ -190,12 +187,10 @@ def _command(config: pytest.Config, tree: Tree, scratch: Path, shard: tuple[int,
     """Return the command that replays a part of the cases; its options come last, and so take the place of others."""
     part, parts = shard
     # The paths come first: an option whose value may be left out would take one for its own.
-    given = [*config.option.file_or_dir, *_kept(arguments.options_of(config)), *arguments.alone()]
+    given = [*config.option.file_or_dir, *_kept(arguments.options_of(config))]
     command = [sys.executable, "-m", "pytest", *map(tree.path, given)]
     command += [f"--recall-record=missing:{tree.cassettes}", "--recall-dry-run", "--recall-mode=all"]
-    command += [f"--recall-dry-run-file={scratch / f'{part}.json'}", f"--rootdir={tree.path(str(config.rootpath))}"]
-    if config.inipath is not None:
-        command += ["-c", tree.path(str(config.inipath))]
+    command += [f"--recall-dry-run-file={scratch / f'{part}.json'}"]
     command += ["--maxfail=0", "--tb=line", "-p", "no:cacheprovider"]
     if parts > 1:
         command.append(f"--recall-shard={part}/{parts}")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -27,7 +26,7 @@ from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, find_place, relative
 from pytest_recall.files.wording import plural
-from pytest_recall.plugin import arguments, files, options, recording
+from pytest_recall.plugin import arguments, files, options, portion, recording
 from pytest_recall.results.sentences import headline
 from pytest_recall.runs import finish
 from pytest_recall.trials.cost import of_run, total
@@ -36,13 +35,8 @@ from pytest_recall.trials.journal import read_journal
 NOTHING = pytest.ExitCode.NO_TESTS_COLLECTED
 PATIENCE = 5.0
 """Seconds that a run gets to end after Ctrl-C, before it is sent the signal: a terminal has sent it to both."""
-_ONE_FILE = {
-    "htmlpath": "--html",
-    "json_report_file": "--json-report-file",
-    "report_log": "--report-log",
-    "mdpath": "--md",
-}
-"""Options of plugins for a report in one file, which the next run would overwrite."""
+_SIGNALLED = 128
+"""What a shell adds to the number of the signal that has ended a process."""
 _FIRST_ALONE = frozenset({"--cache-clear", "--clean-alluredir"})
 """Options that delete what the run before has written."""
 
@@ -95,7 +89,7 @@ def main(config: pytest.Config) -> int:
             counted = hasattr(config.option, "xmlpath") and (most or _report_path(config))
             report = Path(scratch, f"{number}.xml") if counted else None
             given = [one for one in common if number == 0 or one not in _FIRST_ALONE]
-            given += [*arguments.alone(), f"--recall-one-of-several={elsewhere}"]
+            given.append(f"--recall-one-of-several={elsewhere}")
             done = _run(config, part, [*given, *_own_options(config, number, budget, most - failed, report)])
             if report is not None and report.exists():
                 reports.append(report)
@@ -141,7 +135,7 @@ def _refuse(config: pytest.Config, folders: list[Path], asked: recording.Recordi
         "--recall-dry-run-of": bool(config.option.recall_dry_run_of),
         "--recall-dry-run-file": bool(config.option.recall_dry_run_file),
         "--stepwise": bool(getattr(config.option, "stepwise", False)),
-        **{shown: bool(getattr(config.option, name, None)) for name, shown in _ONE_FILE.items()},
+        **{shown: bool(getattr(config.option, name, None)) for name, shown in arguments.REPORT_FILES.items()},
     }
     if given := next((name for name, is_given in one.items() if is_given), None):
         raise pytest.UsageError(f"{given} is about one run, and {names} are run one by one; name one of them")
@@ -204,9 +198,7 @@ def _own_options(
     config: pytest.Config, number: int, budget: float | None, failures: int, report: Path | None
 ) -> list[str]:
     """Return the options of the run with a number, from 0: what is left for it, and how it adds to a file."""
-    found = [f"--rootdir={config.rootpath}"]
-    if config.inipath is not None:
-        found += ["-c", str(config.inipath)]
+    found = list[str]()
     if budget is not None:
         found.append(f"--recall-budget={budget}")
     if failures > 0:
@@ -228,7 +220,7 @@ def _names_elsewhere(config: pytest.Config) -> str:
         with suppress(RecallError):  # The run of its directory says what is wrong with it.
             for case in CaseFile(path, relative(path, config.rootpath)).cases():
                 has |= {("--scenarios", case.scenario), ("--dimensions", case.dimension)}
-    return json.dumps(sorted(has & wanted.names))
+    return json.dumps([one for one in wanted.names if one in has])
 
 
 def _run(config: pytest.Config, part: DirectoryRun, given: list[str]) -> Ended:
@@ -243,7 +235,7 @@ def _run(config: pytest.Config, part: DirectoryRun, given: list[str]) -> Ended:
     with _passed_on(process) as received:
         code, interrupted = _wait_for(process)
     news = [run for run in part.place.artifacts.runs() if run not in before]
-    return Ended(code if code >= 0 else 128 - code, news[-1] if news else None, interrupted or bool(received))
+    return Ended(code if code >= 0 else _SIGNALLED - code, news[-1] if news else None, interrupted or bool(received))
 
 
 @contextmanager
@@ -304,12 +296,7 @@ def _told(part: DirectoryRun, done: Ended) -> str:
         line = error.messages[0]
     if done.code <= _SIGNALLED:
         return line
-    paths = shlex.join([*part.paths, *([] if part.folder is None else [f"--recall-dir={part.folder}"])])
-    return f"{line}; {ending}, and `pytest {paths}` with the same options and --recall-resume asks the rest"
-
-
-_SIGNALLED = 128
-"""What a shell adds to the number of the signal that has ended a process."""
+    return f"{line}; {ending}, and {portion.resuming_part(part.paths, part.folder)} asks the rest"
 
 
 def _signal_name(number: int) -> str:

@@ -173,8 +173,8 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
     if asked.batch:
         from pytest_recall.plugin import batching, overlap
 
-        if plan.files:
-            overlap.refuse_batch(run.config)
+        if plan.files and not run.config.option.collectonly:
+            overlap.refuse_batch(run.config, overlap.obstacle_in_options(run.config))
         watch = batching.watch(run, asked.mode, asked.run)
     max_age = plan.rubric.max_cassette_age if asked.max_age is None and not asked.dry else asked.max_age
     manager = CassetteManager(

@@ -32,13 +32,10 @@ class Filters:
     elsewhere: tuple[tuple[str, str], ...] = ()
 
     @property
-    def names(self) -> frozenset[tuple[str, str]]:
+    def names(self) -> list[tuple[str, str]]:
         """What is wanted, each name with its option."""
-        return frozenset(
-            (option, name)
-            for option, names in (("--scenarios", self.scenarios), ("--dimensions", self.dimensions))
-            for name in names
-        )
+        wanted = (("--scenarios", self.scenarios), ("--dimensions", self.dimensions))
+        return [(option, name) for option, names in wanted for name in names]
 
     @property
     def narrows(self) -> bool:
@@ -53,14 +50,11 @@ class Filters:
 
     def check(self, scenarios: Iterable[str], dimensions: Iterable[str]) -> None:
         """Raise RecallError for a wanted name that no case has, with the nearest ones."""
+        known = {"--scenarios": set(scenarios), "--dimensions": set(dimensions)}
         problems = [
-            f"{option}: {name!r} is in no case{nearest(name, known)}"
-            for option, names, known in (
-                ("--scenarios", self.scenarios, set(scenarios)),
-                ("--dimensions", self.dimensions, set(dimensions)),
-            )
-            for name in names
-            if name not in known and (option, name) not in self.elsewhere
+            f"{option}: {name!r} is in no case{nearest(name, known[option])}"
+            for option, name in self.names
+            if name not in known[option] and (option, name) not in self.elsewhere
         ]
         if problems:
             raise RecallError(*problems)
