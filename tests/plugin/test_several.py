@@ -188,6 +188,14 @@ def test_what_is_about_one_run_is_refused(pytester: pytest.Pytester, option: str
     assert not list(checkout.path.rglob("_artifacts"))
 
 
+def test_what_only_its_runs_are_given_is_no_option_for_people(pytester: pytest.Pytester) -> None:
+    TWO.at(pytester)
+    result = pytester.runpytest("svc_a/eval", "--recall-one-of-several=svc_b", "--scenarios=one")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = "ERROR: --recall-one-of-several: is for the runs of several eval directories alone; leave it out"
+    assert said in result.errlines
+
+
 def test_a_broken_one_does_not_hide_the_others(pytester: pytest.Pytester, together: Together) -> None:
     checkout = TWO.with_files({"svc_a/eval/cases.yaml": "- id: 1\n"}).at(pytester)
     code, lines = together("svc_a", "svc_b")

@@ -184,8 +184,18 @@ def wanted(config: pytest.Config) -> Filters:
         dimensions=_names("--dimensions", option.recall_dimensions),
         explicit=reason,
         update=option.recall_update,
-        elsewhere=tuple((option, name) for option, name in json.loads(config.option.recall_one_of_several or "[]")),
+        elsewhere=_elsewhere(config.option.recall_one_of_several or "[]"),
     )
+
+
+def _elsewhere(given: str) -> tuple[tuple[str, str], ...]:
+    """Return what `--recall-one-of-several` says that cases of other eval directories have."""
+    try:
+        return tuple((option, name) for option, name in json.loads(given))
+    except (TypeError, ValueError):
+        raise pytest.UsageError(
+            "--recall-one-of-several: is for the runs of several eval directories alone; leave it out"
+        ) from None
 
 
 def concurrency(config: pytest.Config) -> int:
