@@ -89,7 +89,7 @@ def test_prune_says_what_it_deletes_and_deletes_that(project: Path, inside: Reca
         f"deleted  {name['empty draft']}  draft, 3 days old",
         f"kept  {name['cut off']}:5: cut off in its last line; record it again, or restore it from git",
         f"kept  {name['misnamed']}  not named after what it says it is the recording of, loans/elsewhere",
-        f"kept  {name['moved']}  `crash` is in the scenario trouble now; record it there",
+        f"kept  {name['moved']}  `crash` is in the scenario trouble now; `recall cassettes move crash` puts it there",
         f"kept  {name['row of the state']}  `gone` is in no case file, and has a row in eval/recall.yaml",
         f"kept  {name['foreign']}:1: not a cassette; import it with `recall cassettes import`, or record it again",
         f"kept  {name['damaged']}:4: damaged (its checksum does not fit);"

@@ -71,6 +71,16 @@ def test_each_client_is_recorded_and_replayed_without_a_socket(
     assert upstream.count == len(asked)
 
 
+def test_a_case_that_was_renamed_is_replayed_from_its_recording(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    project = talking(upstream, agent("return httpx_sync(question)"))
+    recorded(pytester, upstream, project.with_cases(asking("before", "hello")))
+    checkout = project.with_cases(asking("after", "hello", scenario="other")).at(pytester)
+    assert checkout.run("eval", "--replay", "--recall-mode=all").ret == pytest.ExitCode.TESTS_FAILED
+    assert checkout.recall("cassettes", "move", "before", "after").ret == 0
+    replayed(checkout)
+    assert sources(checkout) == {"after": "replayed"}
+
+
 def test_a_fail_is_asked_again_in_a_replay_if_that_is_recorded(pytester: pytest.Pytester, upstream: Upstream) -> None:
     """A case that was recorded before `confirm` fails at once: to miss the second trial would be no verdict."""
     wrong = {"judges": [{"regex": "never said"}]}

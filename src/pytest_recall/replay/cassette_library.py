@@ -7,7 +7,7 @@ import itertools
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +127,15 @@ class Library:
             if calls := best((one._replace(key=key_of(one.request, rules)) for one in before), news):
                 write_cassette(path, header, calls, rules)
 
+    def move(self, cassette: Cassette, target: Path, names: Mapping[str, str]) -> None:
+        """Put a cassette in the place `target`, where none is, with these `names` in its header. Raises OSError."""
+        self.check(target)
+        with self._locked(cassette.path):
+            write_cassette(target, {**_plain(cassette.header), **names}, cassette.exchanges(), cassette.rules)
+            remove(cassette.path)
+        with suppress(OSError):
+            cassette.path.parent.rmdir()  # The folder of a scenario that has no recording any more.
+
     def recover(self, path: Path, rules: Rules) -> int:
         """Add to the cassette `path` what drafts of it hold that were left behind; return how many calls."""
         if not self.left_behind(path):
@@ -149,8 +158,7 @@ class Library:
                     after, (one._replace(seq=offset + one.seq, key=key_of(one.request, rules)) for one in exchanges)
                 )
             if len(after) > len(before):
-                plain = {name: value for name, value in header.items() if name not in ("crc", "cassette", "rules")}
-                plain["recorded_at"] = min(exchange.at for exchange in after)
+                plain = _plain(header) | {"recorded_at": min(exchange.at for exchange in after)}
                 write_cassette(path, plain, after, rules)
             for draft in left:
                 remove(draft)
@@ -169,6 +177,11 @@ class Library:
         make_ignored(self.folder / DRAFTS)
         with locked(self.folder / DRAFTS / LOCK):
             yield
+
+
+def _plain(header: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a header says of its recording, without what is written about the file."""
+    return {name: value for name, value in header.items() if name not in ("crc", "cassette", "rules")}
 
 
 def best(before: Iterable[Exchange], news: Iterable[Exchange]) -> list[Exchange]:

@@ -90,6 +90,8 @@ LAYOUT = """\
 MOVE = """\
   recall state move             cases that the newest run has found renamed keep their history
   recall state move OLD NEW     a case has another id, and keeps its row
+
+`recall cassettes move OLD NEW` does the same for its recordings.
 """
 FORGET = """\
   recall state forget CASE-ID   its row is deleted, as of a case that is gone

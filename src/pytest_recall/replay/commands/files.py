@@ -1,11 +1,11 @@
-"""The commands `recall cassettes prune`, `import` and `export`: delete recordings, and convert their formats."""
+"""The commands `recall cassettes prune`, `move`, `import` and `export`: delete, rename and convert recordings."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -19,7 +19,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError, nearest, one_line
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
-from pytest_recall.replay.cassette_file import Cassette, read_draft
+from pytest_recall.replay.cassette_file import Cassette, read_draft, read_header
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.commands.listing import add_folder, find, library_of, scenarios_of, size, standing, titled
 from pytest_recall.replay.exchange import Exchange
@@ -43,6 +43,7 @@ Drafts are deleted when they are more than a day old; `--drafts all` deletes the
 that a run is writing now. Files of others are never touched.
 """
 DAY = 24 * 60 * 60
+SCENARIO_HELP = "the scenario of the case (default: as its case file says)"
 
 
 class PrunedFile(NamedTuple):
@@ -114,7 +115,10 @@ def _cassettes(library: Library, place: Place, args: argparse.Namespace) -> tupl
             case "gone":
                 pruned.append(PrunedFile(path, f"no case `{case}`"))
             case "moved":
-                kept.append(f"{name}  `{case}` is in the scenario {scenarios[header['case']]} now; record it there")
+                now = scenarios[header["case"]]
+                kept.append(
+                    f"{name}  `{case}` is in the scenario {now} now; `recall cassettes move {case}` puts it there"
+                )
             case "row":
                 kept.append(f"{name}  `{case}` is in no case file, and has a row in {place.name(place.state)}")
     if pruned and not case_paths(place, args):
@@ -143,6 +147,66 @@ def _is_ours(path: Path, place: Place) -> bool:
     return bool(header) or path.read_bytes()[:8] in (b"", b'{"crc":"')
 
 
+MOVE = """\
+  recall cassettes move OLD NEW    a case has another id, and its recordings are those of NEW
+  recall cassettes move CASE       a case is in another scenario, and its recordings go there
+
+The calls stay as they are, with the dates on which they were made; the recordings of its baselines
+and of each trial of a series go with them. Nothing is moved if one of them is damaged, or if there
+is a recording in its new place. `recall state move` does the same for the rows of the state.
+"""
+
+
+def add_move(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(commands, "move", "have a case that was renamed keep its recordings", run_move, MOVE)
+    parser.add_argument("old", metavar="OLD", help="the id under which it was recorded")
+    parser.add_argument("new", nargs="?", metavar="NEW", help="its id now (default: the same)")
+    parser.add_argument("--scenario", metavar="NAME", help=SCENARIO_HELP)
+    parser.add_argument("--dry-run", action="store_true", help="print what would be moved, and change nothing")
+    add_folder(parser)
+    add_files(parser)
+
+
+def run_move(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    library = library_of(place, args)
+    rules = read_settings(place.rubric, place.name(place.rubric)).rules()
+    scenarios = scenarios_of(place, args)
+    new = args.old if args.new is None else args.new
+    if new != args.old and args.old in scenarios:
+        raise RecallError(f"`{args.old}` is still a case; rename it in its case file first")
+    scenario = scenario_of(scenarios, new, args.scenario)
+    moves: dict[Path, Cassette] = {}
+    for path in library.files():
+        try:
+            header = read_header(path, place.name(path))
+        except RecallError:
+            continue  # Whose it is cannot be known; `verify` says what is wrong with it.
+        if header.get("case") != args.old or not library.fits(path, header):
+            continue
+        target = library.of_header({**header, "case": new, "scenario": scenario})
+        if target is None or target == path:
+            continue
+        if target in moves:
+            both = f"{place.name(moves[target].path)} and {place.name(path)}"
+            raise RecallError(f"{both} would both become {place.name(target)}; remove one of them")
+        if target.exists():
+            raise RecallError(f"{place.name(path)}: {place.name(target)} is there already; remove one of them")
+        moves[target] = Cassette(path, place.name(path), rules)
+        moves[target].verify()
+    if not moves:
+        where = f" outside of the scenario `{scenario}`" if new == args.old else ""
+        raise RecallError(f"no cassette of `{args.old}`{where}; `recall cassettes list` names those that are there")
+    verb = "would move" if args.dry_run else "moved"
+    for target, cassette in moves.items():
+        if not args.dry_run:
+            library.move(cassette, target, {"case": new, "scenario": scenario})
+        print(f"{verb}  {place.name(cassette.path)} to {place.name(target)}  {plural(len(cassette), 'call')}")
+    return 0
+
+
 IMPORT = """\
 SOURCE is a cassette of vcrpy (.yaml, .yml, .json), a recording of Lore (.ndjson, .jsonl), or a
 folder of such files, those below it included. Each becomes the cassette of a case, without the
@@ -164,7 +228,7 @@ def add_convert(commands: Commands) -> None:
     parser = command(commands, "import", "make a cassette of a recording of vcrpy or Lore", import_command, IMPORT)
     parser.add_argument("source", type=Path, metavar="SOURCE", help="the recording, or a folder of recordings")
     parser.add_argument("--case", metavar="ID", help="the case that it is of (default: the name of the file)")
-    parser.add_argument("--scenario", metavar="NAME", help="the scenario of the case (default: as its case file says)")
+    parser.add_argument("--scenario", metavar="NAME", help=SCENARIO_HELP)
     parser.add_argument("--url", default=ANTHROPIC, help="where the calls of Lore went (default: %(default)s)")
     add_folder(parser)
     parser = command(commands, "export", "write a cassette as one of vcrpy", export_command, EXPORT)
@@ -202,7 +266,10 @@ class _Importer:
         if not exchanges:
             raise RecallError(f"{name}: holds no calls; record it again")
         case_id = self._args.case or source.stem
-        scenario = self._scenario(case_id, name)
+        try:
+            scenario = scenario_of(self._scenarios, case_id, self._args.scenario)
+        except RecallError as error:
+            raise RecallError(f"{name}: {error}") from None
         path = self._library.of_case(case_id, scenario)
         if path in self._sources:
             raise RecallError(f"{name}: is named as {self._sources[path]}; import it alone, with --case")
@@ -219,19 +286,21 @@ class _Importer:
             print(f"recall: note: {note}", file=sys.stderr)
         return f"{self._place.name(path)}: {plural(len(clean), 'call')}, recorded on {recorded[:10]}", len(clean)
 
-    def _scenario(self, case_id: str, name: str) -> str:
-        own, given = self._scenarios.get(case_id), self._args.scenario
-        if given is not None:
-            if own not in (None, given):
-                raise RecallError(
-                    f"{name}: `{case_id}` is in the scenario `{own}`, and no run would read its cassette under"
-                    f" `{given}`; leave out --scenario"
-                )
-            return str(given)
-        if own is None:
-            known = nearest(case_id, self._scenarios)
-            raise RecallError(f"{name}: no case file has `{case_id}`{known}; for a marked test give --scenario too")
-        return own
+
+def scenario_of(scenarios: Mapping[str, str], case_id: str, given: str | None) -> str:
+    """Return the scenario of a case, as its file says, or as it is `given` for a marked test. Raises RecallError."""
+    own = scenarios.get(case_id)
+    if given is not None:
+        if own not in (None, given):
+            raise RecallError(
+                f"`{case_id}` is in the scenario `{own}`, and no run would read its cassette under `{given}`; leave out"
+                " --scenario"
+            )
+        return given
+    if own is None:
+        known = nearest(case_id, scenarios)
+        raise RecallError(f"no case file has `{case_id}`{known}; for a marked test give --scenario too")
+    return own
 
 
 def import_command(args: argparse.Namespace) -> int:

@@ -255,8 +255,9 @@ def _note(entry: ListedCassette, scenarios: Mapping[str, str]) -> str:
 LIST = """\
 The age is that of the oldest call. An orphan is the recording of a case that is in no case file
 and has no row in the state, or that is in another scenario by now; `recall cassettes prune` deletes
-the former. An unfinished draft was left behind by a run that was killed, or by a test that failed;
-`pytest -p recall eval --record=missing` takes up what it holds.
+the former, and `move` gives either to the case that it is of now. An unfinished draft was left
+behind by a run that was killed, or by a test that failed; `pytest -p recall eval --record=missing`
+takes up what it holds.
 """
 VERIFY = """\
 Reads every line of every cassette. Exits with 1 if one is damaged, cut off, of another version,
