@@ -85,6 +85,7 @@ def test_a_planted_secret_is_found(
     assert json.loads(inside(project, *SCAN, "--json").out) == {
         "variables": ["LOANS_API_KEY"],
         "findings": [{"path": name, "line": line, "part": place.partition(" (")[0], "what": what}],
+        "unread": [],
     }
     assert files(project) == before
 
@@ -116,7 +117,8 @@ def test_nothing_to_find(project: Path, inside: Recall) -> None:
         "no secrets in 1 cassette and 1 draft; looked for 1 variable, and for what looks like a key\n",
         "",
     )
-    assert json.loads(inside(project, *SCAN, "--json").out) == {"variables": ["LOANS_API_KEY"], "findings": []}
+    told = json.loads(inside(project, *SCAN, "--json").out)
+    assert told == {"variables": ["LOANS_API_KEY"], "findings": [], "unread": []}
 
 
 def test_a_variable_of_the_rubric(project: Path, monkeypatch: pytest.MonkeyPatch, inside: Recall) -> None:
@@ -208,8 +210,18 @@ def test_damaged_files_and_files_of_others_are_looked_through(project: Path, ins
             for line in (1, 2, 3)
         ),
         "eval/cassettes/sub.ndjson: cannot be read (Is a directory); check that it is there and readable",
-        "8 findings: revoke what is real, delete the recording, and record it again",
+        "7 findings: revoke what is real, delete the recording, and record it again",
+        "not searched: 1 file",
     ]
+
+
+def test_a_file_that_cannot_be_read_is_no_finding_and_no_success(project: Path, inside: Recall) -> None:
+    (project / "eval" / "cassettes" / "sub.ndjson").mkdir(parents=True)
+    said = "eval/cassettes/sub.ndjson: cannot be read (Is a directory); check that it is there and readable"
+    done = inside(project, *SCAN)
+    assert (done.code, done.out.splitlines()) == (1, [said, "not searched: 1 file"])
+    told = inside(project, *SCAN, "--json")
+    assert (told.code, json.loads(told.out)) == (1, {"variables": ["LOANS_API_KEY"], "findings": [], "unread": [said]})
 
 
 def test_the_secret_is_never_printed(project: Path, inside: Recall) -> None:

@@ -81,6 +81,8 @@ def test_a_gate_that_no_case_is_under_is_told_by_a_run_over_all_files(pytester: 
         OK,
         [told, "eval/rubric.yaml: gates: no case is of `marked`; known: refunds"],
     )
+    [line] = [line for line in alone.outlines if line.startswith("gate `refund` ")]
+    assert line.startswith("gate `refund` too few verdicts: no case is under it; 90.0 % asked (since")
     chosen = checkout.run("eval/cases.yaml::r")
     assert "gates:" not in chosen.stdout.str()
 

@@ -90,7 +90,8 @@ def line(standing: Standing) -> str:
     informs = ", only informs" if gate.informs else ""
     asked = f"{percent(gate.at_least)} asked{_provenance(standing)}"
     if standing.rate is None or standing.interval is None:
-        return f"gate `{gate.name}` {standing.status}{informs}: none of {plural(standing.cases, 'case')}; {asked}"
+        none = f"none of {plural(standing.cases, 'case')}" if standing.cases else "no case is under it"
+        return f"gate `{gate.name}` {standing.status}{informs}: {none}; {asked}"
     low, high = standing.interval
     apart = f", {standing.apart} in quarantine left out" if standing.apart else ""
     return (

@@ -23,8 +23,8 @@ DETAILS = """\
 Looks through every line of every cassette and draft, also of damaged ones and of files of others:
 for the values of variables that hold secrets (well-known names, names such as *_KEY and *_TOKEN,
 and those under `secrets` in the rubric) in any spelling, and for what looks like a key. Run it
-where the variables are set. Exits with 1 if something is found, also if it is an answer that cannot
-be unpacked and so was not searched; the secret itself is not printed.
+where the variables are set. Exits with 1 if something is found, also if an answer cannot be
+unpacked or a file cannot be read and so was not searched; the secret itself is not printed.
 """
 _CREDENTIALS = frozenset(
     {"api-key", "authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key", "x-goog-api-key"}
@@ -83,28 +83,33 @@ def run_scan(args: argparse.Namespace) -> int:
     detector = Detector(secrets)
     paths, drafts = library.files(), library.drafts()
     findings: list[dict[str, Any]] = []
+    unread: list[str] = []
     for path in (*paths, *drafts):
         name = place.name(path)
         try:
             lines = read_lines(path, name)
         except RecallError as error:
-            findings.append({"path": name, "line": 1, "part": "file", "what": str(error)})
+            unread.append(str(error))
             continue
         for number, line in enumerate(lines, 1):
             findings += ({"path": name, "line": number, **found} for found in _in_line(line, detector))
     if args.json:
-        print(json.dumps({"variables": sorted(secrets), "findings": findings}, indent=2))
-    elif findings:
-        for one in findings:
-            said = one["what"] if one["part"] == "file" else f"{one['path']}:{one['line']}: {one['part']} {one['what']}"
-            print(said)
+        print(json.dumps({"variables": sorted(secrets), "findings": findings, "unread": unread}, indent=2))
+        return int(bool(findings or unread))
+    for one in findings:
+        print(f"{one['path']}:{one['line']}: {one['part']} {one['what']}")
+    for said in unread:
+        print(said)
+    if findings:
         print(f"{plural(len(findings), 'finding')}: revoke what is real, delete the recording, and record it again")
-    else:
+    if unread:
+        print(f"not searched: {plural(len(unread), 'file')}")
+    if not (findings or unread):
         print(
             f"no secrets in {plural(len(paths), 'cassette')} and {plural(len(drafts), 'draft')};"
             f" looked for {plural(len(secrets), 'variable')}, and for what looks like a key"
         )
-    return int(bool(findings))
+    return int(bool(findings or unread))
 
 
 def _in_line(line: bytes, detector: Detector) -> Iterator[dict[str, str]]:
