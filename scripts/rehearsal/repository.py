@@ -137,8 +137,12 @@ class Repository:
         if not runs:
             return None
         record = read_journal(runs[-1])
-        shutil.rmtree(self._place.artifacts.folder)
-        runs[-1].mkdir(parents=True)  # Keeps the name: a run in the same second gets another, which sorts after it.
+        folder, second = self._place.artifacts.folder, len("2026-01-31T120000")
+        # Their names are kept: a run in the same second gets another, which sorts after all of them.
+        names = [one.name for one in folder.iterdir() if one.name[:second] == runs[-1].name[:second]]
+        shutil.rmtree(folder)
+        for name in names:
+            (folder / name).mkdir(parents=True)
         outcomes = {case_id: trial.outcome for case_id, trial in graded(record.trials).items()}
         is_whole = outcomes.keys() == {case_id for case_id, _ in record.header.picks}
         has_failed = Outcome.FAILED in outcomes.values()
