@@ -91,6 +91,7 @@ def test_a_marked_test_says_its_scenario(project: Path, inside: Recall) -> None:
         (("before", "worse"), "eval/cassettes/loans/worse.ndjson is there already; remove one of them"),
         (("twice", "right"), " would both become eval/cassettes/loans/right.ndjson; remove one of them"),
         (("broken", "right"), "cut off in its last line; record it again, or restore it from git"),
+        (("foreign", "right"), "eval/cassettes/loans/foreign.ndjson:1: not a cassette; import it with"),
     ],
 )
 def test_what_cannot_be_moved_is_told_and_nothing_is(
@@ -102,6 +103,7 @@ def test_what_cannot_be_moved_is_told_and_nothing_is(
     cassette(project, "twice", scenario="closed")
     whole = cassette(project, "broken")
     whole.write_bytes(whole.read_bytes()[:-1])
+    (whole.parent / "foreign.ndjson").write_text("{}\n", encoding="utf-8")
     before = files(project)
     done = inside(project, *MOVE, *given)
     assert (done.code, done.out) == (2, "")

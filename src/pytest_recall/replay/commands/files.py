@@ -21,7 +21,16 @@ from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
 from pytest_recall.replay.cassette_file import Cassette, read_draft, read_header
 from pytest_recall.replay.cassette_library import Library
-from pytest_recall.replay.commands.listing import add_folder, find, library_of, scenarios_of, size, standing, titled
+from pytest_recall.replay.commands.listing import (
+    add_folder,
+    by_owner,
+    find,
+    library_of,
+    scenarios_of,
+    size,
+    standing,
+    titled,
+)
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.formats.lore import ANTHROPIC, import_lore
 from pytest_recall.replay.formats.vcrpy import export_vcr, import_vcr
@@ -179,11 +188,8 @@ def run_move(args: argparse.Namespace) -> int:
         raise RecallError(f"`{args.old}` is still a case; rename it in its case file first")
     scenario = scenario_of(scenarios, new, args.scenario)
     moves: dict[Path, Cassette] = {}
-    for path in library.files():
-        try:
-            header = read_header(path, place.name(path))
-        except RecallError:
-            continue  # Whose it is cannot be known; `verify` says what is wrong with it.
+    for path in by_owner(library, place, args.old).get(args.old, ()):
+        header = read_header(path, place.name(path))
         if header.get("case") != args.old or not library.fits(path, header):
             continue
         target = library.of_header({**header, "case": new, "scenario": scenario})

@@ -79,25 +79,34 @@ def find(library: Library, place: Place, given: str) -> Path:
             return path
     if given.endswith(CASSETTE_SUFFIX):
         raise RecallError(f"{given}: no such file; `recall cassettes list` names those that are there")
-    known: dict[str, list[Path]] = {}
-    damaged: RecallError | None = None
-    for path in library.files():
-        try:
-            header = read_header(path, place.name(path))
-        except RecallError as error:
-            if path.stem == given:  # Files are called by the ids of their cases.
-                damaged = error
-            continue
-        known.setdefault(str(header.get("case") or header.get("fixture")), []).append(path)
+    known = by_owner(library, place, given)
     found = known.get(given, [])
-    if not found and damaged is not None:
-        raise damaged
     if not found:
         raise RecallError(f"no cassette of {one_line(given)!r}{nearest(given, known)}")
     if len(found) > 1:
         named = ", ".join(place.name(path) for path in found)
         raise RecallError(f"{one_line(given)!r} has more than one cassette ({named}); give the path of one")
     return found[0]
+
+
+def by_owner(library: Library, place: Place, wanted: str) -> dict[str, list[Path]]:
+    """Return the cassettes by the case or the fixture that they are of, without those that are damaged.
+
+    Raises RecallError if the only one of the `wanted` case is.
+    """
+    known: dict[str, list[Path]] = {}
+    damaged: RecallError | None = None
+    for path in library.files():
+        try:
+            header = read_header(path, place.name(path))
+        except RecallError as error:
+            if path.stem == wanted:  # Files are called by the ids of their cases.
+                damaged = error
+            continue
+        known.setdefault(str(header.get("case") or header.get("fixture")), []).append(path)
+    if damaged is not None and wanted not in known:
+        raise damaged
+    return known
 
 
 def scenarios_of(place: Place, args: argparse.Namespace) -> dict[str, str]:
