@@ -193,6 +193,31 @@ class TestSwitch:
         checkout.run(*workers).assert_outcomes(passed=1)
         checkout.run("-p", "no:recall", day=None).assert_outcomes()
 
+    @pytest.mark.parametrize("args", [("-p", "recall"), ("-o", "recall=true", "-n1")], ids=" ".join)
+    def test_its_modules_are_imported_without_rewriting(
+        self, checkout: Checkout, switched_off: None, args: Args
+    ) -> None:
+        """Python's own code of a module is read in a fraction of the time that pytest takes to read what it rewrote."""
+        (checkout.path / "conftest.py").write_text(
+            "import sys\nfrom pathlib import Path\n"
+            "def pytest_unconfigure():\n"
+            "    ours = {n: m for n, m in sys.modules.items() if n.startswith('pytest_recall')}\n"
+            "    rewritten = sorted(n for n, m in ours.items() if type(m.__loader__).__name__ != 'SourceFileLoader')\n"
+            "    with Path('imported.txt').open('a') as file:\n"
+            "        file.write(f'{len(ours) > 50} {rewritten}\\n')\n"
+        )
+        script = (
+            "import sys\n"
+            "import pytest\n"
+            f"code = pytest.main({['eval', '-p', 'no:asyncio', *args]})\n"
+            "assert 'OwnModules' not in str(sys.meta_path)\n"
+            "sys.exit(code)\n"
+        )
+        assert checkout.pytester.run(sys.executable, "-c", script).ret == 0
+        lines = (checkout.path / "imported.txt").read_text().splitlines()
+        plugin = [f"pytest_recall.plugin.{name}" for name in ("stash", "switch")]
+        assert lines == [f"True {['pytest_recall', 'pytest_recall.plugin', *plugin]}"] * (2 if "-n1" in args else 1)
+
     def test_an_override_is_the_last_word(self, checkout: Checkout) -> None:
         (checkout.path / "pytest.ini").write_text("[pytest]\nrecall = true\n")
         assert checkout.run("-o", "recall=false", day=None).ret == pytest.ExitCode.NO_TESTS_COLLECTED

@@ -43,6 +43,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     config = pluginmanager.get_plugin("pytestconfig")
     if pluginmanager.has_plugin("capturemanager") and isinstance(config, pytest.Config) and switch.is_on(config):
         # A conftest file has named us in `pytest_plugins`, too late for the next hook.
+        switch.import_plainly(config)
         from pytest_recall.plugin import option_names
 
         option_names.add(parser, frozenset())
@@ -54,6 +55,7 @@ def pytest_load_initial_conftests(
 ) -> Generator[None, object, object]:
     """Add the short options, and send nothing in a replay, from the conftest files on."""
     if switch.is_on(early_config):
+        switch.import_plainly(early_config)
         # These take the functions of the clock and the disk, before a conftest file can have replaced them.
         from pytest_recall.plugin import option_names, recording
 

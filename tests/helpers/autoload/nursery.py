@@ -52,12 +52,16 @@ LATE = (
 """What runs import late, where it is installed."""
 
 
+HOME = {key: value for key, value in os.environ.items() if key == "HOME"}
+"""The user's, in which matplotlib keeps what it knows of the fonts; pytester gives each test a HOME of its own."""
+
+
 def open_one() -> None:
     """Start one, for this process and what it starts, unless there is one; it ends with this process."""
     if ADDRESS in os.environ or not hasattr(os, "fork"):
         return
     path = str(Path(tempfile.mkdtemp(prefix="nursery-")) / "s")
-    env = {key: value for key, value in os.environ.items() if key != UNKEPT}
+    env = {key: value for key, value in os.environ.items() if key != UNKEPT} | HOME
     env["PYTHONPATH"] = str(Path(__file__).parent)  # What is beside this is imported before anything else.
     started = subprocess.Popen([sys.executable, __file__, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
     atexit.register(started.communicate)
