@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cases.case import Case
+from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.files.errors import CaseError
 from pytest_recall.trials.execution import JudgeFunction, check_arguments, check_threshold, judged
 from pytest_recall.trials.trial import Answer, Verdict
@@ -67,6 +67,8 @@ def mistakes(case: Case, judges: Mapping[str, JudgeFunction], thresholds: Mappin
     found: list[str] = []
     scored = False
     for call in case.judges:
+        if _cannot_be_wrong(call, case):
+            continue
         if (judge := judges.get(call.name)) is None:
             scored = True  # For all that is known.
             continue
@@ -81,6 +83,17 @@ def mistakes(case: Case, judges: Mapping[str, JudgeFunction], thresholds: Mappin
     except CaseError as error:
         found.append(str(error))
     return found
+
+
+def _cannot_be_wrong(call: JudgeCall, case: Case) -> bool:
+    """Whether nothing can be found: the call of most cases, which is not worth a judgement that is thrown away."""
+    return (
+        call.name in ("exact", "contains")
+        and not call.arguments
+        and case.threshold is None
+        and isinstance(case.expected, str)
+        and bool(case.expected.strip())
+    )
 
 
 def _never(awaitable: Awaitable[Any]) -> Any:

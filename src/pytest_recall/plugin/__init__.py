@@ -116,6 +116,8 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     hooks = Hooks(config)
     config.pluginmanager.register(hooks, "recall-hooks")
+    if getattr(config.option, "xmlpath", None):
+        config.pluginmanager.register(JUnitHooks(config), "recall-junit")
     # What is added first comes last: after pytest has looked once more for what was not closed.
     config.add_cleanup(hooks.leave)
 
@@ -338,19 +340,22 @@ class Hooks:
         report = yield
         if report.failed and call.excinfo is not None and isinstance(call.excinfo.value, MissError):
             report.longrepr = str(call.excinfo.value)
-        if CASE_ID in item.stash:
-            from pytest_recall.plugin.trials import attach, changes_at_its_end, take_subtest
+        if CASE_ID not in item.stash:
+            return report
+        from pytest_recall.plugin.trials import attach, changes_at_its_end, take_subtest
 
-            if item.stash.get(CALLED, False):
-                take_subtest(item, call, report)
-            elif call.when != "teardown" or changes_at_its_end(item, call, report):
-                attach(item, call, report)
-                if self.run and self.run.dry and hasattr(report, "recall"):
-                    from pytest_recall.plugin import dry
+        if item.stash.get(CALLED, False):
+            take_subtest(item, call, report)
+            return report
+        if call.when != "teardown" or changes_at_its_end(item, call, report):
+            attach(item, call, report)
+            run = self.run
+            if run is not None and run.dry and hasattr(report, "recall"):
+                from pytest_recall.plugin import dry
 
-                    dry.mark(item, call, report)
-            if call.when == "call" and not item.stash.get(CALLED, False):
-                item.stash[REPORTED] = report.outcome
+                dry.mark(item, call, report)
+        if call.when == "call":
+            item.stash[REPORTED] = report.outcome
         return report
 
     @pytest.hookimpl(tryfirst=True)
@@ -378,15 +383,6 @@ class Hooks:
         """Note a file that could not be collected."""
         if self.run:
             self.run.beside.take(report)
-
-    @pytest.hookimpl(trylast=True, specname="pytest_runtest_logreport")
-    def pytest_recall_junit(self, report: pytest.TestReport) -> None:
-        """Have a trial without a verdict be an error in JUnit's XML, too."""
-        no_verdict = report.when == "call" and report.failed and getattr(report, "recall_error", False)
-        if no_verdict and getattr(self.config.option, "xmlpath", None):
-            from pytest_recall.plugin import reporting
-
-            reporting.as_error(self.config, report)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, Any] | None:
         """Show a trial without a verdict as an error, not as a failed case."""
@@ -465,3 +461,18 @@ class Hooks:
             from pytest_recall.plugin import garbage
 
             garbage.thaw(self.config)
+
+
+class JUnitHooks:
+    """The hook of a session that writes JUnit's XML. Without that none is called for each report of each test."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Have a trial without a verdict be an error in JUnit's XML, too."""
+        if report.when == "call" and report.failed and getattr(report, "recall_error", False):
+            from pytest_recall.plugin import reporting
+
+            reporting.as_error(self.config, report)

@@ -39,8 +39,9 @@ from pytest_recall.plugin.stash import (
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.results.standing import informs
 from pytest_recall.runs.outage import Outage, outage_of
-from pytest_recall.trials.conditions import conditions, taped_of, words_of
+from pytest_recall.trials.conditions import Prompts, conditions, taped_of, words_of
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
+from pytest_recall.trials.journal import json_line
 from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
 
 if TYPE_CHECKING:
@@ -56,8 +57,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
 
     A report has plain data only: plugins send it to other processes and write it to files.
     """
-    if call.when == "call":
-        item.stash.setdefault(UNREPORTED, None)
+    if call.when == "call" and UNREPORTED in item.stash:
         del item.stash[UNREPORTED]
     if UNASKED in item.stash:
         return
@@ -98,7 +98,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if run.follows and (found := run.found_out()):
         setattr(report, "recall_found", found)  # noqa: B010
     untold = item.stash.setdefault(UNTOLD, [])
-    untold.append(json.dumps(trial.to_json()))
+    untold.append(json_line(trial.to_json()).decode())
     told = f"[{', '.join(untold)}]"
     setattr(report, "recall", told)  # noqa: B010
     item.config.stash[ATTACHED] = (told, [trial]) if len(untold) == 1 else ("", [])
@@ -295,9 +295,9 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     if not result.outcome.is_verdict or str(getattr(item, "arm", "")):
         return CallSummary(source, calls)
     asked = getattr(item, "case", None)  # A marked test has none, and its words stand in the prompt as they are.
-    words = () if asked is None else words_of([asked.input, asked.turns and [turn.user for turn in asked.turns]])
     taped = None if tape.cassette is None or source == "live" else taped_of(tape.cassette.header)
-    prompts = manager.prompts_of(read, words)
+    words = () if asked is None else words_of([asked.input, asked.turns and [turn.user for turn in asked.turns]])
+    prompts = manager.prompts_of(read, words) if read else Prompts()
     rubric = item.config.stash[RUN].plan.rubric
     under = conditions(result, calls, prompts, rubric, _own_bars(asked), fingerprint=case.fingerprint, taped=taped)
     return CallSummary(source, calls, str(under))

@@ -127,7 +127,7 @@ class Journal:
 
     def _write(self, record: dict[str, Any]) -> None:
         try:
-            self._file.write(_line(record) + b"\n")
+            self._file.write(json_line(record) + b"\n")
             self._file.flush()
         except OSError as error:
             error.filename = error.filename or str(self.folder / NAME)
@@ -321,7 +321,7 @@ def write_journal(folder: Path, record: Record) -> None:
         records.append({"kind": "calls", "calls": [call.to_json() for call in record.calls]})
     if record.exit_code is not None:
         records.append(_last(record.exit_code, record.why, record.seconds, record.also))
-    write_bytes(folder / NAME, b"".join(_line(one) + b"\n" for one in records), durable=True)
+    write_bytes(folder / NAME, b"".join(json_line(one) + b"\n" for one in records), durable=True)
 
 
 def _first(header: Header) -> dict[str, Any]:
@@ -346,7 +346,8 @@ def _hold(file: IO[bytes]) -> bool:
     return True
 
 
-def _line(record: dict[str, Any]) -> bytes:
+def json_line(record: dict[str, Any]) -> bytes:
+    """Return a record as the journal has it, without the end of its line."""
     try:
         return to_json(record)
     except PydanticSerializationError:

@@ -225,10 +225,11 @@ class Outcome(StrEnum):
     ERROR = "error"
     SKIPPED = "skipped"
 
-    @property
-    def is_verdict(self) -> bool:
-        """Whether a judge decided, so that the schedule may learn from it."""
-        return self in (Outcome.PASSED, Outcome.FAILED)
+    is_verdict: bool
+    """Whether a judge decided, so that the schedule may learn from it."""
+
+    def __init__(self, value: str) -> None:
+        self.is_verdict = value in ("passed", "failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
