@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from functools import lru_cache
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from pytest_recall.files.coerce import typed
@@ -304,8 +303,6 @@ def asking(headers: Headers, names: Collection[str]) -> dict[str, str]:
     return {name: value for name in sorted(found) if (value := _normal(name, found[name]))}
 
 
-# A client sends the same headers with every call.
-@lru_cache(maxsize=256)
 def _normal(name: str, value: str) -> str:
     parts = [" ".join(part.split()) for part in value.split(",")]
     if name == "accept":

@@ -14,6 +14,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from difflib import SequenceMatcher
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus, urlsplit, urlunsplit
@@ -167,7 +168,13 @@ def raw_key_of(request: Request, rules: Rules) -> str:
 
 
 def _header_lines(headers: Headers, rules: Rules) -> str:
-    return "".join(f"{name}:{value}\n" for name, value in asking(headers, rules.headers).items())
+    return _lines_of(tuple([(name, value) for name, value in headers if name.lower() in rules.headers]), rules.headers)
+
+
+# A client sends the same headers with every call.
+@lru_cache(maxsize=256)
+def _lines_of(headers: Headers, names: frozenset[str]) -> str:
+    return "".join([f"{name}:{value}\n" for name, value in asking(headers, names).items()])
 
 
 def normal_url(url: str) -> str:

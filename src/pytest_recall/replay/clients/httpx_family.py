@@ -292,7 +292,7 @@ def _started(recorder: CallRecorder, response: Any) -> None:
 
 
 def _decoded(raw: Any) -> Headers:
-    return tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in raw)
+    return tuple([(name.decode("latin-1"), value.decode("latin-1")) for name, value in raw])
 
 
 def _played(module: Any, exchange: Exchange, request: Any, stream: Callable[..., Any]) -> Any:
