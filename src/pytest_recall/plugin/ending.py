@@ -268,8 +268,7 @@ class Ending:
 
     def _write_state(self, folder: Path, record: Record) -> None:
         name = finish.target(self._run.plan.place, self._run.plan.rubric.state)
-        shard = self._run.plan.header("", "").shard
-        if shard:
+        if shard := record.header.shard:
             self._state_line = f"{name}: left alone by shard {shard}; `recall ci merge --apply` applies all of them"
             return
         if not self._run.plan.writes:

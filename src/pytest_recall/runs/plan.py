@@ -273,8 +273,10 @@ class Plan:
 
     def header(self, run: str, started: str) -> Header:
         """Return the journal's header of this run, which is the one that it began with if it goes on."""
-        if self.rest is not None:
-            return self.rest.header
+        return self._header._replace(run=run, started=started) if self.rest is None else self.rest.header
+
+    @cached_property  # It goes through all cases, and is asked for several times.
+    def _header(self) -> Header:
         context, left = self.context, self.left
         whole = tuple((pick.case_id, pick.reason) for pick in self.whole) if self.shard else ()
         scheduled = self.cases - self.unscheduled.keys()
@@ -282,11 +284,11 @@ class Plan:
         rest = left_out(scheduled - dict(self.whole).keys(), self.rows, self.unanswered, context.date)
         waiting = sorted((case_id, one) for case_id, one in self.unanswered.items() if case_id in scheduled)
         return Header(
-            run=run,
+            run="",
             date=context.date.isoformat(),
             mode=self.mode,
             seed=context.seed,
-            started=started,
+            started="",
             scheduled=self.scheduled,
             writes=self.writes,
             total=len(self.cases),
