@@ -18,9 +18,7 @@ import pytest
 from pytest_recall.files.disk import write_text
 from pytest_recall.plugin.cassettes import CassetteManager
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, OUTCOMES, UNASKED, UNPAID
-from pytest_recall.runs.budgeted import stopped
 from pytest_recall.runs.outage import Streak, outage_of
-from pytest_recall.schedule.allotment import FOR_REGRESSION
 from pytest_recall.schedule.bank import may_stop
 from pytest_recall.schedule.boxes import AFFECTED
 from pytest_recall.trials.series import graded
@@ -144,6 +142,8 @@ class RegressionGate:
         """Skip a case that is deferred now, and is not in the middle of its trials. Raises pytest's own exception."""
         is_affected = self._run.plan.reasons.get(item.stash[CASE_ID]) == AFFECTED
         if is_affected and not item.stash.get(OUTCOMES, []) and self.closed:
+            from pytest_recall.schedule.allotment import FOR_REGRESSION
+
             item.stash[UNASKED] = FOR_REGRESSION
             item.stash[OUTCOME] = Outcome.SKIPPED
             pytest.skip(f"deferred: {FOR_REGRESSION}")
@@ -157,6 +157,8 @@ class RegressionGate:
     def finish(self, asked: Container[str]) -> None:
         """Take the cases that were left out, which are none of those `asked`, from the plan, at the end of the run."""
         if self.closed:
+            from pytest_recall.runs.budgeted import stopped
+
             picks = self._run.plan.picks
             left = [one.case_id for one in picks if one.reason == AFFECTED and one.case_id not in asked]
             self._run.plan, self._run.amended = stopped(self._run.plan, left), True
