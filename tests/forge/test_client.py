@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -173,9 +174,16 @@ def test_a_name_server_that_is_silent_is_asked_again(monkeypatch: pytest.MonkeyP
     client.close()
 
 
+def _replying(reply: object, method: str, path: str) -> Answer:
+    return 200, reply, {}
+
+
 def test_a_page_in_place_of_an_api(host: GitHub, client: ForgeClient) -> None:
-    host.before = lambda method, path: (200, "x", {})
-    assert list(client.pages(PATH)) == []
+    replies: list[object] = ["x", {"items": []}, ["x"], None]
+    for reply in replies:
+        host.before = partial(_replying, reply)
+        with pytest.raises(RecallError, match=rf"^GET {PATH}: the reply is no list of objects; correct {NAMED}$"):
+            list(client.pages(f"{PATH}?per_page=100"))
     host.before = lambda method, path: (200, None, {"content-length": "0"})
     assert client.send("GET", PATH) is None
     host.before = lambda method, path: (200, "x", {"content-length": "2"})

@@ -66,6 +66,36 @@ def test_what_is_no_api_of_this_kind_is_one_sentence(host: GitHub, api: hosts.Gi
                 asked.login()
 
 
+@pytest.mark.parametrize(
+    ("ask", "reply", "place", "why"),
+    [
+        (lambda one: one.comments(7), [{"id": 1}], "GET .*/issues/7/comments", "KeyError: 'body'"),
+        (lambda one: one.comments(7), [{"id": "x", "body": ""}], "GET .*/issues/7/comments", "ValueError: .*'x'"),
+        (lambda one: one.comments(7), [{"id": 1, "body": "", "user": "me"}], "GET .*/comments", "AttributeError: .*"),
+        (lambda one: one.issues("l"), [{"number": 1, "body": None}], "GET .*/issues", "KeyError: 'state'"),
+        (lambda one: one.open_issue("t", "b", "l"), [], "POST .*/issues", "TypeError: .*"),
+        (lambda one: one.open_issue("t", "b", "l"), {"number": None}, "POST .*/issues", "TypeError: .*"),
+        (lambda one: one.status("abc", "c"), [{"context": "c"}], "GET .*/commits/abc/statuses", "KeyError: 'state'"),
+    ],
+)
+def test_a_reply_that_is_not_as_documented_is_one_sentence(
+    host: GitHub, api: hosts.GitHub, ask: Callable[[hosts.GitHub], object], reply: object, place: str, why: str
+) -> None:
+    host.before = lambda method, path: (200, reply, {})
+    said = rf"^{place}: the reply is not as the API documents it \({why}\); correct GITHUB_API_URL$"
+    with pytest.raises(RecallError, match=said):
+        ask(api)
+
+
+def test_so_it_is_of_gitlab(host: GitHub) -> None:
+    host.before = lambda method, path: (200, [{"id": 1, "system": False}], {})
+    with (
+        closing(hosts.GitLab(host.url, "3", TOKEN, patience=5)) as other,
+        pytest.raises(RecallError, match=r"^GET /projects/3/merge_requests/7/notes: .*\(KeyError: 'body'\)"),
+    ):
+        other.comments(7)
+
+
 # Comments
 
 

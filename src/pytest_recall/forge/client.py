@@ -8,6 +8,7 @@ import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -124,11 +125,14 @@ class ForgeClient:
         self._http.close()
 
     def pages(self, path: str) -> Iterator[Any]:
-        """Yield the items of a list, page by page, by the `Link` header (RFC 8288)."""
+        """Yield the objects of a list, page by page, by the `Link` header (RFC 8288). Raises RecallError."""
         address: str | None = self._url + path
         for _ in range(PAGES):
             reply = self._send("GET", address or "", None)
-            yield from reply.data if isinstance(reply.data, list) else ()
+            if not isinstance(reply.data, list) or not all(isinstance(one, dict) for one in reply.data):
+                place = _place("GET", address or "", self._url)
+                raise RecallError(f"{place}: the reply is no list of objects; correct {self.named}")
+            yield from reply.data
             if reply.next is None:
                 return
             address = reply.next
@@ -136,6 +140,17 @@ class ForgeClient:
             if not address.startswith(f"{self._url}/"):
                 raise RecallError(f"{path}: the next page is at another host; correct {self.named}")
         raise RecallError(f"{path}: more than {PAGES} pages; look through them by hand")
+
+    @contextmanager
+    def documented(self, place: str) -> Iterator[None]:
+        """Raise RecallError, which says so of `place`, where a reply lacks what the API documents of it."""
+        try:
+            yield
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            why = self._clean(f"{type(error).__name__}: {error}")
+            raise RecallError(
+                f"{place}: the reply is not as the API documents it ({why}); correct {self.named}"
+            ) from None
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Return the JSON of a reply, None if it is empty.

@@ -100,8 +100,10 @@ class GitHub:
 
     def comments(self, number: int) -> list[Comment]:
         """Return the comments on a pull request or an issue, the oldest first."""
-        found = self._client.pages(f"{self._repo}/issues/{number}/comments?per_page=100")
-        return sorted(Comment(one["id"], one["body"] or "", *_author(one)) for one in found)
+        path = f"{self._repo}/issues/{number}/comments"
+        found = self._client.pages(f"{path}?per_page=100")
+        with self._client.documented(f"GET {path}"):
+            return sorted(Comment(int(one["id"]), str(one["body"] or ""), *_author(one)) for one in found)
 
     def add_comment(self, number: int, body: str) -> None:
         """Write a comment."""
@@ -118,27 +120,28 @@ class GitHub:
     def issues(self, label: str) -> list[Issue]:
         """Return the issues with a label, open and closed, the oldest first."""
         found = self._client.pages(f"{self._repo}/issues?state=all&labels={quote(label, safe='')}&per_page=100")
-        return sorted(
-            Issue(
-                one["number"],
-                one["body"] or "",
-                *_author(one),
-                is_open=one["state"] == "open",
-                declined=one["state"] == "closed" and one.get("state_reason") == "not_planned",
+        with self._client.documented(f"GET {self._repo}/issues"):
+            return sorted(
+                Issue(
+                    int(one["number"]),
+                    str(one["body"] or ""),
+                    *_author(one),
+                    is_open=one["state"] == "open",
+                    declined=one["state"] == "closed" and one.get("state_reason") == "not_planned",
+                )
+                for one in found
+                if "pull_request" not in one  # To this API a pull request is an issue.
             )
-            for one in found
-            if "pull_request" not in one  # To this API a pull request is an issue.
-        )
 
     def open_issue(self, title: str, body: str, label: str) -> int:
         """Open an issue and return its number. Raises RecallError if the label was not put on it."""
         made = self._client.send("POST", f"{self._repo}/issues", {"title": title, "body": body, "labels": [label]})
-        if label.lower() not in [one["name"].lower() for one in made["labels"]]:
+        with self._client.documented(f"POST {self._repo}/issues"):
+            number, labels = int(made["number"]), [str(one["name"]).lower() for one in made["labels"]]
+        if label.lower() not in labels:
             # GitHub drops what the token may not do, in silence; the next run would then open another one.
-            raise RecallError(
-                f"issue {made['number']}: it has no label `{label}`; give the token the right to write it"
-            )
-        return int(made["number"])
+            raise RecallError(f"issue {number}: it has no label `{label}`; give the token the right to write it")
+        return number
 
     def edit_issue(self, number: int, *, body: str | None = None, state: str | None = None) -> None:
         """Replace the text, and the state: "open", "completed" or "declined"."""
@@ -150,9 +153,11 @@ class GitHub:
 
     def status(self, commit: str, context: str) -> tuple[str, str] | None:
         """Return the newest state and description of a commit under a name, None if there is none."""
-        for one in self._client.pages(f"{self._repo}/commits/{quote(commit)}/statuses?per_page=100"):
-            if one["context"] == context:
-                return one["state"], one["description"] or ""
+        path = f"{self._repo}/commits/{quote(commit)}/statuses"
+        with self._client.documented(f"GET {path}"):
+            for one in self._client.pages(f"{path}?per_page=100"):
+                if one["context"] == context:
+                    return str(one["state"]), str(one["description"] or "")
         return None
 
     def set_status(self, commit: str, context: str, state: str, description: str, url: str | None) -> None:
@@ -193,11 +198,14 @@ class GitLab:
     def comments(self, number: int) -> list[Comment]:
         """Return the notes on a merge request, the oldest first, without those that GitLab writes itself."""
         found = self._client.pages(f"{self._notes(number)}?per_page=100")
-        return sorted(
-            Comment(one["id"], one["body"] or "", str((one.get("author") or {}).get("username", "")), False)
-            for one in found
-            if not one.get("system")
-        )
+        with self._client.documented(f"GET {self._notes(number)}"):
+            return sorted(
+                Comment(
+                    int(one["id"]), str(one["body"] or ""), str((one.get("author") or {}).get("username", "")), False
+                )
+                for one in found
+                if not one.get("system")
+            )
 
     def add_comment(self, number: int, body: str) -> None:
         """Write a note."""
