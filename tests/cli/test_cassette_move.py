@@ -81,10 +81,11 @@ def test_a_marked_test_says_its_scenario(project: Path, inside: Recall) -> None:
     ("given", "said"),
     [
         (("before", "rigth"), "no case file has `rigth`; did you mean `right`?; for a marked test give --scenario too"),
-        (("befor", "right"), "no cassette of `befor`; `recall cassettes list` names those that are there"),
+        (("befor", "right"), "no cassette of `befor`; did you mean `before`?"),
+        (("right",), "no cassette of `right`; known: before, broken, twice, worse"),
         (
-            ("right",),
-            "no cassette of `right` outside of the scenario `loans`; `recall cassettes list` names those that",
+            ("worse",),
+            "no cassette of `worse` outside of the scenario `loans`; `recall cassettes list` names those that",
         ),
         (("worse", "right"), "`worse` is still a case; rename it in its case file first"),
         (("before", "right", "--scenario", "fees"), "`right` is in the scenario `loans`, and no run would read its"),

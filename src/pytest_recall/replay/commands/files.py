@@ -187,8 +187,11 @@ def run_move(args: argparse.Namespace) -> int:
     if new != args.old and args.old in scenarios:
         raise RecallError(f"`{args.old}` is still a case; rename it in its case file first")
     scenario = scenario_of(scenarios, new, args.scenario)
+    known = by_owner(library, place, args.old)
+    if args.old not in known:
+        raise RecallError(f"no cassette of `{one_line(args.old)}`{nearest(args.old, known)}")
     moves: dict[Path, Cassette] = {}
-    for path in by_owner(library, place, args.old).get(args.old, ()):
+    for path in known[args.old]:
         header = read_header(path, place.name(path))
         if header.get("case") != args.old or not library.fits(path, header):
             continue
