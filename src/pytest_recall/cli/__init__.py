@@ -192,8 +192,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return code
 
 
-def add_commands(commands: Any, names: Iterable[str] = COMMANDS) -> None:
-    """Add the parsers of these commands."""
+def add_commands(commands: Any, names: Iterable[str] = COMMANDS, *, inner: bool = True) -> None:
+    """Add the parsers of these commands, and of the `inner` ones of groups."""
     for name in names:
         found = COMMANDS[name]
         if isinstance(found, str):
@@ -206,9 +206,9 @@ def add_commands(commands: Any, names: Iterable[str] = COMMANDS) -> None:
             epilog=found.details,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        inner = parser.add_subparsers(dest="inner", metavar="COMMAND", title="commands", required=True)
-        for one in found.commands:
-            _adding(one)(inner)
+        within = parser.add_subparsers(dest="inner", metavar="COMMAND", title="commands", required=True)
+        for one in found.commands if inner else ():
+            _adding(one)(within)
 
 
 def _adding(written: str) -> Callable[[Any], None]:
@@ -234,5 +234,6 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     if command is not None and command in COMMANDS:
         add_commands(commands, (command,))
     elif given[:1] != ["--version"]:
-        add_commands(commands)
+        # The list of all needs none within a group, and a word that is no command may be one of these.
+        add_commands(commands, inner=command is not None)
     return parser
