@@ -188,7 +188,7 @@ class TestMistakes:
         cases = (
             case("fine"),
             case("argument", judges=[{"contains": {"ignorecase": True}}]),
-            case("regex", expected="(", judges=["regex", "exat"]),
+            case("regex", expected="(", judges=["exact", "regex", "exat"]),
             case("nothing", expected=None, judges=["contains", "exact"]),
             case("decides", judges=[{"exact": {"threshold": 0.5}}]),
             case("scores", judges=["exact"], threshold=0.5),

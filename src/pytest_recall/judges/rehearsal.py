@@ -67,10 +67,10 @@ def mistakes(case: Case, judges: Mapping[str, JudgeFunction], thresholds: Mappin
     found: list[str] = []
     scored = False
     for call in case.judges:
-        if _cannot_be_wrong(call, case):
-            continue
         if (judge := judges.get(call.name)) is None:
             scored = True  # For all that is known.
+            continue
+        if _cannot_be_wrong(call, case):
             continue
         try:
             check_arguments(call, judge)
@@ -90,7 +90,6 @@ def _cannot_be_wrong(call: JudgeCall, case: Case) -> bool:
     return (
         call.name in ("exact", "contains")
         and not call.arguments
-        and case.threshold is None
         and isinstance(case.expected, str)
         and bool(case.expected.strip())
     )
