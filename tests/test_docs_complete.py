@@ -191,7 +191,9 @@ def commands() -> list[str]:
                     yield f"{above}{name}"
                     yield from below(one, f"{above}{name} ")
 
-    return list(below(cli._parser([]), ""))
+    parser = argparse.ArgumentParser()
+    cli.add_commands(parser.add_subparsers())
+    return list(below(parser, ""))
 
 
 def arguments(command: str) -> list[str]:
