@@ -82,7 +82,7 @@ class OwnModules(MetaPathFinder):
     """Finds the modules of this package as Python does, before pytest takes them to rewrite their assert statements.
 
     pytest rewrites all modules of a distribution that has a plugin, for helpers that assert. There are none here, and
-    reading the rewritten code of 130 modules takes a quarter of the time of a run of one case.
+    reading the rewritten code of 130 modules takes a quarter of the instructions of a run of one case.
     """
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
