@@ -132,9 +132,13 @@ class Library:
         self.check(target)
         with self._locked(cassette.path):
             write_cassette(target, {**_plain(cassette.header), **names}, cassette.exchanges(), cassette.rules)
-            remove(cassette.path)
+            self.delete(cassette.path)
+
+    def delete(self, path: Path) -> None:
+        """Delete a cassette, and the folder of its scenario if no recording is left there. Raises OSError."""
+        remove(path)
         with suppress(OSError):
-            cassette.path.parent.rmdir()  # The folder of a scenario that has no recording any more.
+            path.parent.rmdir()
 
     def recover(self, path: Path, rules: Rules) -> int:
         """Add to the cassette `path` what drafts of it hold that were left behind; return how many calls."""

@@ -6,7 +6,6 @@ import argparse
 import os
 import sys
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
@@ -87,10 +86,10 @@ def run_prune(args: argparse.Namespace) -> int:
     for one in pruned:
         freed += one.path.stat().st_size
         if not args.dry_run:
-            one.path.unlink(missing_ok=True)
-            if not one.is_draft:
-                with suppress(OSError):
-                    one.path.parent.rmdir()  # The folder of a scenario that has no recording any more.
+            if one.is_draft:
+                one.path.unlink(missing_ok=True)
+            else:
+                library.delete(one.path)
         print(f"{verb}  {place.name(one.path)}  {one.why}")
     for line in kept:
         print(f"kept  {line}")
