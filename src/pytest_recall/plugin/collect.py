@@ -24,6 +24,7 @@ from pytest_recall.plugin import baselines, files, judging, marks, memories, opt
 from pytest_recall.plugin.case_item import CaseItem
 from pytest_recall.plugin.pytest_internals import closure_of, defined_names, fixtures_of
 from pytest_recall.plugin.stash import CASE_ID, RUN
+from pytest_recall.runs.collection import TOLD_IN
 from pytest_recall.runs.plan import check_names
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.baselines import Baseline, item_name
@@ -232,11 +233,8 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
         item.stash[CASE_ID] = case_id
         if found.by_place:
             by_place[item.nodeid] = found.by_place
-    if config.option.collectonly:
-        from pytest_recall.runs.collection import TOLD_IN
-
-        if told := os.environ.get(TOLD_IN):
-            Path(told).write_text(json.dumps(late), encoding="utf-8")
+    if (told := os.environ.get(TOLD_IN)) and config.option.collectonly:
+        Path(told).write_text(json.dumps(late), encoding="utf-8")
     if not late and RUN not in config.stash:
         return
     run = start.ensure_run(config)

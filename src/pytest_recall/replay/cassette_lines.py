@@ -176,14 +176,13 @@ def _first_times(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _response(given: Mapping[str, Any], times: Mapping[str, Any]) -> Response:
     data = _bytes(given["body"])
-    chunks = [data] if data else []
-    if "chunks" in times:
-        chunks, position = [], 0
-        for length in times["chunks"]:
-            chunks.append(data[position : position + length])
-            position += len(chunks[-1])
-        if position != len(data):
-            raise ValueError(f"chunks of {position} bytes in a body of {len(data)}")
+    chunks: list[bytes] = []
+    position = 0
+    for length in times.get("chunks", [len(data)] if data else []):
+        chunks.append(data[position : position + length])
+        position += len(chunks[-1])
+    if position != len(data):
+        raise ValueError(f"chunks of {position} bytes in a body of {len(data)}")
     return Response(
         status=int(given["status"]["code"]),
         reason=given["status"]["message"] or "",

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from pytest_recall.files.wording import cell, code
-from pytest_recall.results import regressions_text, sentences
+from pytest_recall.judges import judges_text
+from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, Scorecard
 from pytest_recall.results.sentences import counted, counts, pass_rate
 from pytest_recall.trials import cost_text
@@ -41,11 +42,8 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         *(f"{cell(line[0].upper() + line[1:])}." for line in sentences.freshness(header, card)),
         *(f"{cell(line)}." for line in cost_text.cost_lines(of_run(record))[:1]),
         "",
+        *([*(f"- {cell(line)}" for line in gates_text.gates_lines(card)), ""] if card.gates or card.loosened else []),
     ]
-    if card.gates or card.loosened:
-        from pytest_recall.results import gates_text
-
-        lines += [*(f"- {cell(line)}" for line in gates_text.gates_lines(card)), ""]
     kinds = card.failures()
     for kind in (kind for kind in OPEN if kind in kinds):
         lines += _open(header, card, kind, kinds.pop(kind), links)
@@ -111,12 +109,8 @@ def _sections(record: Record, card: Scorecard) -> Iterator[tuple[str, list[str]]
 
         yield "Baselines", list(baselines_text.markdown(card.arms))
     if card.panels is not None:
-        from pytest_recall.judges import judges_text
-
         yield "Judged by models", judges_text.judges_markdown(card.panels)
     if card.regraded is not None:
-        from pytest_recall.judges import judges_text
-
         yield "Looked at again", list(judges_text.audit_markdown(card.regraded))
     if seen := list(observed_lines(record, card)):
         yield "Observed", [f"- {cell(text)}" for text in seen]
@@ -165,11 +159,7 @@ def observed_lines(record: Record, card: Scorecard) -> Iterator[str]:
 
 def judged_rates(card: Scorecard) -> list[str]:
     """Return how many answers pass by judging models, a line each; most runs have none."""
-    if not card.rates:
-        return []
-    from pytest_recall.judges import judges_text
-
-    return list(judges_text.rates_lines(card.rates))
+    return list(judges_text.rates_lines(card.rates)) if card.rates else []
 
 
 def partial(record: Record) -> str:

@@ -13,7 +13,8 @@ from typing import Any
 
 from pytest_recall.files.errors import one_line
 from pytest_recall.files.wording import grid, listed
-from pytest_recall.results import regressions_text, sentences
+from pytest_recall.judges import judges_text
+from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.page import (
     COLUMNS,
     MAX_MARKDOWN,
@@ -162,8 +163,6 @@ def terminal(
     if card.not_run:
         yield f"chosen but not run ({len(card.not_run)}): {listed(case_id for case_id, _ in card.not_run)}"
     if card.gates or card.loosened:
-        from pytest_recall.results import gates_text
-
         yield from gates_text.gates_lines(card)
     yield from sentences.freshness(header, card)
     if verbosity < 0:
@@ -181,13 +180,9 @@ def terminal(
 
         yield from baselines_text.lines(card.arms)
     if card.panels is not None:
-        from pytest_recall.judges import judges_text
-
         yield from judges_text.judges_lines(card.panels)
     yield from judged_rates(card)
     if card.regraded is not None:
-        from pytest_recall.judges import judges_text
-
         yield from judges_text.audit_lines(card.regraded)
     yield from observed_lines(record, card)
     yield from notes(header, card)
@@ -254,7 +249,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "flake": {r.trial.case_id: r.flake._asdict() for r in card.results if r.flake is not None},
         "by_tries": [summary._asdict() for summary in card.by_tries],
         "quarantined": list(header.quarantined),
-        "gates": _gates(card),
+        "gates": [gates_text.gates_json(standing) for standing in card.gates],
         "gates_loosened": list(card.loosened),
         "orphans": list(header.orphans),
         "moved": [{"from": old, "to": new} for old, new in header.moved],
@@ -262,7 +257,9 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "sources": card.sources,
         "datasets": _datasets(card),
         "baselines": _baselines(card),
-        **_by_models(card),
+        "judged_by_models": None if card.panels is None else judges_text.judges_json(card.panels),
+        "judged_rates": judges_text.rates_json(card.rates) if card.rates else [],
+        "regraded": None if card.regraded is None else judges_text.audit_json(card.regraded),
         "cost": cost_text.cost_json(of_run(record)),
         "observed": _observed_json(record, card),
     }
@@ -311,26 +308,6 @@ def _datasets(card: Scorecard) -> dict[str, Any] | None:
     from pytest_recall.datasets import datasets_text
 
     return {name: datasets_text.groups(summary) for name, summary in card.datasets.items()}
-
-
-def _gates(card: Scorecard) -> list[dict[str, Any]]:
-    if not card.gates:
-        return []
-    from pytest_recall.results import gates_text
-
-    return [gates_text.gates_json(standing) for standing in card.gates]
-
-
-def _by_models(card: Scorecard) -> dict[str, Any]:
-    if card.panels is None and not card.rates and card.regraded is None:
-        return {"judged_by_models": None, "judged_rates": [], "regraded": None}
-    from pytest_recall.judges import judges_text
-
-    return {
-        "judged_by_models": None if card.panels is None else judges_text.judges_json(card.panels),
-        "judged_rates": judges_text.rates_json(card.rates) if card.rates else [],
-        "regraded": None if card.regraded is None else judges_text.audit_json(card.regraded),
-    }
 
 
 def _result(result: CaseResult) -> dict[str, Any]:
@@ -385,11 +362,7 @@ def commands(card: Scorecard, below: str = "") -> Iterator[str]:
     regressions = kinds.get(FailureKind.REGRESSION, [])
     others = kinds.get(FailureKind.NEW, []) + card.with_outcome(Outcome.ERROR)
     missed = [standing for standing in card.gates if standing.stops("regression")]
-    errors = []
-    if missed:
-        from pytest_recall.results import gates_text
-
-        errors += [_command("error", "a gate is missed", gates_text.line(standing)) for standing in missed]
+    errors = [_command("error", "a gate is missed", gates_text.line(standing)) for standing in missed]
     errors += [_of_case("error", card, result, below) for result in regressions]
     yield from errors[:MOST]
     yield from [_of_case("warning", card, result, below) for result in others][:MOST]
