@@ -1,4 +1,4 @@
-"""Decide whether a session uses the plugin, and say what is missing where it is off but asked for.
+"""Decide whether a session uses the plugin: import it plainly if so; if not, refuse what asks for it.
 
 `-p recall` is the switch: on the command line, in `addopts`, in PYTEST_ADDOPTS or in PYTEST_PLUGINS; the ini
 setting `recall = true` is the same. The plugin is installed for a whole environment, so that being loaded by
