@@ -9,7 +9,7 @@ import inspect
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -171,3 +171,46 @@ def test_a_part_of_a_package_that_another_thread_imports_is_not_waited_for_in_a_
             monkeypatch.delitem(sys.modules, one, raising=False)
     assert values == [7, 7], "the threads wait for one another"
     assert [module.__name__ for module in seen] == [f"{name}.part"]
+
+
+def _ignore(module: ModuleType) -> None:
+    pass
+
+
+class TestOnceImported:
+    @pytest.fixture
+    def name(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+        name = "recall_waited_for"
+        (tmp_path / f"{name}.py").write_text("VALUE = 7\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        yield name
+        sys.modules.pop(name, None)
+
+    def test_each_call_is_taken_back_by_itself(self, name: str) -> None:
+        seen: list[str] = []
+
+        def see(module: ModuleType) -> None:
+            seen.append(module.__name__)
+
+        first, second = once_imported((name,), see), once_imported((name, "recall_never_imported"), see)
+        third = once_imported((name,), lambda module: seen.append("third"))
+        first()
+        assert importlib.import_module(name).VALUE == 7
+        assert seen == [name, "third"], "in the order in which they were asked for"
+        second()
+        third()
+
+    def test_all_stand_behind_one_finder_which_leaves_with_the_last(self, name: str) -> None:
+        before = list(sys.meta_path)
+        back = [once_imported((name,), _ignore), once_imported(("recall_never_imported",), _ignore)]
+        assert len([finder for finder in sys.meta_path if finder not in before]) <= 1
+        for undo in back:
+            undo()
+        assert sys.meta_path == before
+
+    def test_a_list_that_a_test_has_put_back_is_left_alone(self, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        back = once_imported((name,), _ignore)
+        before = [finder for finder in sys.meta_path if type(finder).__name__ != "_Finder"]
+        monkeypatch.setattr(sys, "meta_path", before)
+        back()
+        assert sys.meta_path is before

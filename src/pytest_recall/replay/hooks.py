@@ -16,6 +16,7 @@ import inspect
 import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
@@ -105,24 +106,45 @@ async def _call_async(*args: Any, **kwargs: Any) -> Any:
 
 def once_imported(names: Collection[str], do: Callable[[ModuleType], None]) -> Undo:
     """Call `do` with each module of `names` that is loaded, and with each other one right after it is imported."""
-    finder = _Finder(names, do)
-    sys.meta_path.insert(0, finder)
+    wanted = functools.partial(do)  # Two calls with the same function are taken back each by itself.
+    _finder.add(names, wanted)
     for name in names:
         if sys.modules.get(name) is not None:
             do(importlib.import_module(name))  # waits for a thread that is importing it
-    return functools.partial(sys.meta_path.remove, finder)
+    return functools.partial(_finder.remove, names, wanted)
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    def __init__(self, names: Collection[str], do: Callable[[ModuleType], None]) -> None:
-        self._names = names
-        self._do = do
+    """The one finder for all modules that are waited for: each import of a test asks it."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, tuple[Callable[[ModuleType], None], ...]] = {}
         self._looking = threading.local()
+
+    def add(self, names: Collection[str], do: Callable[[ModuleType], None]) -> None:
+        for name in names:
+            self._waiting[name] = (*self._waiting.get(name, ()), do)
+        self._leave()  # In front again of what was put there since: `_found` asks the others.
+        sys.meta_path.insert(0, self)
+
+    def remove(self, names: Collection[str], do: Callable[[ModuleType], None]) -> None:
+        for name in names:
+            rest = tuple(other for other in self._waiting[name] if other is not do)
+            if rest:
+                self._waiting[name] = rest
+            else:
+                del self._waiting[name]
+        if not self._waiting:
+            self._leave()
+
+    def _leave(self) -> None:
+        with suppress(ValueError):  # A test that puts back the list that it found may have taken it out.
+            sys.meta_path.remove(self)
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname not in self._names or getattr(self._looking, "now", False):
+        if fullname not in self._waiting or getattr(self._looking, "now", False):
             return None
         self._looking.now = True
         try:
@@ -137,10 +159,14 @@ class _Finder(importlib.abc.MetaPathFinder):
         def exec_module(module: ModuleType) -> None:
             loader.exec_module = execute  # type: ignore[method-assign]
             execute(module)
-            self._do(module)
+            for do in self._waiting.get(fullname, ()):
+                do(module)
 
         loader.exec_module = exec_module  # type: ignore[method-assign]
         return spec
+
+
+_finder = _Finder()
 
 
 def _found(
