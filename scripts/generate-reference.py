@@ -37,7 +37,7 @@ from pytest_recall.judges import built_in, model_judges
 from pytest_recall.judges.calibration import Label
 from pytest_recall.metrics.retrieval import GROUPS, Retrieval
 from pytest_recall.models.settings import Batching
-from pytest_recall.plugin import fixtures, options, recording, switch
+from pytest_recall.plugin import fixtures, options, switch
 from pytest_recall.plugin.options import OptionGroup
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -91,8 +91,7 @@ def pytest_options() -> Recorder:
     """Return the options and ini settings that the plugin adds."""
     recorder = Recorder()
     switch.add_settings(cast(pytest.Parser, recorder))
-    options.add(cast(OptionGroup, recorder))
-    recording.add(cast(OptionGroup, recorder))
+    options.define(cast(OptionGroup, recorder))
     return recorder
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Print which files of the package one replayed case of our own eval set passes through, and which a whole run does.
 
-A file counts if one of its functions is called; what runs while a module is imported does not.
+A file counts if one of its functions is called; what runs while a module is imported does not, be it one of ours or a
+client's: that comes once in a process, whatever the case.
 
     scripts/trace-case.py                        the case that the README breaks, whose agent makes no call, and one
                                                  that replays the recorded call of a client
@@ -43,8 +44,7 @@ class Tracer:
         name = frame.f_code.co_filename
         if not name.startswith(PACKAGE) or not frame.f_code.co_flags & IS_FUNCTION:
             return
-        caller = frame.f_back
-        if caller is not None and caller.f_code.co_name == "<module>":
+        if _is_importing(frame.f_back):
             return
         self.session.add(name.removeprefix(PACKAGE))
         if self._in_case:
@@ -57,6 +57,14 @@ class Tracer:
             return (yield)
         finally:
             self._in_case = False
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def main() -> int:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_recall.files.errors import (
     CaseError,
     RecallError,
     message_of,
     nearest,
-    one_line,
     remedy_of,
     sentence_of,
     single_errors,
 )
-from tests.helpers.samples import unhurried
 
 
 def test_several_mistakes_are_said_at_once() -> None:
@@ -82,27 +78,3 @@ def test_nearest_shows_twelve_at_most() -> None:
     names = [f"name{number:02}" for number in range(13)]
     assert nearest("xyz", names[:12]) == "; known: " + ", ".join(names[:12])
     assert nearest("xyz", names) == "; known: " + ", ".join(names[:12]) + ", …"
-
-
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("  a \n\n b\tc ", "a b c"),
-        ("a\x1b[31mb\x00", "a [31mb"),
-        ("a\u2028b\u202ec", "a b c"),
-        ("", ""),
-        ("x" * 200, "x" * 200),
-        ("x" * 201, "x" * 199 + "…"),
-    ],
-)
-def test_one_line(text: str, line: str) -> None:
-    assert one_line(text) == line
-
-
-@unhurried
-@given(st.text(), st.integers(1, 50))
-def test_one_line_is_one_printable_line(text: str, limit: int) -> None:
-    line = one_line(text, limit)
-    assert len(line) <= limit
-    assert line.isprintable()
-    assert one_line(line, limit) == line

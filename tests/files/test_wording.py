@@ -1,4 +1,4 @@
-"""Amounts of money, as messages name them."""
+"""Amounts of money and texts, as messages name them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.files.wording import dollars
+from pytest_recall.files.wording import dollars, one_line
 from tests.helpers.samples import unhurried
 
 
@@ -50,3 +50,27 @@ def test_dollars_say_what_they_mean(amount: float) -> None:
     else:
         assert float(told.removeprefix("$").replace(",", "")) == pytest.approx(amount, rel=0.06, abs=1e-9)
         assert told != "$0.00" or amount == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("  a \n\n b\tc ", "a b c"),
+        ("a\x1b[31mb\x00", "a [31mb"),
+        ("a\u2028b\u202ec", "a b c"),
+        ("", ""),
+        ("x" * 200, "x" * 200),
+        ("x" * 201, "x" * 199 + "…"),
+    ],
+)
+def test_one_line(text: str, line: str) -> None:
+    assert one_line(text) == line
+
+
+@unhurried
+@given(st.text(), st.integers(1, 50))
+def test_one_line_is_one_printable_line(text: str, limit: int) -> None:
+    line = one_line(text, limit)
+    assert len(line) <= limit
+    assert line.isprintable()
+    assert one_line(line, limit) == line

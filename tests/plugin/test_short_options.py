@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.plugin import options, recording, switch
+from pytest_recall.plugin import options, switch
 from pytest_recall.plugin.options import OptionGroup
 from tests.helpers import command
 from tests.helpers.project import BARE, ECHOING, SETTINGS, Checkout, Project, case
@@ -298,9 +298,7 @@ class TestFree:
                 self.names.append(names)
 
         parser = Parser()
-        group = OptionGroup(parser, switch.SHORT)
-        options.add(group)
-        recording.add(group)
+        options.define(OptionGroup(parser, switch.SHORT))
         assert all(long.startswith("--recall-") for long, *_ in parser.names)
         assert {short for _, *shorts in parser.names for short in shorts} == switch.SHORT
 

@@ -28,7 +28,7 @@ def test_an_option_that_is_near(pytester: pytest.Pytester) -> None:
 
 
 def test_workers_without_xdist(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("pytest_recall.plugin.option_names.find_spec", lambda name: None)
+    monkeypatch.setattr("pytest_recall.plugin.options.find_spec", lambda name: None)
     result = SET.at(pytester).run("eval", "-p", "no:xdist", "-n2")
     result.stderr.fnmatch_lines(
         ["ERROR: -n: an option of pytest-xdist, which is not installed; run `pip install pytest-xdist`"]

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 
 from pytest_recall.cases.case import Case
 from pytest_recall.files.errors import RecallError
-from pytest_recall.trials.execution import Result, as_answer, ask, run_case
+from pytest_recall.trials.execution import Result, as_answer, ask, number_of, passage_of, run_case, well_formed
 from pytest_recall.trials.trial import Answer, Passage, Verdict
 from tests.helpers.samples import FAILED, PASSED, case
 from tests.trials.asking import SAID, broken, says, tried, wait
@@ -274,3 +274,32 @@ def test_lone_surrogates_are_replaced() -> None:
     trial = tried(case(judges=["mine"]), says(Reply("a\ud800b", ["c\udfff"])), mine=mine)
     assert trial.answer == Answer(text="a?b", passages=(Passage(text="c?"),))
     assert trial.note == "mine: d?"
+
+
+# What an agent hands out
+
+
+@pytest.mark.parametrize(
+    "given", [True, None, "1", 10**400, float("inf"), float("nan")], ids=lambda given: str(given)[:9]
+)
+def test_what_is_no_finite_number_is_none(given: Any) -> None:
+    assert number_of(given) is None
+
+
+def test_a_mapping_and_an_object_are_the_same_passage() -> None:
+    fields = {"text": "a \ud800", "source": 7, "score": 0.5}
+
+    assert passage_of(fields) == passage_of(SimpleNamespace(**fields)) == Passage(text="a ?", source="7", score=0.5)
+
+
+def test_what_has_no_text_is_no_passage() -> None:
+    assert passage_of({"text": 3}) is None
+
+
+def test_text_without_lone_surrogates_stays_as_it_is() -> None:
+    assert well_formed("naïve 😀") == "naïve 😀"
+
+
+def test_a_text_is_a_passage_and_its_source_may_be_unknown() -> None:
+    assert passage_of("a \ud800") == Passage(text="a ?")
+    assert passage_of({"text": "a"}) == Passage(text="a")

@@ -14,7 +14,6 @@ from pytest_recall.trials.trial import (
     Row,
     Trial,
     Verdict,
-    passage_of,
 )
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, costly, row, trial, trials
 
@@ -97,11 +96,6 @@ def test_what_was_measured_is_a_number(value: object) -> None:
     plain = {**Trial("a", Outcome.PASSED).to_json(), "measures": {"token_f1": value}}
     with pytest.raises(ValueError, match=r"not all of them are numbers|could not convert"):
         Trial.from_json(plain)
-
-
-def test_a_text_is_a_passage_and_its_source_may_be_unknown() -> None:
-    assert passage_of("a \ud800") == Passage(text="a ?")
-    assert passage_of({"text": "a"}) == Passage(text="a")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from pydantic import ValidationError
 from pytest_recall.cases.case import ID_PATTERN, Case
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import strict_json
 from pytest_recall.files.validation import MAX_PROBLEMS, SPELLING, explain
+from pytest_recall.files.wording import one_line
 
 LAZY_BYTES = 1024 * 1024
 """Above this size only the rows that are wanted are parsed; `recall check` reads them all."""

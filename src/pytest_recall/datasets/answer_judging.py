@@ -16,7 +16,8 @@ from pytest_recall.cases.settings_fields import Strictness
 from pytest_recall.datasets.answer_scores import PROMPTS, rule
 from pytest_recall.datasets.dataset import Question
 from pytest_recall.datasets.questions import PAPER
-from pytest_recall.files.errors import MissError, RecallError, one_line
+from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.files.wording import one_line
 from pytest_recall.judges import paper
 from pytest_recall.judges.kept import Keeper, Store
 from pytest_recall.judges.model_judges import ModelJudge

@@ -15,7 +15,6 @@ from pytest_recall.datasets.ranking_text import RANKED, interval_cell, ranking_l
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
 from pytest_recall.datasets.reported import Reported
-from pytest_recall.files.errors import one_line
 from pytest_recall.files.wording import (
     TextTable,
     cell,
@@ -23,6 +22,7 @@ from pytest_recall.files.wording import (
     grid,
     listed,
     markdown_grid,
+    one_line,
     p_value,
     percent,
     plural,

@@ -12,7 +12,8 @@ from typing import Any, Literal, NamedTuple
 from pytest_recall.datasets import dmr, locomo, longmemeval
 from pytest_recall.datasets.dataset import Sample
 from pytest_recall.datasets.rows import called, opened, rows, whole
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line
 
 Format = Literal["locomo", "longmemeval", "dmr"]
 

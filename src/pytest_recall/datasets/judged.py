@@ -16,7 +16,8 @@ from pytest_recall.datasets.cases import DatasetCases
 from pytest_recall.datasets.dataset import Question
 from pytest_recall.datasets.membench_run import MembenchResult, newest, unjudged, with_passages_of
 from pytest_recall.datasets.questions import ABSTAINING, PAPER, judges_of
-from pytest_recall.files.errors import CaseError, RecallError, StoppedError, one_line
+from pytest_recall.files.errors import CaseError, RecallError, StoppedError
+from pytest_recall.files.wording import one_line
 from pytest_recall.judges import paper
 from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import Panel

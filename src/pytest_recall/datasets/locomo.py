@@ -13,7 +13,7 @@ from typing import Any
 from pytest_recall.cases.case import NAME_PATTERN
 from pytest_recall.datasets.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Utterance, is_blank
 from pytest_recall.datasets.rows import DatasetRow, locomo_date, unique
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 
 CATEGORIES = {1: "multi-hop", 2: "temporal", 3: "open-domain", 4: "single-hop", 5: "adversarial"}
 """By the number in the file, as the evaluation code of the authors reads it; the paper lists them in another order."""

@@ -12,7 +12,8 @@ from typing import Any
 
 from pytest_recall.datasets.dataset import Conversation, Kind, Oddity, Question, Sample, Session, Utterance, is_blank
 from pytest_recall.datasets.rows import DatasetRow, longmemeval_date, unique
-from pytest_recall.files.errors import RecallError, nearest, one_line
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.wording import one_line
 
 CATEGORIES = (
     "single-session-user",

@@ -12,12 +12,13 @@ from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.datasets.membench import HANDED_OUT, READ, USD, WRITTEN
 from pytest_recall.datasets.rows import MONTHS
-from pytest_recall.files.coerce import well_formed
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line
 from pytest_recall.judges.judge_call import version_of
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import Ask, Message, Model
 from pytest_recall.replay.exchange import Call, Tokens
+from pytest_recall.trials.execution import well_formed
 from pytest_recall.trials.model_calls import Counted, RunModels
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_recall.datasets.membench import CategoryResult, ReadingCost
-from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import dollars, plural, some
+from pytest_recall.files.wording import dollars, one_line, plural, some
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
 from pytest_recall.trials.trial import Trial

@@ -10,8 +10,7 @@ from pytest_recall.datasets.datasets_text import SHOWN, groups, legend, mean_cel
 from pytest_recall.datasets.membench import CategoryResult, MembenchSummary
 from pytest_recall.datasets.overlay import by_both
 from pytest_recall.datasets.rescoring import MissedEvidence
-from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import grid, plural
+from pytest_recall.files.wording import grid, one_line, plural
 from pytest_recall.metrics.retrieval import MAX_K
 
 _PASSAGE = 110

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from pytest_recall.cases.case import ID_PATTERN
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line
 
 MAX_ROW_BYTES = 64 * 1024 * 1024
 """The longest row; those of the largest published file have about 6 MB."""

@@ -38,8 +38,8 @@ from pytest_recall.datasets.membench import (
 from pytest_recall.datasets.ranking_text import ranking_table
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import MEANING, read_by, reading_cells
-from pytest_recall.files.errors import RecallError, one_line
-from pytest_recall.files.wording import TableSection, TextTable, listed, percent, plural
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import TableSection, TextTable, listed, one_line, percent, plural
 from pytest_recall.memory.selector import title
 from pytest_recall.metrics.floors import UNTELLING
 from pytest_recall.trials.cost_text import cost_json, price

@@ -1,8 +1,7 @@
-"""Check plain values from JSON, YAML or users' code against the types that they are for."""
+"""Check plain values from JSON or YAML against the types that they are for, and how deep they are nested."""
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping
 from functools import cache
@@ -71,26 +70,6 @@ def _fields(kind: type) -> Mapping[str, str]:
         elif _UNKNOWN.match(written):
             raise NotImplementedError(f"{kind.__name__}.{name}: {written} is not read; add it to `_KINDS`")
     return fields
-
-
-def field_of(given: Any) -> Callable[..., Any]:
-    """Return what looks up a field of a mapping or an attribute of any other object, None if it is not there."""
-    return given.get if isinstance(given, Mapping) else lambda name, default=None: getattr(given, name, default)
-
-
-def well_formed(text: str) -> str:
-    """Return `text` as it can be written as UTF-8 and sent between processes: a lone surrogate becomes a "?"."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
-def number_of(value: Any) -> float | None:
-    """Return `value` if it is a finite number, and None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    try:
-        return value if math.isfinite(value) else None
-    except OverflowError:  # an integer that no float can hold
-        return None
 
 
 MAX_DEPTH = 500

@@ -6,6 +6,8 @@ import errno
 from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 
+from pytest_recall.files.wording import one_line
+
 
 class RecallError(Exception):
     """A mistake that a person can correct; every shell prints it without a traceback.
@@ -95,13 +97,6 @@ def remedy_of(error: OSError) -> str:
 def sentence_of(error: Exception) -> str:
     """Return what an error says to people; of one of the system the file and the reason, without its number."""
     return refused_by_system(error) if isinstance(error, OSError) and error.strerror else str(error)
-
-
-def one_line(text: str, limit: int = 200) -> str:
-    """Return `text` as one printable line of at most `limit` characters."""
-    printable = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
-    line = " ".join(printable.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def single_errors(error: BaseException) -> Iterator[BaseException]:

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from pytest_recall.files.disk import MAX_BYTES, exists
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line
 
 NO_GIT = "git: not found; install it, or put it on the PATH"
 

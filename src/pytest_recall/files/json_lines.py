@@ -12,7 +12,8 @@ from typing import Any, NoReturn, Self
 
 from pytest_recall.files.coerce import check_depth
 from pytest_recall.files.disk import check_link, exists, make_folder, naming, open_file, read_text
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line
 
 
 def objects(text: str) -> Iterator[tuple[int, dict[str, Any], str]]:

@@ -7,7 +7,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import floor, log10
 from typing import NamedTuple
 
-from pytest_recall.files.errors import one_line
+
+def one_line(text: str, limit: int = 200) -> str:
+    """Return `text` as one printable line of at most `limit` characters."""
+    printable = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
+    line = " ".join(printable.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def listed(names: Iterable[str], limit: int = 10) -> str:

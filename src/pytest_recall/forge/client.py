@@ -13,7 +13,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.files import clock
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line
 from pytest_recall.models.rate import Retry, asked_for, wait
 
 if TYPE_CHECKING:

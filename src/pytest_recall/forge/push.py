@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.disk import locked, write_text
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import FOLDER, Place
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.runs import finish
 from pytest_recall.schedule.state import KEEP_DAYS, compact
 from pytest_recall.trials.journal import NAME

@@ -12,7 +12,8 @@ from pytest_recall.cases.memory_part import MAX_LIMIT, QueryContext
 from pytest_recall.datasets.membench_run import shortened
 from pytest_recall.datasets.reading import reading_of, reply_of
 from pytest_recall.files import clock
-from pytest_recall.files.errors import CaseError, RecallError, one_line
+from pytest_recall.files.errors import CaseError, RecallError
+from pytest_recall.files.wording import one_line
 from pytest_recall.horizon.answering import SYSTEM, joined, material
 from pytest_recall.horizon.disclosure import dimension_of
 from pytest_recall.horizon.evaluation import JUDGE, AnsweredBy, HandedOut, handing, measures_of_points

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
-from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.horizon.picture_data import SizeCurve
 from pytest_recall.horizon.svg import svg_file, svg_text, svg_title
 from pytest_recall.metrics.clustered import Clustered

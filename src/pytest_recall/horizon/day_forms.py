@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.horizon.salvage import UnreadableReply, object_in, objects_in
 
 TOOL = "memorySave"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Any
 
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.horizon.page import heatmap_charts
 from pytest_recall.horizon.picture_data import MOST_SHARE, Colors, Heatmap, ink_on
 from pytest_recall.horizon.svg import PALETTES, Palette, Rgb, svg_file, svg_text, svg_title

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import grid, plural
+from pytest_recall.files.wording import grid, one_line, plural
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.retrieval import days_of, handed_of
 

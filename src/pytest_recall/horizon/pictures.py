@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from pytest_recall.files.errors import RecallError, one_line
-from pytest_recall.files.wording import plural
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.horizon.picture_data import (
     DRAWN_BY,
     FEW_CELL,

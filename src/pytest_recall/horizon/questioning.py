@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.horizon.day import DayPiece, pieces_of
 from pytest_recall.horizon.facts import Evidence, declines, missing, revealed
 from pytest_recall.horizon.lint import DAY_NUMBER, same_words

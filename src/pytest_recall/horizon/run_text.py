@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pytest_recall.datasets.reading import MAX_TOKENS
-from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import cell, code, grid, listed, markdown_grid, percent, plural
+from pytest_recall.files.wording import cell, code, grid, listed, markdown_grid, one_line, percent, plural
 from pytest_recall.horizon.answering import SYSTEM
 from pytest_recall.horizon.day import pieces_of
 from pytest_recall.horizon.disclosure import HitRate, boundaries, without_crossings

@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import Unit
-from pytest_recall.files.errors import ArgumentError, RecallError, one_line
+from pytest_recall.files.errors import ArgumentError, RecallError
+from pytest_recall.files.wording import one_line
 from pytest_recall.metrics import answers as metrics
 from pytest_recall.metrics.abstention import abstains
 from pytest_recall.metrics.answers import CATEGORIES, locomo_f1

@@ -32,11 +32,11 @@ from pytest_recall.cli.common import (
 )
 from pytest_recall.files import clock
 from pytest_recall.files.disk import check_replaced, locked, write_text
-from pytest_recall.files.errors import RecallError, StoppedError, one_line
+from pytest_recall.files.errors import RecallError, StoppedError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.json_lines import as_lines
 from pytest_recall.files.wording import dollars as in_dollars
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.judges.audit import GRADES, Grading, Only, grading, picks
 from pytest_recall.judges.audit_file import append_grades, export, labels, read_grades, read_import
 from pytest_recall.judges.calibrate import Calibrated, LabelledSet, panel_of

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
 
 from pytest_recall.files.coerce import check_depth
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line
 from pytest_recall.models.model import Ask, Message, Model, Reply
 from pytest_recall.trials.trial import Vote
 

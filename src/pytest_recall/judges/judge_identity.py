@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, TypeGuard
 
-from pytest_recall.files.coerce import number_of
 from pytest_recall.judges.calibration import JudgeKey
 from pytest_recall.judges.judge_call import version_of
 from pytest_recall.trials.conditions import Conditions
+from pytest_recall.trials.execution import number_of
 from pytest_recall.trials.trial import Trial, Verdict, Vote
 
 _APPEAL, _AUDITED = "on-failure", 0.05

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import cell, code, listed, percent, plural
+from pytest_recall.files.wording import cell, code, listed, one_line, percent, plural
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from pytest_recall.cases.settings_fields import Appeals
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line
 from pytest_recall.judges.judge_call import SAMPLED, Inquiry, Seat, Undecided, version_of
 from pytest_recall.models.model import Model
 from pytest_recall.trials.trial import Cause, Judgement, Verdict, Vote, majority, middle

@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.settings_fields import JudgeKind, KnownVerdict
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line
 from pytest_recall.judges.judge_call import Inquiry, Seat
 from pytest_recall.models.model import Model, ModelError
 from pytest_recall.trials.trial import Answer, Preflight, Vote

@@ -12,11 +12,11 @@ from typing import Any
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.files import clock
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.memory.fingerprint import files_of
 from pytest_recall.models.model import Model
+from pytest_recall.trials.execution import passage_of as given_passage
 from pytest_recall.trials.trial import Passage
-from pytest_recall.trials.trial import passage_of as given_passage
 
 
 class Client:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pytest_recall.cases.memory_part import MAX_LIMIT, MemoryFault, QueryContext
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.memory.client import Client, patience
 from pytest_recall.models import process
 from pytest_recall.models.model import ModelError

@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.memory.client import Client, patience
 from pytest_recall.models.model import ModelError
 from pytest_recall.models.waiting import Channel

@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.files import clock
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.memory.client import Client, json_object, passages_of, patience, waited
 from pytest_recall.models.rate import Retry, asked_for, wait
 from pytest_recall.trials.trial import Passage

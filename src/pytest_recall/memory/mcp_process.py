@@ -10,7 +10,8 @@ from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cases.memory_part import MemoryFault
-from pytest_recall.files.errors import nearest, one_line
+from pytest_recall.files.errors import nearest
+from pytest_recall.files.wording import one_line
 from pytest_recall.models import process
 from pytest_recall.models.model import ModelError
 

@@ -11,7 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.memory.client import Client, json_object, passages_of, patience
 from pytest_recall.memory.mcp_process import McpProcess
 from pytest_recall.models import process

@@ -12,7 +12,8 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_recall.cases.memory_part import MemoryClient, MemoryFault, QueryContext
-from pytest_recall.files.errors import nearest, one_line
+from pytest_recall.files.errors import nearest
+from pytest_recall.files.wording import one_line
 from pytest_recall.memory.client import Client, patience
 from pytest_recall.memory.fingerprint import files_of
 from pytest_recall.memory.selector import DISPLAYED

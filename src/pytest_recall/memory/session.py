@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Any
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import MAX_LIMIT, MemoryPart, QueryContext, Unit
 from pytest_recall.files import clock
-from pytest_recall.files.coerce import well_formed
 from pytest_recall.files.errors import CaseError
 from pytest_recall.memory.client import Client, OwnTime, deadline, noting_waits, own_time, passages_of
 from pytest_recall.metrics.answers import estimated_tokens
-from pytest_recall.trials.execution import Ends, Wait, called, renamed
+from pytest_recall.trials.execution import Ends, Wait, called, renamed, well_formed
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 
 if TYPE_CHECKING:

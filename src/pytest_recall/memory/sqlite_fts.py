@@ -9,7 +9,7 @@ from pathlib import Path
 from threading import Lock
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.memory.client import Client
 from pytest_recall.trials.trial import Passage
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.models.model import Ask, ModelError, Stop, system_of
 from pytest_recall.models.sdk import NO_KEY, SdkModel
 

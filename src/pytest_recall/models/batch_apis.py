@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, NamedTuple, Protocol
 
 from pytest_recall.files import clock
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.models.batch import Door
 from pytest_recall.models.model import ModelError
 from pytest_recall.models.rate import SPENT, asked_for, is_temporary

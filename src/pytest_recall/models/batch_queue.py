@@ -14,7 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files import clock
-from pytest_recall.files.errors import RecallError, one_line, sentence_of
+from pytest_recall.files.errors import RecallError, sentence_of
+from pytest_recall.files.wording import one_line
 from pytest_recall.models.batch import KEPT_DAYS, LIMITS, BatchItem, BatchLine, Door, Limit, item_of, line_of, lines_in
 from pytest_recall.models.batch_apis import BatchError, Batches, open_door
 from pytest_recall.models.batch_file import BatchLog, BatchPlace

@@ -11,7 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line
 from pytest_recall.models import process
 from pytest_recall.models.model import Ask, ModelError, Reply, Selector, Stop, prompt_of, unheeded
 from pytest_recall.models.provider import ModelSettings, Provider

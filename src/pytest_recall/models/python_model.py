@@ -17,7 +17,8 @@ from types import ModuleType
 from typing import Any
 from zlib import crc32
 
-from pytest_recall.files.errors import nearest, one_line
+from pytest_recall.files.errors import nearest
+from pytest_recall.files.wording import one_line
 from pytest_recall.models.model import Ask, ModelError, Reply, Selector, place_and_name, prompt_of, unheeded
 from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.waiting import Breaks

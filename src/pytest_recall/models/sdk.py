@@ -11,7 +11,7 @@ from importlib import import_module
 from threading import Lock
 from typing import Any, ClassVar
 
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.models.model import Ask, ModelError, Reply, Selector, Stop, unheeded
 from pytest_recall.models.provider import ModelSettings, Provider, UnfitError
 from pytest_recall.models.rate import SPENT, asked_for, is_temporary

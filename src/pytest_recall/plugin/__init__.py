@@ -44,9 +44,9 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     if pluginmanager.has_plugin("capturemanager") and isinstance(config, pytest.Config) and switch.is_on(config):
         # A conftest file has named us in `pytest_plugins`, too late for the next hook.
         switch.import_plainly(config)
-        from pytest_recall.plugin import option_names
+        from pytest_recall.plugin import options
 
-        option_names.add(parser, frozenset())
+        options.add(parser, frozenset())
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -57,14 +57,12 @@ def pytest_load_initial_conftests(
     if switch.is_on(early_config):
         switch.import_plainly(early_config)
         # These take the functions of the clock and the disk, before a conftest file can have replaced them.
-        from pytest_recall.plugin import option_names, recording
+        from pytest_recall.plugin import options, recording
 
-        with option_names.added(early_config, parser, args), recording.guarded(early_config):
+        with options.added(early_config, parser, args), recording.guarded(early_config):
             result = yield
         if any(isinstance(argument, str) and argument.startswith("-") for argument in args):
-            from pytest_recall.plugin import option_names
-
-            option_names.refuse(parser, args)
+            options.refuse(parser, args)
         return result
     result = yield
     switch.refuse_options(parser, args)
@@ -95,7 +93,7 @@ def pytest_internalerror(excinfo: pytest.ExceptionInfo[BaseException]) -> None:
 def _sentence(error: BaseException) -> str:
     """Return what is shown of an error in place of its traceback; empty if it is none of ours."""
     from pytest_recall.files.errors import MissError
-    from pytest_recall.plugin.option_names import clash_with_conftest
+    from pytest_recall.plugin.options import clash_with_conftest
 
     return str(error) if isinstance(error, MissError) else clash_with_conftest(error)
 

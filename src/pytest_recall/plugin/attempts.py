@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.plugin.stash import OUTCOME, RESULT, UNREPORTED
 from pytest_recall.plugin.trials import attach, trial_of
 from pytest_recall.trials.execution import Result

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.files.errors import RecallError, one_line, sentence_of
-from pytest_recall.files.wording import plural
+from pytest_recall.files.errors import RecallError, sentence_of
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import judging, portion
 from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.replay.exchange import Call
@@ -24,7 +24,7 @@ from pytest_recall.results.scorecard_text import commands
 from pytest_recall.results.sentences import alone_line, aside_lines, looped_line, past_lines, unasked, unrecorded_line
 from pytest_recall.results.standing import informs
 from pytest_recall.runs import finish
-from pytest_recall.runs.ci import append_summary, within
+from pytest_recall.runs.ci import append_summary
 from pytest_recall.runs.plan import read_cases
 from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.record import Record
@@ -57,7 +57,9 @@ class Ending:
 
     def _finish(self, session: pytest.Session) -> None:
         run = self._run
-        if session.items:  # The controller of workers has none.
+        option = run.config.option
+        names_judges = bool(option.recall_judge or option.recall_appellate_judge)
+        if names_judges and session.items:  # The controller of workers has none.
             run.judged.add(judging.asks_models(session.items))
         self._count_the_unrecorded()
         if run.follows:
@@ -75,8 +77,7 @@ class Ending:
             allowed = run.plan.rubric.allow_unrecorded
             run.log.note(*past_lines(unrecorded.programs, unrecorded.clients, mode, allowed))
             run.log.note(*aside_lines(unrecorded.aside, mode))
-            option = run.config.option
-            if (option.recall_judge or option.recall_appellate_judge) and run.judged == {False}:
+            if names_judges and run.judged == {False}:
                 run.log.note(judging.idle_line(run.config))
         run.append_crashed_tests()
         run.log.problems += dict.fromkeys(self._manager_problems())
@@ -347,7 +348,7 @@ class Ending:
         if verbosity > -2 and self._run.journal is not None:
             reporter.line(f"details: {self._run.plan.place.name(self._run.journal.folder)}/scorecard.md")
         if os.environ.get("GITHUB_ACTIONS") == "true":
-            for line in commands(self._card, within(os.environ, self._run.plan.place.root)):
+            for line in commands(self._card, finish.within(os.environ, self._run.plan.place.root)):
                 reporter.line(line)
         for note in self._run.log.notes:
             reporter.line(note)

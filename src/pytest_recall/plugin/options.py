@@ -1,4 +1,4 @@
-"""Define the options and ini settings, and read them into plain values."""
+"""Define the options, each under a long and a short name, refuse unknown ones, and read them into plain values."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from datetime import date
+from difflib import get_close_matches
+from importlib.util import find_spec
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.files import clock
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.plugin import switch
 from pytest_recall.plugin.pytest_internals import number_setting, setting
 
 if TYPE_CHECKING:
@@ -25,11 +29,127 @@ if TYPE_CHECKING:
 TITLE = "eval cases on a schedule (pytest-recall)"
 BATCHED = 200
 """Cases that run at once with `--batch`: a process bears so many threads, and their calls make few batches."""
+SETTING = "recall_short_options"
+NO_FOLDER = ""
+"""The value of an option that is given without a directory."""
+XDIST = ("-n", "--numprocesses", "--maxprocesses", "--dist", "--tx")
+LIKE = 0.8
+"""How near an option has to be to one of ours, by difflib's ratio, that it is taken for that one."""
 EXPLICIT_OPTIONS = (("keyword", "-k"), ("lf", "--lf"), ("stepwise", "--sw"))
 
 
-def add(group: OptionGroup) -> None:
-    """Add the options but for those of recordings."""
+@contextmanager
+def added(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> Iterator[None]:
+    """Add all options, and load the conftest files within. Raises pytest.UsageError for a name that two have.
+
+    The options are added after those of all plugins, so that a name which one of them has is known to be taken.
+    A conftest file that adds one of the names comes later, and fails.
+    """
+    free = _free(parser) if setting(config, SETTING) else frozenset()
+    given = {argument.partition("=")[0] for argument in args if isinstance(argument, str)}
+    if setting(config, SETTING) and (taken := sorted(switch.SHORT & given - free)):
+        raise pytest.UsageError(_clash(taken[0], "another plugin", f"write {_long(taken[0])}"))
+    add(parser, free)
+    _parse_again(config, parser, args)
+    try:
+        yield
+        parser.parse_known_args(args)  # pytest before 9 finds a name that is there twice when it parses.
+    except argparse.ArgumentError as error:
+        raise pytest.UsageError(clash_with_conftest(error) or str(error)) from None
+
+
+def add(parser: pytest.Parser, free: frozenset[str]) -> None:
+    """Add the options under their long names, and under those short ones that are free."""
+    define(OptionGroup(parser.getgroup("recall", TITLE), free))
+
+
+def clash_with_conftest(error: BaseException | None) -> str:
+    """Return what to do about a conftest file that adds one of the short names; empty for any other error."""
+    name = (getattr(error, "argument_name", None) or "").split("/")[-1]
+    if not isinstance(error, argparse.ArgumentError) or name not in switch.SHORT:
+        return ""
+    return _clash(name, "a conftest.py", "rename it there")
+
+
+def _clash(name: str, other: str, remedy: str) -> str:
+    return (
+        f"{name}: an option of pytest-recall and of {other}; {remedy}, or set `{SETTING} = false`, so that only"
+        f" {_long(name)} is pytest-recall's"
+    )
+
+
+def _long(name: str) -> str:
+    return f"--recall-{name.removeprefix('--')}"
+
+
+def _free(parser: pytest.Parser) -> frozenset[str]:
+    """Return the short names that no plugin has added so far."""
+    if len(_unknown(parser, sorted(switch.SHORT))) == len(switch.SHORT):
+        return switch.SHORT
+    return frozenset(name for name in switch.SHORT if _unknown(parser, [name]))
+
+
+def _unknown(parser: pytest.Parser, names: list[str]) -> list[str]:
+    """Return those of `names` that are not options, as far as can be told from parsing them all at once."""
+    try:
+        # With a value, none of them takes the next one for its own.
+        return parser.parse_known_and_unknown_args([f"{name}=x" for name in names])[1]
+    except pytest.UsageError:
+        return []  # An option that takes no value, or another one.
+
+
+def _parse_again(config: pytest.Config, parser: pytest.Parser, args: list[str]) -> None:
+    """Let what is known of the arguments have our options; pytest took their values for paths."""
+    fresh = parser.parse_known_args(args, namespace=copy(config.option))
+    known = config.known_args_namespace
+    for name, value in vars(fresh).items():
+        if name.startswith("recall_") or name == "file_or_dir":
+            setattr(known, name, value)
+
+
+def refuse(parser: pytest.Parser, args: list[str]) -> None:
+    """Refuse the first unknown option, if it is near one of ours or of pytest-xdist's.
+
+    All others are for pytest to refuse. Raises pytest.UsageError.
+    """
+    try:
+        _, unknown = parser.parse_known_and_unknown_args(args)
+    except pytest.UsageError:
+        return  # pytest says it itself.
+    for argument in unknown:
+        name = argument.partition("=")[0]
+        if name.startswith("-n") and not name.startswith("--"):
+            name = "-n"
+        if name in XDIST:
+            if find_spec("xdist") is None:
+                how = "is not installed; run `pip install pytest-xdist`"
+            else:
+                how = "is not loaded; leave out what keeps it from that, such as `-p no:xdist`, or give `-p xdist`"
+            raise pytest.UsageError(f"{name}: an option of pytest-xdist, which {how}")
+        if not name.startswith("--"):
+            continue
+        ours = [known for option in parser.getgroup("recall", TITLE).options for known in option.names()]
+        if name.startswith("--recall-"):
+            raise pytest.UsageError(f"{name}: no option of pytest-recall{nearest(name, ours)}")
+        if near := get_close_matches(name, ours, n=1, cutoff=LIKE):
+            raise pytest.UsageError(f"{name}: no option; did you mean `{near[0]}`?")
+
+
+class OptionGroup:
+    """A group of pytest's options that gives each of ours its short name."""
+
+    def __init__(self, group: Any, free: frozenset[str]) -> None:
+        self._group = group
+        self._free = free
+
+    def addoption(self, name: str, **about: Any) -> None:
+        """Add the option `--recall-NAME`, and `--NAME` if that is free; the rest is for pytest."""
+        short = name.replace("--recall-", "--", 1)
+        self._group.addoption(name, *({short} & self._free), **about)
+
+
+def define(group: OptionGroup) -> None:
+    """Add each option to `group`."""
     group.addoption(
         "--recall-scenarios",
         metavar="A,B",
@@ -145,6 +265,57 @@ def add(group: OptionGroup) -> None:
         metavar="RUN",
         help="resume a run that was killed or cut short (default: the latest): ask what it has no verdict for, and"
         " nothing twice",
+    )
+    group.addoption(
+        "--recall-record",
+        nargs="?",
+        const=NO_FOLDER,
+        metavar="DIR",
+        help="record the upstream calls of each case into cassettes in DIR (default: eval/cassettes), in place of"
+        " earlier recordings; --record=missing replays what is there and records the rest",
+    )
+    group.addoption(
+        "--recall-replay",
+        nargs="?",
+        const=NO_FOLDER,
+        metavar="DIR",
+        help="answer the upstream calls of each case from the cassettes in DIR (default: eval/cassettes): no network,"
+        " no key, no cost; verdicts on replayed answers move no box",
+    )
+    group.addoption(
+        "--recall-replay-max-age",
+        type=int,
+        metavar="DAYS",
+        help="in a replay, refuse cassettes that were recorded more than DAYS ago",
+    )
+    group.addoption(
+        "--recall-trust-replays",
+        action="store_true",
+        help="let verdicts on replayed answers move boxes, as if the model had answered today",
+    )
+    group.addoption(
+        "--recall-live",
+        metavar="KINDS",
+        help="with --record or --replay: make the calls of these kinds (agent, judge, worker) over the network, and"
+        " record none of them; --recall-live judge judges replayed answers today, which costs money",
+    )
+    group.addoption(
+        "--recall-dry-run",
+        action="store_true",
+        help="with --record=missing: replay every case with its judges, send nothing, and list the cases that the"
+        " change affects, also in eval/_artifacts/changed.json for --recall-near; exit 1 if one fails by the change"
+        " alone, on an answer to equal requests",
+    )
+    group.addoption(
+        "--recall-dry-run-of",
+        metavar="FILE",
+        help="with --recall-dry-run: replay these cases alone, a JSON object of ids, each with a list of regular"
+        " expressions of what differs by itself in its requests",
+    )
+    group.addoption(
+        "--recall-dry-run-file",
+        metavar="FILE",
+        help="with --recall-dry-run: write what was found into FILE in place of eval/_artifacts/changed.json",
     )
     # What several eval directories are run with, each by a pytest of its own.
     group.addoption("--recall-one-of-several", metavar="NAMES", help=argparse.SUPPRESS)
@@ -295,16 +466,3 @@ def usage_errors() -> Iterator[None]:
         yield
     except RecallError as error:
         raise pytest.UsageError(*error.messages) from None
-
-
-class OptionGroup:
-    """A group of pytest's options that gives each of ours its short name."""
-
-    def __init__(self, group: Any, free: frozenset[str]) -> None:
-        self._group = group
-        self._free = free
-
-    def addoption(self, name: str, **about: Any) -> None:
-        """Add the option `--recall-NAME`, and `--NAME` if that is free; the rest is for pytest."""
-        short = name.replace("--recall-", "--", 1)
-        self._group.addoption(name, *({short} & self._free), **about)

@@ -21,15 +21,10 @@ from pytest_recall.replay.exchange import KINDS, Kind
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.cassettes import CassetteManager
-    from pytest_recall.plugin.options import OptionGroup
     from pytest_recall.replay.exchange import Kind, Way
     from pytest_recall.replay.player import Player
     from pytest_recall.replay.tape import Mode
     from pytest_recall.schedule.changes import Wanted
-
-
-DEFAULT = ""
-"""The value of an option that is given without a directory."""
 
 
 class Recording(NamedTuple):
@@ -60,61 +55,6 @@ class Recording(NamedTuple):
     def found_in(self) -> Path | None:
         """The file for what a dry run finds; None for the usual one."""
         return Path(self.dry_file) if self.dry_file else None
-
-
-def add(group: OptionGroup) -> None:
-    """Add the options of recordings."""
-    _option(
-        group,
-        "--recall-record",
-        "record the upstream calls of each case into cassettes in DIR (default: eval/cassettes), in place of"
-        " earlier recordings; --record=missing replays what is there and records the rest",
-    )
-    _option(
-        group,
-        "--recall-replay",
-        "answer the upstream calls of each case from the cassettes in DIR (default: eval/cassettes): no network,"
-        " no key, no cost; verdicts on replayed answers move no box",
-    )
-    group.addoption(
-        "--recall-replay-max-age",
-        type=int,
-        metavar="DAYS",
-        help="in a replay, refuse cassettes that were recorded more than DAYS ago",
-    )
-    group.addoption(
-        "--recall-trust-replays",
-        action="store_true",
-        help="let verdicts on replayed answers move boxes, as if the model had answered today",
-    )
-    group.addoption(
-        "--recall-live",
-        metavar="KINDS",
-        help="with --record or --replay: make the calls of these kinds (agent, judge, worker) over the network, and"
-        " record none of them; --recall-live judge judges replayed answers today, which costs money",
-    )
-    group.addoption(
-        "--recall-dry-run",
-        action="store_true",
-        help="with --record=missing: replay every case with its judges, send nothing, and list the cases that the"
-        " change affects, also in eval/_artifacts/changed.json for --recall-near; exit 1 if one fails by the change"
-        " alone, on an answer to equal requests",
-    )
-    group.addoption(
-        "--recall-dry-run-of",
-        metavar="FILE",
-        help="with --recall-dry-run: replay these cases alone, a JSON object of ids, each with a list of regular"
-        " expressions of what differs by itself in its requests",
-    )
-    group.addoption(
-        "--recall-dry-run-file",
-        metavar="FILE",
-        help="with --recall-dry-run: write what was found into FILE in place of eval/_artifacts/changed.json",
-    )
-
-
-def _option(group: OptionGroup, name: str, text: str) -> None:
-    group.addoption(name, nargs="?", const=DEFAULT, metavar="DIR", help=text)
 
 
 def recording(config: pytest.Config) -> Recording:

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 
 from pytest_recall.files.disk import read_text
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import arguments
 from pytest_recall.runs.near import listed_changes
 from pytest_recall.schedule.changes import Changes, Wanted, from_text

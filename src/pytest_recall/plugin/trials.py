@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_recall.files.errors import CaseError, MissError, RecallError, message_of, one_line, single_errors
-from pytest_recall.files.wording import plural
+from pytest_recall.files.errors import CaseError, MissError, RecallError, message_of, single_errors
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.case_item import CaseFailed, CaseItem
 from pytest_recall.plugin.pytest_internals import renew_request

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from pytest_recall.files.disk import MAX_BYTES, make_ignored, open_file, read_bytes, remove, size_of, write_bytes
-from pytest_recall.files.errors import RecallError, one_line
-from pytest_recall.files.wording import plural
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.replay.cassette_lines import (
     CALL,
     CRC_BYTES,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import cell, code, grid, markdown_grid, p_value, plural
+from pytest_recall.files.wording import cell, code, grid, markdown_grid, one_line, p_value, plural
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.baselines import Arm, SideBySide, verdicts

@@ -73,7 +73,6 @@ def run_score(args: argparse.Namespace) -> int:
     from pytest_recall.results import scorecard_text
     from pytest_recall.results.scorecard import blocking
     from pytest_recall.runs import finish
-    from pytest_recall.runs.ci import links
 
     place = place_of(args, args.run_name)
     if args.observed:
@@ -87,7 +86,7 @@ def run_score(args: argparse.Namespace) -> int:
         print(json.dumps(scorecard_text.as_json(record, card), indent=2, ensure_ascii=False))
     else:
         print(
-            scorecard_text.markdown(record, card, links(os.environ, place.root))
+            scorecard_text.markdown(record, card, finish.links(os.environ, place.root))
             if args.markdown
             else "\n".join(scorecard_text.terminal(record, card, args.verbose))
         )

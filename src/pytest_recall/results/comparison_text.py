@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import cell, code, grid, listed, p_value, percent, plural
+from pytest_recall.files.wording import cell, code, grid, listed, one_line, p_value, percent, plural
 from pytest_recall.judges import judges_text
 from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import Interval

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import cell, code
+from pytest_recall.files.wording import cell, code, one_line
 from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, LastPass, Scorecard
 from pytest_recall.schedule.suspects import MOST, named

@@ -122,7 +122,7 @@ def view_of(args: argparse.Namespace) -> View:
     from pytest_recall.files.eval_directory import relative
     from pytest_recall.files.wording import section_lines
     from pytest_recall.results.report_page import memories_page, run_page
-    from pytest_recall.runs.ci import links
+    from pytest_recall.runs.finish import links
     from pytest_recall.runs.report_files import ReportSources, report
 
     benches = bench_folders(args)

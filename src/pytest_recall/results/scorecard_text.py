@@ -11,8 +11,7 @@ from textwrap import indent
 from types import MappingProxyType
 from typing import Any
 
-from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import grid, listed
+from pytest_recall.files.wording import grid, listed, one_line
 from pytest_recall.judges import judges_text
 from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.page import (

@@ -1,4 +1,4 @@
-"""Read the environment of a CI job: its pull request and commit, and where its files are on the web."""
+"""Read the environment of a CI job: its pull request and commit; and append to the summary of its step."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
-from urllib.parse import quote
 
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import relative
 
 _REPO = re.compile(r"[\w.-]+/[\w.-]+")
 _URL = re.compile(r"https?://[^\s<>()\[\]\"'`]+")
@@ -151,21 +149,3 @@ def append_summary(path: Path, text: str) -> None:
         data = f"{whole[: max(0, len(whole) - len(closing))]}{closing}{_REST}".encode()
     with path.open("ab") as file:
         file.write(data)
-
-
-def links(env: Mapping[str, str], root: Path) -> str:
-    """Return the address below which the files of `root` stand at the commit of this build; empty if none is known."""
-    repository, commit = env.get("GITHUB_REPOSITORY"), env.get("GITHUB_SHA")
-    if not repository or not commit:
-        return ""
-    server = env.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
-    base = f"{server}/{quote(repository)}/blob/{quote(commit)}"
-    below = within(env, root)
-    return f"{base}/{quote(below)}" if below else base
-
-
-def within(env: Mapping[str, str], root: Path) -> str:
-    """Return the folder of the repository that `root` is; empty for the repository itself, or where it is unknown."""
-    workspace = env.get("GITHUB_WORKSPACE")
-    below = relative(root, Path(workspace)) if workspace else "."
-    return "" if below == "." or below.startswith(("/", "..")) else below

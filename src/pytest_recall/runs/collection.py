@@ -16,9 +16,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_recall.files.errors import one_line
 from pytest_recall.files.eval_directory import Place, find_files, relative
 from pytest_recall.files.validation import MAX_PROBLEMS
+from pytest_recall.files.wording import one_line
 
 NO_TESTS = 5
 """The exit code of pytest where there was nothing to collect."""

@@ -12,9 +12,9 @@ from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, names, place_of
 from pytest_recall.files import clock
 from pytest_recall.files.disk import locked, write_all
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
 from pytest_recall.files.git import user_name
-from pytest_recall.files.wording import listed, plural
+from pytest_recall.files.wording import listed, one_line, plural
 from pytest_recall.runs import finish
 from pytest_recall.runs.accept import Asked, accepted
 from pytest_recall.runs.context import Filters, today_in

@@ -1,4 +1,4 @@
-"""Apply a run's journal to the state, exactly once, and write its scorecard."""
+"""Apply a run's journal to the state, exactly once, and write its scorecard with links to its case files."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from collections.abc import Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from pytest_recall.cases.settings import Layout
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.disk import locked, write_text
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.eval_directory import Place, relative
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
-from pytest_recall.runs.ci import links
 from pytest_recall.schedule.account import account_after
 from pytest_recall.schedule.bank import bank_from
 from pytest_recall.schedule.boxes import fold, quarantine_of, reset
@@ -92,6 +92,24 @@ def _gradings(run: Path) -> Mapping[str, Grading]:
     from pytest_recall.judges.audit_file import read_grades
 
     return read_grades(run)
+
+
+def links(env: Mapping[str, str], root: Path) -> str:
+    """Return the address below which the files of `root` stand at the commit of this build; empty if none is known."""
+    repository, commit = env.get("GITHUB_REPOSITORY"), env.get("GITHUB_SHA")
+    if not repository or not commit:
+        return ""
+    server = env.get("GITHUB_SERVER_URL", "https://github.com").rstrip("/")
+    base = f"{server}/{quote(repository)}/blob/{quote(commit)}"
+    below = within(env, root)
+    return f"{base}/{quote(below)}" if below else base
+
+
+def within(env: Mapping[str, str], root: Path) -> str:
+    """Return the folder of the repository that `root` is; empty for the repository itself, or where it is unknown."""
+    workspace = env.get("GITHUB_WORKSPACE")
+    below = relative(root, Path(workspace)) if workspace else "."
+    return "" if below == "." or below.startswith(("/", "..")) else below
 
 
 def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard, *, newest: bool = True) -> str:

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 from urllib.parse import urlsplit
 
-from pytest_recall.files.errors import CaseError, one_line, single_errors
+from pytest_recall.files.errors import CaseError, single_errors
+from pytest_recall.files.wording import one_line
 from pytest_recall.models.rate import SPENT
 
 Kind = Literal["unreachable", "silent", "refused", "spent", "limited", "failing", "absent"]

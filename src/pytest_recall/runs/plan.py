@@ -292,7 +292,7 @@ class Plan:
             scheduled=self.scheduled,
             writes=self.writes,
             total=len(self.cases),
-            picks=tuple((pick.case_id, pick.reason) for pick in self.picks),
+            picks=tuple(self.reasons.items()),
             state=self.digest,
             pr=context.pr,
             model=context.model,

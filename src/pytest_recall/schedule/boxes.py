@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
 
 from pytest_recall.cases.settings_fields import QUARANTINE_DAYS, Quarantine
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.trials.detector import CaseLikelihood
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import graded

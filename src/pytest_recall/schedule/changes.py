@@ -12,8 +12,8 @@ from math import inf
 from typing import Any, NamedTuple
 
 from pytest_recall.files.coerce import typed
-from pytest_recall.files.errors import RecallError, one_line
-from pytest_recall.files.wording import listed, plural
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import listed, one_line, plural
 from pytest_recall.replay.tape import Mismatch
 from pytest_recall.trials.conditions import RecordedAnswer, digest_of, kept_answer
 from pytest_recall.trials.execution import Result

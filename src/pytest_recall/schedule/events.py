@@ -7,7 +7,7 @@ from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.settings_fields import Quarantine
-from pytest_recall.files.errors import one_line
+from pytest_recall.files.wording import one_line
 from pytest_recall.schedule.account import (
     Account,
     RunSpend,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import cell, dollars, grid, percent, plural
+from pytest_recall.files.wording import cell, dollars, grid, one_line, percent, plural
 from pytest_recall.replay.budget import reason
 from pytest_recall.replay.exchange import Tokens
 from pytest_recall.trials.cost import Amount, Bill, Estimate, Spend, together, total

@@ -6,14 +6,15 @@ A worker makes it without the facts of the run, which the controller adds.
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.case import Case, JudgeCall
-from pytest_recall.files.coerce import field_of, number_of, well_formed
-from pytest_recall.files.errors import CaseError, RecallError, message_of, nearest, one_line
+from pytest_recall.files.errors import CaseError, RecallError, message_of, nearest
+from pytest_recall.files.wording import one_line
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.trial import (
     Answer,
@@ -25,7 +26,6 @@ from pytest_recall.trials.trial import (
     TrialStep,
     Verdict,
     note_of,
-    passage_of,
 )
 
 
@@ -255,13 +255,48 @@ def as_answer(given: Any) -> Answer:
     """
     if isinstance(given, str):
         return Answer(text=well_formed(given))
-    get = field_of(given)
+    get = _field_of(given)
     text = get("text")
     if not isinstance(text, str):
         raise RecallError(f"answered with {type(given).__name__}; return text, or an object with a `text` attribute")
     passages = tuple(_passage(passage) for passage in get("passages") or ())
     by = given.by if isinstance(given, Answer) else ""
     return Answer(text=well_formed(text), passages=passages, usage=_usage(get("usage")), by=by)
+
+
+def passage_of(given: Any) -> Passage | None:
+    """Return the passage that is a text, or an object or mapping with `text`; None for anything else."""
+    if isinstance(given, str):
+        return Passage(text=well_formed(given))
+    get = _field_of(given)
+    text, source = get("text"), get("source")
+    if not isinstance(text, str):
+        return None
+    return Passage(
+        text=well_formed(text),
+        source=None if source is None else well_formed(str(source)),
+        score=number_of(get("score")),
+    )
+
+
+def _field_of(given: Any) -> Callable[..., Any]:
+    """Return what looks up a field of a mapping or an attribute of any other object, None if it is not there."""
+    return given.get if isinstance(given, Mapping) else lambda name, default=None: getattr(given, name, default)
+
+
+def well_formed(text: str) -> str:
+    """Return `text` as it can be written as UTF-8 and sent between processes: a lone surrogate becomes a "?"."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def number_of(value: Any) -> float | None:
+    """Return `value` if it is a finite number, and None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return value if math.isfinite(value) else None
+    except OverflowError:  # an integer that no float can hold
+        return None
 
 
 def renamed(passages: Sequence[Passage], names: Mapping[str, str]) -> tuple[Passage, ...]:

@@ -10,7 +10,7 @@ from math import inf
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
-from pytest_recall.files.coerce import field_of, number_of, typed, well_formed
+from pytest_recall.files.coerce import typed
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.weighed import WeighedTrials
 
@@ -475,21 +475,6 @@ def _measures(plain: Mapping[str, Any]) -> dict[str, float | None]:
     from pytest_recall.metrics.measures import measures_of  # most runs have none, and it brings the metrics
 
     return measures_of(plain)
-
-
-def passage_of(given: Any) -> Passage | None:
-    """Return the passage that is a text, or an object or mapping with `text`; None for anything else."""
-    if isinstance(given, str):
-        return Passage(text=well_formed(given))
-    get = field_of(given)
-    text, source = get("text"), get("source")
-    if not isinstance(text, str):
-        return None
-    return Passage(
-        text=well_formed(text),
-        source=None if source is None else well_formed(str(source)),
-        score=number_of(get("score")),
-    )
 
 
 ANSWERED = "memory_answered"

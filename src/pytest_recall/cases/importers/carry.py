@@ -12,7 +12,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from pytest_recall.cases.case import Case
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line
 
 LONGEST = 60
 _LONGEST_ID = 190

@@ -147,8 +147,9 @@ def _run(named: str) -> JournalContents:
     """Return the run that is named. Raises RecallError."""
     from pytest_recall.datasets.membench import has_failed
     from pytest_recall.datasets.membench_run import folder_of, read_asked, several_in
-    from pytest_recall.files.errors import RecallError, one_line
+    from pytest_recall.files.errors import RecallError
     from pytest_recall.files.eval_directory import BENCHES, check_bundle, find_place
+    from pytest_recall.files.wording import one_line
     from pytest_recall.trials.journal import is_begun, read_header
     from pytest_recall.trials.repeat_folders import begun_repeats
 

@@ -13,9 +13,10 @@ from pydantic import BaseModel, ValidationError
 
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import write_text
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
 from pytest_recall.files.strict_yaml import block
 from pytest_recall.files.validation import explain
+from pytest_recall.files.wording import one_line
 from pytest_recall.horizon.consistency import persona_problems, story_findings, story_problems
 from pytest_recall.horizon.corpus import PERSONA, Corpus
 from pytest_recall.horizon.day import Brief, DayPlan, SessionHistory, briefs, day_text, entry_of, plan_day

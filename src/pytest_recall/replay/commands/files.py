@@ -15,9 +15,9 @@ from typing import NamedTuple
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
 from pytest_recall.files import clock
-from pytest_recall.files.errors import RecallError, nearest, one_line
+from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.replay.cassette_file import Cassette, read_draft, read_header
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.commands.listing import (

@@ -14,9 +14,9 @@ from pytest_recall.cases.case import ID_PATTERN, NAME_PATTERN
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
-from pytest_recall.files.errors import RecallError, nearest, one_line
+from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX, Place
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.replay.cassette_file import Cassette, read_draft, read_header
 from pytest_recall.replay.cassette_library import DRAFTS, Library
 from pytest_recall.replay.exchange import Exchange, Response

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, command, place_of
-from pytest_recall.files.errors import RecallError, one_line
-from pytest_recall.files.wording import plural
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.replay.cassette_file import read_lines
 from pytest_recall.replay.commands.listing import add_folder, library_of
 from pytest_recall.replay.encodings import decoded, in_url, pairs, spelled

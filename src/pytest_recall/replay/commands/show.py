@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pytest_recall.cli.common import Commands, command, context_of, place_of
-from pytest_recall.files.errors import RecallError, one_line
-from pytest_recall.files.wording import plural
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.replay.cassette_file import Cassette, read_draft
 from pytest_recall.replay.cassette_library import DRAFTS
 from pytest_recall.replay.commands.listing import add_folder, find, library_of, model_of, since, size, titled

@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from pytest_recall.files.disk import read_text
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import one_line
 from pytest_recall.replay.encodings import json_of
 from pytest_recall.replay.exchange import ANTHROPIC_STATUS, Exchange, Request, Response
 

@@ -36,8 +36,9 @@ from yaml.events import (
 )
 
 from pytest_recall.files.disk import read_text, write_text
-from pytest_recall.files.errors import RecallError, one_line
+from pytest_recall.files.errors import RecallError
 from pytest_recall.files.strict_yaml import is_too_deep
+from pytest_recall.files.wording import one_line
 from pytest_recall.replay.exchange import Exchange, Response
 from pytest_recall.replay.formats.vcr_shapes import headers_of, request_of, response_dict
 

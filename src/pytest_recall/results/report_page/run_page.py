@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from pytest_recall.files.errors import one_line
-from pytest_recall.files.wording import TableSection, plural, section_lines
+from pytest_recall.files.wording import TableSection, one_line, plural, section_lines
 from pytest_recall.judges import judges_text
 from pytest_recall.results import comparison_text, gates_text, sentences
 from pytest_recall.results.page import COLUMNS, judged_rates, moved, notes, observed_lines, partial

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_recall.runs.ci import links
+from pytest_recall.runs.finish import links
 
 BUILD = {"GITHUB_REPOSITORY": "a/b", "GITHUB_SHA": "c0ffee"}
 
