@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.schedule.boxes import INTERVALS, LAST_BOX, fold, released, reset, review, swapped
-from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
-from pytest_recall.trials.weighed import WeighedTrials
+from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict, WeighedTrials
 from tests.helpers.samples import (
     ERROR,
     FAILED,

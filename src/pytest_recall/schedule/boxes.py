@@ -10,8 +10,7 @@ from pytest_recall.files.wording import one_line
 from pytest_recall.trials.detector import CaseLikelihood
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import graded
-from pytest_recall.trials.trial import BOXES, Outcome, Row, Trial
-from pytest_recall.trials.weighed import WeighedTrials
+from pytest_recall.trials.trial import BOXES, Outcome, Row, Trial, WeighedTrials
 
 INTERVALS: Mapping[int, int] = {1: 1, 2: 3, 3: 7, 4: 14, 5: 30}
 """Days from a test to the next, by box (Leitner 1972, with the published day counts)."""

@@ -21,8 +21,7 @@ from pytest_recall.schedule.selection import Unanswered, unanswered_after, with_
 from pytest_recall.schedule.suspects import Touches, touches_of, with_touches
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import graded
-from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
-from pytest_recall.trials.weighed import WeighedTrials
+from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict, WeighedTrials
 
 
 class Event(NamedTuple):

@@ -24,8 +24,7 @@ from pytest_recall.schedule.change_mix import ChangeMix
 from pytest_recall.schedule.policies import Policy
 from pytest_recall.schedule.simulated import Figures, waited
 from pytest_recall.trials.detector import Touch
-from pytest_recall.trials.trial import Outcome, Row, Trial
-from pytest_recall.trials.weighed import WeighedTrials
+from pytest_recall.trials.trial import Outcome, Row, Trial, WeighedTrials
 
 FIRST = date(2026, 1, 1)
 

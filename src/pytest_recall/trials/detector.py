@@ -11,8 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from pytest_recall.trials.trial import Outcome, Row
-from pytest_recall.trials.weighed import WeighedTrials
+from pytest_recall.trials.trial import Outcome, Row, WeighedTrials
 
 SHARE = 0.4
 """How often a case that has regressed is taken to pass, as a share of how often it did."""

@@ -9,8 +9,7 @@ from pytest_recall.cases.case import Case, k_of_n
 from pytest_recall.cases.settings_fields import ratio_needed
 from pytest_recall.metrics.intervals import Interval, pass_at_k, pass_hat_k, wilson
 from pytest_recall.trials.detector import RatioRule, Touch
-from pytest_recall.trials.trial import Outcome, Row, Trial
-from pytest_recall.trials.weighed import WeighedTrials
+from pytest_recall.trials.trial import Outcome, Row, Trial, WeighedTrials
 
 
 def graded(trials: Iterable[Trial], arm: str = "") -> dict[str, Trial]:

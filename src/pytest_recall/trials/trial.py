@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple
 
 from pytest_recall.files.coerce import typed
 from pytest_recall.replay.exchange import Call
-from pytest_recall.trials.weighed import WeighedTrials
 
 
 class Row(NamedTuple):
@@ -317,6 +316,17 @@ class AtCheckpoint(NamedTuple):
 
     label: str
     day: int | None = None
+
+
+class WeighedTrials(NamedTuple):
+    """The trials of a run that came to a verdict, in their order, with True for a pass, and the ratio `needed`.
+
+    `doubt` says why a fail is not confirmed; empty if it is, or there was none.
+    """
+
+    passes: tuple[bool, ...]
+    needed: int
+    doubt: str = ""
 
 
 class TrialStep(NamedTuple):
