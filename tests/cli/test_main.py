@@ -39,6 +39,7 @@ def test_help_leads_through_the_commands(tmp_path: Path, inside: Recall) -> None
     assert len(COMMANDS) <= 16
     assert "pytest -p recall eval" in done.out
     assert "exit codes: 0 success" in done.out
+    assert inside(tmp_path, "--help", "state").out == done.out, "the word behind it is not looked at"
 
 
 def test_no_command_shows_the_help_and_is_a_mistake(tmp_path: Path, inside: Recall) -> None:

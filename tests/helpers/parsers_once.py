@@ -19,8 +19,8 @@ def _parser_of(command: str) -> argparse.ArgumentParser:
 
 
 def _once(given: Sequence[str]) -> argparse.ArgumentParser:
-    command = next((argument for argument in given if not argument.startswith("-")), "")
-    return _parser_of(command) if command in cli.COMMANDS else _parser(given)
+    command = cli._command_of(given)
+    return _parser(given) if command not in cli.COMMANDS else _parser_of(command)
 
 
 @pytest.fixture(scope="package", autouse=True)

@@ -217,6 +217,11 @@ def _adding(written: str) -> Callable[[Any], None]:
     return add
 
 
+def _command_of(given: Sequence[str]) -> str | None:
+    """Return the word in the place of a command: the first one, unless an option is before it, as in `--help state`."""
+    return given[0] if given and not given[0].startswith("-") else None
+
+
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     from pytest_recall import __version__
 
@@ -229,7 +234,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pytest-recall {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    command = next((argument for argument in given if not argument.startswith("-")), None)
+    command = _command_of(given)
     # The others are not needed to understand this one, and take longer to load than most commands take to run.
     if command is not None and command in COMMANDS:
         add_commands(commands, (command,))
