@@ -190,3 +190,19 @@ def test_a_conftest_that_calls_a_model_is_refused(pytester: pytest.Pytester, ups
     result = checkout.run(*DRY)
     assert result.ret == 4
     assert upstream.count == 0
+
+
+def test_questions_of_a_dataset_whose_texts_have_other_names_in_a_store_are_proven(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
+    source = (
+        "@pytest.fixture\ndef agent(memory):\n    def ask(question):\n        found = memory.recall(question, 3)\n"
+        "        return {'text': plain_sync(question), 'passages': found}\n    return ask\n"
+    )
+    file = "dataset: longmemeval\npath: sample\njudges: [recall_at_k]\n"
+    checkout = talking(upstream, source).with_files({"eval/long.dataset.yaml": file}).at(pytester)
+    checkout.run("eval", "eval/long.dataset.yaml", "--record")
+    result = checkout.run(*DRY, "eval/long.dataset.yaml")
+    plain = found(checkout)
+    assert (plain["other_answer"], plain["unknown"]) == ([], {}), result.outlines[-12:]
+    assert len(plain["proven"]) == 8

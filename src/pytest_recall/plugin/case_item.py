@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from pytest_recall.files.errors import CaseError, MissError
 from pytest_recall.plugin import baselines, memories
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
-from pytest_recall.plugin.stash import AHEAD, CASE_ID, CASSETTES, LOOPS, RESULT, RUN, TAPE
+from pytest_recall.plugin.stash import AHEAD, ANSWER, CASE_ID, CASSETTES, LOOPS, RESULT, RUN, TAPE
 from pytest_recall.schedule.boxes import DATASET, PROFILE, REJUDGED
 from pytest_recall.trials.baselines import Baseline
 from pytest_recall.trials.execution import PREFLIGHT, Result, Wait, run_case
@@ -124,8 +125,8 @@ class CaseItem(pytest.Function):
         if (replayed := self.replayed) is not None:
             agent = answering(replayed)
         judges = {call.name: self._judge(call.name) for call in self.case.judges}
-        if run.dry is not None:
-            return run.dry.asked(self, agent, judges)
+        if ANSWER in self.stash:
+            del self.stash[ANSWER]
         result = run_case(
             self.case,
             agent,
@@ -135,6 +136,8 @@ class CaseItem(pytest.Function):
             clock=clock.perf_counter,
             ends=(pytest.exit.Exception, MissError),
             asking=self.config.stash[CASSETTES].player.asking,
+            preflight=run.dry is None,
+            answered=partial(self.stash.__setitem__, ANSWER),
         )
         file = run.plan.files[self.path]
         if not self.arm and file.reason == PROFILE:

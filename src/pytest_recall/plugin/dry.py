@@ -20,7 +20,6 @@ from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTC
 from pytest_recall.runs.budgeted import allotted
 from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, of_series, to_text
 from pytest_recall.trials.conditions import taped_of, words_of
-from pytest_recall.trials.execution import Result, ask, judge_answer
 
 if TYPE_CHECKING:
     from pytest_recall.runs.plan import Plan
@@ -123,21 +122,6 @@ class DryRun:
     def __init__(self, path: Path | None = None) -> None:
         self._found: dict[str, ReplayFinding] = {}
         self._path = path
-
-    def asked(self, item: Any, agent: Any, judges: Any) -> Result:
-        """Ask the agent and the judges as a run would, on what is recorded. Raises CaseError."""
-        config, case = item.config, item.case
-        asking, ends = config.stash[CASSETTES].player.asking, (pytest.exit.Exception, MissError)
-        item.stash.setdefault(ANSWER, None)
-        del item.stash[ANSWER]
-        wait = item.wait_for(item.asked_fixture)
-        with asking("agent"):
-            answer = item.stash[ANSWER] = ask(case, agent, wait, ends)
-        with asking("judge"):
-            verdicts = judge_answer(
-                case, answer, judges, thresholds=config.stash[RUN].plan.rubric.thresholds, wait=wait, ends=ends
-            )
-        return Result.judged(answer, verdicts)
 
     def take(self, case_id: str, told: str, why: str) -> None:
         """Take in what the replay of a case came to, as the report has it; `why` is what is unknown without one."""

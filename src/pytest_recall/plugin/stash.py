@@ -30,7 +30,7 @@ CASE_ID: pytest.StashKey[str] = pytest.StashKey()
 RESULT: pytest.StashKey[Result] = pytest.StashKey()
 """On an item: what its last call came to, if it got as far as a verdict."""
 ANSWER: pytest.StashKey[Answer] = pytest.StashKey()
-"""On an item that is replayed to see what the change affects: its answer, as soon as there is one."""
+"""On an item: the answer of its last call, as soon as there is one, also if no judge came to a verdict on it."""
 OUTCOME: pytest.StashKey[Outcome] = pytest.StashKey()
 """On an item: what it came to when it last ran; an error until that is known."""
 SUBTESTS: pytest.StashKey[list[tuple[Outcome, str]]] = pytest.StashKey()

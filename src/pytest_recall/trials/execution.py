@@ -166,6 +166,10 @@ def _anybody(kind: str) -> AbstractContextManager[None]:
     return nullcontext()
 
 
+def _ignored(answer: Answer) -> None:
+    """Do nothing with an answer that only its judges are to see."""
+
+
 def run_case(
     case: Case,
     agent: Agent,
@@ -176,13 +180,16 @@ def run_case(
     clock: Callable[[], float],
     ends: Ends = (),
     asking: Callable[[str], AbstractContextManager[None]] = _anybody,
+    preflight: bool = True,
+    answered: Callable[[Answer], None] = _ignored,
 ) -> Result:
     """Ask `agent` the case, let its judges decide, and return what came of it.
 
     `judges` maps each judge that the case lists to a callable `(answer, case, **arguments)`;
     `thresholds` is the rubric's; `clock` gives seconds; `ends` are the exceptions by which
     someone ends the whole run, and no trial; `asking` marks the calls that are made within
-    it as of a kind. A judge with a method `ready` is made ready by it before the agent is asked.
+    it as of a kind. With `preflight`, a judge with a method `ready` is made ready by it before the agent is asked;
+    `answered` is called with the answer before it is judged.
     Raises CaseError, no verdict, where there is no verdict; what the agent or a judge
     raised is its cause.
     """
@@ -190,16 +197,18 @@ def run_case(
     for call in case.judges:
         check_callable(f"judge_{call.name}", judges[call.name])
         check_arguments(call, judges[call.name])
-    if preflights := [ready for judge in judges.values() if callable(ready := getattr(judge, "ready", None))]:
+    readying = [ready for judge in judges.values() if callable(ready := getattr(judge, "ready", None))]
+    if readying and preflight:
         with asking("judge"):
-            for preflight in preflights:
-                called(PREFLIGHT, preflight, ends)
+            for ready in readying:
+                called(PREFLIGHT, ready, ends)
     start = clock()
     with asking("agent"):
         answer = ask(case, agent, wait, ends)
     if case.memory is not None and case.memory.renames:
         answer = replace(answer, passages=renamed(answer.passages, case.memory.names))
     seconds = clock() - start
+    answered(answer)
     with asking("judge"):
         verdicts = judge_answer(case, answer, judges, thresholds=thresholds, wait=wait, ends=ends)
     return Result.judged(answer, verdicts, round(seconds, 6))
