@@ -359,8 +359,7 @@ class Run:
         for file in self.plan.files.values():
             for case_id in sorted(others.keys() & file.lines.keys()):
                 if (plain := others[case_id]) is not None:
-                    trial = Trial.from_json({**plain, "reason": OTHER})
-                    self._append(trial, f"{file.name}:{file.lines[case_id]}")
+                    self._append(Trial.from_json(plain), f"{file.name}:{file.lines[case_id]}", reason=OTHER)
 
     def _watch(self, case_ids: set[str]) -> None:
         """Begin to tell how far the run is."""
@@ -443,7 +442,7 @@ class Run:
                 case = TrialCase(case_id, *self.found.late.get(case_id, ("", "")))
                 self._append(make_trial(case, Result(Outcome.ERROR, error=error)), node_id.partition("::")[0])
 
-    def _append(self, trial: Trial, where: str, dry: str = "") -> None:
+    def _append(self, trial: Trial, where: str, dry: str = "", reason: str = "") -> None:
         if self.dry is not None:
             self.dry.take(trial.case_id, dry, trial.error)
             return
@@ -453,7 +452,7 @@ class Run:
         self._attempts[key] += trial.repeat == 1
         under_test = not trial.arm
         facts = RunFacts(
-            reason=trial.reason or self.plan.reasons.get(trial.case_id, ""),
+            reason=reason or trial.reason or self.plan.reasons.get(trial.case_id, ""),
             where=where,
             row=self.plan.rows.get(trial.case_id) if under_test else None,
             attempt=self._attempts[key],

@@ -18,8 +18,9 @@ from pytest_recall.schedule.boxes import review
 from pytest_recall.schedule.history import Backtest, PastRun, VerdictLine, regressions, turned_red
 from pytest_recall.schedule.policies import Policy
 from pytest_recall.schedule.simulated import waited
+from pytest_recall.trials.execution import assumed_trial
 from pytest_recall.trials.record import Record
-from pytest_recall.trials.trial import Outcome, Row, Trial
+from pytest_recall.trials.trial import Outcome, Row
 
 FEW_RUNS, FEW_DAYS = 5, 7
 """Runs after the first, and days, that are the least."""
@@ -124,7 +125,7 @@ def backtest(
 def _take(rows: dict[str, Row], run: PastRun, case_ids: Iterable[str], quarantine: Quarantine | None) -> None:
     for case_id in case_ids:
         outcome = Outcome.PASSED if run.verdicts[case_id] else Outcome.FAILED
-        after = review(rows.get(case_id), Trial(case_id, outcome, error="failed"), run.day, quarantine)
+        after = review(rows.get(case_id), assumed_trial(case_id, outcome, "failed"), run.day, quarantine)
         if after is not None:
             rows[case_id] = after
 

@@ -27,8 +27,9 @@ from pytest_recall.schedule.change_history import (
 )
 from pytest_recall.schedule.selection import select
 from pytest_recall.trials.detector import NOTHING, CaseLikelihood, RatioRule
+from pytest_recall.trials.execution import assumed_trial
 from pytest_recall.trials.series import AnyRule
-from pytest_recall.trials.trial import Outcome, Row, Trial
+from pytest_recall.trials.trial import Outcome, Row
 
 BATCH_PRICE = 0.5
 """What a trial through a batch API costs, of its usual price."""
@@ -301,7 +302,7 @@ class _Player:
             case.passed_at = case.counts
         if self.policy.of == "boxes":
             outcome = Outcome.PASSED if passed else Outcome.FAILED
-            row = review(self.rows.get(str(index)), Trial(str(index), outcome, error="failed"), day)
+            row = review(self.rows.get(str(index)), assumed_trial(str(index), outcome, "failed"), day)
             if row is not None:
                 self.rows[str(index)] = row
 

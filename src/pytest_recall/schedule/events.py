@@ -19,9 +19,10 @@ from pytest_recall.schedule.account import (
 from pytest_recall.schedule.boxes import INTERVALS, UNSCHEDULED, fold, quarantine_of, reset
 from pytest_recall.schedule.selection import Unanswered, unanswered_after, with_changes
 from pytest_recall.schedule.suspects import Touches, touches_of, with_touches
+from pytest_recall.trials.execution import assumed_trial
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import graded
-from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict, WeighedTrials
+from pytest_recall.trials.trial import Outcome, Row, Trial, WeighedTrials
 
 
 class Event(NamedTuple):
@@ -51,10 +52,17 @@ class Event(NamedTuple):
 
     def trial(self) -> Trial:
         """Return the trial that the schedule is shown."""
-        why = (Verdict(passed=False, reason=self.note),) if self.outcome is Outcome.FAILED else ()
-        told = Trial(self.case_id, self.outcome, reason=self.reason, verdicts=why, under=self.under)
-        weighed = WeighedTrials(tuple(letter == "p" for letter in self.weighed), self.needed, self.doubt)
-        return told._replace(pr=self.pr, model=self.model, weighed=weighed if self.weighed else None)
+        passes = tuple(letter == "p" for letter in self.weighed)
+        return assumed_trial(
+            self.case_id,
+            self.outcome,
+            self.note,
+            reason=self.reason,
+            pr=self.pr,
+            model=self.model,
+            under=self.under,
+            weighed=WeighedTrials(passes, self.needed, self.doubt) if passes else None,
+        )
 
 
 class Apart(NamedTuple):
@@ -223,7 +231,7 @@ def fold_unanswered(before: Mapping[str, Unanswered], events: Mapping[str, Event
     for name in in_order(events):
         one = events[name]
         told = {event.case_id: event.trial() for event in one.verdicts}
-        told |= {case_id: Trial(case_id, Outcome.ERROR) for case_id in one.unanswered}
+        told |= {case_id: assumed_trial(case_id, Outcome.ERROR) for case_id in one.unanswered}
         found = with_changes(found, unanswered_after(found, told, one.date))
     return found
 

@@ -15,7 +15,8 @@ from pytest_recall.schedule.boxes import INTERVALS, LAST_BOX, back_in_box_1, rev
 from pytest_recall.trials import detector
 from pytest_recall.trials.conditions import DIGITS
 from pytest_recall.trials.detector import NOTHING, CaseLikelihood
-from pytest_recall.trials.trial import Outcome, Row, Trial, Verdict
+from pytest_recall.trials.execution import assumed_trial
+from pytest_recall.trials.trial import Outcome, Row, Trial
 
 BY_VERDICTS = (
     *("box", "pass_streak", "last_tested", "next_due"),
@@ -90,7 +91,7 @@ def _guesses(before: Row | None, after: Row) -> Iterator[list[RowStep]]:
     own = 1 if before is not None and before.box > 1 else 0
 
     def drops(day: date, fail: Trial) -> list[RowStep]:
-        again = [RowStep(day, Trial("", Outcome.PASSED)), RowStep(day, fail)] * min(max(0, lapses - own), MOST)
+        again = [RowStep(day, assumed_trial("", Outcome.PASSED)), RowStep(day, fail)] * min(max(0, lapses - own), MOST)
         return [RowStep(day, fail), *again]
 
     if after.failing:
@@ -110,7 +111,7 @@ def _guesses(before: Row | None, after: Row) -> Iterator[list[RowStep]]:
         yield [RowStep(after.next_due, None)]
         return
     days = _until(placed, 1, min(after.pass_streak, MOST))
-    yield [*drops(days[0], Trial("", Outcome.FAILED)), *_passes(days, passed), *early]
+    yield [*drops(days[0], assumed_trial("", Outcome.FAILED)), *_passes(days, passed), *early]
     yield [RowStep(days[0], None), *_passes(days, passed), *early]
 
 
@@ -135,17 +136,16 @@ def _until(last: date, box: int, count: int) -> list[date]:
 
 
 def _passes(days: Sequence[date], last: Trial) -> list[RowStep]:
-    unknown = Trial("", Outcome.PASSED)
+    unknown = assumed_trial("", Outcome.PASSED)
     return [*(RowStep(day, unknown) for day in days[:-1]), RowStep(days[-1], last)]
 
 
 def _passed(row: Row) -> Trial:
-    return Trial("", Outcome.PASSED, pr=row.last_pr, model=row.last_model)
+    return assumed_trial("", Outcome.PASSED, pr=row.last_pr, model=row.last_model)
 
 
 def _failed(row: Row) -> Trial:
-    why = (Verdict(passed=False, reason=row.failure_note or ""),)
-    return Trial("", Outcome.FAILED, verdicts=why, pr=row.last_pr, model=row.last_model)
+    return assumed_trial("", Outcome.FAILED, row.failure_note or "", pr=row.last_pr, model=row.last_model)
 
 
 _BESIDE = ("touched", *NOTHING.fields)

@@ -24,7 +24,8 @@ from pytest_recall.schedule.change_mix import ChangeMix
 from pytest_recall.schedule.policies import Policy
 from pytest_recall.schedule.simulated import Figures, waited
 from pytest_recall.trials.detector import Touch
-from pytest_recall.trials.trial import Outcome, Row, Trial, WeighedTrials
+from pytest_recall.trials.execution import assumed_trial
+from pytest_recall.trials.trial import Outcome, Row, WeighedTrials
 
 FIRST = date(2026, 1, 1)
 
@@ -200,7 +201,7 @@ class Simulation:
         for one in told:
             before = self.rows.get(one.case_id)
             outcome = Outcome.PASSED if one.passed else Outcome.FAILED
-            trial = Trial(one.case_id, outcome, error="" if one.passed else "failed", weighed=one.weighed)
+            trial = assumed_trial(one.case_id, outcome, "failed", weighed=one.weighed)
             after = review(before, trial, one.on, self.world.quarantine)
             if after is not None:
                 self.rows[one.case_id] = after

@@ -25,6 +25,7 @@ from pytest_recall.trials.trial import (
     Trial,
     TrialStep,
     Verdict,
+    WeighedTrials,
     note_of,
 )
 
@@ -150,6 +151,35 @@ def in_run(trial: Trial, run: RunFacts) -> Trial:
 def with_result(trial: Trial, result: Result, calls: tuple[Call, ...] | None = None) -> Trial:
     """Return the trial with another result, such as of judging again, which took these `calls` if it took any."""
     return trial._replace(**result._asdict(), calls=trial.calls if calls is None else calls)
+
+
+def grading(trial: Trial, *, unproven: str, weighed: WeighedTrials | None, counts_for_schedule: bool) -> Trial:
+    """Return the trial of a series that grades the case, with what all of the series says."""
+    return trial._replace(unproven=unproven, weighed=weighed, counts_for_schedule=counts_for_schedule)
+
+
+def undecided(trial: Trial, outcome: Outcome, error: str) -> Trial:
+    """Return the last trial of a series that came to no verdict, which moves no box; `error` says why."""
+    return trial._replace(outcome=outcome, verdicts=(), error=error, counts_for_schedule=False)
+
+
+def assumed_trial(
+    case_id: str,
+    outcome: Outcome,
+    note: str = "",
+    *,
+    reason: str = "",
+    pr: str | None = None,
+    model: str | None = None,
+    under: str = "",
+    weighed: WeighedTrials | None = None,
+) -> Trial:
+    """Return a trial for which nothing is asked: of a simulation, or what rows and events say of one.
+
+    It has only what a review reads; `note` is why a failed case failed.
+    """
+    why = (Verdict(passed=False, reason=note),) if outcome is Outcome.FAILED else ()
+    return Trial(case_id, outcome, reason=reason, verdicts=why, pr=pr, model=model, under=under, weighed=weighed)
 
 
 Agent = Callable[[Any], Any]

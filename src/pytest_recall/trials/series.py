@@ -9,6 +9,7 @@ from pytest_recall.cases.case import Case, k_of_n
 from pytest_recall.cases.settings_fields import ratio_needed
 from pytest_recall.metrics.intervals import Interval, pass_at_k, pass_hat_k, wilson
 from pytest_recall.trials.detector import RatioRule, Touch
+from pytest_recall.trials.execution import grading, undecided
 from pytest_recall.trials.trial import Outcome, Row, Trial, WeighedTrials
 
 
@@ -51,10 +52,14 @@ def _grade(trials: list[Trial]) -> Trial:
         told = f"{rule} {ended}: {told}"
         reasons = [trial.error for trial in trials if trial.error]
         error = f"{told} ({reasons[-1]})" if reasons else told
-        return last._replace(outcome=verdict or Outcome.ERROR, verdicts=(), error=error, counts_for_schedule=False)
+        return undecided(last, verdict or Outcome.ERROR, error)
     one = [trial for trial in trials if trial.outcome is verdict][-1]
-    one = one._replace(counts_for_schedule=all(trial.counts_for_schedule for trial in trials))
-    return one._replace(unproven=one.unproven or rule.doubt(outcomes), weighed=rule.weighed(outcomes))
+    return grading(
+        one,
+        unproven=one.unproven or rule.doubt(outcomes),
+        weighed=rule.weighed(outcomes),
+        counts_for_schedule=all(trial.counts_for_schedule for trial in trials),
+    )
 
 
 class Repeats(NamedTuple):
