@@ -147,7 +147,6 @@ def _case(question: Question, call: JudgeCall) -> Case:
 
 
 def judge_all(
-    bench: DatasetCases,
     found: MembenchResult,
     folder: Path,
     judge: AnswerJudge,

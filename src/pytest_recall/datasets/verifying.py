@@ -199,7 +199,7 @@ def _verified(
     known = checkable(run, chosen, passages=passages, answers=answers)
     computed = at_k(run, limit, known)
     done = _metrics(computed) & known
-    unseen = _not_computed(run, _metrics(run) & set(chosen) - done, passages=passages)
+    unseen = _not_computed(_metrics(run) & set(chosen) - done, passages=passages)
     if any(step.kind == BESIDE for trial in run.trials.values() for step in trial.steps):
         if copy is None:
             unseen.append("floors not computed again, which takes all that the memory was told: give it by --data")
@@ -230,7 +230,7 @@ def _missing(run: JournalContents, figures: Mapping[str, Any]) -> str:
     return f"the journal has {len(run.trials):,} of {told:,} questions{which}"
 
 
-def _not_computed(run: JournalContents, metrics: Collection[str], *, passages: bool) -> list[str]:
+def _not_computed(metrics: Collection[str], *, passages: bool) -> list[str]:
     """Return what was not computed again, and why, a sentence for each reason."""
     cut = {name for name in metrics if name in OF_TEXTS and passages}
     reasons = [

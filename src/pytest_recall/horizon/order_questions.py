@@ -33,7 +33,7 @@ def order_proposals(scene: Scene) -> Iterator[Proposal]:
     hidden = {one.order.who for one in shown if scene.is_isolated(one.session)}
     for who in dict.fromkeys(one.order.who for one in open_):
         if who not in hidden:
-            yield from _of_person(scene, [one for one in open_ if one.order.who == who], shown)
+            yield from _of_person([one for one in open_ if one.order.who == who], shown)
 
 
 def secret(one: OrderStep, session: str) -> Proposal:
@@ -121,7 +121,7 @@ def _of_order(scene: Scene, shown: Sequence[OrderStep]) -> Iterator[Proposal]:
         yield made(question, answer, "synthesis", "hard", [one.day for one in coming], **where)
 
 
-def _of_person(scene: Scene, wishes: Sequence[OrderStep], shown: Sequence[OrderStep]) -> Iterator[Proposal]:
+def _of_person(wishes: Sequence[OrderStep], shown: Sequence[OrderStep]) -> Iterator[Proposal]:
     """Yield questions about what was wanted on several days, and what they did not want then."""
     who = wishes[0].order.who
     for start in range(0, len(wishes), SOME):

@@ -21,7 +21,6 @@ from pytest_recall.metrics.abstention import abstains, refuses
 from pytest_recall.metrics.answers import lowered
 from pytest_recall.trials.trial import Answer, Vote
 
-Disclosure = Literal["refuse", "partial", "answer"]
 DISCLOSURES = ("refuse", "partial", "answer")
 RANGES: Mapping[str, judge_call.Range] = {"correctness": (0, 3), "completeness": (0, 2), "hallucination": (0, 1)}
 POINTS = sum(high for _, high in RANGES.values())

@@ -23,24 +23,16 @@ _MOST_POINTS = 81
 _PRECISION = 1e-4
 
 
-def mcnemar(lost: int, gained: int, *, mid: bool = False) -> float:
+def mcnemar(lost: int, gained: int) -> float:
     """Return the two-sided p-value of McNemar's test, by the binomial distribution; 1.0 without discordant pairs.
 
     The exact test (McNemar 1947, Psychometrika 12:153, with Fisher's conditional
     distribution) never alarms more often than its level, whatever the number of pairs.
-    `mid` counts the seen outcome by half: more power, and a level that is met on average
-    but not in each case (Fagerland, Lydersen and Laake 2013, BMC Medical Research
-    Methodology 13:91).
     """
     n = lost + gained
     if n == 0:
         return 1.0
-    more = max(lost, gained)
-    tail = at_least(more, n, 0.5)
-    if mid:
-        # Where both directions are equal, the two tails share the outcome that was seen.
-        return min(1.0, 2 * tail - probability(more, n, 0.5))
-    return min(1.0, 2 * tail)
+    return min(1.0, 2 * at_least(max(lost, gained), n, 0.5))
 
 
 def difference_interval(lost: float, gained: float, pairs: int, confidence: float = 0.95) -> Interval | None:

@@ -50,7 +50,7 @@ _REPORTS = (
 )
 
 
-def is_wanted(config: pytest.Config, rubric: Settings, context: Context, asked: Recording, near: NearSources) -> bool:
+def is_wanted(rubric: Settings, context: Context, asked: Recording, near: NearSources) -> bool:
     """Whether the slice of this run depends on a replay of all cases."""
     return (
         rubric.policy == "affected"

@@ -77,7 +77,7 @@ def _changes(
     """Return what a replay of all cases finds, where the slice depends on it. Raises RecallError."""
     from pytest_recall.plugin import replay_first
 
-    if options.wanted(config).explicit or not replay_first.is_wanted(config, rubric, context, asked, near):
+    if options.wanted(config).explicit or not replay_first.is_wanted(rubric, context, asked, near):
         return None
     found = replay_first.changes_of(config, place, asked, near, paths)
     refs = near.asked.refs or near.bases

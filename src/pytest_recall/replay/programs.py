@@ -158,9 +158,9 @@ def started(argv: Sequence[str]) -> list[Started]:
     return list(_read(list(argv), 0))
 
 
-def shell_started(line: str, shell: str = "sh") -> list[Started]:
+def shell_started(line: str) -> list[Started]:
     """Return what a shell starts of a line; the shell itself if nothing in it can be named."""
-    return list(_of_shell(shell, line, 0))
+    return list(_of_shell("sh", line, 0))
 
 
 def split(line: str) -> list[str]:

@@ -115,12 +115,16 @@ def may_stop(affected: int, confirmed: int) -> bool:
     return affected > LOCAL and confirmed > 0
 
 
-def hidden_line(affected: int, run: int, broken: int = 3) -> str:
+BREAK = 3
+"""Cases of a break that a line about what may be hidden speaks of."""
+
+
+def hidden_line(affected: int, run: int) -> str:
     """Return what a break may still hide in, if `run` of the `affected` cases ran and none of them failed.
 
-    It names the runs that exclude a break of `broken` cases, and the smallest break that is excluded, both at 95 %.
+    It names the runs that exclude a break of `BREAK` cases, and the smallest break that is excluded, both at 95 %.
     """
-    broken = min(broken, affected)
+    broken = min(BREAK, affected)
     if not affected or run >= affected:
         return ""
     needed, excluded = runs_to_exclude(affected, broken), smallest_excluded(affected, run)

@@ -27,7 +27,6 @@ from pytest_recall.schedule.state_file import State, parse_state, read_state, wr
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.trial import Outcome
 
-FOLDER = "events"
 SUFFIX = ".jsonl"
 VERSION = 1
 NO_VERDICT = "none"

@@ -281,7 +281,6 @@ def judge_answers(
         calls.check_recorded([one.name for one in panel.roles.values()], scenario)
     with calls.listening(scenario, number):
         sat = judge_all(
-            bench,
             found,
             folder,
             judge,

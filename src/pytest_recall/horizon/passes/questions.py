@@ -87,7 +87,7 @@ def requests(corpus: Corpus, plan: QuestionPlan, covered: Covered, file: Questio
     """Yield what is still to be asked for; without the counts and questions of `file`."""
     there = {str(row.raw.get("id")) for row in file.rows}
     if not plan.boundary:
-        _refuse_unknown(corpus, plan, covered, file)
+        _refuse_unknown(plan, covered, file)
         for window in windows(
             corpus.days, plan.interval, start=plan.start, end=plan.end, covered=covered.days("", there)
         ):
@@ -198,7 +198,7 @@ def _one(
     return file.append(numbered)
 
 
-def _refuse_unknown(corpus: Corpus, plan: QuestionPlan, covered: Covered, file: QuestionFile) -> None:
+def _refuse_unknown(plan: QuestionPlan, covered: Covered, file: QuestionFile) -> None:
     """Refuse to write about days from the first on where a file from elsewhere may have questions about them."""
     if plan.start is not None or covered.days("", {question.id for question in file.questions}):
         return
