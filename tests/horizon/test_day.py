@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_recall.horizon.day import active_sessions, correction, echoes, phase, plan_day
-from pytest_recall.horizon.persona import Calendar, Story
+from pytest_recall.horizon.persona import Arc, Calendar, Story
 from tests.helpers.stories import EPOCH, arc, persona, stories, story
 
 CALENDAR = Calendar(EPOCH)
@@ -53,13 +53,14 @@ def test_whatever_the_story_an_arc_that_runs_is_told_unless_its_session_is_close
 
 
 @settings(deadline=None, database=None)
-@given(stories(), DAYS)
-def test_whatever_the_story_a_corrected_belief_is_held_from_its_day_on(told: Story, day: int) -> None:
-    for one in told.active(day):
-        stand = correction(one, day)
-        if stand is not None:
-            assert one.corrected_day is not None
-            assert (stand.state == "wrong_belief") == (day < one.corrected_day)
+@given(DAYS, DAYS)
+def test_a_corrected_belief_is_held_from_its_day_on(corrected: int, day: int) -> None:
+    beliefs = {"wrongBelief": "it is open", "correctedBelief": "it is closed"}
+    given = arc("a", type="correction", endDay=45, wrongDay=1, correctedDay=corrected, **beliefs)
+    stand = correction(Arc.model_validate(given), day)
+    assert stand is not None
+    expected = "wrong_belief" if day < corrected else "post_correction" if day > corrected else "correction_day"
+    assert stand.state == expected
 
 
 @pytest.mark.parametrize(

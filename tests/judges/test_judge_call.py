@@ -113,7 +113,7 @@ def test_garbage_is_never_a_score(reply: str) -> None:
         scored(reply, RANGES)
 
 
-@given(anything, anything)
+@given(st.integers(0, 6) | anything, st.integers(0, 2) | anything)
 @unhurried
 def test_a_score_is_a_whole_number_in_its_range(tone: Any, grounded: Any) -> None:
     reply = json.dumps({"reasoning": "So.", "scores": {"tone": tone, "grounded": grounded}})

@@ -170,3 +170,23 @@ class TestLines:
     def test_no_shape_of_a_line_is_too_odd(self, line: Any, api: Api) -> None:
         for found in read(api, line):
             assert found.response is not None or found.problem
+
+    @given(
+        api=st.sampled_from(["openai", "anthropic"]),
+        place=st.integers(0, 5),
+        odd=st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.none(), max_size=1),
+    )
+    def test_a_line_with_one_odd_field_is_an_answer_or_says_why_not(self, api: Api, place: int, odd: Any) -> None:
+        body: dict[str, Any] = {"text": "a"}
+        if api == "openai":
+            inner: dict[str, Any] = {"status_code": 200, "request_id": "r", "body": body}
+            line: dict[str, Any] = {"custom_id": "a", "response": inner, "error": None}
+        else:
+            inner = {"type": "succeeded", "message": body}
+            line = {"custom_id": "a", "result": inner}
+        fields = [(part, name) for part in (inner, line) for name in part if name != "custom_id"]
+        part, name = fields[place % len(fields)]
+        part[name] = odd
+        (found,) = read(api, line)
+        assert found.custom_id == "a"
+        assert found.response is not None or found.problem

@@ -14,13 +14,16 @@ from tests.helpers.samples import costly
 SECONDS = st.floats(0, 1000)
 RETRIES = st.builds(Retry, attempts=st.integers(1, 10), total=SECONDS, base=SECONDS, cap=SECONDS, longest=SECONDS)
 ROLLS = st.floats(0, 1)
+SHARES = st.floats(0, 1.25)
 
 
 @costly
-@given(RETRIES, st.integers(1, 2000), SECONDS, st.none() | SECONDS, ROLLS)
+@given(RETRIES, st.integers(1, 12) | st.integers(1, 2000), SHARES, st.none() | SHARES, ROLLS)
 def test_a_wait_is_within_every_bound(
-    retry: Retry, failures: int, spent: float, asked: float | None, roll: float
+    retry: Retry, failures: int, gone: float, share: float | None, roll: float
 ) -> None:
+    """What is `asked` for, and what is spent, is near their bounds, so that it is on either side."""
+    spent, asked = gone * retry.total, None if share is None else share * retry.longest
     seconds = wait(retry, failures, spent, asked, roll)
     if seconds is None:
         return
