@@ -29,7 +29,7 @@ from pydantic_core import PydanticUndefined
 import pytest_recall
 from pytest_recall import cli
 from pytest_recall.cases.case import Case
-from pytest_recall.cases.commands import schema_of
+from pytest_recall.cases.check_commands import schema_of
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import DailyBudget
 from pytest_recall.datasets.questions import BenchFile

@@ -81,7 +81,7 @@ OUTSIDE = {
 
 def room_of(parts: tuple[str, ...]) -> str:
     """Return the room of a module by its path within the package; the commands of each room belong to the shell."""
-    commands = {"commands", "history_commands", "policy_commands", "report_commands", "view_commands"}
+    commands = {"commands", "check_commands", "history_commands", "policy_commands", "report_commands", "view_commands"}
     shell = not commands.isdisjoint(parts)
     return "cli" if shell else parts[0]
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_recall import cli
-from pytest_recall.cases.commands import schema_of
+from pytest_recall.cases.check_commands import schema_of
 from pytest_recall.cases.settings import Settings
 from pytest_recall.plugin import fixtures
 from tests.helpers import command

@@ -196,3 +196,32 @@ def test_a_broken_dataset_stands_beside_other_mistakes(project: Path, inside: Re
     found = inside(project, "check").err.splitlines()
     assert found[0].startswith("recall: own.jsonl: row 3: self_instruct: ")
     assert found[1].startswith("recall: eval/rubric.yaml:1: ")
+
+
+def test_selectors_that_name_nothing(project: Path, inside: Recall) -> None:
+    with (project / "eval" / "rubric.yaml").open("a", encoding="utf-8") as file:
+        file.write("judge: [nosuch, openai:gpt-4o-mini]\nmemory: other\nappellate_judge: third\n")
+    done = inside(project, "check")
+    assert (done.code, done.out) == (2, "")
+    told = [line.partition("; known")[0] for line in done.err.splitlines()]
+    assert [line.partition(" is selected")[0] for line in told] == [
+        "recall: eval/rubric.yaml: judge: 'nosuch': no model",
+        "recall: eval/rubric.yaml: appellate_judge: 'third': no model",
+        "recall: eval/rubric.yaml: memory: 'other': no memory",
+    ]
+
+
+@pytest.mark.parametrize("how", ["none", "rubric", "fixture"])
+def test_a_judge_that_asks_a_model_of_no_name_is_noted(project: Path, inside: Recall, how: str) -> None:
+    row = {"id": "x", "scenario": "new", "dimension": "facts", "input": "q", "judges": [{"rubric": "Is it polite?"}]}
+    (project / "eval" / "x.cases.jsonl").write_text(json.dumps(row), encoding="utf-8")
+    if how == "rubric":
+        with (project / "eval" / "rubric.yaml").open("a", encoding="utf-8") as file:
+            file.write("judge: openai:gpt-4o-mini\n")
+    if how == "fixture":
+        with (project / "eval" / "conftest.py").open("a", encoding="utf-8") as file:
+            file.write("\n\n@pytest.fixture\ndef judge_rubric():\n    return lambda answer, case, question: True\n")
+    done = inside(project, "check")
+    assert done.code == 0
+    said = "recall: note: `rubric` asks a model, and eval/rubric.yaml names none; give --judge to each run, or write"
+    assert done.err == (f"{said} `judge` there\n" if how == "none" else "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -206,6 +207,21 @@ def test_another_directory(tmp_path: Path, inside: Recall) -> None:
     assert "`pytest -p recall evals/agent` runs it" in done.out
     assert "{directory: evals/agent, state: always}\n" in (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
     assert inside(tmp_path, "check", "--dir", "evals/agent").code == 0
+
+
+def test_a_directory_with_a_space_is_in_quotes_for_the_shell(tmp_path: Path, inside: Recall) -> None:
+    done = inside(tmp_path, "init", "--dir", "my evals")
+    assert "Next: `pytest -p recall 'my evals'` runs it" in done.out
+    assert '{directory: "my evals", state: always}\n' in (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
+    done = inside(tmp_path, "init", "--gitlab", "--dir", "my evals")
+    assert "no cases yet" not in done.out
+    (job,) = [
+        one for one in yaml.safe_load((tmp_path / "my evals/gitlab-ci.yml").read_text()).values() if "script" in one
+    ]
+    assert job["artifacts"]["paths"] == ["my evals/_artifacts"]
+    commands = [shlex.split(line) for line in job["script"] if "my evals" in line]
+    assert len(commands) == 4
+    assert all("my evals" in command or "my evals;" in command for command in commands)
 
 
 def test_another_directory_runs_as_it_says(tmp_path: Path, inside: Recall) -> None:

@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_recall.cases.case_file import CaseFile
-from pytest_recall.cases.commands import schema_of
+from pytest_recall.cases.check_commands import schema_of
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.datasets.questions import BenchFile

@@ -61,9 +61,9 @@ def test_a_file_as_it_was(repo: Path) -> None:
 
 
 def test_a_ref_that_is_not_there_is_one_sentence(repo: Path) -> None:
-    with pytest.raises(RecallError, match=r"`origin/main` is in this clone no commit; .*fetch-depth: 0"):
+    with pytest.raises(RecallError, match=r"`origin/main` is no commit in this clone; .*fetch-depth: 0"):
         Repository(repo).base_of(["origin/main"])
-    with pytest.raises(RecallError, match="`--output=x` is in this clone no commit"):
+    with pytest.raises(RecallError, match="`--output=x` is no commit in this clone"):
         Repository(repo).base_of(["--output=x"])
     assert not (repo / "x").exists()
 

@@ -112,6 +112,14 @@ def test_eval_where_one_stands_then_at_the_root(tmp_path: Path) -> None:
     assert find_place(tmp_path, inner).eval_dir == here
 
 
+def test_eval_with_cases_comes_before_the_directory_of_another_project_below(tmp_path: Path) -> None:
+    other = folder(tmp_path, "proj/eval", "rubric.yaml", "cases.yaml")
+    assert find_place(tmp_path, tmp_path, [tmp_path]).eval_dir == other
+    own = folder(tmp_path, "eval", "cases.yaml")
+    assert find_place(tmp_path, tmp_path, [tmp_path]).eval_dir == own
+    assert find_place(tmp_path, tmp_path, [tmp_path / "proj"]).eval_dir == other
+
+
 def test_where_there_is_nothing_yet(tmp_path: Path) -> None:
     assert find_place(tmp_path, tmp_path / "service") == Place(tmp_path, tmp_path / "eval")
     assert not (tmp_path / "eval").exists()

@@ -68,6 +68,19 @@ class TestSpent:
         assert len(checkout.boxes()) == 1
         (told,) = checkout.scorecard()["no_verdict"]
         assert told["note"].endswith("not asked, since the budget of $3.00 is spent")
+        assert result.ret == pytest.ExitCode.INTERRUPTED
+
+    @pytest.mark.parametrize("fails", [False, True], ids=["cut", "failed"])
+    def test_the_last_case_in_the_middle_is_cut_off_and_a_fail_is_a_fail(
+        self, pytester: pytest.Pytester, upstream: Upstream, *, fails: bool
+    ) -> None:
+        body = "return plain_sync(question) + plain_sync(question)"
+        first = asking("c0", judges=[{"contains": "no such word"}]) if fails else asking("c0")
+        made = talking(upstream, agent(body)).with_cases(first, asking("c1"))
+        checkout = made.with_files({"eval/rubric.yaml": f"{RUBRIC}blocks: failure\n"}).at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", "--budget=3")
+        assert checkout.outcomes() == {"c0": "failed" if fails else "passed", "c1": "error"}
+        assert result.ret == (pytest.ExitCode.TESTS_FAILED if fails else pytest.ExitCode.INTERRUPTED)
 
     def test_judges_are_paid_from_the_same_purse(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         judge = (

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, case, cases_yaml, failing, row
+from tests.helpers.project import BARE, ECHOING, SETTINGS, WORKERS, Project, case, cases_yaml, failing, row
 
 
 def node_ids(result: pytest.RunResult) -> list[str]:
@@ -52,11 +52,42 @@ def test_other_yaml_files_are_left_alone(pytester: pytest.Pytester) -> None:
 def test_where_no_case_file_is_found_their_names_are_told(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest("-p", "recall")
     result.stdout.fnmatch_lines(
-        "recall: no case file was found (eval/cases.yaml, [*].cases.yaml); name its folder or file, or let `recall"
-        " init` write one"
+        "recall: no case file was found (eval/cases.yaml, [*].cases.yaml); name its file, or let `recall init`"
+        " write one"
     )
     pytester.makepyfile("def test_of_a_stranger(): pass")
     pytester.runpytest("-p", "recall").stdout.no_fnmatch_line("recall: *")
+
+
+def test_a_folder_without_a_rubric_is_told_of_and_its_file_runs_by_name(pytester: pytest.Pytester) -> None:
+    files = {"foo/cases.yaml": cases_yaml(case("a")), "foo/conftest.py": ECHOING.files["eval/conftest.py"]}
+    checkout = Project(files).at(pytester)
+    result = checkout.run("foo")
+    assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    said = "recall: not run: foo/cases.yaml; name the file, write foo/rubric.yaml, or give --recall-dir foo"
+    assert said in result.outlines
+    checkout.run("foo/cases.yaml").assert_outcomes(passed=1)
+
+
+def test_a_pattern_that_fits_no_case_file_is_refused(pytester: pytest.Pytester) -> None:
+    checkout = ECHOING.with_files({"pytest.ini": "[pytest]\nrecall_files = my/*.txt\n"}).at(pytester)
+    result = checkout.run()
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(
+        ["ERROR: recall_files: `my/[*].txt` fits no case file: their names end in one of .yaml, .yml, .jsonl"]
+    )
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "workers"])
+def test_an_option_that_chooses_cases_is_refused_where_there_are_none(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    pytester.makepyfile("def test_of_a_stranger(): pass")
+    result = pytester.runpytest("-p", "recall", "--scenarios", "refunds", *workers)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = "ERROR: --scenarios: there is no case here, neither in a case file nor a marked test; name the folder of the"
+    assert any(line.startswith(said) for line in (*result.outlines, *result.errlines))
+    result.assert_outcomes(passed=1 if workers else 0)
 
 
 def test_the_ini_file_names_further_case_files(pytester: pytest.Pytester) -> None:

@@ -206,3 +206,12 @@ def test_questions_of_a_dataset_whose_texts_have_other_names_in_a_store_are_prov
     plain = found(checkout)
     assert (plain["other_answer"], plain["unknown"]) == ([], {}), result.outlines[-12:]
     assert len(plain["proven"]) == 8
+
+
+def test_of_a_case_that_is_not_there(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = talking(upstream, talker()).with_cases(asking("a")).at(pytester)
+    (checkout.path / "of.json").write_text('{"aa": []}', encoding="utf-8")
+    result = checkout.run(*DRY, "--recall-dry-run-of=of.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert [line for line in result.errlines if line] == ["ERROR: --recall-dry-run-of: no case `aa`; did you mean `a`?"]
+    assert not (checkout.artifacts.folder / "changed.json").exists()

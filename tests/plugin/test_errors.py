@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.helpers.project import ECHOING, RUBRIC, Checkout, case, crashing, row, state_yaml
+from tests.helpers.project import BARE, ECHOING, RUBRIC, Checkout, case, crashing, failing, row, state_yaml
 
 SET = ECHOING.with_cases(case("a"), case("b"))
 
@@ -139,3 +139,47 @@ def test_a_traceback_that_python_cannot_read_is_printed_as_it_prints_one(
     result.assert_outcomes(passed=1, errors=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*Traceback (most recent call last):"])
+
+
+KEY = "sk-proj-Zq7Wm3Kp9Xv2Rt5Yb8Nc4Ld6Hf1Jg0Sa"
+TELLING = """\
+import os
+
+
+@pytest.fixture
+def agent():
+    def answer(question):
+        key = os.environ["OPENAI_API_KEY"]
+        if question == "crash":
+            raise ValueError(f"bad key {key}")
+        if question == "fail":
+            pytest.fail("there is no key")
+        return f"it is {key}"
+    return answer
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--record",), ("-n1",)], ids=["live", "recorded", "worker"])
+def test_no_run_writes_or_prints_a_secret_of_the_environment(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    checkout = BARE.with_agent(TELLING).with_cases(failing("told"), case("crash", input="crash")).at(pytester)
+    result = checkout.run("eval", "--recall-mode=all", "--junitxml=out.xml", *options)
+    assert checkout.outcomes() == {"told": "failed", "crash": "error"}
+    assert "ValueError: bad key [OPENAI_API_KEY]" in result.stdout.str()
+    assert KEY not in result.stdout.str() + result.stderr.str()
+    written = [path for path in checkout.path.rglob("*") if path.is_file() and path.suffix not in (".pyc", ".py")]
+    assert {"recall.yaml", "trials.jsonl", "scorecard.md", "out.xml"} <= {path.name for path in written}
+    assert [path for path in written if KEY.encode() in path.read_bytes()] == []
+
+
+def test_a_test_that_an_agent_fails_shows_the_agent_alone(pytester: pytest.Pytester) -> None:
+    checkout = BARE.with_agent(TELLING).with_cases(case("a", input="fail")).at(pytester)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", KEY)
+        result = checkout.run("eval")
+    assert checkout.outcomes() == {"a": "error"}
+    result.stdout.fnmatch_lines(["*Failed: there is no key", "*eval/conftest.py:*: Failed"])
+    for ours in ("case_item.py", "execution.py", "def run_case"):
+        result.stdout.no_fnmatch_line(f"*{ours}*")

@@ -127,7 +127,7 @@ def test_a_base_that_ci_names_and_that_is_not_there_is_told(branch: Checkout, mo
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
-            "recall: near the change: off, since `origin/gone` is in this clone no commit; correct it or fetch it"
+            "recall: near the change: off, since `origin/gone` is no commit in this clone; correct it or fetch it"
             " (with actions/checkout: `fetch-depth: 0`)"
         ]
     )
@@ -141,7 +141,7 @@ def test_without_a_change_the_header_says_so(pytester: pytest.Pytester) -> None:
 
 @pytest.mark.parametrize(
     ("given", "said"),
-    [("git:nowhere", "*--recall-near git:nowhere: `nowhere` is in this clone no commit*"), ("fes", "*mean `fees`?*")],
+    [("git:nowhere", "*--recall-near git:nowhere: `nowhere` is no commit in this clone*"), ("fes", "*mean `fees`?*")],
 )
 def test_a_change_that_cannot_be_known_is_one_sentence(branch: Checkout, given: str, said: str) -> None:
     result = branch.run("eval", "--recall-near", given)

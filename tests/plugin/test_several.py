@@ -144,6 +144,18 @@ def test_one_service_goes_by_its_own_eval_directory(pytester: pytest.Pytester) -
     assert not (checkout.path / "svc_b/eval/recall.yaml").exists()
 
 
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "workers"])
+def test_the_one_that_is_named_by_an_option_leaves_the_others_alone(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    checkout = TWO.at(pytester)
+    result = checkout.run("--recall-dir=svc_a/eval", "--ignore=svc_a/tests", *workers)
+    result.assert_outcomes(passed=2)
+    assert boxes(checkout, "svc_a") == {"one": 1, "two": 1}
+    told = "recall: not run, as --recall-dir names another eval directory: svc_b/eval/cases.yaml"
+    assert told in checkout.run("--recall-dir=svc_a/eval", "-q").outlines + result.outlines
+
+
 def test_tests_beside_them_run_once_and_one_report_has_all(pytester: pytest.Pytester, together: Together) -> None:
     checkout = TWO.with_files({"tests/test_c.py": "def test_c():\n    pass\n"}).at(pytester)
     code, _ = together(".", "--junitxml=report.xml", "-n1")

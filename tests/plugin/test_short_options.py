@@ -44,7 +44,7 @@ GIVEN = (
     *("--model", "3", "--budget=small", "--judge", "--record", "--replay", "x", "--baselines", "a", "b"),
     *("--scenarios=s", "--dimensions", "d", "--dimensions=e"),
 )
-OWN = ("--recall-model=m-1", "--recall-budget", "5", "--recall-judge", "codex", "--recall-scenarios=t")
+OWN = ("--recall-model=m-1", "--recall-budget", "5", "--recall-judge", "codex", "--recall-seed=t")
 PLACES: dict[str, tuple[str, Args]] = {
     "conftest": ("conftest.py", ()),
     "folder": ("checks/conftest.py", ()),
@@ -98,7 +98,7 @@ class TestTakenByAPlugin:
         checkout = probed(self.FILES).at(pytester)
         checkout.run("-p", "other", "checks", *OWN, "--batch", day=None).assert_outcomes(passed=1)
         found = told(checkout)
-        assert (found["recall_model"], found["recall_scenarios"], found["recall_batch"]) == ("m-1", "t", True)
+        assert (found["recall_model"], found["recall_seed"], found["recall_batch"]) == ("m-1", "t", True)
 
     @pytest.mark.parametrize(
         ("place", "workers"),
@@ -123,7 +123,7 @@ class TestTakenByAPlugin:
             "recall_model": "m-1",
             "recall_budget": "5",
             "recall_judge": ["codex"],
-            "recall_scenarios": "t",
+            "recall_seed": "t",
         }
 
 

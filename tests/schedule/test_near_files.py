@@ -158,7 +158,7 @@ def test_a_base_that_ci_names_and_that_is_not_there_is_said(place: Place) -> Non
     plan = plan_of(place, env={"GITHUB_BASE_REF": "develop"})
     assert near(plan) == []
     assert plan.near.told == (
-        "off, since `origin/develop` is in this clone no commit; correct it or fetch it"
+        "off, since `origin/develop` is no commit in this clone; correct it or fetch it"
         " (with actions/checkout: `fetch-depth: 0`)"
     )
 
@@ -175,7 +175,7 @@ def test_off_is_said(place: Place) -> None:
     [
         (
             "git:nowhere",
-            "--recall-near git:nowhere: `nowhere` is in this clone no commit; correct it or fetch it"
+            "--recall-near git:nowhere: `nowhere` is no commit in this clone; correct it or fetch it"
             " (with actions/checkout: `fetch-depth: 0`)",
         ),
         ("fee", "--recall-near: `fee` is the tag of no case; did you mean `fees`?; for a git ref write git:fee"),

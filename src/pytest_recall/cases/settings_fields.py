@@ -30,7 +30,7 @@ CriterionName = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)
 
 
 def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
+    return value if isinstance(value, list | tuple) else [value]
 
 
 WrittenNames = Annotated[

@@ -43,7 +43,7 @@ Each command takes --help.
 COMMANDS: Mapping[str, str | Group] = {
     "init": "cases.commands:add_init",
     "import": "cases.commands:add_import",
-    "check": "cases.commands:add_check",
+    "check": "cases.check_commands:add_check",
     "status": "schedule.commands:add_status",
     "schedule": Group(
         "choose a slice, estimate its cost, and compare it with other schedules",
@@ -151,7 +151,7 @@ typical steps:
   recall state apply latest         update the state with a run that was killed
   recall ci merge shards --apply    join the shards of a run, and update the state
 
-`recall COMMAND` alone prints what it takes.
+`recall COMMAND --help` prints what it takes.
 exit codes: 0 success; 1 a check failed, such as a failed case or a drop; 2 an error, or something is left out: the
 message says why; 130 stopped with Ctrl-C
 """

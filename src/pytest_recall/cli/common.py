@@ -14,7 +14,7 @@ from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files import clock
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, Place, find_case_files, find_place, named_journal
+from pytest_recall.files.eval_directory import Place, find_case_files, find_place, named_journal, patterns_in
 from pytest_recall.replay.budget import dollars_of
 from pytest_recall.runs.context import LONGEST, CommandLine, Context, NearSources, resolve, sources
 from pytest_recall.schedule.selection import OPTION
@@ -201,13 +201,14 @@ def place_of(args: argparse.Namespace, *runs: str) -> Place:
             if "/" in path or os.sep in path:
                 raise RecallError(f"{path}: holds no run; name the folder of a run")
         raise RecallError(f"{place.name(place.eval_dir)}: no such directory; run `recall init`, or give --dir")
+    if args.dir is None and root in place.eval_dir.parents and place.eval_dir != root / "eval":
+        say(f"working on {place.name(place.eval_dir)}, the only eval directory here; --dir names another")
     return place
 
 
 def case_paths(place: Place, args: argparse.Namespace) -> list[Path]:
     """Return the case files of the eval directory."""
-    own = (f"{place.eval_dir.name}/cases.yaml", f"{place.eval_dir.name}/cases.jsonl")
-    return list(find_case_files(place.eval_dir, (*DEFAULT_PATTERNS, *own, *args.files)))
+    return list(find_case_files(place.eval_dir, (*patterns_in(place.eval_dir), *args.files)))
 
 
 def marked_in(place: Place) -> dict[str, tuple[str, str]]:

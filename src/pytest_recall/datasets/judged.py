@@ -197,6 +197,7 @@ def judge_all(
                 closed=judge.calls.closed,
                 in_a_row=None if free else IN_A_ROW,
                 asked="answer",
+                redact=judge.calls.redact,
             ) as driver,
         ):
             # What was called for an answer that could not be judged to its end has cost its money.

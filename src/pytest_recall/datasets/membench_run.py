@@ -309,7 +309,10 @@ def go_on(
             journal_of(folder, header) as journal,
             # What is asked at once stops by itself, and what has begun by then is paid for, and taken.
             Driver(
-                str(folder), closed=closed if at_once is None else str, in_a_row=None if free else IN_A_ROW
+                str(folder),
+                closed=closed if at_once is None else str,
+                in_a_row=None if free else IN_A_ROW,
+                redact=None if models is None else models.redact,
             ) as driver,
         ):
 
@@ -332,7 +335,7 @@ def go_on(
                     stopped = error.reason
                 finally:
                     for trial in handed.rest():
-                        keep(trial)
+                        keep(driver.clean(trial))
             stopped = stopped or driver.stopped
             journal.end(2 if stopped else 0, stopped)
         record = read_journal(folder)

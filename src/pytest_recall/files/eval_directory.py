@@ -58,6 +58,12 @@ def is_profile(path: Path) -> bool:
     return any(path.match(pattern) for pattern in PROFILE_FILES)
 
 
+def patterns_in(folder: Path) -> tuple[str, ...]:
+    """Return the patterns of case files in an eval directory; its own cases.yaml is one, whatever its name is."""
+    name = folder.absolute().name
+    return (*DEFAULT_PATTERNS, f"{name}/cases.yaml", f"{name}/cases.jsonl") if name else DEFAULT_PATTERNS
+
+
 def find_case_files(
     root: Path,
     patterns: Iterable[str] = DEFAULT_PATTERNS,
@@ -315,18 +321,22 @@ def find_place(root: Path, cwd: Path, named: Iterable[Path] = (), given: Path | 
     """Return the place of a run over the paths `named` on the command line.
 
     In order: the directory that was `given`; the nearest directory at or above a named
-    path, up to `root`, that holds a state or a rubric; the only one below that holds one, and case files; the nearest
-    above that holds case files;
+    path, up to `root`, that holds a state or a rubric; `eval` under `cwd`, if `cwd` is named and that holds case files;
+    the only one below that holds a state or a rubric, and case files; the nearest above that holds case files;
     `eval` under `cwd`; `eval` under `root`.
     """
     if given is not None:
         return Place(root, given)
     paths = list(named)
-    if (folder := settled(root, paths)) is not None or (folder := _below(paths)) is not None:
+    if (folder := settled(root, paths)) is not None:
+        return Place(root, folder)
+    if cwd in paths and _has_cases(cwd / "eval"):
+        return Place(root, cwd / "eval")  # Not that of another project below, which alone has a state so far.
+    if (folder := _below(paths)) is not None:
         return Place(root, folder)
     for path in paths:
         for folder in _up_to(root, path):
-            if any(next(folder.glob(kind), None) for kind in CASES):
+            if _has_cases(folder):
                 return Place(root, folder)
     for folder in (cwd / "eval", root / "eval"):
         if folder.is_dir():
@@ -341,9 +351,13 @@ def _below(named: Iterable[Path]) -> Path | None:
         for folder in named
         if folder.is_dir()
         for path in find_files(folder, lambda path: path.name in SETTLED)
-        if any(next(path.parent.glob(kind), None) for kind in CASES)
+        if _has_cases(path.parent)
     }
     return found.pop() if len(found) == 1 else None
+
+
+def _has_cases(folder: Path) -> bool:
+    return any(next(folder.glob(kind), None) for kind in CASES)
 
 
 def _up_to(root: Path, path: Path) -> Iterator[Path]:

@@ -166,7 +166,7 @@ class Repository:
         found = next((commit for ref in refs if (commit := self._commit(ref))), None)
         if found is None:
             raise RecallError(
-                f"`{refs[0]}` is in this clone no commit; correct it or fetch it"
+                f"`{refs[0]}` is no commit in this clone; correct it or fetch it"
                 " (with actions/checkout: `fetch-depth: 0`)"
             )
         done = self._git("merge-base", "--", found, "HEAD")

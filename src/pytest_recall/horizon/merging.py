@@ -27,6 +27,8 @@ class MergedRun(NamedTuple):
 
 def rebuild_result(folder: Path) -> tuple[Rebuilt, dict[str, Any]]:
     """Return the run that the lines in `folder` come to, and its `result.json`. Raises RecallError."""
+    if not folder.is_dir():
+        raise RecallError(f"{folder}: no such directory; name the folder of a run")
     lines = read_lines(folder)
     if not lines.checkpoints:
         raise RecallError(f"{folder / PROGRESS}: holds no checkpoint, so that there is nothing to rebuild")
@@ -162,7 +164,9 @@ def _differences(first: PublishedRun, other: PublishedRun) -> list[str]:
             continue
         if isinstance(one, Mapping) and isinstance(another, Mapping):
             # Such as hashes, which say nothing to anybody.
-            told += [f"the {name} differ" for name in sorted({*one, *another}) if one.get(name) != another.get(name)]
+            told += [
+                f"the {name} is another" for name in sorted({*one, *another}) if one.get(name) != another.get(name)
+            ]
         else:
             told.append(f"`{key}` is {one!r} and {another!r}")
     if first.pairs != other.pairs and None not in (first.pairs, other.pairs):

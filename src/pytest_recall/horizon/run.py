@@ -265,7 +265,6 @@ class BenchRun:
         parts = self._parts
         last = max(place for place, questions in open_.items() if questions)
         progress = PassProgress("asked", left)
-        free = parts.calls.mode == "replay"
         try:
             with (
                 self._opened() as subject,
@@ -273,7 +272,8 @@ class BenchRun:
                     str(self._folder),
                     threads=parts.settings.run.parallelism,
                     closed=parts.calls.closed,
-                    in_a_row=None if free else IN_A_ROW,
+                    in_a_row=None if parts.calls.mode == "replay" else IN_A_ROW,
+                    redact=parts.calls.redact,
                 ) as driver,
             ):
                 asker = Asker(

@@ -212,7 +212,12 @@ class Hooks:
         return self.run.late_line() if self.run else None
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Write down what this run is going to do."""
+        """Write down what this run is going to do, or refuse to choose from nothing. Raises pytest.UsageError."""
+        if not self.run and not self.config.pluginmanager.has_plugin("dsession"):  # Its workers collect.
+            from pytest_recall.plugin import start
+
+            if why := start.idle_choice(self.config):
+                raise pytest.UsageError(why)
         if self.run:
             # Imported here, and not within the first case, whose agent may have faked the file system or the clock.
             from pytest_recall.plugin import options, trials  # noqa: F401
@@ -422,6 +427,11 @@ class Hooks:
 
                     batching.finish(self.run)
                 self.run.finish(session)
+            elif session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+                from pytest_recall.plugin import start
+
+                if start.idle_choice(self.config):
+                    session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
     def pytest_recall_sections(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
@@ -440,6 +450,11 @@ class Hooks:
                 terminalreporter.line(foreign)
         if self.run:
             self.run.summary(terminalreporter)
+        elif self.config.pluginmanager.has_plugin("dsession"):
+            from pytest_recall.plugin import start
+
+            if why := start.idle_choice(self.config):
+                terminalreporter.line(f"ERROR: {why}", red=True)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_unconfigure(self) -> Generator[None, object, object]:

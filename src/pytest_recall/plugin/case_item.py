@@ -15,7 +15,7 @@ from pytest_recall.files.errors import CaseError, MissError
 from pytest_recall.plugin import baselines, memories
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
-from pytest_recall.plugin.stash import AHEAD, ANSWER, CASE_ID, CASSETTES, LOOPS, RESULT, RUN, TAPE
+from pytest_recall.plugin.stash import AHEAD, ANSWER, CASE_ID, CASSETTES, LOOPS, RESULT, RUN
 from pytest_recall.schedule.boxes import DATASET, PROFILE, REJUDGED
 from pytest_recall.trials.baselines import Baseline
 from pytest_recall.trials.execution import PREFLIGHT, Result, Wait, run_case
@@ -25,6 +25,7 @@ from pytest_recall.trials.trial import Outcome, Trial
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
 
+_PACKAGE = Path(__file__).parents[1]
 SHOWN = 4000
 """Characters of an answer that are printed; the journal has all of it."""
 
@@ -183,21 +184,30 @@ class CaseItem(pytest.Function):
             if error.__cause__ is None or _is_ours(error.__cause__):
                 return self._clean(f"{where}: {error}")
             excinfo = pytest.ExceptionInfo.from_exception(error.__cause__)
+        elif entries := excinfo.traceback.filter(_is_of_users):
+            # An exception that ends more than the case, such as that of `pytest.fail`, has come through our frames.
+            excinfo.traceback = entries
         try:
-            return super().repr_failure(excinfo)
+            shown = super().repr_failure(excinfo)
         except SystemError:
             # The parser of Python 3.11 confuses threads that use it at once, as those of other cases may.
-            return excinfo.getrepr(style="native")
+            shown = excinfo.getrepr(style="native")
+        told = str(shown)
+        return shown if told == (clean := self._clean(told)) else clean
 
     def _clean(self, text: str) -> str:
-        """Return what is printed of the trial without secrets, where the journal is without them as well."""
-        tape = self.stash.get(TAPE, None)
-        return text if tape is None or tape.mode == "off" else tape.redactor.text(text)
+        """Return what is printed of the trial without secrets, which the journal is without as well."""
+        return str(self.config.stash[CASSETTES].redactor.text(text))
 
 
 def answering(trial: Trial) -> Callable[[Any], Any]:
     """Return an agent that gives the answer of `trial`, whatever it is asked."""
     return lambda question: trial.answer
+
+
+def _is_of_users(entry: Any) -> bool:
+    """Whether a frame of a traceback is not of this package."""
+    return not Path(entry.path).is_relative_to(_PACKAGE)
 
 
 def _is_ours(error: BaseException) -> bool:

@@ -83,7 +83,7 @@ class CassetteManager:
         self._follows = follows
         self._rules = rubric.rules()
         self._passing = passing
-        self._redactor = rubric.redactor(os.environ)
+        self.redactor = rubric.redactor(os.environ)
         self.calls: list[Call] = []
         self._prices = rubric.prices
         player = Player(mode) if watch is None else watch.player
@@ -98,7 +98,7 @@ class CassetteManager:
             allowed=rubric.allow_unrecorded,
             telemetry=rubric.telemetry_hosts,
             error=Missed,
-            redact=self._redactor.text,
+            redact=self.redactor.text,
         )
         self._shared: Tape | None = None
         self._sharing = threading.Lock()
@@ -191,7 +191,7 @@ class CassetteManager:
 
     def _tape_of(self, item: pytest.Item) -> Tape:
         if self.mode == "off":
-            return Tape("", "off", self._rules, self._redactor, "")
+            return Tape("", "off", self._rules, self.redactor, "")
         asked = f" --baselines '{_arm(item)}'" if _arm(item) else ""
         hint = f"`pytest -p recall '{item.nodeid}'{asked} {self._record}` records it"
         about: dict[str, Any] = {"case": item.stash[CASE_ID], "scenario": _scenario(item)}
@@ -309,7 +309,7 @@ class CassetteManager:
             name=name,
             mode=self.mode,
             rules=rules,
-            redactor=self._redactor,
+            redactor=self.redactor,
             hint=hint,
             cassette=None if problems else cassette,
             draft_path=draft,
@@ -331,7 +331,7 @@ class CassetteManager:
             return [f"{cassette.name}:1: does not say when it was recorded; record it again"]
         if self.mode == "replay" and self._max_age is not None and age > self._max_age:
             return [
-                f"{cassette.name}: recorded {plural(age, 'day')} ago, and {self._max_age} are allowed;"
+                f"{cassette.name}: recorded {plural(age, 'day')} ago, more than the {self._max_age} allowed;"
                 f" record it again with {self._record}"
             ]
         return []

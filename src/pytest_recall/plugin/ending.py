@@ -28,11 +28,16 @@ from pytest_recall.runs.ci import append_summary
 from pytest_recall.runs.plan import read_cases
 from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.record import Record
+from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Run
     from pytest_recall.results.standing import Standing
+
+
+_ENDED = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED, pytest.ExitCode.TESTS_FAILED)
+"""How a session ends that came to its end."""
 
 
 class Ending:
@@ -202,7 +207,11 @@ class Ending:
             if spent < meter.budget:
                 how = f"once that is put right, {portion.resuming(self._run.config)}"
             self._run.log.note(f"to go on: {how} asks what has no verdict yet")
-        if unpaid and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+        # A case that was between two calls is an error to pytest, and not what a regression is.
+        errors = (one.error for one in self._run.trials if one.outcome is Outcome.ERROR and not one.arm)
+        cut = sum(why in error for error in errors) if why else 0
+        others = session.exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed > cut
+        if (unpaid or cut) and not others and session.exitstatus in _ENDED:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
 
     def _tell_how_to_go_on(self, session: pytest.Session) -> None:

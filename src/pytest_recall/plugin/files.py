@@ -76,6 +76,8 @@ def is_own(config: pytest.Config, path: Path) -> bool:
     given = options.given_dir(config)
     if given is not None and given in folders:
         return True
+    if _is_of_another(config, path):
+        return False
     if any(path.match(pattern) for pattern in setting(config, "recall_files")):
         return True
     if config.args_source is not pytest.Config.ArgsSource.INVOCATION_DIR:
@@ -87,6 +89,18 @@ def is_own(config: pytest.Config, path: Path) -> bool:
     return any((folder / RUBRIC).is_file() for folder in folders)
 
 
+def _is_of_another(config: pytest.Config, path: Path) -> bool:
+    """Whether a file is in another eval directory than `--recall-dir` names, with a schedule of its own."""
+    given = options.given_dir(config)
+    if given is None:
+        return False
+    own = eval_directory.settled(config.rootpath, [path.parent])
+    if own is None or own == given or own in given.parents:
+        return False
+    named = (options.argument_path(config, argument) for argument in config.args)
+    return not any(own == one or own in one.parents for one in named)  # What is named itself is run.
+
+
 def foreign_line(config: pytest.Config) -> str:
     """Return which files are passed over though they are called like case files; empty if there are none."""
     paths = config.stash.get(FOREIGN, [])
@@ -95,6 +109,10 @@ def foreign_line(config: pytest.Config) -> str:
     from pytest_recall.files.eval_directory import relative
     from pytest_recall.files.wording import listed
 
+    others = [path for path in paths if _is_of_another(config, path)]
+    if others:
+        names = listed([relative(path, config.rootpath) for path in others])
+        return f"recall: not run, as --recall-dir names another eval directory: {names}"
     names = listed([relative(path, config.rootpath) for path in paths])
     return (
         f"recall: not run, as no {RUBRIC} is in a folder above: {names}; name the file to run it, or write a"
@@ -106,8 +124,15 @@ def nothing_line(config: pytest.Config) -> str:
     """Return that no case file was found, and what one is called; empty if some were passed over and are named."""
     if config.stash.get(FOREIGN, []):
         return ""
+    for argument in config.args:
+        folder = options.argument_path(config, argument)
+        if path := next((folder / name for name in ("cases.yaml", "cases.jsonl") if (folder / name).is_file()), None):
+            from pytest_recall.files.eval_directory import relative
+
+            name, where = relative(path, config.rootpath), relative(folder, config.rootpath)
+            return f"recall: not run: {name}; name the file, write {where}/{RUBRIC}, or give --recall-dir {where}"
     names = ", ".join(dict.fromkeys(one for one in options.patterns(config) if not one.endswith(".jsonl")))
-    return f"recall: no case file was found ({names}); name its folder or file, or let `recall init` write one"
+    return f"recall: no case file was found ({names}); name its file, or let `recall init` write one"
 
 
 def dataset_files(config: pytest.Config) -> Iterator[Path]:

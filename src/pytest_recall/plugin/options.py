@@ -396,12 +396,19 @@ def progress(config: pytest.Config) -> float:
 
 def patterns(config: pytest.Config) -> tuple[str, ...]:
     """Return the glob patterns of case files."""
-    from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, settled
+    from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, SUFFIXES, patterns_in, settled
 
-    folder = given_dir(config) or settled(config.rootpath, [argument_path(config, arg) for arg in config.args])
-    # The eval directory may have any name, and its own cases.yaml is always a case file.
-    own = (f"{folder.name}/cases.yaml", f"{folder.name}/cases.jsonl") if folder is not None and folder.name else ()
-    return (*DEFAULT_PATTERNS, *own, *setting(config, "recall_files"))
+    named = [argument_path(config, argument) for argument in config.args]
+    folder = given_dir(config) or settled(config.rootpath, named)
+    if folder is None:  # One that has neither rubric nor state yet, whose file is named.
+        folder = next((path.parent for path in named if path.name in ("cases.yaml", "cases.jsonl")), None)
+    given = setting(config, "recall_files")
+    for pattern in given:
+        suffix = Path(pattern).suffix
+        if suffix and suffix not in SUFFIXES and not set("*?[") & set(suffix):
+            ends = ", ".join(SUFFIXES)
+            raise pytest.UsageError(f"recall_files: `{pattern}` fits no case file: their names end in one of {ends}")
+    return (*(DEFAULT_PATTERNS if folder is None else patterns_in(folder)), *given)
 
 
 def given_dir(config: pytest.Config) -> Path | None:

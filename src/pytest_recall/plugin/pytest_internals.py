@@ -26,8 +26,10 @@ def setting(config: pytest.Config, name: str) -> Any:
     """Return an ini setting. Raises pytest.UsageError for one of another type, as pytest itself does from 9.2 on."""
     try:
         return config.getini(name)
-    except TypeError as error:
-        raise pytest.UsageError(str(error)) from None
+    except (TypeError, ValueError, pytest.UsageError) as error:
+        # pytest names the setting where a TOML file has another type, and not where a text is no truth value.
+        told = str(error)
+        raise pytest.UsageError(told if name in told else f"{name}: {told}; correct it in {config.inipath}") from None
 
 
 def number_setting(config: pytest.Config, name: str) -> str:

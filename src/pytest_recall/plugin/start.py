@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import find_case_files
 from pytest_recall.plugin import files, options
 from pytest_recall.plugin.options import place_of, today, usage_errors
@@ -136,6 +137,8 @@ def wake(
         )
         if config.option.recall_dry_run_of:
             wanted = wanted_of(config).passing.keys()
+            if unknown := sorted(wanted - plan.cases):
+                raise RecallError(f"--recall-dry-run-of: no case `{unknown[0]}`{nearest(unknown[0], plan.cases)}")
             plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
         if changes is not None:
@@ -219,6 +222,23 @@ def make_run(config: pytest.Config, plan: Plan) -> Run:
     run: Run = Run(config, plan, ending)
     config.stash[RUN] = run
     return run
+
+
+def idle_choice(config: pytest.Config) -> str:
+    """Return what is wrong with an option that chooses cases where there are none at all; empty if nothing is."""
+    option = config.option
+    named = (
+        ("--scenarios", option.recall_scenarios),
+        ("--dimensions", option.recall_dimensions),
+        ("--recall-shard", option.recall_shard),
+    )
+    given = [name for name, value in named if value is not None]
+    if not given or config.stash.get(RUN, None) is not None or options.is_worker(config):
+        return ""
+    return (
+        f"{given[0]}: there is no case here, neither in a case file nor a marked test; name the folder of the evals, or"
+        " leave the option out"
+    )
 
 
 def ensure_run(config: pytest.Config) -> Run:

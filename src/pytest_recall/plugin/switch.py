@@ -76,6 +76,8 @@ def is_on(config: pytest.Config) -> bool:
         return bool(config.getini("recall"))
     except TypeError as error:  # pytest before 9.2, for what a TOML file has that is neither true nor false.
         raise pytest.UsageError(str(error)) from None
+    except (ValueError, pytest.UsageError) as error:
+        raise pytest.UsageError(f"recall: {error}; write true or false") from None
 
 
 class OwnModules(MetaPathFinder):

@@ -6,7 +6,6 @@ import json
 import os
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,7 +35,6 @@ from pytest_recall.plugin.stash import (
     UNREPORTED,
     UNTOLD,
 )
-from pytest_recall.replay.redaction import Redactor
 from pytest_recall.results.standing import informs
 from pytest_recall.runs.outage import Outage, outage_of
 from pytest_recall.trials.conditions import Prompts, conditions, taped_of, words_of
@@ -133,8 +131,7 @@ def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
         return ""
     stage = raised.stage if isinstance(raised, CaseError) else "" if call.when == "call" else call.when
     told = f"{stage}: {outage.said}" if stage else outage.said
-    if (tape := item.stash.get(TAPE, None)) is not None and tape.mode != "off":
-        told = tape.redactor.text(told)
+    told = str(item.config.stash[CASSETTES].redactor.text(told))
     if item.config.option.tbstyle != "long":
         path, line, _ = item.location
         report.longrepr = f"{path}:{(line or 0) + 1}: {told}"
@@ -256,9 +253,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
     else:
         scenario, dimension = run.found.late.get(case_id, ("", ""))
         case = TrialCase(case_id, scenario, dimension, marks.fingerprint(item))
-    tape = item.stash.get(TAPE, None)
-    if tape is not None and tape.mode != "off":
-        result = _clean(result, tape.redactor)
+    result = result.clean(item.config.stash[CASSETTES].redactor.text)
     calls = _calls(item, case, result)
     return make_trial(
         case,
@@ -307,26 +302,6 @@ def _own_bars(case: Case | None) -> list[str]:
     """Return the judges to whose scores the case itself gives a threshold."""
     calls = () if case is None else case.judges
     return [call.name for call in calls if "threshold" in call.arguments or (case and case.threshold is not None)]
-
-
-def _clean(result: Result, redactor: Redactor) -> Result:
-    """Return the result without secrets: what a cassette must not hold, the journal and the state must not either."""
-    text, answer = redactor.text, result.answer
-    texts = [result.error, *(verdict.reason for verdict in result.verdicts)]
-    votes = [vote for verdict in result.verdicts if verdict.judgement for vote in verdict.judgement.every]
-    texts += [said for vote in votes for said in (vote.reason, vote.error)]
-    if answer is not None:
-        texts += [answer.text, *(passage.text for passage in answer.passages)]
-    together = "\0".join(texts)
-    if text(together) == together:
-        return result
-    if answer is not None:
-        answer = answer.clean(text)
-    verdicts = tuple(
-        replace(verdict, reason=text(verdict.reason), judgement=verdict.judgement and verdict.judgement.clean(text))
-        for verdict in result.verdicts
-    )
-    return result._replace(error=text(result.error), verdicts=verdicts, answer=answer)
 
 
 def run_series(item: Any, nextitem: pytest.Item | None) -> bool | None:

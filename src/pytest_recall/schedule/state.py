@@ -95,7 +95,9 @@ def parse_events(text: str, name: str) -> Events:
             raise ValueError(f"lines were lost or changed: {named[1]} in its name is the digest of another text")
         return events
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+        why = "not JSON" if isinstance(error, json.JSONDecodeError) else str(error)
+        if isinstance(error, KeyError):
+            why = f"{error.args[0]} is missing"
         raise RecallError(
             f"{name}:{number}: not what a run has written ({why}); restore the file from git, or delete it to forget"
             " the run"

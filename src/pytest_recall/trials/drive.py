@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextvars import copy_context
@@ -10,8 +11,10 @@ from threading import Thread
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from pytest_recall.cases.settings import DEFAULT_SETTINGS
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.interruptible import first_of
+from pytest_recall.trials.execution import Result, with_result
 from pytest_recall.trials.trial import Outcome, Trial
 
 Given = TypeVar("Given")
@@ -69,6 +72,7 @@ class Driver:
 
     `closed` says why no further question may be asked, empty if one may. After `in_a_row` questions without a
     verdict the run is stopped; None lets it go on. `name` is what messages call the run, and `asked` a question.
+    `redact` takes secrets out of a text, by default those of the environment.
     """
 
     def __init__(
@@ -79,12 +83,14 @@ class Driver:
         closed: Callable[[], str] = str,
         in_a_row: int | None = IN_A_ROW,
         asked: str = "question",
+        redact: Callable[[str], str] | None = None,
     ) -> None:
         self._name = name
         self._closed = closed
         self._in_a_row = in_a_row
         self._lost = 0
         self._asked = asked
+        self._redact = redact or DEFAULT_SETTINGS.redactor(os.environ).text
         # One question at a time needs no thread: a client that lives in this one is used from this one.
         self._threads = [CallThread() for _ in range(threads)] if threads > 1 else []
         self.stopped = ""
@@ -97,8 +103,13 @@ class Driver:
         LostError after too many questions in a row without a verdict.
         """
         for trial in self._at_once(questions) if self._threads else self._one_by_one(questions):
-            yield trial
-            self._count(trial)
+            clean = self.clean(trial)
+            yield clean
+            self._count(clean)
+
+    def clean(self, trial: Trial) -> Trial:
+        """Return the trial without secrets, as it may be written and shown."""
+        return with_result(trial, Result.of(trial).clean(self._redact))
 
     def _one_by_one(self, questions: Iterable[Question]) -> Iterator[Trial]:
         for question in questions:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.trials.trial import Passage
@@ -42,3 +43,9 @@ def ranked(passages: Sequence[Passage], units: Sequence[Unit], evidence: Sequenc
     if passages and not any(found):
         return None
     return [id or f"{NAMELESS}{rank}" for rank, id in enumerate(found, start=1)]
+
+
+def renamed(passages: Sequence[Passage], names: Mapping[str, str]) -> tuple[Passage, ...]:
+    """Return passages, those from what is among `names` with the name that it has there."""
+    found = [(one, names.get(one.source or "")) for one in passages]
+    return tuple(one if name is None else replace(one, source=name) for one, name in found)

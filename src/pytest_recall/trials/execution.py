@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -16,6 +16,7 @@ from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.files.errors import CaseError, RecallError, message_of, nearest
 from pytest_recall.files.wording import one_line
 from pytest_recall.replay.exchange import Call
+from pytest_recall.trials.evidence import renamed
 from pytest_recall.trials.trial import (
     Answer,
     AtCheckpoint,
@@ -57,6 +58,23 @@ class Result(NamedTuple):
     checkpoint: AtCheckpoint | None = None
     steps: tuple[TrialStep, ...] = ()
     ended: str = ""
+
+    def clean(self, text: Callable[[str], str]) -> Result:
+        """Return the result with its texts put through `text`, which takes secrets out."""
+        texts = [self.error, *(verdict.reason for verdict in self.verdicts)]
+        votes = [vote for verdict in self.verdicts if verdict.judgement for vote in verdict.judgement.every]
+        texts += [said for vote in votes for said in (vote.reason, vote.error)]
+        if self.answer is not None:
+            texts += [self.answer.text, *(passage.text for passage in self.answer.passages)]
+        together = "\0".join(texts)
+        if text(together) == together:  # Nearly always, and one search is faster than many.
+            return self
+        verdicts = tuple(
+            replace(verdict, reason=text(verdict.reason), judgement=verdict.judgement and verdict.judgement.clean(text))
+            for verdict in self.verdicts
+        )
+        answer = self.answer and self.answer.clean(text)
+        return self._replace(error=text(self.error), verdicts=verdicts, answer=answer)
 
     @classmethod
     def judged(cls, answer: Answer, verdicts: Iterable[Verdict], seconds: float | None = None) -> Result:
@@ -336,12 +354,6 @@ def number_of(value: Any) -> float | None:
         return value if math.isfinite(value) else None
     except OverflowError:  # an integer that no float can hold
         return None
-
-
-def renamed(passages: Sequence[Passage], names: Mapping[str, str]) -> tuple[Passage, ...]:
-    """Return passages, those from what is among `names` with the name that it has there."""
-    found = [(one, names.get(one.source or "")) for one in passages]
-    return tuple(one if name is None else replace(one, source=name) for one, name in found)
 
 
 def _passage(given: Any) -> Passage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -154,6 +155,8 @@ class RunModels:
     ) -> None:
         self._timeout = timeout
         self._place, self._rubric = place, rubric
+        self.redact = rubric.redactor(os.environ).text
+        """Takes secrets out of a text."""
         self._folder = folder or place.cassettes
         # A memory asks as an agent would, so that the model that works for it has to have another kind.
         self._player = player_of(rubric, mode, {"agent": "live", "worker": "cassette"})

@@ -1,0 +1,230 @@
+"""The command `recall check`: validate cases, judges, datasets, rubric, state and calibrations, and print schemas."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.gate import lost_gates
+from pytest_recall.cases.settings import Settings
+from pytest_recall.cases.settings_fields import JudgeKind
+from pytest_recall.cases.settings_file import read_settings
+from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of, say
+from pytest_recall.files import clock
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.eval_directory import DATASET_FILES, Place, find_files
+from pytest_recall.files.wording import plural
+from pytest_recall.runs.context import today_in
+from pytest_recall.trials.trial import Row
+
+if TYPE_CHECKING:
+    pass
+
+
+def add_check(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands,
+        "check",
+        "validate the cases, their judges, the datasets, the rubric, the state and the calibrations; nothing is asked",
+        run_check,
+        "A run reads large case files only as far as it needs; this reads all of every file, and of every dataset\n"
+        "that a file `*.dataset.yaml` names. Judges are fixtures: they are found as pytest collects the directory, in\n"
+        "a process of its own, which imports the conftest files. What a case gives a judge of your own is looked at\n"
+        f"when its fixture is set up, before the case is asked.\n\n{SCHEMA_DETAILS}",
+    )
+    add_files(parser)
+    parser.add_argument("--schema", choices=SCHEMAS, help="only print the JSON Schema (2020-12) of such files")
+
+
+def run_check(args: argparse.Namespace) -> int:
+    """Run the command."""
+    from pytest_recall.judges.calibration_file import read_calibrations
+    from pytest_recall.runs.collection import collection_problems
+
+    if args.schema is not None:
+        print_schema(args.schema)
+        return 0
+    place = place_of(args)
+    problems: list[str] = []
+    files: list[CaseFile] = []
+    broken: list[Path] = []
+    paths = case_paths(place, args)
+    for path in paths:
+        try:
+            file = CaseFile(path, place.name(path))
+            file.cases()
+            files.append(file)
+        except RecallError as error:
+            problems += error.messages
+            broken.append(path)
+    asked = 0
+    datasets = [path for path in find_files(place.eval_dir, _names_dataset) if path not in paths]
+    for path in datasets:
+        try:
+            asked += _questions(path, place)
+        except RecallError as error:
+            problems += error.messages
+    # With one of these, pytest would not begin to collect.
+    of_run: list[str] = []
+    rows: set[str] = set()
+    for read in (
+        lambda: check_unique(files),
+        lambda: read_settings(place.rubric, place.name(place.rubric)),
+        lambda: read_calibrations(place.calibration, place.name(place.calibration)),
+        lambda: rows.update(_rows(place)),
+    ):
+        try:
+            read()
+        except RecallError as error:
+            of_run += error.messages
+    problems += of_run or collection_problems(place.eval_dir, place.root, args.files, broken)
+    if problems:
+        raise RecallError(*problems)
+    cases = [case for file in files for case in file.cases()]
+    marked = marked_in(place)
+    if not (cases or asked or rows or marked):
+        raise RecallError(
+            f"{place.name(place.eval_dir)}: there is no case in it; write cases.yaml, which `recall init` does, or name"
+            " files of other names with --files"
+        )
+    rubric = read_settings(place.rubric, place.name(place.rubric))
+    _check_near(rubric, place, cases)
+    _check_selectors(rubric, place.name(place.rubric))
+    _note_judges(rubric, place, cases)
+    if not asked:  # Questions of datasets have scenarios that are not read here.
+        names = {*((case.scenario, case.dimension) for case in cases), *marked.values()}
+        if lost := lost_gates(rubric.gates, names, place.name(place.rubric)):
+            raise RecallError(*lost)
+    scenarios, dimensions = {case.scenario for case in cases}, {case.dimension for case in cases}
+    of_datasets = f", {plural(asked, 'question')} in {plural(len(datasets), 'dataset')}" if datasets else ""
+    of_marks = f", {plural(len(marked), 'marked test')}" if marked else ""
+    print(
+        f"{plural(len(cases), 'case')} in {plural(len(files), 'file')}, {plural(len(scenarios), 'scenario')},"
+        f" {plural(len(dimensions), 'dimension')}{of_datasets}{of_marks}: all in order"
+    )
+    return 0
+
+
+def _check_selectors(rubric: Settings, name: str) -> None:
+    """Raise RecallError for what names no model or memory in a rubric."""
+    from pytest_recall.memory.selector import parse as parse_memory
+    from pytest_recall.models.model import parse
+
+    appellate = [] if rubric.appellate_judge is None else [rubric.appellate_judge]
+    named: list[tuple[str, str, Callable[[str], object]]] = [("judge", one, parse) for one in rubric.judge]
+    named += [("appellate_judge", one, parse) for one in appellate]
+    named += [("memory", one, parse_memory) for one in ([] if rubric.memory is None else [rubric.memory])]
+    problems = []
+    for field, selector, read in named:
+        try:
+            read(selector)
+        except RecallError as error:
+            problems += [f"{name}: {field}: {message}" for message in error.messages]
+    if problems:
+        raise RecallError(*problems)
+
+
+def _note_judges(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
+    """Say which cases a model judges where the rubric names none: pytest refuses these without `--judge`."""
+    kinds = set(get_args(JudgeKind))
+    asking = [case for case in cases if any(call.name in kinds for call in case.judges)]
+    if not asking or rubric.judge:
+        return
+    # A fixture of the project may judge in place of ours.
+    conftests = find_files(place.root, lambda path: path.name == "conftest.py")
+    own = [path.read_text(encoding="utf-8", errors="replace") for path in conftests]
+    wanted = {call.name for case in asking for call in case.judges if call.name in kinds}
+    if left := sorted(kind for kind in wanted if not any(f"def judge_{kind}(" in text for text in own)):
+        judges = " and ".join(f"`{kind}`" for kind in left)
+        verb = "asks" if len(left) == 1 else "ask"
+        say(
+            f"note: {judges} {verb} a model, and {place.name(place.rubric)} names none; give --judge to each run, or"
+            " write `judge` there"
+        )
+
+
+def _rows(place: Place) -> Mapping[str, Row]:
+    """Return the rows of the state. Raises RecallError, also for one of a day that is still to come."""
+    from pytest_recall.schedule.state import check_dates, current
+
+    state = current(place)
+    today = clock.now().date()
+    check_dates(state, max(today, today_in(os.environ, today)), place.name(place.state))
+    return state.rows
+
+
+def _check_near(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
+    """Say which paths of the rubric's `near` fit no file. Raises RecallError for tags that no case has."""
+    from pytest_recall.schedule.selection import unmatched
+
+    if not rubric.near:
+        return
+    name = f"{place.name(place.rubric)}: near"
+    tags = {tag for case in cases for tag in case.tags}
+    lost = [tag for tag in rubric.near if tag not in tags]
+    if lost:
+        raise RecallError(*(f"{name}: `{tag}` is the tag of no case{nearest(tag, tags)}" for tag in lost))
+    # Imported here: most eval sets map nothing, and need no git.
+    from pytest_recall.files.git import Repository
+
+    try:
+        paths = Repository(place.root).files()
+    except RecallError as error:
+        say(f"{name}: its paths were not looked for, since {error}")
+        return
+    for tag, glob in unmatched(rubric.near, paths):
+        say(f"{name}: {tag}: `{glob}` fits no file of the repository")
+
+
+def _names_dataset(path: Path) -> bool:
+    return any(path.match(pattern) for pattern in DATASET_FILES)
+
+
+def _questions(path: Path, place: Place) -> int:
+    """Return how many questions a file that names a dataset asks. Raises RecallError for what is wrong with either."""
+    # Imported here: most eval sets have none, and their cases need no dataset's modules.
+    from pytest_recall.datasets.cases import read_bench
+    from pytest_recall.memory.selector import parse
+
+    name = place.name(path)
+    bench = read_bench(path, name)
+    if bench.memory:
+        try:
+            parse(bench.memory)
+        except RecallError as error:
+            raise RecallError(*(f"{name}: memory: {message}" for message in error.messages)) from None
+    return len(bench.cases())
+
+
+SCHEMAS = ("cases", "rubric", "dataset")
+SCHEMA_DETAILS = """\
+For an editor with the YAML language server, keep the schema beside the cases
+  recall check --schema cases > eval/cases.schema.json
+and name it in the first line of eval/cases.yaml:
+  # yaml-language-server: $schema=cases.schema.json
+"""
+
+
+def print_schema(what: str) -> None:
+    """Print the schema of one of `SCHEMAS`."""
+    print(json.dumps(schema_of(what), indent=2, ensure_ascii=False))
+
+
+def schema_of(what: str) -> dict[str, Any]:
+    """Return the schema of "cases", a list of them, of "rubric" or of "dataset"."""
+    from pydantic import TypeAdapter
+
+    from pytest_recall.cases.case import Case
+    from pytest_recall.cases.settings import Settings
+    from pytest_recall.datasets.questions import BenchFile
+
+    kinds: dict[str, Any] = {"cases": list[Case], "rubric": Settings, "dataset": BenchFile}
+    schema = TypeAdapter(kinds[what]).json_schema(mode="validation")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
