@@ -1,4 +1,4 @@
-"""Render what the models of a memory itself took, of an ingest and of a question."""
+"""Render tokens and cost of a memory's own models, by ingest and question."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a stopped run has left to do, shards of a run, and their journals as one."""
+"""Resume a stopped run, cut a slice into shards, and join their journals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Render what policies came to over a history of changes, for a terminal and as JSON."""
+"""Render the results of policies over a history of changes, as text and JSON."""
 
 from __future__ import annotations
 

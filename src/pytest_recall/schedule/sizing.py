@@ -1,4 +1,4 @@
-"""How many cases a pull request and a night should run, and the settings that are proposed to a team."""
+"""Propose how many cases a pull request and a nightly run take, with settings for a team."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The state of the schedule: the rows of `recall.yaml`, and the event files that it does not name."""
+"""Read and write the state: the rows of `recall.yaml`, and event files not folded into it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Set up the models that answer and judge for a command, and what becomes of their calls."""
+"""Set up a command's models that answer and judge, and how their calls are recorded."""
 
 from __future__ import annotations
 
