@@ -116,7 +116,7 @@ def test_what_failed_is_taken_over_in_one_step(layout: str, pytester: pytest.Pyt
     done = accept(checkout, "latest")
     # One case of five cannot be accepted by its answer, which is said with its place.
     assert (dry.ret, done.ret) == (2, 2)
-    told = "it is not told which part of its answer `contains` is to look for"
+    told = "which part of the answer `contains` looks for is unknown"
     place = "recall: eval/cases.yaml:21"
     assert done.errlines == [f"{place}: `tone` cannot be accepted by its answer: {told}; edit the case"]
     assert (checkout.path / "eval/cases.yaml").read_text() == CASES.replace(

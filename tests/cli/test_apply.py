@@ -135,7 +135,7 @@ def test_chosen_by_hand_is_refused(project: Path, inside: Recall) -> None:
     assert done == (
         2,
         "",
-        f"recall: {run.name}: its cases were chosen by hand, so that it moves no box; add --explicit to apply it\n",
+        f"recall: {run.name}: its cases were chosen by hand, so it moves no box; add --explicit to apply it\n",
     )
     assert files(project) == before
     done = inside(project, "state", "apply", "latest", "--explicit")

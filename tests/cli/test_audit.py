@@ -215,7 +215,7 @@ class TestLabels:
         result = checkout.recall(*AUDIT, "--to-labels", "labels.jsonl")
         assert result.outlines == [
             "labels.jsonl: 2 labels added",
-            "1 graded case without a label: at fault, changed since the run, or of no model's judge",
+            "1 graded case without a label: case at fault, edited since, or no judging model",
         ]
         again = checkout.recall(*AUDIT, "--to-labels", "labels.jsonl")
         assert again.outlines[0] == "labels.jsonl: 0 labels added, 2 were there"

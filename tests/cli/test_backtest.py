@@ -44,15 +44,15 @@ def test_a_table_of_full_runs_leaves_nothing_unknown(table: Path) -> None:
     assert done.err == "recall: literal done\nrecall: lottery done\n"
     head, *lines = done.out.splitlines()
     assert head.split() == ["as", "it", "was", "literal", "lottery"]
-    rows = {line[:40].strip(): line[40:].split() for line in lines}
-    assert rows["not known what they would have said"] == ["0", "0", "0"]
+    rows = {line[:32].strip(): line[32:].split() for line in lines}
+    assert rows["whose verdicts are not known"] == ["0", "0", "0"]
     assert rows["cases run"][::2] == ["195", "59"]
     assert rows["money"][::2] == ["$97.50", "$29.50"]
     assert rows["regressions found, of 1"][:2] == ["1", "(100"]
     assert any(
         line.startswith("39 runs on record from 2026-03-10 to 2026-03-29, of which 20 of pull") for line in lines
     )
-    assert "1 case on record in no case file any more, and left out." in lines
+    assert "1 case on record: no longer in any case file, left out." in lines
     assert files(table) == before
 
 
@@ -78,8 +78,8 @@ def test_the_runs_are_those_on_record(project: Path, tmp_path: Path, inside: Rec
     done = inside(project, *BACKTEST, "--nightly", "5")
     assert done.code == 0, done.err
     assert "6 runs on record from 2026-03-10 to 2026-03-16, of which 0 of pull requests" in done.out
-    assert "2 cases of the case files in no run, and left out." in done.out, "those that crash or skip have no verdict"
-    assert "No case broke and stayed so: nothing says how late a schedule would have found one." in done.out
+    assert "2 cases of the case files: in no run, left out." in done.out, "those that crash or skip have no verdict"
+    assert "No case broke and stayed broken, so how late a schedule finds one is unknown." in done.out
 
     # The same runs from elsewhere.
     shutil.move(artifacts(project), tmp_path / "elsewhere")
@@ -100,7 +100,7 @@ def test_no_run_on_the_main_branch_is_said(table: Path, inside: Recall) -> None:
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     path.write_text("".join(line for line in lines if '"pr"' in line), encoding="utf-8")
     done = inside(table, *BACKTEST, "--verdicts", "table.jsonl")
-    assert "No run on the main branch is on record, so that no schedule has a night." in done.out
+    assert "No run on the main branch is on record, so no schedule has a night." in done.out
 
 
 def test_too_little_history_is_one_sentence(ran: Path, inside: Recall) -> None:

@@ -85,7 +85,7 @@ def ran(office: Path) -> dict[str, Told]:
 def test_a_memory_that_says_nothing_leaks_nothing_and_withholds_everything(ran: dict[str, Told]) -> None:
     for name in ("nothing", "silent", "refuses"):
         assert ran[name].rates == {"leak": 0.0, "overRefusal": 1.0}
-    assert [name for name, told in ran.items() if "has not kept" in told.err] == ["silent", "refuses"]
+    assert [name for name, told in ran.items() if "lost or changed" in told.err] == ["silent", "refuses"]
 
 
 def test_what_keeps_sessions_apart_is_told_from_the_same_search_that_does_not(ran: dict[str, Told]) -> None:

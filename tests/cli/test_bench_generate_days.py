@@ -109,7 +109,7 @@ def test_a_pass_that_is_stopped_says_how_to_go_on(museum: Path, inside: Recall, 
     os.killpg(process.pid, signal.SIGINT)
     model.release()
     _, err = process.communicate(timeout=60)
-    told = "recall: stopped; whole days stay, replies are kept, and the same command continues"
+    told = "recall: stopped; whole days stay, replies are kept: run the same command again to resume"
     assert (process.returncode, err.splitlines()[-1]) == (130, told)
     before = written(museum)
     assert 0 < len(before) < 12
@@ -125,7 +125,7 @@ def test_two_passes_at_once_pay_once(museum: Path, inside: Recall, model: Writin
     assert model.held.wait(60)
     done = inside(museum, *command)
     told = (
-        "recall: museum/memories-12d: another pass is writing there; wait until it is done, then give the same command"
+        "recall: museum/memories-12d: another pass is writing there; wait until it is done, then run the same command"
     )
     assert (done.code, done.err) == (2, f"{told} again\n")
     model.release()

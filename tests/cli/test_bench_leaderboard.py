@@ -49,7 +49,7 @@ def test_the_best_comes_first_and_other_questions_stand_apart(capsys: pytest.Cap
     assert by_category[1] == ["memory", "sqlite-fts", "last-3", "null"]
     assert by_category[2][:6] == ["factual-recall", "(16)", "†", "100.0", "(61.0–100.0)", "*"]
     assert "* does not discriminate: a floor finds about as much" in lines
-    why = "where these questions cannot tell the evidence itself from a floor of ten texts, whichever memory is asked"
+    why = "where these questions cannot separate the evidence from a floor of ten texts, whichever memory is asked"
     assert f"† {why}: factual-recall, temporal-reasoning" in lines
     assert "clerk (arcs-60d.yaml): 4 answers to 4 questions; share of the relevant days found" in lines
     assert any(line.startswith("Runs of other personas, feeds, questions, checkpoints or judges") for line in lines)

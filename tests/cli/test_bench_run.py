@@ -269,7 +269,7 @@ def test_a_memory_that_does_not_keep_what_it_is_told_is_told_of(
     write_project(tmp_path, "python:half.py:Half")
     assert main([*RUN, "--ranges", "6d"]) == 0
     said = "units did not come back when asked by their own words\n"
-    assert "recall: python:half.py:Half has not kept what it was told: " in (err := capsys.readouterr().err)
+    assert "recall: python:half.py:Half has lost or changed texts: " in (err := capsys.readouterr().err)
     assert said in err
 
 
@@ -358,7 +358,7 @@ def test_after_a_change_of_the_code_the_run_of_before_is_set_aside(
     Path("runs/own/notes.md").write_text("what I think of it")
     assert "3 of 3 questions are answered" in asked()[1]
     code.write_text(CONFIGURED.replace("self.kept[-self.size:]", "self.kept[:1]"))
-    told = "its code has changed; all questions are asked again, and those of before are in runs/own/earlier-1"
+    told = "its code has changed; all questions are asked again; the earlier ones are in runs/own/earlier-1"
     found, said = asked()
     assert (found, said.splitlines()[0]) == (0, f"recall: python:newest.py:Newest: {told}")
     assert "asked 3 of 3" in said
@@ -371,13 +371,13 @@ def test_after_a_change_of_the_code_the_run_of_before_is_set_aside(
     assert main(["bench", "leaderboard", "runs", "--json"]) == 0
     assert [len(one["runs"]) for one in json.loads(capsys.readouterr().out)["boards"]] == [1]
     found, said = asked("--fresh")
-    assert "Newest: --fresh; all questions are asked again, and those of before are in runs/own/earlier-2" in said
+    assert "Newest: --fresh; all questions are asked again; the earlier ones are in runs/own/earlier-2" in said
     assert (found, "asked 3 of 3" in said) == (0, True)
     assert "3 of 3 questions are answered" in asked()[1]
     for other in ("--resume", "--skip-catchup-ingest"):
         given = [*RUN, "--resume", "runs/own"] if other == "--resume" else [*run, other]
         assert main([*given, "--fresh"]) == 2
-        assert f"{other} continues a run, and --fresh asks all of it again; give one" in capsys.readouterr().err
+        assert f"{other} resumes a run, and --fresh asks all of it again; give one" in capsys.readouterr().err
 
 
 def test_a_memory_of_other_code_or_other_settings_is_asked_again(

@@ -126,12 +126,12 @@ def test_a_bundle_holds_what_its_table_says(
         (
             "runs/1/trials.jsonl",
             lambda text: text.replace('"evidence_hit_at_k": 1.0', '"evidence_hit_at_k": 0.0', 1),
-            "1 question with values that it does not come to: conv-1:q",
+            "1 question whose values are not reproduced: conv-1:q",
         ),
         (
             "runs/1/trials.jsonl",
             lambda text: text.replace('"ids": ["', '"ids": ["X", "', 1),
-            "1 question with values that it does not come to: conv-1:q",
+            "1 question whose values are not reproduced: conv-1:q",
         ),
         (ABOUT, lambda text: text.replace('"k": 10', '"k": 9', 1), "k was 9"),
         (
@@ -171,7 +171,7 @@ def test_tests_and_floors_are_computed_again(capsys: pytest.CaptureFixture[str],
 
     rewritten(bundled / "b.zip", "runs/1/trials.jsonl", better, hashed=True)
     assert main(["memory", "verify", "b.zip", "--data", "mine.json"]) == 1
-    assert "runs/1 (sqlite-fts): 1 question with floors that it does not come to: conv-" in capsys.readouterr().err
+    assert "runs/1 (sqlite-fts): 1 question whose floors are not reproduced: conv-" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

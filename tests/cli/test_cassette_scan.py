@@ -79,7 +79,7 @@ def test_a_planted_secret_is_found(
     assert done == (
         1,
         f"{name}:{line}: {place.partition(' (')[0]} {what}\n"
-        "1 finding: revoke what is real, delete the recording, and record it again\n",
+        "1 finding: revoke real secrets, delete the recording, and record it again\n",
         "",
     )
     assert json.loads(inside(project, *SCAN, "--json").out) == {
@@ -210,7 +210,7 @@ def test_damaged_files_and_files_of_others_are_looked_through(project: Path, ins
             for line in (1, 2, 3)
         ),
         "eval/cassettes/sub.ndjson: cannot be read (Is a directory); check that it is there and readable",
-        "7 findings: revoke what is real, delete the recording, and record it again",
+        "7 findings: revoke real secrets, delete the recording, and record it again",
         "not searched: 1 file",
     ]
 

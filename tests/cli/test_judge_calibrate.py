@@ -356,7 +356,7 @@ class TestBudget:
             first.stderr.fnmatch_lines(
                 [
                     "recall: spent $4.00 of the budget of $4.00",
-                    "recall: eval/calibration.yaml is as it was; the replies are kept, *continues it",
+                    "recall: eval/calibration.yaml is as it was; the replies are kept: run * to resume",
                 ]
             )
             assert not (checkout.path / "eval/calibration.yaml").exists()

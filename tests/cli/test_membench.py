@@ -234,7 +234,7 @@ def test_questions_that_failed_are_asked_again(capsys: pytest.CaptureFixture[str
     captured = capsys.readouterr()
     failures = json.loads(captured.out)["all"]["failures"]
     assert failures > 1
-    said = f"recall: {failures} questions failed; the same command asks again, and with --keep-failed they are kept\n"
+    said = f"recall: {failures} questions failed; the same command asks them again, --keep-failed keeps them\n"
     assert captured.err == said
     # A question that fails again stays a failure.
     assert main(command) == 2
@@ -283,7 +283,7 @@ def test_a_memory_whose_code_has_changed_is_asked_again(capsys: pytest.CaptureFi
     (tmp_path / "mine.py").write_text(FIRST.replace("[:limit]", "[-limit:]"))
     edited = subprocess.run(command, capture_output=True, text=True, check=True)
     assert edited.stderr == (
-        "recall: python:mine.py:Memory: its code has changed; all questions are asked again, and those of before are"
+        "recall: python:mine.py:Memory: its code has changed; all questions are asked again; the earlier ones are"
         " in o/earlier-1\n"
     )
     assert edited.stdout != first.stdout
@@ -294,7 +294,7 @@ def test_a_memory_whose_code_has_changed_is_asked_again(capsys: pytest.CaptureFi
 @pytest.mark.usefixtures("finished")
 def test_all_is_asked_again_where_that_is_wanted(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main([*RUN, "--out", "o", "--fresh"]) == 0
-    told = "sqlite-fts: --fresh; all questions are asked again, and those of before are in o/earlier-1"
+    told = "sqlite-fts: --fresh; all questions are asked again; the earlier ones are in o/earlier-1"
     assert told in capsys.readouterr().err
     assert len(trials(tmp_path / "o")) == len(trials(tmp_path / "o" / "earlier-1")) == 22
 
@@ -406,7 +406,7 @@ def test_a_full_disk_names_the_file_and_how_to_continue(tmp_path: Path, capsys: 
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
         return code, capsys.readouterr().err
 
-    then = "make room, and give the same command again, which continues a run\n"
+    then = "make room, and run the same command again to resume\n"
     assert limited("--out", "o") == (2, f"recall: o/trials.jsonl: File too large; {then}")
     assert found(capsys, "--out", "o")["questions"] == 22
     # Of several memories, those that come later are not asked what could not be kept.

@@ -134,8 +134,8 @@ def test_what_comes_to_no_verdict_is_no_score_and_judged_again(
     assert "no verdict, and in no mean of the judge: 8 answers\n" in captured.out
     assert "judge paper: python:judge.py:prose: asked once, and the reply has no JSON object" in captured.out
     assert "recall: --fail-under: longmemeval_judge was measured on no question\n" in captured.err
-    assert "recall: --fail-under: 8 answers came to no verdict of the judge, and are in no mean\n" in captured.err
-    assert "recall: no answer was judged: 8 answers came to no verdict of the judge; correct it" in captured.err
+    assert "recall: --fail-under: the judge gave no verdict on 8 answers, which are in no mean\n" in captured.err
+    assert "recall: no answer was judged: the judge gave no verdict on 8 answers; correct it" in captured.err
     plain = found(capsys, *every, code=1)
     assert (plain["all"]["metrics"]["longmemeval_judge"]["n"], len(plain["judge"]["undecided"])) == (0, 8)
     assert plain["judge"]["cost"]["calls"] == 8
@@ -150,7 +150,7 @@ def test_judging_stops_after_five_answers_without_a_verdict(capsys: pytest.Captu
     err = capsys.readouterr().err
     why = "5 answers in a row came to no verdict, the last one because of `judge paper: python:judge.py:prose: asked"
     assert f"recall: 3 answers not judged, since {why}" in err
-    assert "recall: no answer was judged: 5 answers came to no verdict of the judge; correct it" in err
+    assert "recall: no answer was judged: the judge gave no verdict on 5 answers; correct it" in err
     assert found(capsys, *ORACLE)["judge"]["answers"] == 8
 
 

@@ -71,7 +71,7 @@ def test_passages_in_other_words_are_no_error(capsys: pytest.CaptureFixture[str]
     assert captured.err == ""
     assert any(" temporal 5 0 0 not measurable 0." in f" {line}" for line in lines)
     assert any(line.startswith("all 22 0 4 not measurable 0.") for line in lines)
-    assert "evidence not measurable, since no passage names the text that it is from: 18 questions" in lines
+    assert "evidence not measurable, since no passage names its source text: 18 questions" in lines
     assert {one["outcome"] for one in trials(tmp_path / "o")} == {"skipped"}
     assert main([*command, "--json"]) == 0
     plain = json.loads(capsys.readouterr().out)
@@ -80,7 +80,7 @@ def test_passages_in_other_words_are_no_error(capsys: pytest.CaptureFixture[str]
     assert main(["memory", "rescore", "o"]) == 0
     out = capsys.readouterr().out
     assert "  not measurable  0." in out
-    assert out.endswith("names the text that it is from: 18 questions\n")
+    assert out.endswith("names its source text: 18 questions\n")
 
 
 def test_a_floor_of_evidence_is_not_reached_by_a_part_of_it(capsys: pytest.CaptureFixture[str]) -> None:
@@ -173,7 +173,7 @@ def test_what_was_told_is_known_though_the_first_question_fails(
     main([*RUN, "--memory", "python:first.py:Memory", "--out", "o", "--keep-failed"])
     out = capsys.readouterr().out
     assert "\ningest: 49 units of about 916 tokens in 2 conversations, in " in out
-    assert "not kept as it was told: it says that it holds 47 of 49 units" in out
+    assert "texts lost or changed: it says that it holds 47 of 49 units" in out
 
 
 def test_asking_units_back_breaks_no_question(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
@@ -225,8 +225,7 @@ def test_what_fails_and_what_cannot_be_told_is_in_the_table_of_several(
     # Passages that name no text that they are from.
     assert any(line.startswith("python:mine.py:Memory 22 0 not measurable – – 0.") for line in lines)
     assert (
-        "python:mine.py:Memory: evidence not measurable, since no passage names the text that it is from: 18 questions"
-        in lines
+        "python:mine.py:Memory: evidence not measurable, since no passage names its source text: 18 questions" in lines
     )
     (against,) = (line for line in lines if line.startswith("python:mine.py:Memory against"))
     assert against.startswith("python:mine.py:Memory against sqlite-fts, compared by contains alone: No ")
@@ -236,7 +235,7 @@ def test_what_fails_and_what_cannot_be_told_is_in_the_table_of_several(
         ("mine.py:Fails", "5 questions failed, the first one because of `memory recall: RuntimeError: down`"),
     ):
         assert f"python:{name}: {told}" in lines
-    assert "recall: python:first.py:Memory: 2 questions failed; the same command asks again" in captured.err
+    assert "recall: python:first.py:Memory: 2 questions failed; the same command asks them again" in captured.err
     assert "recall: python:mine.py:Fails: nothing was measured: every question failed, and the run" in captured.err
 
 

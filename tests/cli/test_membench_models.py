@@ -297,7 +297,7 @@ def test_a_memory_whose_models_are_not_heard_has_an_unknown_cost(
     served: Endpoint, ran: Ran, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ran(*memory("Database"))
-    assert "models of the memory: cost unknown, since no call of one was heard in this process" in out
+    assert "models of the memory: cost unknown, since no call was seen in this process" in out
     with serving(Service()) as service:
         out = ran("--memory", service.url)
         assert "models of the memory: cost unknown, since it calls them where it runs, in another process" in out

@@ -224,7 +224,7 @@ def test_a_reader_without_any_answer_is_exit_1(served: Endpoint, capsys: pytest.
     assert main([*RUN, *reading(served), *judging(served), "--out", "o", "--keep-failed"]) == 1
     captured = capsys.readouterr()
     assert captured.err.startswith("recall: o: 5 of 7 questions are kept, 5 without an answer of the reader\n")
-    assert "recall: no answer was measured: the reader gave none, as said above; correct it\n" in captured.err
+    assert "recall: no answer was measured: the reader gave none (see above); correct it\n" in captured.err
     assert "no answer within 800 tokens; lower its reasoning effort" in captured.out
     assert "judged by" not in captured.out
 
@@ -423,7 +423,7 @@ def test_the_prompt_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     ("more", "said"),
     [
         (("--budget", "1"), "--budget is about the calls of models; name one with --reader or --judge, or remove it"),
-        (("--reader-prompt", "plain"), "--reader-prompt is what a reader is told; name one with --reader, or remove"),
+        (("--reader-prompt", "plain"), "--reader-prompt is the prompt of a reader; name one with --reader, or remove"),
         (("--reader", "unknown:x"), "--reader: 'unknown:x': no model is selected like this;"),
         (("--reader", "unknown:x", "--dry-run"), "'unknown:x': no model is selected like this;"),
         (("--reader", "openai:x", "--replay", "--budget", "1"), "--budget is about calls that are made, and --replay"),

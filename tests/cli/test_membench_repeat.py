@@ -164,7 +164,7 @@ def test_a_memory_that_has_changed_is_told_again_as_often(capsys: pytest.Capture
 def test_ingests_that_do_not_differ_have_the_intervals_of_one(capsys: pytest.CaptureFixture[str]) -> None:
     once = found(capsys)["all"]["metrics"]
     assert main([*RUN, "--repeat", "2", "--out", "o"]) == 0
-    assert capsys.readouterr().out.endswith(": told the same, this memory is the same\n")
+    assert capsys.readouterr().out.endswith(": this memory stores equal texts in the same way\n")
     twice = found(capsys, "--repeat", "2", "--out", "o")["all"]["metrics"]
     for name, mean in once.items():
         assert {key: twice[name][key] for key in mean} == mean
@@ -194,7 +194,7 @@ def test_a_bundle_has_each_ingest_and_all_together(capsys: pytest.CaptureFixture
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (("--memory", "sqlite-fts,null"), "--repeat tells one memory the same several times; name one with --memory"),
+        (("--memory", "sqlite-fts,null"), "--repeat is for one memory; name one with --memory"),
         (("--memory", "full"), "--repeat: full does not search, so that each ingest gives the same; remove it"),
         (("--repeat", "0"), "'0' is not a count; write a whole number from 1 to 20"),
     ],

@@ -177,4 +177,4 @@ def test_a_store_that_is_not_ready_in_time_is_no_result(capsys: pytest.CaptureFi
     with serving(Later(600)) as service:
         assert main([*RUN, "--memory", service.url, "--sample", "1", "--settle", "1", "--keep-failed"]) == 1
     out = capsys.readouterr().out
-    assert "memory settle: still not ready 1 s after all was told; give it more with --settle" in out
+    assert "memory settle: still not ready 1 s after all was stored; raise --settle" in out

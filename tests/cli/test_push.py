@@ -202,7 +202,7 @@ def test_a_run_that_changes_no_row(work: Path, bare: Path, inside: Recall) -> No
     assert inside(work, "ci", "push").out.endswith(": no row of main changes; nothing was pushed\n")
     run_evals(work, "eval/cases.yaml::right")
     assert inside(work, "ci", "push").out.endswith(
-        "its cases were chosen by hand, so that it moves no box; nothing was pushed\n"
+        "its cases were chosen by hand, so it moves no box; nothing was pushed\n"
     )
 
 

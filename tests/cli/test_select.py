@@ -190,5 +190,5 @@ def test_artifacts_that_cannot_be_written(project: Path, inside: Recall) -> None
     done = inside(project, *ON)
     assert (done.code, done.out) == (2, "")
     path = project / "eval" / "_artifacts"
-    then = "a file is where a folder has to be; move it away, and give the same command again"
+    then = "a file is where a folder has to be; move it away, and run the same command again"
     assert done.err == f"recall: {path}: File exists; {then}\n"

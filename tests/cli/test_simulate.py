@@ -48,7 +48,7 @@ def test_it_says_what_each_schedule_comes_to_and_what_that_rests_on(tagged: Path
     assert told["--pulls"] == told["--flaky"] == told["--bad"] == told["--recall"] == "assumed"
     assert re.search(r"a case breaks by itself, a day \(--drift\) +1 in 40  given\n", done.out)
     assert any(line.startswith("61 cases under 3 tags; 20 days, the first 5 in no figure; 2 seeds") for line in lines)
-    assert "1 case without a tag: nothing tells that a change touches them." in lines
+    assert "1 case without a tag: no change is known to touch them." in lines
     assert done.err == "recall: seed 0: 1 of 2 done\nrecall: seed 1: 2 of 2 done\n"
     assert files(tagged) == before
 

@@ -186,7 +186,7 @@ def test_a_renamed_case_keeps_its_history(pytester: pytest.Pytester) -> None:
     assert before.box == 3
     ECHOING.with_cases(case("late-fee", input="one"), case("b", input="two")).at(pytester)
     result = checkout.run("eval", day=IN[14])
-    told = "renamed, by what they do (1): a → late-fee; `recall state move` has them keep their history"
+    told = "renamed (same content, 1): a → late-fee; `recall state move` keeps their history"
     assert told in result.outlines
     assert "a → late-fee" in (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
     assert checkout.scorecard()["moved"] == [{"from": "a", "to": "late-fee"}]

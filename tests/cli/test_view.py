@@ -144,7 +144,7 @@ def test_once_prints_how_far_the_run_has_come_and_serves_nothing(ran: Path, insi
     head, far, *_ = inside(ran, "view", "--once").out.splitlines()
     assert head.endswith(": no regression, 1 passed, 3 not run")
     assert far == "no end yet: 3 of 4 chosen cases are to come, unless the run was cut off"
-    told = "recall: --once serves no page, so that there is none to open, and no port; remove the other option\n"
+    told = "recall: --once serves no page, so it takes neither --open nor --port; remove the other option\n"
     assert inside(ran, "view", "--once", "--port", "8000") == (2, "", told)
 
 

@@ -72,7 +72,7 @@ class TestBudget:
         captured = capsys.readouterr()
         spent = f"${made * CENT:.2f}"
         assert f"recall: spent {spent} of the budget of $0.07\n" in captured.err
-        assert f"{24 - made} questions were not asked; the same command with --resume out and a new" in captured.err
+        assert f"{24 - made} questions were not asked; run the same command with --resume out and a new" in captured.err
         assert f"{made - 4} answers of the next checkpoint, which is not whole, will count" in captured.err
         assert "1 checkpoint, 4 questions asked" in captured.out
         found = result()["metadata"]
@@ -137,7 +137,7 @@ class TestBudget:
     def test_of_ones_own_model_it_is_told_and_no_more(self, capsys: pytest.CaptureFixture[str]) -> None:
         own = ("--judge", "python:mine.py:judge", "--budget", "1", "--out", "own")
         assert main([*RUN, *own, "--ranges", "3d"]) == 0
-        told = "judge `python:mine.py:judge`: its price is not known before its calls; if they do not"
+        told = "judge `python:mine.py:judge`: its price is not known before its calls; if these do not"
         assert told in capsys.readouterr().err
 
 

@@ -113,7 +113,7 @@ def test_a_cost_that_is_not_known_is_not_nothing() -> None:
 
 def test_a_run_without_points_has_a_page() -> None:
     text = page(run_of({10: [Asked(id="a", score=None)]}), JOURNAL)
-    assert "<h1>No answer came to points, 1 answer without points</h1>" in text
+    assert "<h1>No answer has points, 1 answer without points</h1>" in text
     assert "Points against days" not in text
 
 

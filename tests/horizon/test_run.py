@@ -232,8 +232,8 @@ def test_after_five_in_a_row_it_stops(tmp_path: Path, capsys: pytest.CaptureFixt
     assert captured.out == ""
     assert captured.err.endswith(
         "recall: out: stopped: 5 questions in a row came to no verdict, the last one because of `memory answer:"
-        " ConnectionError: down`; fix it and rerun the same command to resume\n"
-        "recall: nothing was measured: no question that was asked came to points\n"
+        " ConnectionError: down`; correct that, and run the same command again to resume\n"
+        "recall: nothing was measured: no question that was asked has points\n"
     )
     assert [one["failure"] for one in lines()] == ["memory"] * 5
     (tmp_path / "down.txt").unlink()

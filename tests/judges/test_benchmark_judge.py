@@ -53,7 +53,7 @@ def test_passages_without_evidence_are_looked_through_for_the_answer() -> None:
 
 def test_passages_that_name_nothing_are_no_zero() -> None:
     answer = Answer(text="x", passages=(Passage(text="rewritten"),), usage={ANSWERED: 0})
-    with pytest.raises(ValueError, match="no passage names the text that it is from"):
+    with pytest.raises(ValueError, match="no passage names its source text"):
         benchmark(answer, case(), dataset="locomo")
 
 

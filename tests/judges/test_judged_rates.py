@@ -86,9 +86,7 @@ def test_another_level() -> None:
 
 def test_labels_of_another_mix_are_said_to_be() -> None:
     (told,) = text(judged_rates(judged(95, 100), KNOWN))
-    assert told.endswith(
-        ", from 120 labels; of the labelled answers it passes 55.8 %, so that they may not stand for these"
-    )
+    assert told.endswith(", from 120 labels; of the labelled answers it passes 55.8 %, so they may not represent these")
 
 
 def test_nothing_is_said_where_no_model_judged() -> None:

@@ -105,7 +105,7 @@ class TestAppeal:
         [([NO], "on-failure", "m1 failed it"), ([YES, YES, NO], "on-disagreement", "passed it with votes that differ")],
     )
     def test_one_that_comes_to_nothing_is_no_verdict(self, replies: list[str], appeal: Any, told: str) -> None:
-        with pytest.raises(Undecided, match=rf"{told} \(.*\), and the appeal came to nothing: 429; ask less often$"):
+        with pytest.raises(Undecided, match=rf"{told} \(.*\), and the appeal gave no verdict: 429; ask less often$"):
             decided(*replies, appellate=DOWN, appeal=appeal)
 
     def test_is_asked_once_at_temperature_0(self) -> None:

@@ -183,7 +183,7 @@ def test_a_day_that_texts_say_is_sent_once_it_is_over(bench: Bench, client: Clie
 
 def test_a_namespace_is_sent_to_a_service_that_keeps_stores_apart(bench: Bench, client: Client) -> None:
     client.learn()
-    with pytest.raises(MemoryFault, match="keeps no stores apart by a name"):
+    with pytest.raises(MemoryFault, match="has no separate named stores"):
         client.in_namespace("a")
     filled(client, {"a": "first"})
     bench.health |= {"namespaces": True, "batches": 2}

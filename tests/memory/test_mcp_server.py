@@ -210,7 +210,7 @@ def test_a_namespace_goes_to_tools_that_take_it_of_one_process(plain: str, tmp_p
 def test_stores_are_kept_apart_only_where_each_tool_takes_a_namespace(plain: str, tmp_path: Path) -> None:
     client = made(f"{plain};reset=apart;store=put", tmp_path)
     client.learn()
-    with pytest.raises(MemoryFault, match="keeps no stores apart by a name"):
+    with pytest.raises(MemoryFault, match="has no separate named stores"):
         client.in_namespace("one")
     client.close()
     client = made(f"{plain}{APART}", tmp_path)

@@ -201,7 +201,7 @@ def test_a_class_and_a_factory_are_made_with_a_configuration(tmp_path: Path) -> 
 
 def test_one_without_namespaces_says_so(tmp_path: Path) -> None:
     (tmp_path / "kept.py").write_text(MODULE, encoding="utf-8")
-    with pytest.raises(MemoryFault, match="keeps no stores apart by a name"):
+    with pytest.raises(MemoryFault, match="has no separate named stores"):
         resolve("python:kept.py:Kept", root=tmp_path).in_namespace("a")
 
 

@@ -43,7 +43,8 @@ class TestSpent:
         assert len(card["not_run"]) == 3
         assert card["counts"] == {"passed": 3, "not run": 3}
         assert len(checkout.boxes()) == 3
-        on = "to go on: the same command with --recall-resume and a higher --budget asks what has no verdict yet"
+        how = "run the same command with --recall-resume and a higher --budget"
+        on = f"to resume: {how}; it asks what has no verdict yet"
         result.stdout.fnmatch_lines(["spent $3.00 of the budget of $3.00", on])
         left_alone(checkout)
 

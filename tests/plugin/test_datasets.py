@@ -82,7 +82,7 @@ class Memory:
 def test_a_question_whose_evidence_cannot_be_told_is_skipped(pytester: pytest.Pytester) -> None:
     checkout = PROJECT.with_files({FILE: file("questions: ['conv-1:q1']\n"), "mine.py": NO_IDS}).at(pytester)
     checkout.run(FILE, "--memory", "python:mine.py:Memory").assert_outcomes(skipped=1)
-    assert "no passage names the text that it is from" in checkout.journal().trials[0].error
+    assert "no passage names its source text" in checkout.journal().trials[0].error
 
 
 def test_shards_share_the_questions(pytester: pytest.Pytester) -> None:

@@ -162,10 +162,10 @@ def test_no_judge_is_asked_without_a_recording(pytester: pytest.Pytester, upstre
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--recall-dry-run",), "--recall-dry-run goes with --record=missing, of which it says what it would record"),
+        (("--recall-dry-run",), "--recall-dry-run needs --record=missing, and shows what that would record"),
         (
             ("--recall-dry-run", "--replay"),
-            "--recall-dry-run goes with --record=missing, of which it says what it would record",
+            "--recall-dry-run needs --record=missing, and shows what that would record",
         ),
         (
             ("--recall-dry-run", "--record=missing", "--recall-trust-replays"),

@@ -60,7 +60,7 @@ def test_a_broken_rubric_stops_the_run(pytester: pytest.Pytester) -> None:
 def test_names_that_no_run_reads_stop_it(pytester: pytest.Pytester) -> None:
     """They would be passed over in silence."""
     checkout = SET.with_files({"eval/case.yml": "", "eval/rubrics.yaml": "mode: all\n"}).at(pytester)
-    again = "and delete it, or give it a name less near to that"
+    again = "and delete it, or give it a clearly different name"
     sentences = [
         f"eval/{name}: no run reads a file of this name; move what is in it into {meant}, {again}"
         for name, meant in (("case.yml", "cases.yaml"), ("rubrics.yaml", "rubric.yaml"))

@@ -13,7 +13,7 @@ INTERRUPTED = pytest.ExitCode.INTERRUPTED
 GOES_ON = [
     "*= recall scorecard =*",
     "chosen but not run (2): stop, z",
-    "to go on: the same command with --recall-resume asks what has no verdict yet",
+    "to resume: run the same command with --recall-resume; it asks what has no verdict yet",
 ]
 
 
@@ -79,7 +79,7 @@ def test_the_command_to_resume_is_one_that_is_not_refused(
     checkout = stopping("pytest.exit('spent')").with_cases(case("b"), case("stop"), case("z")).at(pytester)
     result = checkout.run("eval", *given)
     assert result.ret == INTERRUPTED
-    result.stdout.fnmatch_lines([f"to go on: {told} asks what has no verdict yet"])
+    result.stdout.fnmatch_lines([f"to resume: run {told}; it asks what has no verdict yet"])
     assert checkout.run("eval", *given, "--recall-resume").ret == pytest.ExitCode.USAGE_ERROR
     assert checkout.run("eval", *given[2:], "--recall-resume", "--collect-only").ret == pytest.ExitCode.OK
 

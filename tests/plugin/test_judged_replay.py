@@ -97,7 +97,7 @@ class TestOneOfEach:
 
     def test_they_are_counted_and_only_what_is_affected_is_asked(self, one_of_each: OneOfEach) -> None:
         assert (
-            "recall: judged replay: 3 of 6 cases affected (1 ask something else, 1 not recorded, 1 came to no end,"
+            "recall: judged replay: 3 of 6 cases affected (1 ask something else, 1 not recorded, 1 did not end,"
             " 1 to be judged again, 1 with another answer, 1 proven)"
         ) in one_of_each.result.outlines
         news = ["echo are you sure of SAY JUDGED", "echo say crash", "echo say new", "echo tell asks"]
@@ -184,9 +184,11 @@ def test_without_recordings_or_in_a_replay_the_slice_is_drawn_and_it_is_said(
 ) -> None:
     checkout = talking(upstream, source()).with_cases(*CASES).with_files(RUBRIC).at(pytester)
     result = checkout.run("eval", "--record")
-    result.stdout.fnmatch_lines(["recall: judged replay: no, since nothing is recorded yet; --record records what*"])
+    result.stdout.fnmatch_lines(
+        ["recall: judged replay: no, since nothing is recorded yet; --record makes the recordings*"]
+    )
     assert list(checkout.slice().values()) == ["new"]
-    checkout.run("eval", "--replay").stdout.fnmatch_lines(["recall: judged replay: in a replay nothing is asked, so*"])
+    checkout.run("eval", "--replay").stdout.fnmatch_lines(["recall: judged replay: a replay calls no model, so*"])
     checkout.run("eval", "--recall-near", "off").stdout.fnmatch_lines(["recall: judged replay: off, by --recall-near"])
     checkout.run("eval", "--co").stdout.fnmatch_lines(["recall: judged replay: not with --collect-only, so that the *"])
     checkout.run("eval", "-k", "a").stdout.no_fnmatch_line("recall: judged replay: *")

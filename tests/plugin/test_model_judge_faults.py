@@ -55,7 +55,7 @@ def test_a_fail_whose_appeal_comes_to_nothing_is_no_verdict(pytester: pytest.Pyt
     assert checkout.boxes() == {"a": 3}
     (told,) = checkout.scorecard()["no_verdict"]
     assert told["note"].startswith(f"judge rubric: {model('oracle')} failed it (requirement 0 of 1, 1 needed: oracle")
-    assert "and the appeal came to nothing: " in told["note"]
+    assert "and the appeal gave no verdict: " in told["note"]
     assert fault == "prose" or "the provider answered 429" in result.stdout.str()
 
 

@@ -66,11 +66,11 @@ def test_a_provider_that_is_down(
     assert ": agent: 127.0.0.1:" in told
     assert " cannot be reached ([Errno 111]" in told
     result.stdout.fnmatch_lines([f"      the same of {count - 1} more: *"])
-    why = "5 trials in a row ended alike: 127.0.0.1:* cannot be reached (*); nothing more was asked"
+    why = "5 trials in a row ended alike: 127.0.0.1:* cannot be reached (*); no more cases run"
     result.stdout.fnmatch_lines(
         [
             f"partial: {14 - count} of 14 chosen cases not run: {why.replace('[', '[[]')}",
-            "to go on: once that is put right, the same command with --recall-resume asks what has no verdict yet",
+            "to resume: correct that, then run the same command with --recall-resume; it asks what has no verdict yet",
         ]
     )
     assert "Traceback" not in result.stdout.str()

@@ -226,7 +226,7 @@ class TestRefusals:
         [
             (("--pdb",), "since a debugger stops at one case"),
             (("--setup-show",), "since fixtures are shown as they are set up"),
-            (("-n1", "--dist=worksteal"), "since --dist=worksteal takes cases away that were begun; *"),
+            (("-n1", "--dist=worksteal"), "since --dist=worksteal moves cases that have begun; *"),
         ],
         ids=["pdb", "setup-show", "worksteal"],
     )
@@ -249,7 +249,7 @@ class TestRefusals:
         result = checkout.run("eval", "--recall-concurrency=4")
         result.assert_outcomes(passed=8)
         result.stdout.fnmatch_lines(
-            ["recall: cases run one by one, since pytest * keeps its fixtures in another way *"]
+            ["recall: cases run one by one, since * does not know the fixture internals of pytest *"]
         )
         assert told(checkout) == ["1"]
 

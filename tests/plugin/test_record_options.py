@@ -51,7 +51,7 @@ class TestUsage:
     ROWS = (
         (
             ("eval", "--record", "--replay"),
-            "--record and --replay exclude each other; --record=missing does some of both",
+            "--record and --replay exclude each other; --record=missing combines the two",
         ),
         (
             ("--replay", "eval"),
@@ -81,10 +81,10 @@ class TestUsage:
         ),
         (("eval", "--record", "--replay-max-age=3"), "--replay-max-age goes with --replay"),
         (("eval", "--replay", "--replay-max-age=-3"), "--replay-max-age is a number of days, 0 or more"),
-        (("eval", "--recall-trust-replays"), "--recall-trust-replays goes with --replay or --record=missing"),
+        (("eval", "--recall-trust-replays"), "--recall-trust-replays needs --replay or --record=missing"),
         (
             ("eval", "--record", "--recall-trust-replays"),
-            "--recall-trust-replays goes with --replay or --record=missing",
+            "--recall-trust-replays needs --replay or --record=missing",
         ),
         (("eval", "--record=Missing"), "--record=Missing: did you mean --record=missing?"),
         (("eval", "--record=MISSING:there"), "--record=MISSING:there: did you mean --record=missing:there?"),

@@ -223,7 +223,7 @@ class TestRecording:
 
 
 class TestQuarantine:
-    """Cases that flip a coin are set apart, and shown in every scorecard."""
+    """Flaky cases are set apart, and shown in every scorecard."""
 
     def test_its_fail_blocks_nobody_and_is_shown(self, pytester: pytest.Pytester) -> None:
         checkout = (

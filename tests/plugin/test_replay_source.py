@@ -135,7 +135,7 @@ class TestKinds:
         assert "'judges' is not a kind of call; did you mean `judge`?" in line
         for args, said in (
             (("--replay", "--recall-live="), "'' is not a kind of call; known: agent, judge, worker"),
-            (("--recall-live=judge",), "--recall-live goes with --record or --replay"),
+            (("--recall-live=judge",), "--recall-live needs --record or --replay"),
         ):
             with pytest.raises(pytest.UsageError, match=said):
                 recording.recording(pytester.parseconfig("eval", *args))

@@ -65,7 +65,7 @@ def test_the_next_run_says_how_to_go_on_with_one_that_was_killed(pytester: pytes
     checkout.run("eval")
     [folder] = checkout.artifacts.runs()
     journal = folder / NAME
-    told = f"recall: {folder.name} was cut off before its end; --recall-resume={folder.name} goes on with it"
+    told = f"recall: {folder.name} was cut off before its end; --recall-resume={folder.name} resumes it"
     assert told not in checkout.run("eval", "--collect-only").outlines
     journal.write_bytes(b"".join(journal.read_bytes().splitlines(keepends=True)[:-1]))
     with Journal.continued(folder):
@@ -232,7 +232,9 @@ class TestBudget:
         result = checkout.run("eval", "--recall-resume", *again)
         # The answer to c5 was paid for and is lost with the process: its price is in the ledger all the same.
         assert lasting.count == 3
-        result.stdout.fnmatch_lines(["spent $9.00 of the budget of $9.00", "to go on: * and a higher --budget asks *"])
+        result.stdout.fnmatch_lines(
+            ["spent $9.00 of the budget of $9.00", "to resume: * and a higher --budget; it asks *"]
+        )
         assert result.ret == pytest.ExitCode.INTERRUPTED
         card = checkout.scorecard()
         assert card["counts"] == {"passed": 8, "not run": 4}

@@ -295,7 +295,7 @@ def test_where_it_is_not_known_what_is_left_of_the_budget_no_other_is_run(
     TWO.at(pytester)
     code, lines = in_turn(spending(1.5, damage="nothing\n"))("svc_a", "svc_b", "--recall-budget=2")
     assert code == 2
-    assert "recall: it is not known what is left of the budget" in lines
+    assert "recall: the rest of the budget is not known" in lines
     assert lines[-1] == "svc_b/eval: not run"
     assert lines[-2].startswith("svc_a/eval: ")
     assert "trials.jsonl:1" in lines[-2]

@@ -80,7 +80,7 @@ class TestOnce:
         monkeypatch.delenv("WARM")
         result = checkout.run(*REPLAY)
         result.assert_outcomes(errors=2)
-        result.stdout.fnmatch_lines(["2 calls that all cases share were not sent, and no recording has them*words (2)"])
+        result.stdout.fnmatch_lines(["2 calls shared by all cases were not sent, and no recording has them*words (2)"])
 
     def test_a_pattern_that_is_no_url_is_an_error(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         rubric = {"eval/rubric.yaml": "owner: us\nshared_urls: [example.com/data]\n"}

@@ -121,6 +121,12 @@ def test_trials_that_differ_and_falls_speak_for_chance(
     assert cause(failed(), row(3, passed_under=WAS, lapses=1), (FAILED, FAILED)).label is CauseLabel.AGENT
 
 
+def test_messages_call_a_case_flaky_and_files_keep_the_label_they_have() -> None:
+    found = cause(failed(), row(3, passed_under=WAS, lapses=3), (FAILED,))
+    assert (found.label.shown, found.to_json()["label"]) == ("the case is flaky", "the case flips a coin")
+    assert [one for one in CauseLabel if one.shown != one.value] == [CauseLabel.COIN]
+
+
 @pytest.mark.parametrize(
     ("taped", "label"),
     [

@@ -119,7 +119,7 @@ def test_sources_come_together(place: Place) -> None:
     assert near(plan) == ["bare", "fee-1", "fee-2", "gone", "hour-1"]
     assert plan.near.told == (
         "4 of 4 cases (2 tagged fees; 1 tagged hours; 1 listed in list.txt), by 2 files changed since main;"
-        " list.txt lists what is in no case file: gone"
+        " list.txt lists ids that no case file has: gone"
     )
 
 

@@ -265,7 +265,7 @@ def test_a_case_with_verdicts_that_wait_is_neither_moved_nor_forgotten(place: Pl
     if rows:
         remember(place, rows)
     runs(place, "passed")
-    said = "tells of `a` what is not in .* yet; run `recall state fold --keep-days 0` first"
+    said = "has events of `a` that .* lacks; run `recall state fold --keep-days 0` first"
     with pytest.raises(RecallError, match=said):
         state.move(place, [("a", "b")], write=True)
     with pytest.raises(RecallError, match=said):
@@ -287,7 +287,7 @@ def test_a_case_with_verdicts_that_wait_is_neither_moved_nor_forgotten(place: Pl
 def test_what_else_waits_for_a_case_keeps_it_as_well(place: Place, told: dict[str, Any]) -> None:
     remember(place, {"a": row(2, 2)})
     state.write_events(place.events, Events("noon", TODAY, "pr7", **told))
-    with pytest.raises(RecallError, match="tells of `a` what is not in"):
+    with pytest.raises(RecallError, match="has events of `a` that"):
         state.move(place, [("a", "b")], write=True)
 
 

@@ -233,7 +233,9 @@ def test_an_empty_file_is_no_state(tmp_path: Path) -> None:
     path = tmp_path / "recall.yaml"
     assert read_state(path, NAME).rows == {}
     path.write_text("\n", encoding="utf-8")
-    with pytest.raises(RecallError, match="is empty, and no run has left it so; restore it from git, or delete it"):
+    with pytest.raises(
+        RecallError, match="is empty, and no run writes an empty one; restore it from git, or delete it"
+    ):
         read_state(path, NAME)
 
 

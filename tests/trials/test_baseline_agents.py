@@ -47,7 +47,7 @@ def test_an_ask_goes_to_the_model_as_it_is() -> None:
     ("reply", "said"),
     [
         (Reply(text=" ", stop="refused"), "scripted: refused, without any text"),
-        (Reply(text="", stop="length"), "scripted: came to its limit of tokens, without any text"),
+        (Reply(text="", stop="length"), "scripted: reached its token limit, without any text"),
     ],
 )
 def test_a_reply_that_was_cut_off_before_it_began_is_no_answer(reply: Reply, said: str) -> None:
@@ -88,7 +88,7 @@ def test_a_summary_is_carried_from_part_to_part() -> None:
     [
         (Reply(text="\n"), "replied with nothing, and gave no summary"),
         (Reply(text="I must not.", stop="refused"), "refused, and gave no summary"),
-        (Reply(text="", stop="length"), "came to its limit of tokens, and gave no summary"),
+        (Reply(text="", stop="length"), "reached its token limit, and gave no summary"),
     ],
 )
 def test_without_a_summary_there_is_no_answer(reply: Reply, said: str) -> None:

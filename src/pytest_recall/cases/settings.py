@@ -108,7 +108,7 @@ class Settings(BaseModel):
     )
     max_verdict_age: Some | None = Field(
         default=None,
-        description="With `lottery` or `affected`: a verdict of so many days is stale, and a night runs its case"
+        description="With `lottery` or `affected`: a verdict of so many days is stale; a nightly run asks its case"
         " first.",
     )
     near_share: Score = Field(

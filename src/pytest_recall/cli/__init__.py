@@ -186,7 +186,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
-        then = f"{remedy_of(error)}, and give the same command again{', which continues a run' * is_full(error)}"
+        then = f"{remedy_of(error)}, and run the same command again{' to resume' * is_full(error)}"
         print(f"recall: {refused_by_system(error)}; {then}", file=sys.stderr)
         return 2
     return code

@@ -1,4 +1,4 @@
-"""Open the stores of a memory for the questions of a run, and hand these out, one after the other or at once."""
+"""Open a memory's stores for the questions of a run, and yield these one after the other or at once."""
 
 from __future__ import annotations
 

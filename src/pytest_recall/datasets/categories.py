@@ -1,4 +1,4 @@
-"""Call the categories of questions as tables show them, those of LoCoMo with the number that they have in its file."""
+"""Name the categories of questions for tables, those of LoCoMo with their number in its file."""
 
 from __future__ import annotations
 

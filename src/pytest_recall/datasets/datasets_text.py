@@ -106,7 +106,7 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
     yield from own_models.usage_lines(arguments.memory, summary)
     yield from retried_lines(summary)
     if summary.readback.trouble:
-        yield f"not kept as it was told: {summary.readback.trouble}"
+        yield f"texts lost or changed: {summary.readback.trouble}"
 
 
 def verdicts(judges: str, count: int, undecided: Mapping[str, str], spends: Mapping[str, Spend]) -> Iterator[str]:
@@ -159,7 +159,7 @@ def shown_metrics(summaries: Sequence[MembenchSummary]) -> list[str]:
 def unmeasurable_lines(summary: MembenchSummary) -> Iterator[str]:
     """Yield why evidence could not be looked for, if that is so."""
     if count := summary.everything.unmeasurable:
-        yield f"evidence not measurable, since no passage names the text that it is from: {plural(count, 'question')}"
+        yield f"evidence not measurable, since no passage names its source text: {plural(count, 'question')}"
     if count := summary.everything.partly:
         told = "some of the passages name no text that they are from, and count as no evidence"
         yield f"{told}: {plural(count, 'question')}"

@@ -1,4 +1,4 @@
-"""Measure what texts handed out without a search find in as many tokens: random or newest ones, or the evidence."""
+"""Measure the recall of floors (random, newest texts) and ceiling (the evidence) in as many tokens."""
 
 from __future__ import annotations
 

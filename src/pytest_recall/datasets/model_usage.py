@@ -1,4 +1,4 @@
-"""Add up what the models of a memory itself took, of an ingest or of a question."""
+"""Add up tokens and cost of a memory's own models, by ingest and question."""
 
 from __future__ import annotations
 

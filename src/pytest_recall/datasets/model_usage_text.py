@@ -1,4 +1,4 @@
-"""Render what the models of a memory itself took, of an ingest and of a question."""
+"""Render tokens and cost of a memory's own models, by ingest and question."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLUMNS = (*HEAD, *INGEST_HEAD)
 MEANING = (
     "memory read, written, cost: tokens and list price of the models of the memory itself, for a question on average"
 )
-INGEST_MEANING = "ingest read, written, cost: the same for a conversation that it was told"
+INGEST_MEANING = "ingest read, written, cost: the same for a conversation stored"
 
 
 def is_heard(summary: MembenchSummary) -> bool:
@@ -110,7 +110,7 @@ def models_json(memory: str, summary: MembenchSummary) -> dict[str, Any]:
 def _why(called: ModelPlace) -> str:
     if called == "elsewhere":
         return "it calls them where it runs, in another process"
-    return "no call of one was heard in this process"
+    return "no call was seen in this process"
 
 
 def _told(one: ModelUsage) -> str:

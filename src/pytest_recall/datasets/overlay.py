@@ -1,4 +1,4 @@
-"""Corrections of wrong references in a dataset's answer key, a user's list or ours of LoCoMo, and what they change.
+"""Correct wrong references in a dataset's answer key, by a user's list or ours of LoCoMo, and show the changes.
 
 The shipped ones come from reading the conversations of LoCoMo against each reference. They hold no text of the
 dataset but short corrected answers: a question is named by conversation, index and digest.

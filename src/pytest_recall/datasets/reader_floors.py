@@ -1,4 +1,4 @@
-"""Build what a reader answers from beside a memory: no text, random or newest ones, and the evidence itself."""
+"""Build the texts that a reader gets as floors and ceiling: none, random, newest, and the evidence."""
 
 from __future__ import annotations
 

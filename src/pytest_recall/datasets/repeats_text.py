@@ -33,7 +33,7 @@ def ingest_lines(result: RepeatedResult, summary: MembenchSummary) -> Iterator[s
     elif not result.complete:
         yield "SD: over the questions that were asked after each of these ingests"
     elif all(spread.deviation == 0 for spread in spreads.values()):
-        yield "no ingest came to another mean than the others: told the same, this memory is the same"
+        yield "all ingests have the same means: this memory stores equal texts in the same way"
 
 
 def ingests_json(result: RepeatedResult) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Figures that papers report of other systems, each with its place in the paper; none was measured here."""
+"""List the figures of other systems in papers, each with its place; none was measured here."""
 
 from __future__ import annotations
 

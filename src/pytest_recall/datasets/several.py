@@ -172,7 +172,7 @@ def _notes(
             told = f"no answer of the reader, and in no mean of answers: {plural(unread, 'question')}"
             yield f"{one.contents.name}: {told}"
         if trouble := one.summary.readback.trouble:
-            yield one_line(f"{one.contents.name} has not kept what it was told: {trouble}", 300)
+            yield one_line(f"{one.contents.name} has lost or changed texts: {trouble}", 300)
     for one, found in zip(runs[1:], compared, strict=True):
         said = f": {found}" if isinstance(found, str) else f"{_compared_on(found, runs[0], one)}: {verdict(found)}"
         yield one_line(f"{one.contents.name} against {runs[0].contents.name}{said}", 300)

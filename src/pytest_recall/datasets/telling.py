@@ -1,4 +1,4 @@
-"""Decide how a conversation becomes the texts that a memory is told, and what these are called."""
+"""Split a conversation into the units that a memory stores, and give each unit its id."""
 
 from __future__ import annotations
 

@@ -202,16 +202,16 @@ def _verified(
     unseen = _not_computed(_metrics(run) & set(chosen) - done, passages=passages)
     if any(step.kind == BESIDE for trial in run.trials.values() for step in trial.steps):
         if copy is None:
-            unseen.append("floors not computed again, which takes all that the memory was told: give it by --data")
+            unseen.append("floors not computed again, as that needs the texts the memory stored: give --data")
         elif not passages or any(is_cut(one, limit) for one in run.trials.values()):
             unseen.append("floors not computed again, as they have as many tokens as passages whose texts are missing")
         else:
             computed, others = _with_floors(run, computed, copy.cases(run.arguments))
-            problems += _of_questions(name, others, "with floors that it does not come to")
+            problems += _of_questions(name, others, "whose floors are not reproduced")
     if copy is not None:
         problems += _of_questions(name, _asked_otherwise(run, copy), "that the dataset has otherwise")
     problems += _few(figure_problems(told["figures"], figures_of(computed)), f"{name}: ")
-    problems += _of_questions(name, altered(run, computed), "with values that it does not come to")
+    problems += _of_questions(name, altered(run, computed), "whose values are not reproduced")
     problems += _of_questions(name, list(overruled(run.trials.values())), "judged otherwise than its verdict")
     said = f"{name}: {plural(len(run.trials), 'question')}, {plural(len(done), 'metric')} computed again"
     left = [f"{name}: {one}" for one in unseen]

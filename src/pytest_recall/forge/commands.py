@@ -35,7 +35,7 @@ POST_DETAILS = """\
   recall ci post issue      an issue for the cases that fail: opened, kept up to date, closed
   recall ci post status     a status for a commit that no workflow runs for
 
-What is posted notifies no one: mentions, references and links in answers are made plain text. The token is in
+A post notifies no one: mentions, references and links in answers become plain text. The token is in
 GITHUB_TOKEN or GH_TOKEN, on GitLab in GITLAB_TOKEN. On GitHub, a pull request from a fork has a token that may not
 write: the page then goes into the summary of the job, and the exit code is 0.
 """
@@ -248,7 +248,7 @@ def run_push(args: argparse.Namespace) -> int:
         print("a pull request from a fork has no branch that can be written to; nothing was pushed")
         return 0
     if not record.header.writes:
-        print(f"{folder.name}: its cases were chosen by hand, so that it moves no box; nothing was pushed")
+        print(f"{folder.name}: its cases were chosen by hand, so it moves no box; nothing was pushed")
         return 0
     user = "oauth2" if job.host == "gitlab" else "x-access-token"
     remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, job.token, job.server, user)

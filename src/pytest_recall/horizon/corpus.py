@@ -351,7 +351,7 @@ def alone(persona: Path, folder: Path) -> Iterator[None]:
 
     Raises RecallError if another pass is at it.
     """
-    busy = f"{folder}: another pass is writing there; wait until it is done, then give the same command again"
+    busy = f"{folder}: another pass is writing there; wait until it is done, then run the same command again"
     with locked(kept_in(persona) / f"{folder.name}.lock", busy):
         yield
 

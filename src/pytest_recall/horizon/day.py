@@ -1,4 +1,4 @@
-"""What a persona's story asks of one day, the text of a day in parts, and the units a memory is told.
+"""Define one day: what its story requires, its text in parts, and the units a memory stores.
 
 A session knows its own past, its own arcs, and of others that they go on. What is confidential elsewhere is
 kept out here, and not by asking for discretion.

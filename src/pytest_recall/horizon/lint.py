@@ -17,7 +17,7 @@ CODES: Mapping[str, tuple[Severity, str]] = {
     "id-twice": ("error", "an id that another question has"),
     "missing-day": ("error", "a relevant day without a file"),
     "never-asked": ("error", "a question that is out of date before its last relevant day"),
-    "day-number": ("error", "a question that speaks of `day 12`, which no one in the story knows"),
+    "day-number": ("error", "a question that mentions `day 12`: a story has dates, and no day numbers"),
     "question-twice": ("error", "a question that another one repeats, where both may be asked"),
     "value-missing": ("error", "a value of the reference that no relevant day has"),
     "entity-missing": ("error", "a name of the question that no relevant day has"),

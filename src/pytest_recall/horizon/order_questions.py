@@ -1,4 +1,4 @@
-"""Make questions about the orders that days tell, often in other words than theirs, with what later days change."""
+"""Make questions about the orders in days, often in other words, with the changes of later days."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Define orders, the facts of offline stories: the lines that tell them, and how these are parsed.
+"""Define orders, the facts of offline stories: the lines that state them, and their parser.
 
 An order is so many things that are wanted for a room. What is told of it is one line for each step. A question
 may use other words for the things and the room, so that a search by words alone does not find the line.

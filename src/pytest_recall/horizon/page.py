@@ -384,7 +384,7 @@ def verdict(found: RunStatistics) -> str:
         told_found = lead(found.retrieval)
         return f"{told_found[:1].upper()}{told_found[1:]}{without}"
     if points.value is None:
-        return f"No answer came to points{without}"
+        return f"No answer has points{without}"
     interval = "" if points.low is None else f" (95 %: {points.low:.2f} to {points.high:.2f})"
     return f"{points.value:.2f} of {MOST} points{interval}{without}"
 

@@ -1,4 +1,4 @@
-"""The agent that a long-horizon benchmark is about: the persona, the arcs of its story, and their files."""
+"""Define the persona of a long-horizon benchmark and the arcs of its story, and read their files."""
 
 from __future__ import annotations
 

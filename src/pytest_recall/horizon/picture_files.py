@@ -1,4 +1,4 @@
-"""Write the pictures of a run, and remove those of another format that show it before its last answers."""
+"""Write the pictures of a run, and remove outdated ones of another format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions about a persona's days: at which checkpoints they are asked, and in which order.
+"""Define questions about a persona's days, and the checkpoints and order they are asked in.
 
 The generator is mulberry32, and starts again from the seed at every shuffle, as in Recall
 Bench. Equal sizes are therefore shuffled alike; what is drawn at two checkpoints is related.

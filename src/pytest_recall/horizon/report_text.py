@@ -95,7 +95,7 @@ def table(one: RunStatistics) -> list[tuple[str, ...]]:
 def sentences(one: RunStatistics) -> Iterator[str]:
     """Yield what a report says beside its table, one sentence each."""
     if one.everything.points.value is None:
-        yield LEXICAL if one.retrieval is not None and not one.measured else "no answer came to points"
+        yield LEXICAL if one.retrieval is not None and not one.measured else "no answer has points"
     elif not one.measured:
         yield UNMEASURED
     yield from findings(one)

@@ -14,7 +14,7 @@ _BESIDE = (RANDOM, LAST, ORACLE)
 CATEGORY_HEAD = ("category", "n", "questions", "recall %", "MRR", "nDCG", *(f"{name} %" for name in _BESIDE))
 STOP_HEAD = ("checkpoint", "days", *CATEGORY_HEAD[1:], "tokens")
 FLOOR_HEAD = ("at as many tokens", "recall %", "MRR", "nDCG", "nDCG (LongMemEval)", "passages", "tokens")
-INDISTINCT = "where these questions cannot tell the evidence itself from a floor of ten texts"
+INDISTINCT = "where these questions cannot separate the evidence from a floor of ten texts"
 """Why a category is left out of the second figure, whichever memory is asked."""
 LEXICAL = "points are not shown: no model judged, and passages alone have the words of nearly every reference by chance"
 

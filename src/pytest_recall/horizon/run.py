@@ -314,9 +314,9 @@ class BenchRun:
                 units = [unit for day in days for unit in day_units(parts.corpus, day, parts.settings.run)]
                 try:
                     trouble = subject.read_back(units).trouble if units else ""
-                    said = f"has not kept what it was told: {trouble}" if trouble else ""
+                    said = f"has lost or changed texts: {trouble}" if trouble else ""
                 except CaseError as error:
-                    said = f"could not be asked for what it was told: {error}"
+                    said = f"could not be asked for its contents: {error}"
                 if said:
                     self._tell(f"{parts.client.name} {said}")
         except LostError as error:

@@ -348,7 +348,7 @@ def unasked(count: int, beside: int, folder: str) -> Iterator[str]:
     if beside:
         yield f"{plural(beside, 'answer')} of the next checkpoint, which is not whole, will count with its others"
     told = f"{plural(count, 'question')} were not asked" if count > 1 else "1 question was not asked"
-    yield f"{told}; the same command with --resume {folder} and a new --budget goes on with them"
+    yield f"{told}; run the same command with --resume {folder} and a new --budget to resume"
 
 
 def preview(name: str, checkpoints: Sequence[Checkpoint], need: Mapping[str, Any]) -> Iterator[str]:

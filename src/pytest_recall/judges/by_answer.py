@@ -72,7 +72,7 @@ def _others(case: Case, comparing: Sequence[JudgeCall], trial: Trial) -> str:
             continue
         apart = call.name == "recall_at_k" or any(name in call.arguments for name in BESIDE.get(call.name, ()))
         if call.name in (*BESIDE, *COMPARING, "recall_at_k") and not apart and "expected" not in call.arguments:
-            return f"it is not told which part of its answer `{call.name}` is to look for"
+            return f"which part of the answer `{call.name}` looks for is unknown"
         if call.name not in (*BESIDE, *COMPARING, "recall_at_k"):
             return f"`{call.name}` does not compare with `expected`"
         if call.name not in passed and comparing:

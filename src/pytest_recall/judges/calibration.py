@@ -1,4 +1,4 @@
-"""How well judging models agree with people, and what depends on one that does not."""
+"""Measure how far judging models agree with people, and find what depends on those that do not."""
 
 from __future__ import annotations
 

@@ -68,12 +68,12 @@ RUN --to-labels LABELS` adds answers of a run that someone has graded.
 Each answer is judged as a run would: the same prompts, votes and retries. The appellate judge is asked
 about all of them. A judgement that cannot be read, or does not arrive, is listed separately, and is not a score.
 
-Replies are kept in eval/_artifacts/calibration, so that a calibration that was killed goes on where
-it was, and one whose prompts have not changed asks nothing. --fresh asks again. With --record
+Replies are kept in eval/_artifacts/calibration: run the same command again to resume a killed calibration.
+One whose prompts have not changed asks nothing. --fresh asks again. With --record
 or --replay the calls go by the cassette DIR/_calibration/<name of LABELS>-<kind>.ndjson.
 
 With --budget no call begins once so much is spent. What was not judged then is listed, nothing is
-written, and the exit code is 2; the same command continues it.
+written, and the exit code is 2: run the same command again to resume.
 
 Exits with 1 if a judge falls short of `judge_min_kappa` in the rubric.
 """
@@ -156,7 +156,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
                 done = bench.judge(replies, progress, meter.closed if meter else _open)
         why = "" if meter is None else _told(meter)
     except KeyboardInterrupt:
-        told = "begin again" if by_cassette else "the replies are kept, and the same command continues it"
+        told = "begin again" if by_cassette else "the replies are kept: run the same command again to resume"
         raise StoppedError(f"stopped; {told}") from None
     finally:
         if meter is not None:
@@ -168,8 +168,8 @@ def run_calibrate(args: argparse.Namespace) -> int:
         print(calibration_markdown(*found_out, why) if args.markdown else "\n".join(terminal(*found_out, why)))
     if done.left:
         unwritten = f"{place.name(place.calibration)} is as it was; " if args.write else ""
-        again = "the same command without --fresh" if args.fresh else "the same command"
-        say(f"{unwritten}the replies are kept, and {again} continues it")
+        again = "the same command without --fresh" if args.fresh else "the same command again"
+        say(f"{unwritten}the replies are kept: run {again} to resume")
         return 2
     if args.write:
         _write(place, done, digest)
@@ -357,9 +357,7 @@ def _label(args: argparse.Namespace, place: Place, record: Record, gradings: dic
     known = f", {len(found) - news} were there" if len(found) > news else ""
     print(f"{args.to_labels}: {plural(news, 'label')} added{known}")
     if without:
-        print(
-            f"{plural(without, 'graded case')} without a label: at fault, changed since the run, or of no model's judge"
-        )
+        print(f"{plural(without, 'graded case')} without a label: case at fault, edited since, or no judging model")
 
 
 def _cases(place: Place, args: argparse.Namespace) -> dict[str, Case]:
@@ -413,7 +411,7 @@ def add_models(commands: Commands) -> None:
         help="how long to wait, like 90s or 2m; a number alone is in seconds (default: 60s)",
     )
     check.add_argument("--json", action="store_true", help="print JSON")
-    placeless(commands, "models", "list how a model can be named, and what is missing here for each", run_list, LIST)
+    placeless(commands, "models", "list the forms of a model selector, and what is missing for each", run_list, LIST)
 
 
 def run_list(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""How many answers of a run judging models pass, with the judges' errors taken out where people have labelled some."""
+"""Compute the pass rates by judging models, corrected for their errors where people have labelled answers."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def _rest(one: Agreement) -> Iterator[str]:
     if one.distance is not None:
         yield f"scores are {one.distance:.2f} apart in the mean"
     if one.role == "whole":
-        yield "what the judges come to together; a verdict names the one whose word stands"
+        yield "the judges together; a verdict names the judge that decided it"
 
 
 def _lists(one: Agreement) -> list[tuple[str, list[Opinion]]]:
@@ -255,7 +255,7 @@ def _rectified(one: JudgedRate, level: str) -> str:
     if not one.differs:
         return told
     share = (labels.right_passes + labels.false_passes) / labels.n
-    return f"{told}; of the labelled answers it passes {percent(share)}, so that they may not stand for these"
+    return f"{told}; of the labelled answers it passes {percent(share)}, so they may not represent these"
 
 
 def _uncalibrated(panels: Panels) -> str:

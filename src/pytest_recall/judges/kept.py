@@ -1,4 +1,4 @@
-"""Cache the replies of judging models, so that several panels pay for a call once."""
+"""Cache the replies of judging models, so that several panels share one call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Six points for what an assistant says from memory, by a model or from the words of the reference.
+"""Score an answer from memory with 0 to 6 points, by a model or by the words of the reference.
 
 It looks for the reference's words and values in the answer. It does not understand either of them: other words
 for the same are missed, a `not` is not seen, and of what is made up it sees only what must not come out.

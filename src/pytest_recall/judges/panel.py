@@ -71,7 +71,7 @@ class Panel:
             if cause != "audit":
                 told = "failed it" if primary is False else "passed it with votes that differ"
                 first = f"{self.name} {told} ({one_line(verdict.reason, 120)})"
-                raise Undecided(f"{first}, and the appeal came to nothing: {appeal.error}") from failures[-1]
+                raise Undecided(f"{first}, and the appeal gave no verdict: {appeal.error}") from failures[-1]
             return replace(verdict, judgement=judgement)
         before = f"{self.name} {'passed' if primary else 'failed'} it"
         said = "agrees" if appeal.passed is primary else "does not agree"

@@ -55,7 +55,7 @@ class Client:
 
     def in_namespace(self, name: str) -> Client:
         """Return a client for the store of this name alone. Raises MemoryFault if stores are not kept apart."""
-        raise MemoryFault(f"{self.name} keeps no stores apart by a name")
+        raise MemoryFault(f"{self.name} has no separate named stores")
 
     def reset(self) -> Any:
         """Forget everything."""

@@ -62,7 +62,7 @@ def add_memory(commands: Commands) -> None:
     check.add_argument("selector", metavar="SELECTOR", help="the memory; `recall memory list` prints the forms")
     check.add_argument("--yes", action="store_true", help="allow the resets, which delete all that the memory holds")
     check.add_argument("--json", action="store_true", help="print JSON")
-    placeless(commands, "list", "list how a memory can be named, and what is missing here for each", run_list, LIST)
+    placeless(commands, "list", "list the forms of a memory selector, and what is missing for each", run_list, LIST)
 
 
 def run_list(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Note in a file what a memory is told, so that a run which resumes a killed one knows that it holds nothing else."""
+"""Record in a file what a memory stores, so that a resumed run knows that it holds nothing else."""
 
 from __future__ import annotations
 

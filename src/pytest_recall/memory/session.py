@@ -67,7 +67,7 @@ class Readback:
 
     @property
     def trouble(self) -> str:
-        """What was not kept as it was told, in words; empty where nothing shows that."""
+        """Which texts were lost or changed, in words; empty where nothing shows that."""
         told = []
         if self.held is not None and self.held < self.stored:
             told.append(f"it says that it holds {self.held:,} of {self.stored:,} units")
@@ -197,7 +197,7 @@ class Memory:
         left = iter(units)
         while some := list(islice(left, self._client.batch)):
             if self._is_halted():
-                raise HaltedError("stopped while it was told")
+                raise HaltedError("stopped while storing")
             if len(some) == 1:
                 self.store(some[0].content, some[0].metadata)
                 continue
@@ -317,9 +317,7 @@ class Memory:
                 break
             sleep(min(_POLLED, left) if said is False else left)
         if said is False:
-            raise CaseError(
-                "memory settle", f"still not ready {seconds:g} s after all was told; give it more with --settle"
-            )
+            raise CaseError("memory settle", f"still not ready {seconds:g} s after all was stored; raise --settle")
 
     def ask(self, case: Case, seconds: float | None = None) -> Answer:
         """Store what the case gives, ask its question, and return the answer with the passages.

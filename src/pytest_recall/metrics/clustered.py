@@ -1,4 +1,4 @@
-"""Means, shares and slopes of values that come in clusters, such as one question asked many times.
+"""Compute means, shares and slopes of clustered values, such as one question asked many times.
 
 Values of one group resemble each other, so that there is less to learn from a hundred of them than from a hundred
 of different groups. The intervals are cluster-robust: they let values of a group depend on one another in any way

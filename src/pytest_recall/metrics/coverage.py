@@ -1,4 +1,4 @@
-"""Metrics of ranked passages that each cover some units of evidence: turns, sessions or days."""
+"""Measure how ranked passages cover the units of evidence: turns, sessions or days."""
 
 from __future__ import annotations
 

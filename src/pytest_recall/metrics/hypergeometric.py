@@ -1,4 +1,4 @@
-"""Draws without replacement: how many runs exclude a break of some cases, and whether a pass rate has fallen.
+"""Compute how many runs rule out a break of some cases, and whether a pass rate has fallen.
 
 Both go by the hypergeometric distribution (Johnson, Kemp and Kotz 2005, Univariate Discrete Distributions, chapter 6).
 """

@@ -1,4 +1,4 @@
-"""Whether the same cases differ between two runs by more than chance: McNemar, sign flips, bootstrap.
+"""Test whether the same cases differ between two runs by more than chance: McNemar, sign flips, bootstrap.
 
 `lost` cases passed in the first run and failed in the second, `gained` ones the other way
 round; only these, the discordant pairs, tell the runs apart.

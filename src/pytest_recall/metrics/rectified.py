@@ -1,4 +1,4 @@
-"""A pass rate that judges measured, with their mean error taken out by answers that people have labelled.
+"""Correct a pass rate that judges measured for their mean error, by answers that people labelled.
 
 The mean over yes and no of prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023,
 Science 382:669, arXiv:2301.09633, the example of a mean): of N answers the judge passes the share f, and of n others

@@ -1,4 +1,4 @@
-"""Means over questions that were asked again after each of several ingests, with the variance between ingests.
+"""Compute means over questions asked after each of several ingests, with the variance between ingests.
 
 A memory that ingests by a model has another store each time it is told the same. Each question is averaged over the
 ingests, so that R of them are not R times as many questions, and the variance of the mean has two parts:

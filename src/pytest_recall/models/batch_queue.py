@@ -286,7 +286,7 @@ class BatchSender:
         except BatchError as error:
             self._failed(job, error)
         except Exception as error:
-            self._end(job, f"no batch came of it ({one_line(repr(error))}); run without --batch", kept=bool(job.id))
+            self._end(job, f"the batch failed ({one_line(repr(error))}); run without --batch", kept=bool(job.id))
 
     def _door(self, door: Door) -> Batches:
         if door not in self._doors:
@@ -372,7 +372,7 @@ class BatchSender:
             return
         message = (
             f"the batch {job.id} has not ended within {self._settings.wait:g} s (`wait` of `batch` in the rubric);"
-            " it goes on, and the next run with --batch picks it up"
+            " it continues, and the next --batch run picks it up"
         )
         with self._changed:
             for call in job.calls:

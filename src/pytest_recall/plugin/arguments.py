@@ -1,4 +1,4 @@
-"""Write the command of another pytest from the arguments of this one: those of `addopts` and of files among them."""
+"""Build the command of another pytest process from this one's arguments, those of `addopts` and files too."""
 
 from __future__ import annotations
 

@@ -203,10 +203,11 @@ class Ending:
         self._run.log.note(budget_line(meter.budget, spent, unknown, why, left))
         if unpaid and self._run.journal is not None and not self._run.log.refused:
             # The budget is that of the whole run, so that resuming with the same one asks nothing.
-            how = portion.resuming(self._run.config, " and a higher --budget")
             if spent < meter.budget:
-                how = f"once that is put right, {portion.resuming(self._run.config)}"
-            self._run.log.note(f"to go on: {how} asks what has no verdict yet")
+                told = _how_to_resume(portion.resuming(self._run.config), first="correct that, then ")
+            else:
+                told = _how_to_resume(portion.resuming(self._run.config, " and a higher --budget"), first="")
+            self._run.log.note(told)
         # A case that was between two calls is an error to pytest, and not what a regression is.
         errors = (one.error for one in self._run.trials if one.outcome is Outcome.ERROR and not one.arm)
         cut = sum(why in error for error in errors) if why else 0
@@ -226,8 +227,7 @@ class Ending:
             session.exitstatus = pytest.ExitCode.INTERRUPTED
         stopped = session.exitstatus == pytest.ExitCode.INTERRUPTED and run.trials and not run.money.unpaid
         if run.journal is not None and (self._outage or outages or stopped) and not run.log.refused:
-            first = "" if stopped else "once that is put right, "
-            run.log.note(f"to go on: {first}{portion.resuming(run.config)} asks what has no verdict yet")
+            run.log.note(_how_to_resume(portion.resuming(run.config), first="" if stopped else "correct that, then "))
 
     def _tell_of_the_unrecorded(self) -> None:
         """Say which cases a recording holds nothing of: a replay would ask their clients again, unseen."""
@@ -387,3 +387,8 @@ class Ending:
         for line in self._run.dry.lines(self._run.plan):
             reporter.line(line)
         self._tell_problems(reporter)
+
+
+def _how_to_resume(command: str, first: str) -> str:
+    """Return the line that says how to ask what was left, and what has to be done `first`."""
+    return f"to resume: {first}run {command}; it asks what has no verdict yet"

@@ -207,4 +207,4 @@ def _sentences(config: pytest.Config) -> Iterator[str]:
         meant = meant_for(path, folder, patterns)
         both = (path.parent / meant).exists()
         what = f"move what is in it into {meant}, and delete it" if both else f"rename it to {meant}"
-        yield f"{place.name(path)}: no run reads a file of this name; {what}, or give it a name less near to that"
+        yield f"{place.name(path)}: no run reads a file of this name; {what}, or give it a clearly different name"

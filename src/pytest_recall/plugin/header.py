@@ -43,7 +43,7 @@ def _not_replayed(run: Run) -> str:
     from pytest_recall.schedule.selection import parse
 
     if run.recording is not None and run.recording.mode == "replay":
-        why = "in a replay nothing is asked, so that the slice is drawn"
+        why = "a replay calls no model, so the slice is drawn"
     elif parse(run.config.option.recall_near or ()).off:
         why = "off, by --recall-near"
     elif run.config.option.collectonly:
@@ -51,7 +51,7 @@ def _not_replayed(run: Run) -> str:
             "not with --collect-only, so that the slice is drawn; --record=missing --recall-dry-run lists what changed"
         )
     else:
-        why = "no, since nothing is recorded yet; --record records what a later change is compared with"
+        why = "no, since nothing is recorded yet; --record makes the recordings to compare with"
     return f"recall: judged replay: {why}"
 
 

@@ -1,4 +1,4 @@
-"""What a session learns while it runs, each kind with an owner: messages, marked tests, money, the event loop."""
+"""Hold what a session learns while it runs: messages, marked tests, money and the event loop."""
 
 from __future__ import annotations
 

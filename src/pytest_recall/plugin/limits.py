@@ -69,7 +69,7 @@ class Breaker:
     def stopped(self) -> dict[str, str]:
         """Return why the agent under test and baselines were not asked any more, those that were not."""
         self._take_in_others()
-        return {arm: f"{why}; nothing more was asked" for arm, why in self._why.items()}
+        return {arm: f"{why}; no more cases run" for arm, why in self._why.items()}
 
     def leave_out(self, item: pytest.Item) -> None:
         """Skip a case that would be asked in vain. Raises pytest's own exception for that."""

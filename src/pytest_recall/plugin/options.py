@@ -220,8 +220,7 @@ def define(group: OptionGroup) -> None:
     group.addoption(
         "--recall-appellate-judge",
         metavar="SELECTOR",
-        help="the model whose verdict takes the place of one that fails an answer, in place of `appellate_judge` in"
-        " rubric.yaml",
+        help="the model whose verdict replaces one that fails an answer, instead of `appellate_judge` in rubric.yaml",
     )
     group.addoption(
         "--recall-memory",

@@ -78,7 +78,7 @@ def obstacle(config: pytest.Config) -> str | None:
     """Return why no cases can run at once in this session, as the end of a sentence; None if they can."""
     session = config.pluginmanager.getplugin("session")
     if isinstance(session, pytest.Session) and not is_known(session):
-        return f"since pytest {pytest.__version__} keeps its fixtures in another way than pytest-recall knows"
+        return f"since pytest-recall does not know the fixture internals of pytest {pytest.__version__}"
     return obstacle_in_options(config)
 
 
@@ -90,7 +90,7 @@ def obstacle_in_options(config: pytest.Config) -> str | None:
     if option.setuponly or option.setupshow:
         return "since fixtures are shown as they are set up"
     if getattr(option, "dist", "no") == "worksteal":
-        return "since --dist=worksteal takes cases away that were begun; another --dist lets them run at once"
+        return "since --dist=worksteal moves cases that have begun; another --dist lets them run at once"
     return None
 
 

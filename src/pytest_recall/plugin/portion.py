@@ -218,4 +218,4 @@ def cut_off_line(plan: Plan) -> str | None:
     runs = plan.place.artifacts.runs()
     if not runs or not is_cut_off(runs[-1]):
         return None
-    return f"recall: {runs[-1].name} was cut off before its end; --recall-resume={runs[-1].name} goes on with it"
+    return f"recall: {runs[-1].name} was cut off before its end; --recall-resume={runs[-1].name} resumes it"

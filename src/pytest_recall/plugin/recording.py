@@ -62,7 +62,7 @@ def recording(config: pytest.Config) -> Recording:
     option = config.option
     record, replay = option.recall_record, option.recall_replay
     if record is not None and replay is not None:
-        raise pytest.UsageError("--record and --replay exclude each other; --record=missing does some of both")
+        raise pytest.UsageError("--record and --replay exclude each other; --record=missing combines the two")
     if option.recall_batch and replay is not None:
         raise pytest.UsageError("--batch is about calls that are sent, and --replay sends none; leave one of them out")
     mode: Mode = "off"
@@ -80,7 +80,7 @@ def recording(config: pytest.Config) -> Recording:
         raise pytest.UsageError(f"--replay-max-age {problem}")
     live = live_kinds(option.recall_live, mode)
     if option.recall_trust_replays and mode not in ("replay", "missing"):
-        raise pytest.UsageError("--recall-trust-replays goes with --replay or --record=missing")
+        raise pytest.UsageError("--recall-trust-replays needs --replay or --record=missing")
     if option.recall_dry_run:
         _check_dry(option, mode)
         mode = "replay"
@@ -125,7 +125,7 @@ def live_kinds(given: str | None, mode: Mode) -> tuple[Kind, ...]:
     if given is None:
         return ()
     if mode == "off":
-        raise pytest.UsageError("--recall-live goes with --record or --replay; without them every call is live")
+        raise pytest.UsageError("--recall-live needs --record or --replay; without them every call is live")
     named = [name.strip() for name in given.split(",") if name.strip()]
     for name in named or [given]:
         if name not in KINDS:
@@ -136,7 +136,7 @@ def live_kinds(given: str | None, mode: Mode) -> tuple[Kind, ...]:
 def _check_dry(option: Any, mode: Mode) -> None:
     """Refuse what has no effect where nothing is sent, judged or written. Raises pytest.UsageError."""
     if mode != "missing":
-        raise pytest.UsageError("--recall-dry-run goes with --record=missing, of which it says what it would record")
+        raise pytest.UsageError("--recall-dry-run needs --record=missing, and shows what that would record")
     for name in ("trust_replays", "budget", "batch", "update", "baselines", "live"):
         if getattr(option, f"recall_{name}") not in (None, False):
             shown = name.replace("_", "-")

@@ -104,7 +104,7 @@ def main(config: pytest.Config) -> int:
             elif budget is not None and part.folder is not None:
                 spent = _spent(done.run)
                 budget = max(budget - (spent or 0.0), 0.0)
-                why = "it is not known what is left of the budget" if spent is None else why
+                why = "the rest of the budget is not known" if spent is None else why
                 why = why or ("the budget is spent" if budget == 0 else "")
         if path := _report_path(config):
             _join(reports, config.invocation_params.dir / path)

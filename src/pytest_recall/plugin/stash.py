@@ -1,4 +1,4 @@
-"""Keys under which the plugin keeps its objects on pytest's own, and how it knows two kinds of report."""
+"""Define the stash keys of the plugin's objects, and recognise two kinds of report."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Know which tapes are open, to whom a call belongs, and who answers for one that is refused."""
+"""Keep the open tapes, find the tape of a call, and fail the test of a refused call."""
 
 from __future__ import annotations
 

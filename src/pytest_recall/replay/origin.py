@@ -1,4 +1,4 @@
-"""Tell by the stack of the thread whose code makes a call: the session's, a plugin's, or a package's at import.
+"""Find from the stack whose code makes a call: the session's, a plugin's, or a package's at import.
 
 A replay is about what an agent, a judge, a fixture or a conftest file asks. A pytest plugin that talks to its
 controller or uploads a report is another matter, and so is what an installed package fetches as it is imported.

@@ -12,12 +12,12 @@ from pytest_recall.trials.conditions import Conditions
 from pytest_recall.trials.trial import Outcome, Row, Trial
 
 LAPSES = 2
-"""Falls from a higher box from which on a case is taken for one that flips a coin."""
+"""Falls from a higher box from which on a case counts as flaky."""
 _PARTS = {"system": "system prompt", "tools": "tools", "settings": "settings", "dialogue": "messages around the input"}
 
 
 class CauseLabel(StrEnum):
-    """What may have broken a case, in the words of the scorecard."""
+    """What may have broken a case, as `scorecard.json` and JUnit files have it."""
 
     UPSTREAM = "upstream trouble"
     CASE = "the case was edited"
@@ -33,6 +33,11 @@ class CauseLabel(StrEnum):
     PROVIDER = "the provider or the data"
     OUTSIDE = "the provider, the data or chance"
     UNKNOWN = "not known"
+
+    @property
+    def shown(self) -> str:
+        """What messages and pages call it; files have the value, which stays as it was published."""
+        return "the case is flaky" if self is CauseLabel.COIN else self.value
 
 
 TRIES = 3

@@ -20,7 +20,7 @@ _MARKED = {"same": "{}", "gone": "~~{}~~", "new": "**{}**"}
 def lines(card: Scorecard, result: CaseResult) -> Iterator[str]:
     """Yield what is known of a regression beside its note, for a terminal."""
     if result.cause is not None and result.cause.label not in _SAID:
-        yield f"likely cause: {result.cause.label}: {result.cause.finding}"
+        yield f"likely cause: {result.cause.label.shown}: {result.cause.finding}"
         for other in result.cause.also:
             yield f"also: {other}"
     if touched := suspects_line(card, result):
@@ -38,7 +38,7 @@ def markdown(card: Scorecard, result: CaseResult, move: str, links: str) -> Iter
     trial = result.trial
     yield f"- **{code(trial.case_id)}** ({move}){place(trial.where, links)}: {cell(trial.note)}"
     if result.cause is not None and result.cause.label not in _SAID:
-        yield f"  - likely cause: **{result.cause.label}**: {cell(result.cause.finding)}"
+        yield f"  - likely cause: **{result.cause.label.shown}**: {cell(result.cause.finding)}"
         if result.cause.also:
             yield f"  - also: {cell('; '.join(result.cause.also))}"
     if touched := suspects_line(card, result):

@@ -1,4 +1,4 @@
-"""A run with everything that is known of each of its cases, for a page that people look at."""
+"""Collect everything that is known of a run and its cases, for a report page."""
 
 from __future__ import annotations
 

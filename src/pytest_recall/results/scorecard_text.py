@@ -372,7 +372,7 @@ def _of_case(level: str, card: Scorecard, result: CaseResult, below: str) -> str
     standing = "no verdict" if trial.outcome is Outcome.ERROR else result.failure.value
     told = one_line(trial.note, 300)
     if result.cause is not None:
-        told += f"\nlikely cause: {result.cause.label}: {result.cause.finding}"
+        told += f"\nlikely cause: {result.cause.label.shown}: {result.cause.finding}"
     if touched := regressions_text.suspects_line(card, result):
         told += f"\n{touched}"
     return _command(level, f"{standing}: {trial.case_id}", told, f"{below}/{trial.where}" if below else trial.where)

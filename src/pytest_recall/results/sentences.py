@@ -147,7 +147,7 @@ def unrecorded_line(case_ids: Sequence[str]) -> str:
     count = plural(len(case_ids), "case")
     return (
         f"nothing was recorded of {count}, which made no call that is seen ({listed(case_ids)}); if one of them asks a"
-        " model, a cache of its framework has answered, which has to be off or empty for a recording, or its client is"
+        " model, a cache of its framework has answered (turn it off or empty it before recording), or its client is"
         " none that is recorded (httpx; with pytest-recall[replay] also requests, urllib3, aiohttp and botocore)"
     )
 
@@ -163,8 +163,7 @@ def aside_lines(aside: Mapping[tuple[str, str], int], mode: str) -> list[str]:
         (_aside(aside, "telemetry"), f"of telemetry {became}"),
         (
             _aside(aside, "shared"),
-            "that all cases share were not sent, and no recording has them (one by a process whose caches are empty"
-            " would)",
+            "shared by all cases were not sent, and no recording has them (one by a process with empty caches would)",
         ),
         (_aside(aside, "background"), "of threads that began before the case were not sent, as its recording has none"),
     )
@@ -290,7 +289,7 @@ def moved(header: Header) -> str:
     if not header.moved:
         return ""
     told = listed(f"{old} → {new}" for old, new in header.moved)
-    return f"renamed, by what they do ({len(header.moved)}): {told}; `recall state move` has them keep their history"
+    return f"renamed (same content, {len(header.moved)}): {told}; `recall state move` keeps their history"
 
 
 def swap(header: Header) -> str:

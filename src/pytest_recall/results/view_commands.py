@@ -27,9 +27,7 @@ HOST = "127.0.0.1"
 
 def add_view(commands: Commands) -> None:
     """Add the command."""
-    parser = command(
-        commands, "view", "serve the page of a run, which follows it while it goes on", run_view, VIEW_DETAILS
-    )
+    parser = command(commands, "view", "serve the page of a run, updated while it runs", run_view, VIEW_DETAILS)
     add_runs(parser)
     parser.add_argument(
         "--port",
@@ -55,9 +53,7 @@ def run_view(args: argparse.Namespace) -> int:
         said = partial(list, error.messages)
     if args.once:
         if args.open or args.port:
-            raise RecallError(
-                "--once serves no page, so that there is none to open, and no port; remove the other option"
-            )
+            raise RecallError("--once serves no page, so it takes neither --open nor --port; remove the other option")
         print("\n".join(said()).rstrip())
         return 0
     try:

@@ -1,4 +1,4 @@
-"""Ask pytest, in a process of its own, for the marked tests of a project and for what it cannot collect.
+"""Let a separate pytest process list the marked tests of a project and what it cannot collect.
 
 Judges are fixtures of the project's conftest files, so that pytest alone knows them; nothing is asked or judged.
 """

@@ -24,8 +24,8 @@ SHOWN = 40
 """Cases and files that are named at the most; the diff has all but recordings."""
 
 ACCEPT_DETAILS = """\
-Of each case that failed in RUN, `expected` in its case file becomes what the agent answered, its row a pass in box 1
-with who has accepted it and when, and the recordings of the run are copied. All of it is checked before anything is
+For each case that failed in RUN, the agent's answer becomes `expected` in its case file, its row becomes a pass in
+box 1 with the person and date, and the recordings of the run are copied. Everything is checked before anything is
 written, and all of it is written or nothing. Read the diff first:
 
   recall accept latest --dry-run              what would change
@@ -34,7 +34,7 @@ written, and all of it is written or nothing. Read the diff first:
   recall accept latest --record /tmp/tapes    of a run with `--record /tmp/tapes`
 
 Only `exact`, `numeric` and `token_f1` compare the whole answer with `expected`. A case that a model, a judge of your
-own or another judge decides is listed with its place: edit it. So is a case whose answer was replayed, since the
+own or another judge decides is listed with its place: edit it. A replayed answer is listed as well, since the
 model was not asked. A case that was edited since, or has a newer verdict, is refused, and nothing is written.
 
 Exit code 1 says that there is nothing to accept, 2 that something was left out.

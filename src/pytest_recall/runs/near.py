@@ -175,7 +175,7 @@ class _Search:
         self._notes += note
         unknown = ids - self._plan.declared
         if unknown and self._plan.complete:
-            self._notes.append(f"{name} lists what is in no case file: {listed(sorted(unknown))}")
+            self._notes.append(f"{name} lists ids that no case file has: {listed(sorted(unknown))}")
         self._add(f"listed in {name}", ids)
 
     def found(self, kept: frozenset[str]) -> Near:

@@ -1,4 +1,4 @@
-"""What a stopped run has left to do, shards of a run, and their journals as one."""
+"""Resume a stopped run, cut a slice into shards, and join their journals."""
 
 from __future__ import annotations
 
@@ -187,7 +187,7 @@ def of_environment(env: Mapping[str, str]) -> Shard:
             raise RecallError(f"shard: {index} {number!r} and {total} {count!r} are not numbers; give K/N")
         return parse(f"{int(number) + 1 - first}/{count}")
     told = ", ".join(total for _, total, _ in _NAMED)
-    raise RecallError(f"shard: auto goes by {told}, and none is set here; give --recall-shard K/N")
+    raise RecallError(f"shard: auto needs one of {told}, and none is set; give --recall-shard K/N")
 
 
 def fingerprint(picks: Iterable[tuple[str, str]]) -> str:

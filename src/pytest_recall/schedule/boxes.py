@@ -39,7 +39,7 @@ def review(row: Row | None, trial: Trial, today: date, quarantine: Quarantine | 
     A fail that is not confirmed moves no box; the row keeps what it says.
 
     A fail out of a higher box is a lapse, and `REDEEMING` passes in a row take one back. A case that lapses time
-    and again flips a coin: from the lapse that `quarantine` names it is set apart, until it reaches `SETTLED_BOX`, or
+    and again is flaky: from the lapse that `quarantine` names it is set apart, until it reaches `SETTLED_BOX`, or
     its days are over; then it is counted like any other again. (Anki calls such a card a leech.)
     """
     if not trial.outcome.is_verdict or not trial.counts_for_schedule or trial.reason in UNSCHEDULED:

@@ -1,4 +1,4 @@
-"""Render what policies came to over a history of changes, for a terminal and as JSON."""
+"""Render the results of policies over a history of changes, as text and JSON."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def change_lines(
         f" {percent(LEVEL)} (Fisher's exact test)."
     )
     yield "false alarms: confirmed fails of cases that passed before, and of which the history has no fall since."
-    yield "In brackets: 95 % intervals by the spread between draws of the verdicts."
+    yield "In brackets: 95 % intervals over the draws of the verdicts."
     if bad := facts.bad:
         best = max((one.caught.value or 0.0) for one in found)
         if (bounds := wilson(best * len(bad), len(bad))) is not None:
@@ -105,7 +105,7 @@ def change_notes(usd: float, is_given: bool, bank: str, confirm: str, seeds: int
         f" (assumed); bank: {bank}; {confirm}; {plural(seeds, 'seed')}.".replace("%", " %")
     )
     yield (
-        "All policies begin with one run of everything, in no figure, and run no nights. A fail of a case that failed"
+        "All policies begin with one run of all cases, not counted, and have no nights. A fail of a case that failed"
         " when it was last asked is not confirmed. Without differences of requests on record, a bank takes the cases of"
         " one suite for one difference."
     )

@@ -1,4 +1,4 @@
-"""Take the mix of changes of a simulation, how many cases each affects and how flaky cases are from real histories."""
+"""Take a simulation's changes, the cases that each affects and the flake of cases from real histories."""
 
 from __future__ import annotations
 

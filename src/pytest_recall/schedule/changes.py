@@ -324,7 +324,7 @@ _SHOWN = 5
 _WORDS = {
     ReplayState.CHANGED: "ask something else",
     ReplayState.NOT_RECORDED: "not recorded",
-    ReplayState.UNKNOWN: "came to no end",
+    ReplayState.UNKNOWN: "did not end",
     ReplayState.UNJUDGED: "to be judged again",
     ReplayState.OTHER: "with another answer",
     ReplayState.PROVEN: "proven",
@@ -335,7 +335,7 @@ _SAID = {
     ReplayState.NOT_RECORDED: "have no recording to compare with",
     ReplayState.UNJUDGED: "their judges would ask something else than is recorded",
     ReplayState.OTHER: "another answer or verdict from equal requests",
-    ReplayState.UNKNOWN: "came to no end: not known",
+    ReplayState.UNKNOWN: "did not end: not known",
 }
 
 

@@ -104,7 +104,7 @@ def add_state(commands: Commands) -> None:
     show.add_argument("--at", metavar="REVISION", help="print the state in a commit, its event files included")
     layout = command(commands, "layout", "change how runs write the state", run_layout, LAYOUT)
     layout.add_argument("layout", choices=LAYOUTS, help="what `state:` in rubric.yaml is to be, and nothing else of it")
-    move = command(commands, "move", "have cases that were renamed keep their rows", run_move, MOVE)
+    move = command(commands, "move", "keep the rows of renamed cases", run_move, MOVE)
     move.add_argument(
         "names",
         nargs="*",
@@ -244,7 +244,7 @@ def check_writes(record: Record, folder: Path, *, explicit: bool) -> None:
         )
     if not record.header.writes and not explicit:
         raise RecallError(
-            f"{folder.name}: its cases were chosen by hand, so that it moves no box; add --explicit to apply it"
+            f"{folder.name}: its cases were chosen by hand, so it moves no box; add --explicit to apply it"
         )
 
 

@@ -279,7 +279,7 @@ def _open_days(pulls: Mapping[str, list[str]]) -> Habit:
     middle = median(spans) if spans else 0.0
     if len(spans) < FEW_PULLS or middle <= 0:
         return Habit(None, f"the runs have too little: {told}")
-    return Habit(middle, f"{told}; from the first to the last, so that they were open for longer")
+    return Habit(middle, f"{told}; from the first run to the last, so they were open longer")
 
 
 def _drift(main: Mapping[str, list[tuple[date, bool, bool]]]) -> Habit:

@@ -97,7 +97,7 @@ def _add_bank(parser: argparse.ArgumentParser) -> None:
 
 def add_export(commands: Commands) -> None:
     """Add the command."""
-    summary = "print the history of changes that the runs on record come to"
+    summary = "print the history of changes in the runs on record"
     parser = command(commands, "export-history", summary, run_export, EXPORT_DETAILS)
     parser.add_argument(
         "--runs", type=Path, action="append", default=[], metavar="DIR", help="a folder with further runs; repeatable"

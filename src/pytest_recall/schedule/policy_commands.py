@@ -63,7 +63,7 @@ def add_select(commands: Commands) -> None:
         "select",
         "choose today's slice, print it and write it to eval/_artifacts/today.yaml, without running it",
         run_select,
-        "Marked tests are found by a collection, which needs a moment; none is run if no file has the mark.",
+        "If a file has the mark, pytest collects the marked tests first, which takes a moment.",
     )
     parser.add_argument("--mode", help="pr, nightly, all or observe (default: as `pytest -p recall` would have it)")
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
@@ -119,19 +119,19 @@ ASSUMED: dict[str, float | None] = {
 }
 SIMULATE_DETAILS = """\
 The cases are those of the case files, a tag for each part of the code. What is chosen and how
-rows move is decided as in a run; what breaks is made up: cases break on their own at a constant
+rows move is decided as in a run. Breaks are simulated: cases break by themselves at a constant
 rate, some pull requests break cases of the tag that they touch, and verdicts are wrong now and
-then. Both schedules, the boxes alone (literal) and slices of a fixed size (lottery), live
-through the same events, begin with one run of everything, and go by the rubric's sizes,
+then. Both schedules, the boxes alone (literal) and slices of a fixed size (lottery), go
+through the same events, begin with one run of all cases, and use the rubric's sizes,
 confirmation and quarantine.
 
-What an option does not give is estimated from the runs in eval/_artifacts where they have enough
-of it, and else assumed; the output says which, and of how much. Money is unknown without prices.
+A figure that no option gives is estimated from the runs in eval/_artifacts if they have enough
+data, else assumed; the output shows which, and from how much. Without prices, costs are unknown.
 
-With --history the changes are those of a history of real ones: how many cases each affects, how
-many it breaks and how flaky cases are, as far as the history knows; of several histories each has
-as many changes. A third schedule runs all affected cases, once, for what is in the bank.
-Nothing is asked of a model, and nothing is written but the picture.
+--history takes the changes from a history of real ones: how many cases each affects, how
+many it breaks and how flaky cases are, if the history has it; several histories have equal
+shares of the changes. A third schedule runs all affected cases, once, for what is in the bank.
+No model is called, and only the picture is written.
 """
 
 
@@ -325,7 +325,7 @@ def _proposed(world: World, rubric: Settings) -> Iterator[str]:
         f" confirm: {proposed_confirm(world.flaky)}{a_day}."
     )
     if not world.tags:
-        yield "No case has a tag: nothing tells what a change touches, and a slice is a draw from all cases."
+        yield "No case has a tag: what a change touches is unknown, and a slice is drawn from all cases."
         return
     (low, caught), *more = [
         (share, proposed(world, rubric, share).caught) for share in sorted({LESS, world.recall, MORE})
@@ -355,7 +355,7 @@ def _notes(world: World, rubric: Settings, rule: AnyRule | None, sizes: SliceSiz
         notes.append(f"In {percent(world.half)} of regressions a case passes half as often, in the others never.")
     if world.untold:
         alone = sum(map(len, world.untold.values()))
-        notes.append(f"{plural(alone, 'case')} without a tag: nothing tells that a change touches them.")
+        notes.append(f"{plural(alone, 'case')} without a tag: no change is known to touch them.")
     return notes
 
 
@@ -442,11 +442,11 @@ def run_backtest(args: argparse.Namespace) -> int:
         f" requests, after a first one that all begin with; {plural(len(cases), 'case')}."
     ]
     if all(past.pr is not None for past in runs[1:]):
-        notes.append("No run on the main branch is on record, so that no schedule has a night.")
+        notes.append("No run on the main branch is on record, so no schedule has a night.")
     if never := len(known - cases):
-        notes.append(f"{plural(never, 'case')} of the case files in no run, and left out.")
+        notes.append(f"{plural(never, 'case')} of the case files: in no run, left out.")
     if gone:
-        notes.append(f"{plural(len(gone), 'case')} on record in no case file any more, and left out.")
+        notes.append(f"{plural(len(gone), 'case')} on record: no longer in any case file, left out.")
     print("\n".join(render.backtest_lines(found, usd, notes)))
     return 0
 

@@ -16,10 +16,10 @@ from pytest_recall.trials.cost_text import ABSENT, UNKNOWN
 
 NAMES: Mapping[str, tuple[str, str]] = {
     "pulls": ("pull requests a day", "--pulls"),
-    "open_days": ("days that one is open, median", "--open-days"),
+    "open_days": ("median days that one is open", "--open-days"),
     "abandoned": ("share that is never merged", "--abandoned"),
     "bad": ("share that breaks something", "--bad"),
-    "breaks": ("cases that such a one breaks", "--breaks"),
+    "breaks": ("cases broken by a bad one", "--breaks"),
     "recall": ("how often tags tell what it touches", "--recall"),
     "drift": ("a case breaks by itself, a day", "--drift"),
     "flaky": ("verdicts on sound cases that are wrong", "--flaky"),
@@ -28,8 +28,7 @@ NAMES: Mapping[str, tuple[str, str]] = {
 """What a simulation goes by: how it is called, and the option for it."""
 _SHARES = {"abandoned", "bad", "recall", "flaky"}
 MODEL = (
-    "The world is a model: take the direction and the order of magnitude."
-    " In brackets: 95 % intervals by the spread between seeds."
+    "This is a simulation: rely on direction and order of magnitude only. In brackets: 95 % intervals over the seeds."
 )
 
 
@@ -94,7 +93,7 @@ def _rows(found: Sequence[SimulationSummary]) -> Iterator[list[str]]:
     yield ["  caught by themselves", *(_mean(one.caught, "{:.0%}") for one in found)]
     yield ["runs that another open pull request has as well", *(_mean(one.again, "{:.0%}") for one in found)]
     yield ["sound cases demoted, a day", *(_mean(one.demotions, "{:.2f}") for one in found)]
-    yield ["sound cases set apart, a year", *(_mean(one.set_apart, "{:.1f}") for one in found)]
+    yield ["sound cases quarantined, a year", *(_mean(one.set_apart, "{:.1f}") for one in found)]
 
 
 def _mean(mean: Mean, form: str, absent: str = ABSENT) -> str:
@@ -128,8 +127,8 @@ def _source(one: Setting) -> str:
 
 _HALF = 0.5
 LIMITS = (
-    "A case that a schedule would have run and no run on record has run is not known, which is not a pass."
-    " Which cases were near a change is not on record, so that the lottery is told of none."
+    "If no run on record ran a case that a schedule would have run, its verdict is unknown, not a pass."
+    " Which cases were near a change is not on record, so the lottery gets no near cases."
 )
 
 
@@ -144,7 +143,7 @@ def backtest_lines(found: Sequence[Backtest], usd: Setting, notes: Sequence[str]
         ["", *(one.policy for one in found)],
         [
             row("cases run", lambda one: f"{one.chosen:,}"),
-            row("  not known what they would have said", lambda one: f"{one.unknown:,}"),
+            row("  whose verdicts are not known", lambda one: f"{one.unknown:,}"),
             row("money", lambda one: UNKNOWN if usd.value is None else dollars(one.chosen * usd.value)),
             row(f"verdicts seen, of {was.chosen:,}", lambda one: _share(one.chosen - one.unknown, was.chosen)),
             row(f"fails seen, of {was.fails:,}", lambda one: _share(one.fails, was.fails)),
@@ -162,7 +161,7 @@ def backtest_lines(found: Sequence[Backtest], usd: Setting, notes: Sequence[str]
     yield f"a trial costs (--usd): {price}" + (f" ({usd.told})" if usd.told else "")
     yield from notes
     if not was.regressed:
-        yield "No case broke and stayed so: nothing says how late a schedule would have found one."
+        yield "No case broke and stayed broken, so how late a schedule finds one is unknown."
     for one in found[1:]:
         if one.unknown > _HALF * one.chosen:
             yield (

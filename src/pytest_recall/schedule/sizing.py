@@ -1,4 +1,4 @@
-"""How many cases a pull request and a night should run, and the settings that are proposed to a team."""
+"""Propose how many cases a pull request and a nightly run take, with settings for a team."""
 
 from __future__ import annotations
 
@@ -98,27 +98,27 @@ def settings(sizes: Proposal, cases: int) -> list[RecommendedLine]:
             "policy", "affected", "a pull request runs all cases that a replay finds affected by its change"
         ),
         RecommendedLine(
-            "budget", BUDGET, "US dollars a day for these, and how many days the rest is kept; the others are deferred"
+            "budget", BUDGET, "US dollars a day for these, and for how many days the rest is kept; others are deferred"
         ),
         RecommendedLine(
             "slice_cases", str(sizes.slice), f"cases{known} in a pull request, drawn ones where fewer are affected"
         ),
         RecommendedLine("nightly_cases", str(sizes.nightly), f"cases{known} in a night"),
         RecommendedLine(
-            "max_verdict_age", str(sizes.stalest), "days; a night runs what is older first, and has room for it"
+            "max_verdict_age", str(sizes.stalest), "days; a nightly run asks cases with older verdicts first"
         ),
         RecommendedLine(
             "state", "events", "each run adds a file, so that branches which keep their state do not conflict"
         ),
         RecommendedLine(
-            "confirm", "evidence", "a fail is asked again, and counts once it is too much for how often the case fails"
+            "confirm", "evidence", "a failed case is asked again; the fail counts if chance is an unlikely cause"
         ),
     ]
 
 
 def near(tags: Mapping[str, Collection[str]]) -> Iterator[str]:
     """Yield the lines, commented out, that say which paths belong to which tag."""
-    yield "# Which paths belong to which tags of the cases, as in .gitignore; what a change touches is told by it."
+    yield "# Maps paths, as in .gitignore, to the tags of the cases; a change of such a path touches those cases."
     yield "# near:"
     largest = sorted(tags, key=lambda tag: (-len(tags[tag]), tag))
     for tag in largest[:SHOWN] or ["fees"]:
@@ -135,7 +135,7 @@ def block(sizes: Proposal, cases: int, tags: Mapping[str, Collection[str]]) -> s
     """Return the part of a rubric that says what runs, and how to get the boxes alone."""
     return "\n".join(
         [
-            "# What runs; `recall schedule simulate` says what it comes to. `policy: lottery` draws a fixed number of",
+            "# What runs; `recall schedule simulate` shows the effect. `policy: lottery` draws a fixed number of",
             "# cases instead, by tags if `near` names their paths. For the boxes alone, as first published, write",
             "# `policy: literal` in place of these seven lines.",
             *aligned(settings(sizes, cases)),

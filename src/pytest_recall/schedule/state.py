@@ -1,4 +1,4 @@
-"""The state of the schedule: the rows of `recall.yaml`, and the event files that it does not name."""
+"""Read and write the state: the rows of `recall.yaml`, and event files not folded into it."""
 
 from __future__ import annotations
 
@@ -373,7 +373,7 @@ def _check(place: Place, state: State, ids: Iterable[str]) -> None:
     told = {case_id for events in waiting.values() for case_id in events.about}
     if found := sorted(told & set(ids)):
         raise RecallError(
-            f"{place.name(place.events)}: tells of `{found[0]}` what is not in {name} yet; run"
+            f"{place.name(place.events)}: has events of `{found[0]}` that {name} lacks; run"
             " `recall state fold --keep-days 0` first"
         )
 

@@ -228,7 +228,9 @@ def read_state(path: Path, name: str) -> State:
         return parse_state("", name)
     text = read_text(path, name)
     if not text.strip():
-        raise RecallError(f"{name}: is empty, and no run has left it so; restore it from git, or delete it to begin")
+        raise RecallError(
+            f"{name}: is empty, and no run writes an empty one; restore it from git, or delete it to begin"
+        )
     return parse_state(text, name)
 
 

@@ -225,7 +225,7 @@ def _summarised(model: PlainModel, summary: str, part: str) -> Reply:
 
 
 def _why(reply: Reply) -> str:
-    ends = {"refused": "refused", "length": "came to its limit of tokens", "end": "replied with nothing"}
+    ends = {"refused": "refused", "length": "reached its token limit", "end": "replied with nothing"}
     return ends[reply.stop]
 
 

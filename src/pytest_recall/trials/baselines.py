@@ -1,4 +1,4 @@
-"""The agents that a run asks beside the one under test, and all of them side by side."""
+"""Name the baselines of a run, and compare them with the agent under test."""
 
 from __future__ import annotations
 

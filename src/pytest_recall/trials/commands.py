@@ -38,16 +38,17 @@ from pytest_recall.trials.repeat_folders import begun_repeats
 
 RUNS = 20
 ESTIMATE_DETAILS = f"""\
-Each case is taken for what it cost in the last runs that are in eval/_artifacts, all its
-calls and its judges' together; a case that never ran, for the mean of its scenario. What is
-not known is said, and is in no sum. A replayed call counts with its price when it is live.
+A case is estimated by its cost in the last runs in eval/_artifacts, with the calls of
+agent and judges; a case that never ran, by the mean of its scenario. Cases of unknown cost
+are counted and are in no sum. A replayed call counts at the price of a live call.
 
-Baselines are asked the same cases, each taken for what that baseline cost before; they are
+Baselines are asked the same cases, and each is estimated by its own earlier cost; they are
 those of the rubric, or of --baselines.
 
-A run by batch is asked for with --batch: a case that ran by batch before is taken for what it
-cost there. Else its calls to OpenAI and Anthropic are taken at half price, which is said, since
-no one knows yet which of them batches take. Without --batch all calls are at full price.
+--batch estimates a batch run: a case that ran by batch before is estimated by what it
+cost there, any other one with calls to OpenAI and Anthropic at half price. The output says
+so, since it is unknown which of these calls a batch accepts. Without --batch all calls are
+at full price.
 
 With --budget the exit code is 1 if the estimate is higher, or if it leaves a case out.
 The newest {RUNS} runs are read; --runs changes that.
@@ -65,8 +66,8 @@ def add_estimate(commands: Commands) -> None:
     parser.add_argument("--scenarios", default="", metavar="A,B", help="choose from these scenarios only")
     parser.add_argument("--dimensions", default="", metavar="A,B", help="choose from these dimensions only")
     add_near(parser)
-    parser.add_argument("--baselines", metavar="A,B", help="who else is asked; `none` for none of the rubric's")
-    parser.add_argument("--batch", action="store_true", help="what it costs by batch, and what without")
+    parser.add_argument("--baselines", metavar="A,B", help="baselines to estimate in place of the rubric's, or `none`")
+    parser.add_argument("--batch", action="store_true", help="show the cost with and without batches")
     parser.add_argument("--runs", type=_count, default=RUNS, metavar="N", help="how many earlier runs to read")
     parser.add_argument("--budget", type=dollars, metavar="USD", help="exit with 1 if the estimate is above this")
     parser.add_argument("--json", action="store_true", help="print JSON")

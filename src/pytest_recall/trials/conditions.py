@@ -1,4 +1,4 @@
-"""Digest the conditions of a verdict, short enough for a line of the state."""
+"""Digest what a verdict depended on (case, judge, model, prompt) for a row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute the likelihood ratio of a case by its trials, of a lower pass rate against its usual one.
+"""Compute from a case's trials the likelihood ratio of a lower pass rate to its usual one.
 
 The ratio runs over all trials of a case: of passing 40 % as often against passing at the case's own rate, and never
 under 1 (the cumulative sum of Page 1954, Biometrika 41:100, in other units). A rubric calls it `evidence`. A case with

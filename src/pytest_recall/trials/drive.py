@@ -63,7 +63,7 @@ class LostError(RecallError):
     """A run that is stopped, since several questions in a row came to no verdict; `reason` says so without its name."""
 
     def __init__(self, name: str, reason: str) -> None:
-        super().__init__(f"{name}: stopped: {reason}; fix it and rerun the same command to resume")
+        super().__init__(f"{name}: stopped: {reason}; correct that, and run the same command again to resume")
         self.reason = reason
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.trials.trial import Passage
 
-UNNAMED = "no passage names the text that it is from, so that evidence cannot be told; return its id"
+UNNAMED = "no passage names its source text, so evidence cannot be matched; return its id"
 NAMELESS = "?"
 """What the id of a passage begins with that names no text: `?1` is the first one."""
 

@@ -223,7 +223,7 @@ def set_aside(folder: Path, beside: Iterable[str] = ()) -> Path:
 
 def told_aside(memory: str, why: str, there: Path) -> str:
     """Return what to say of a journal that was set aside in `there`."""
-    return f"{memory}: {why}; all questions are asked again, and those of before are in {there}"
+    return f"{memory}: {why}; all questions are asked again; the earlier ones are in {there}"
 
 
 def read_header(folder: Path) -> Header:

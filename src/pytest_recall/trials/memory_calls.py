@@ -1,4 +1,4 @@
-"""Listen to the calls of models that a memory makes in this process, and tell which of them belong to a question."""
+"""Observe the model calls that a memory makes in this process, and assign them to questions."""
 
 from __future__ import annotations
 

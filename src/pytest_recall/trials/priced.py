@@ -26,7 +26,7 @@ def check_prices(models: Mapping[str, Model], rubric: Settings, rubric_name: str
             continue
         told = f"{role} `{model.name}`: its price is "
         if selector.kind not in _NAMED or not selector.target:
-            say(f"{told}not known before its calls; if they do not tell it either, no budget can be kept")
+            say(f"{told}not known before its calls; if these do not show it, no budget can be kept")
         else:
             problems.append(
                 f"{told}unknown, so that no budget can be kept; add `{selector.target}` to `prices` in {rubric_name},"

@@ -1,4 +1,4 @@
-"""Carry tests of another tool over to cases, with remarks on what is left out."""
+"""Build cases from another tool's tests, and collect what is left out."""
 
 from __future__ import annotations
 

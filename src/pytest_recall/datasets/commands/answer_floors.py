@@ -1,4 +1,4 @@
-"""Ask the reader of `recall memory run` the same from floors and the ceiling, with `--floors`."""
+"""Implement `recall memory run --floors`: let the reader answer from floors and ceiling."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def exit_code(
     named = {f"{name}{ingest}: " if ingest else name: one for ingest, one in result.named.items()}
     never = []
     if result.judged and len(result.undecided) == len(result.judged):
-        told = f"{plural(len(result.judged), 'answer')} came to no verdict of the judge"
+        told = f"the judge gave no verdict on {plural(len(result.judged), 'answer')}"
         never.append(f"{name}no answer was judged: {told}; correct it, and the same command judges them again")
     unfinished = [_is_left(one, which, replays=replays) for which, one in named.items()]
     if (left := result.wanted - len(result.ingests)) > 0:
@@ -66,7 +66,7 @@ def exit_code(
             say(problem)
         return 1 if never else 2
     if everything.failures + everything.unread == everything.n:
-        say(f"{name}no answer was measured: the reader gave none, as said above; correct it")
+        say(f"{name}no answer was measured: the reader gave none (see above); correct it")
         return 1
     problems = [*never]
     for metric, floor in floors.items():
@@ -105,7 +105,8 @@ def _is_asked_again(one: Ingest, name: str) -> bool:
     counts = {"failed": len(one.found.failed), "without an answer of the reader": len(one.found.unread)}
     told = [f"{plural(count, 'question')} {what}" for what, count in counts.items() if count]
     if told:
-        say(f"{name}{' and '.join(told)}; the same command asks again, and with --keep-failed they are kept")
+        them = "it" if sum(counts.values()) == 1 else "them"
+        say(f"{name}{' and '.join(told)}; the same command asks {them} again, --keep-failed keeps {them}")
     return bool(told)
 
 
@@ -157,8 +158,8 @@ def _lost(one: Ingest, floors: Mapping[str, float]) -> list[str]:
         told = f"{plural(unread, 'question')} {have} no answer of the reader"
         found.append(f"{told}, and {_are(unread)} in no mean of answers")
     if undecided and any(metric in JUDGED for metric in floors):
-        told = f"{plural(undecided, 'answer')} came to no verdict of the judge"
-        found.append(f"{told}, and {_are(undecided)} in no mean")
+        told = f"the judge gave no verdict on {plural(undecided, 'answer')}"
+        found.append(f"{told}, which {_are(undecided)} in no mean")
     return found
 
 

@@ -108,7 +108,8 @@ def run_judge(args: argparse.Namespace) -> int:
         of = f"{counts.undecided:,} of {plural(counts.made, 'judgement')} came to no verdict"
         say(f"{of}, the first as said above; correct the judge, and the same command judges them again")
     if counts.left:
-        say(f"{plural(counts.left, 'judgement')} not made, as the budget is spent; the same command continues")
+        unmade = plural(counts.left, "judgement")
+        say(f"{unmade} not made, as the budget is spent; run the same command again to resume")
     if counts.made and counts.undecided == counts.made:
         return 1
     return 2 if counts.left or counts.undecided else 0

@@ -1,4 +1,4 @@
-"""Set up the models that answer and judge for a command, and what becomes of their calls."""
+"""Set up a command's models that answer and judge, and how their calls are recorded."""
 
 from __future__ import annotations
 
@@ -206,19 +206,19 @@ def calls_of(
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that are about answering from passages, and about judging the answers."""
     parser.add_argument(
-        "--reader", metavar="SELECTOR", help="a model that answers from the passages of memories that hand out no more"
+        "--reader", metavar="SELECTOR", help="a model that answers from the passages of memories that give no answers"
     )
     parser.add_argument(
         "--reader-prompt",
         choices=("locomo", "longmemeval", "dmr", "plain"),
-        help="what the reader is told, which --dry-run prints (default: that of the dataset)",
+        help="the prompt of the reader; --dry-run prints it (default: the dataset's)",
     )
     parser.add_argument(
         "--judge",
         action="append",
         default=[],
         metavar="SELECTOR",
-        help="a model that says of each answer whether it is correct, by the rule of the paper; several are a panel",
+        help="a model that judges whether an answer is correct, by the paper's rule; several are a panel",
     )
     add_cassette(parser, "; each question has its own", "the reader and the judges")
     parser.add_argument(
@@ -238,7 +238,7 @@ def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
     if given and not args.judge and args.reader is None:
         raise RecallError(f"{given[0]} is about the calls of models; name one with --reader or --judge, or remove it")
     if args.reader_prompt is not None and args.reader is None:
-        raise RecallError("--reader-prompt is what a reader is told; name one with --reader, or remove it")
+        raise RecallError("--reader-prompt is the prompt of a reader; name one with --reader, or remove it")
     if args.record is not None and args.replay is not None:
         raise RecallError("--record makes calls, and --replay makes none; give one of them")
     if args.replay is not None and args.budget is not None:
@@ -250,7 +250,7 @@ def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
                 " with --reader a model that answers from passages"
             )
     if args.repeat > 1 and len(clients) > 1:
-        raise RecallError("--repeat tells one memory the same several times; name one with --memory, or remove it")
+        raise RecallError("--repeat is for one memory; name one with --memory, or remove it")
     if args.repeat > 1 and clients[0].baseline:
         raise RecallError(f"--repeat: {clients[0].name} does not search, so that each ingest gives the same; remove it")
     if args.reader is not None and all(client.answers_only for client in clients):

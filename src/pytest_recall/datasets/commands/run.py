@@ -40,41 +40,41 @@ if TYPE_CHECKING:
 count = counted(1, 10_000)
 
 MEMBENCH_DETAILS = """\
-PATH is a file of LoCoMo, LongMemEval or DMR, or `sample` for the small one that is shipped, with --dataset.
-Each conversation is stored once, and each question is asked. Printed is a table by category: the mean
-of each metric with its 95 % interval, apart from questions that failed and those that cannot be judged.
+PATH is a file of LoCoMo, LongMemEval or DMR, or `sample` with --dataset for the small shipped one.
+Each conversation is stored once, and each question is asked. A table shows by category the mean
+of each metric with its 95 % interval, without questions that failed or cannot be judged.
 
-Every question is written down as it is answered, in eval/_artifacts/membench or in --out. The same command
-goes on where one was stopped, and asks questions again at which the memory broke or ran out of time, unless
---keep-failed is given; --out refuses one that asks something else. Five questions in a row that break stop the run,
-unless --keep-failed is given. What is written is the journal of a run, trials.jsonl, as pytest writes it: `recall
+Each answered question is saved immediately, in eval/_artifacts/membench or in --out. The same command
+resumes a stopped run, and asks questions again on which the memory raised an error or timed out, unless
+--keep-failed is given; --out refuses the folder of a run that asks something else. Five failed questions in a row stop
+the run, unless --keep-failed is given. The output is the journal of a run, trials.jsonl, as pytest writes it: `recall
 report`, `recall cassettes cost` and `recall compare` take its folder. `recall report` makes a page of several memories,
 too, with the tests of each further one against the first.
 
-With --reader a model answers from the passages of a memory that hands out no more, by one prompt for each dataset,
-which --dry-run prints. Answers are written down beside the passages, and the table has the tokens that were read
-and written for one, and the cost. A question that the reader gives no answer to keeps what was measured of its
+With --reader a model answers from the passages of a memory that gives no answers, by one prompt for each dataset,
+which --dry-run prints. Answers are saved with the passages, and the table has the tokens that were read
+and written per answer, and the cost. A question without an answer of the reader keeps the metrics of its
 passages, and the same command asks it again. Another reader is another run.
 
-With --floors the same reader, and judge, answers from floors and the ceiling as well.
+With --floors the same reader answers from floors and the ceiling as well, and the same judge judges these answers.
 
-With --judge a model says of each answer whether it is correct, by the rule that the dataset's paper has for
-that. What it says is written down beside the questions, so that no answer is judged twice by the same
-models; an answer on which they come to no verdict is in no mean, and is judged again by the same command. With
---concurrency several answers are judged at once, and five in a row without a verdict stop the judging.
+With --judge a model decides by the rule of the dataset's paper whether each answer is correct. Its verdicts are saved
+with the questions, so that no answer is judged twice by the same models; an answer without a verdict is in no mean, and
+the same command judges it again. With --concurrency several answers are judged at once, and five in a row without a
+verdict stop the judging.
 
---record keeps the calls of reader and judges, and --replay answers them from there. With --budget no further call
-begins once this command has spent so much, and the exit code is 2 if something was left; the same command continues.
+--record saves the calls of reader and judges, and --replay replays them. With --budget no further call begins
+once this command has spent so much; if anything is left, the exit code is 2: run the same command again to resume.
 
-What the models cost that a memory calls itself, in this process, is in the table: for a question on average, and for a
-conversation that it is told. --budget is for these as well; they are neither recorded nor replayed. What a memory in
-another process calls is unknown.
+The table has the cost of models that the memory itself calls in this process: on average for a question and for a
+conversation that it stores. --budget counts these; they are neither recorded nor replayed. The calls of a memory in
+another process are unknown.
 
-A memory that ingests by a model has another store each time it is told the same. --repeat N tells it all of the
-dataset N times and asks all questions each time. A question then has the mean of its values, and the intervals have
-what the ingests differ in. Each ingest has a journal, the first in the folder of the run and the others in `repeat-2`,
-`repeat-3` and so on within it: the same command resumes the one that was stopped, and a larger N adds to those that
-are there. --budget is for all of them together.
+A memory that ingests with a model stores the same texts differently each time. --repeat N stores all of the
+dataset N times and asks all questions each time. A question then has the mean of its values; the intervals include
+the variance between ingests. Each ingest has a journal, the first in the run's folder and the others in `repeat-2`,
+`repeat-3` and so on within it: run the same command again to resume the one that was stopped; a larger N adds to those
+that are there. --budget is for all of them together.
 
   recall memory run --dataset locomo sample --memory sqlite-fts
   recall memory run locomo10.json --memory hybrid --sample 200 --seed 1
@@ -121,44 +121,44 @@ def add_membench(commands: Commands) -> None:
         type=counted(1, 64),
         default=1,
         metavar="N",
-        help="questions at once, and conversations where each has a store of its own (default: 1)",
+        help="questions at once; also conversations if each has its own store (default: 1)",
     )
     parser.add_argument(
         "--accumulate",
         action="store_true",
-        help="tell all conversations into one store, in the order of the file, and ask about each once it was told",
+        help="store all conversations in one store, in file order; ask about each after it is stored",
     )
     parser.add_argument(
         "--repeat",
         type=counted(1, 20),
         default=1,
         metavar="N",
-        help="tell the memory all of it N times, and ask all questions each time, for one that ingests by a model"
+        help="store the dataset N times and ask all questions each time, for a memory that ingests by a model"
         " (default: 1)",
     )
-    parser.add_argument("--k", type=count, metavar="K", help="how many passages it is asked for (default: 10)")
+    parser.add_argument("--k", type=count, metavar="K", help="passages to ask for per question (default: 10)")
     parser.add_argument(
         "--unit",
         choices=("turn", "pair", "session"),
         default="turn",
         help="what is stored at a time; a pair is a turn with the reply to it (default: turn)",
     )
-    parser.add_argument("--no-captions", action="store_true", help="leave out what captions say of images")
+    parser.add_argument("--no-captions", action="store_true", help="leave out the captions of images")
     parser.add_argument("--no-dates", action="store_true", help="leave out the dates of sessions")
     parser.add_argument(
         "--settle",
         type=_settle,
         default=0,
         metavar="TIME",
-        help="after a conversation is told, wait until the memory says that it is ready, for so long at most, like 90s"
-        " or 5m, and a number alone is in seconds; one that cannot say that is waited for all of it",
+        help="after a conversation is stored, wait until the memory reports that it is ready, at most this long, like"
+        " 90s or 5m (a plain number is seconds); a memory that cannot report it gets all this time",
     )
     parser.add_argument("--sample", type=count, metavar="N", help="ask N questions, from each category by its share")
-    parser.add_argument("--seed", default="0", metavar="SEED", help="what decides the draw of --sample (default: 0)")
+    parser.add_argument("--seed", default="0", metavar="SEED", help="seed of the draw of --sample (default: 0)")
     parser.add_argument("--categories", type=names, metavar="A,B", help="ask questions of these categories only")
     add_options(parser)
     add_floors(parser)
-    parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where the questions are written down")
+    parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="folder of the run and its journal")
     parser.add_argument(
         "--fresh", action="store_true", help="ask all questions again; those of an earlier run are set aside"
     )
@@ -176,7 +176,7 @@ def add_membench(commands: Commands) -> None:
     parser.add_argument(
         "--bundle-texts",
         action="store_true",
-        help="with the texts of LoCoMo too, whose licence you then answer for; other datasets have them anyway",
+        help="include LoCoMo's texts, if its licence lets you; texts of other datasets are always in it",
     )
     parser.add_argument(
         "--fail-under",

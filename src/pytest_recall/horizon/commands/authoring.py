@@ -134,7 +134,8 @@ def run_create_persona(args: argparse.Namespace) -> int:
         try:
             code = _create(args, corpus.arcs_path, wanted, known, writer)
         except KeyboardInterrupt:
-            raise StoppedError("stopped; nothing is written, replies are kept; the same command resumes") from None
+            kept = "nothing is written, replies are kept"
+            raise StoppedError(f"stopped; {kept}: run the same command again to resume") from None
     if profile is not None and profile.persona.id != (id := corpus.persona.id):
         say(f"{args.profile}: persona.id: is {profile.persona.id!r}, and the persona's is {id!r}; write that there")
     return code
@@ -212,7 +213,7 @@ is made for each session of a day. Its prompt has the session's last entries, it
 what is believed by then; of a confidential session, prompts for other sessions have the title at most.
 
 A day is written when all of its sessions are. Days that are there stay as they are, and what was written in
-them is what later days go on from; so the same command goes on where one was stopped. Replies are kept in
+them is what later days go on from: run the same command again to resume a stopped one. Replies are kept in
 DIR/.recall-bench, and none is paid for twice; delete the folder to have everything asked again.
 
   recall bench generate --persona DIR --model offline
@@ -286,7 +287,8 @@ def run_generate(args: argparse.Namespace) -> int:
         try:
             return _write(args, days, len(plans), writer)
         except KeyboardInterrupt:
-            raise StoppedError("stopped; whole days stay, replies are kept, and the same command continues") from None
+            kept = "whole days stay, replies are kept"
+            raise StoppedError(f"stopped; {kept}: run the same command again to resume") from None
 
 
 def _write(args: argparse.Namespace, days: WantedDays, total: int, writer: AuthorOptions) -> int:

@@ -52,7 +52,7 @@ Exits with 1 if there are errors, and with 0 if there are warnings alone.
 def add_check(commands: Commands) -> None:
     """Add the command."""
     parser = placeless(
-        commands, "check", "look for what is inconsistent in a persona, its story and days", run_check, CHECK_DETAILS
+        commands, "check", "find inconsistencies in a persona, its story and days", run_check, CHECK_DETAILS
     )
     parser.add_argument("dir", type=Path, metavar="DIR", help="the persona's folder")
     parser.add_argument("--arcs", metavar="FILE", help="the story (default: the only one, or arcs-1000d.yaml)")
@@ -120,9 +120,7 @@ Exits with 1 if there are errors, and with 0 if there are warnings alone.
 
 def add_lint(commands: Commands) -> None:
     """Add the command."""
-    parser = placeless(
-        commands, "lint", "look for what is wrong with questions, without a model", run_lint, LINT_DETAILS
-    )
+    parser = placeless(commands, "lint", "find mistakes in the questions, without a model", run_lint, LINT_DETAILS)
     parser.add_argument("persona", type=Path, metavar="DIR", help="the persona's folder")
     add_folders(parser, "qa")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -170,9 +168,9 @@ DIR is the persona's folder. For each question a model is shown the relevant day
 its rarer words: it says which claims of the reference the days do not support, and from which day on the reference is
 no longer right. Questions about what may be told where are left out.
 
-Each verdict is a line of verification.jsonl beside the questions, in the published form. The same command goes on
-where one was stopped; a question, its reference or its days that were changed are asked about again, --fresh asks all
-again. --dry-run says what it would take.
+Each verdict is a line of verification.jsonl beside the questions, in the published form. Run the same command
+again to resume a stopped one; a question, its reference or its days that were changed are asked about again, --fresh
+asks all again. --dry-run says what it would take.
 
 --apply writes suggested references and `irrelevant_after` into the questions, with the old text in verification.jsonl
 first; without --model it asks no model, and applies the verdicts that there are. A suggestion with a value that is in
@@ -194,9 +192,9 @@ def add_verify(commands: Commands) -> None:
     add_folders(parser, "qa")
     add_asking(parser, VERIFY_USUAL)
     parser.add_argument("--sample", type=count, metavar="N", help="look at N questions, each category by its share")
-    parser.add_argument("--seed", type=int, metavar="N", help="what decides the draw of --sample (default: 42)")
+    parser.add_argument("--seed", type=int, metavar="N", help="seed of the draw of --sample (default: 42)")
     parser.add_argument("--fresh", action="store_true", help="ask again what was asked before")
-    parser.add_argument("--apply", action="store_true", help="write what is suggested into the questions")
+    parser.add_argument("--apply", action="store_true", help="apply the suggestions to the questions")
 
 
 def run_verify(args: argparse.Namespace) -> int:

@@ -157,7 +157,7 @@ reply that cannot be read is asked for once more; after that the day is left out
 
 --model offline[:SEED] asks no model: the user asks about the topics of the day, and its notes are the answers.
 
-Exits with 2 if a day had to be left out. The same command continues one that was stopped.
+Exits with 2 if a day had to be left out. Run the same command again to resume a stopped one.
 """
 CONVERSATIONS_USUAL = Usual(temperature=0.7, max_tokens=4_000, timeout=120_000)
 
@@ -209,7 +209,7 @@ Days come one after the other, since each is shown the calls of the day before, 
 
 --model offline asks no model: each line of the notes with a figure, a date or someone's words is a call.
 
-Exits with 2 if a day had to be left out. The same command continues one that was stopped.
+Exits with 2 if a day had to be left out. Run the same command again to resume a stopped one.
 """
 TOOL_CALLS_USUAL = Usual(temperature=0.3, max_tokens=4_000, timeout=120_000)
 
@@ -255,8 +255,8 @@ tell nothing of what was said, and for every two of them one that is asked in th
 --model offline[:SEED] asks no model: questions are made of the days' own dates, numbers, corrections and events, and of
 the orders in days that were written without a model.
 
-The same command continues one that was stopped. DIR/.recall-bench has which days are covered; for questions that were
-not written by this command nothing is known, and --start says where to begin.
+Run the same command again to resume a stopped one. DIR/.recall-bench has which days are covered; for questions that
+were not written by this command nothing is known, and --start says where to begin.
 
   recall bench generate-qa --persona personas/assistant --arcs arcs-60d.yaml --model openai:gpt-5.5
   recall bench generate-qa --persona personas/assistant --arcs arcs-60d.yaml --model offline --mode boundary

@@ -1,4 +1,4 @@
-"""Options of `recall bench run` by the published names: those that mean something here, and what to use for others."""
+"""Define the published options of `recall bench run`: those supported, and what replaces the others."""
 
 from __future__ import annotations
 

@@ -334,6 +334,6 @@ def _check(args: argparse.Namespace) -> None:
             if getattr(args, name) is not None:
                 raise RecallError(f"--{name} is for exporting, and --apply imports what is there; leave one out")
     elif args.json:
-        raise RecallError("--json is for --apply; what is exported is JSON Lines anyway")
+        raise RecallError("--json is for --apply; the export is always JSON Lines")
     if args.arcs is not None and args.persona is None:
         raise RecallError("--arcs is a file in the folder of --persona; give that too")

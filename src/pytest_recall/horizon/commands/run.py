@@ -43,7 +43,7 @@ shown for answers alone: of passages the result is how much of the relevant days
 
 Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
 files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.png, or
-without matplotlib heatmap.svg, shows it. The same command resumes a run that was stopped: questions with points
+without matplotlib heatmap.svg, shows it. Run the same command again to resume a stopped run: questions with points
 are not asked again, questions that failed are. Where the code of the memory has changed, or with --fresh, all is asked
 again, and the earlier run is kept in DIR/earlier-1. A folder with a run
 of another configuration is refused. `recall cassettes cost`, `compare` and `audit` read the journal as any other.
@@ -117,9 +117,9 @@ def add_bench(commands: Commands) -> None:
     parser.add_argument(
         "--feed",
         choices=("days", "conversations", "tool-calls"),
-        help="what the memory is told: the days, or what generate-conversations or generate-tool-calls wrote of them",
+        help="what the memory stores: the days, or what generate-conversations or generate-tool-calls wrote of them",
     )
-    parser.add_argument("--unit", choices=("session", "day", "topic"), help="what the memory is told at a time")
+    parser.add_argument("--unit", choices=("session", "day", "topic"), help="what is stored at a time")
     parser.add_argument("--k", type=int, metavar="K", help="how many passages it is asked for")
     parser.add_argument("-o", "--out", type=Path, metavar="DIR", help="where the run is written down")
     parser.add_argument(
@@ -245,7 +245,7 @@ def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
         for told in unasked(outcome.unasked, outcome.beside, str(folder)):
             say(told)
     if not asked.measures and args.replay is None and (asked.broke or outcome.lost):
-        say("nothing was measured: no question that was asked came to points")
+        say("nothing was measured: no question that was asked has points")
         return 1, outcome
     return (2 if outcome.lost or outcome.unasked or parts.calls.problems else 0), outcome
 
@@ -276,7 +276,7 @@ def _check(args: argparse.Namespace) -> None:
         raise RecallError(f"{other} is about calls that are made, and --replay makes none; give one of them")
     if args.fresh and (args.resume is not None or args.skip_catchup_ingest):
         other = "--resume" if args.resume is not None else "--skip-catchup-ingest"
-        raise RecallError(f"{other} continues a run, and --fresh asks all of it again; give one of them")
+        raise RecallError(f"{other} resumes a run, and --fresh asks all of it again; give one of them")
 
 
 def _check_models(args: argparse.Namespace, *, here: bool) -> None:

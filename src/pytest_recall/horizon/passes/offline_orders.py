@@ -1,4 +1,4 @@
-"""Draw the orders that offline days tell: who wants what, and what comes of it on later days, in which session."""
+"""Draw the orders in offline days: who wants what, what happens to it later, and in which session."""
 
 from __future__ import annotations
 

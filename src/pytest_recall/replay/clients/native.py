@@ -1,4 +1,4 @@
-"""Tell when a client asks that does not use Python's sockets, before it does: Rust, Go and C clients, and gRPC.
+"""Detect calls of clients that do not use Python's sockets, before they are made: Rust, Go, C, and gRPC.
 
 Nothing of these can be recorded, and no guard of Python's sockets sees them. What is put before their methods says the
 client and the URL; the function that is called with them may raise.

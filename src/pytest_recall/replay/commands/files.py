@@ -167,7 +167,7 @@ is a recording in its new place. `recall state move` does the same for the rows 
 
 def add_move(commands: Commands) -> None:
     """Add the command."""
-    parser = command(commands, "move", "have a case that was renamed keep its recordings", run_move, MOVE)
+    parser = command(commands, "move", "keep the recordings of a renamed case", run_move, MOVE)
     parser.add_argument("old", metavar="OLD", help="the id under which it was recorded")
     parser.add_argument("new", nargs="?", metavar="NEW", help="its id now (default: the same)")
     parser.add_argument("--scenario", metavar="NAME", help=SCENARIO_HELP)
@@ -233,15 +233,15 @@ with an error of the network has no place there, and is refused.
 
 def add_convert(commands: Commands) -> None:
     """Add both commands."""
-    parser = command(commands, "import", "make a cassette of a recording of vcrpy or Lore", import_command, IMPORT)
+    parser = command(commands, "import", "import a recording of vcrpy or Lore", import_command, IMPORT)
     parser.add_argument("source", type=Path, metavar="SOURCE", help="the recording, or a folder of recordings")
     parser.add_argument("--case", metavar="ID", help="the case that it is of (default: the name of the file)")
     parser.add_argument("--scenario", metavar="NAME", help=SCENARIO_HELP)
     parser.add_argument("--url", default=ANTHROPIC, help="where the calls of Lore went (default: %(default)s)")
     add_folder(parser)
-    parser = command(commands, "export", "write a cassette as one of vcrpy", export_command, EXPORT)
+    parser = command(commands, "export", "export a cassette to vcrpy", export_command, EXPORT)
     parser.add_argument("cassette", metavar="CASSETTE", help="a path, or a case id")
-    parser.add_argument("target", type=Path, metavar="TARGET", help="the file to write, which must not be there")
+    parser.add_argument("target", type=Path, metavar="TARGET", help="the file to write; must not exist")
     add_folder(parser)
 
 

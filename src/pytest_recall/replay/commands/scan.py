@@ -101,7 +101,7 @@ def run_scan(args: argparse.Namespace) -> int:
     for said in unread:
         print(said)
     if findings:
-        print(f"{plural(len(findings), 'finding')}: revoke what is real, delete the recording, and record it again")
+        print(f"{plural(len(findings), 'finding')}: revoke real secrets, delete the recording, and record it again")
     if unread:
         print(f"not searched: {plural(len(unread), 'file')}")
     if not (findings or unread):

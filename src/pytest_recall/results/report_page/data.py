@@ -128,7 +128,7 @@ def _result(header: Header, result: CaseResult, links: str) -> dict[str, Any]:
         ],
         "usage": {name: _number(count) for name, count in (answer.usage if answer else {}).items()},
         "verdicts": [_verdict(verdict) for verdict in trial.verdicts],
-        "cause": result.cause and result.cause.to_json(),
+        "cause": result.cause and {**result.cause.to_json(), "label": result.cause.label.shown},
         "calls": [_call(call) for call in trial.calls],
     }
 
