@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
+from pytest_recall.cases.commands import filled
 from tests.cli.samples import CASES, environment, fill
 from tests.helpers import programs
 from tests.helpers.github import REPO, GitHub
@@ -310,7 +311,7 @@ def test_the_job_that_may_write_installs_nothing_of_a_pull_request() -> None:
 def test_the_job_for_gitlab(bare: Path, event: str) -> None:
     folder = clone(bare, "checkout", "--depth=1")
     git(folder, "checkout", "--quiet", "--detach")
-    text = (TEMPLATES / "gitlab-ci.yml").read_text(encoding="utf-8").replace("EVAL_DIR", "eval")
+    text = filled((TEMPLATES / "gitlab-ci.yml").read_text(encoding="utf-8"), "eval")
     install, *script = yaml.safe_load(text)["eval-recall"]["script"]
     assert install == 'pip install "pytest-recall[all,ci]"'
     # A merge request of a fork has no token.

@@ -85,7 +85,7 @@ def test_a_run_that_was_cut_off_before_it_began(ran: Path, inside: Recall) -> No
     (run / "trials.jsonl").write_bytes((run / "trials.jsonl").read_bytes()[:40])
     done = inside(ran, "state", "apply", run.name)
     assert (done.code, done.out) == (2, "")
-    assert "the run was cut off before it began, and nothing is lost" in done.err
+    assert "the run was cut off before its first case; delete its folder" in done.err
     assert state_of(ran).text == before
 
 

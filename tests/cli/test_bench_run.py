@@ -242,7 +242,7 @@ def test_the_days_run_in_two_parts_are_one_run(tmp_path: Path, capsys: pytest.Ca
     assert main([*RUN, "--ranges", "9d", "--out", "other"]) == 0
     capsys.readouterr()
     assert main(["bench", "merge", "early", "other", "-o", "none"]) == 2
-    assert "early and other are not parts of one run: the days differ; merge" in capsys.readouterr().err
+    assert "early and other are not parts of one run: different days; merge" in capsys.readouterr().err
 
 
 HALF = """

@@ -67,7 +67,10 @@ def test_what_cannot_be_rebuilt_is_told(tmp_path: Path) -> None:
     folder = write_run(tmp_path, SMALL, questions=False)
     with pytest.raises(RecallError, match=r"questions\.jsonl: is not there, and progress\.jsonl holds no answers"):
         rebuild_result(folder)
+    (tmp_path / "empty").mkdir()
     with pytest.raises(RecallError, match="holds no checkpoint"):
+        rebuild_result(tmp_path / "empty")
+    with pytest.raises(RecallError, match="nowhere: no such directory; name the folder of a run"):
         rebuild_result(tmp_path / "nowhere")
 
 
@@ -164,7 +167,7 @@ def test_runs_of_different_configurations_are_refused() -> None:
 def test_of_files_that_differ_the_names_are_told() -> None:
     run = replace(run_of(SMALL), config={"hashes": {"days": "a", "story": "b"}})
     other = replace(run, name="theirs", config={"hashes": {"days": "c", "story": "b"}})
-    with pytest.raises(RecallError, match="not parts of one run: the days differ; merge"):
+    with pytest.raises(RecallError, match="not parts of one run: different days; merge"):
         merge([run, other], "mine")
 
 

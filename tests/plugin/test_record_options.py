@@ -144,7 +144,7 @@ class TestAge:
             assert finished(checkout) == before
             if days:
                 assert trial(checkout, "a").error == (
-                    f"setup: eval/cassettes/one/a.ndjson: recorded 8 days ago, and {days} are allowed;"
+                    f"setup: eval/cassettes/one/a.ndjson: recorded 8 days ago, more than the {days} allowed;"
                     " record it again with --record"
                 )
 

@@ -199,7 +199,8 @@ def test_cut_off_anywhere(tmp_path: Path) -> None:
         ended = whole[:end].count(b"\n")
         if ended == 0:
             message = problem(lambda: read_journal(path.parent))
-            assert message == f"{path}: no whole line; the run was cut off before it began, and nothing is lost"
+            said = "the run was cut off before its first case; delete its folder, or name another run"
+            assert message == f"{path}: no whole line; {said}"
         else:
             assert read_journal(path.parent) == Record(header=HEADER, trials=TRIALS[: ended - 1])
 

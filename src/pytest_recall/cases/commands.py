@@ -86,7 +86,7 @@ def run_init(args: argparse.Namespace) -> int:
             continue
         text = files("pytest_recall").joinpath("templates", template).read_text(encoding="utf-8")
         if not args.dry_run:
-            write_text(path, _filled(text, folder.as_posix()).replace("# SCHEDULE", _schedule(cases)))
+            write_text(path, filled(text, folder.as_posix()).replace("# SCHEDULE", _schedule(cases)))
         written += 1
         print(f"{'would write' if args.dry_run else 'wrote'}   {path.as_posix()}: {ABOUT[template]}")
     if args.github or args.gitlab:
@@ -103,7 +103,7 @@ def run_init(args: argparse.Namespace) -> int:
     return 0
 
 
-def _filled(text: str, folder: str) -> str:
+def filled(text: str, folder: str) -> str:
     """Return a template with the eval directory, in quotes where a shell or YAML needs them."""
 
     def in_yaml(path: str) -> str:

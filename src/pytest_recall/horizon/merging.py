@@ -164,9 +164,7 @@ def _differences(first: PublishedRun, other: PublishedRun) -> list[str]:
             continue
         if isinstance(one, Mapping) and isinstance(another, Mapping):
             # Such as hashes, which say nothing to anybody.
-            told += [
-                f"the {name} is another" for name in sorted({*one, *another}) if one.get(name) != another.get(name)
-            ]
+            told += [f"different {name}" for name in sorted({*one, *another}) if one.get(name) != another.get(name)]
         else:
             told.append(f"`{key}` is {one!r} and {another!r}")
     if first.pairs != other.pairs and None not in (first.pairs, other.pairs):

@@ -250,7 +250,7 @@ def read_journal(folder: Path) -> Record:
     *lines, _ = read_text(path, whole_lines=True).split("\n")
     if not lines:
         raise RecallError(
-            f"{path}: no whole line, the run was cut off before its first case; delete its folder, or name another run"
+            f"{path}: no whole line; the run was cut off before its first case; delete its folder, or name another run"
         )
     header: Header | None = None
     first: dict[str, Any] = {}
