@@ -10,7 +10,7 @@ from threading import Barrier, Event, Lock
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.datasets.lanes import Ask, Lanes
+from pytest_recall.datasets.lanes import AskEntry, Lanes
 from pytest_recall.trials.drive import SpentError
 from pytest_recall.trials.execution import Result, TrialCase, make_trial
 from pytest_recall.trials.trial import Outcome, Trial
@@ -36,7 +36,7 @@ class Stage:
         self.wrong: list[str] = []
 
     @contextmanager
-    def conversation(self, entries: Sequence[Entry]) -> Iterator[Ask[Entry]]:
+    def conversation(self, entries: Sequence[Entry]) -> Iterator[AskEntry[Entry]]:
         row = entries[0][0]
         with self.lock:
             self.open.append(row)
@@ -105,7 +105,7 @@ def test_all_places_are_for_one_conversation_once_it_is_told() -> None:
         return stage.ask(entry)
 
     @contextmanager
-    def conversation(entries: Sequence[Entry]) -> Iterator[Ask[Entry]]:
+    def conversation(entries: Sequence[Entry]) -> Iterator[AskEntry[Entry]]:
         with stage.conversation(entries):
             yield ask
 
@@ -136,7 +136,7 @@ def test_what_is_not_taken_any_more_is_handed_out_as_the_rest() -> None:
         return stage.ask(entry)
 
     @contextmanager
-    def conversation(entries: Sequence[Entry]) -> Iterator[Ask[Entry]]:
+    def conversation(entries: Sequence[Entry]) -> Iterator[AskEntry[Entry]]:
         with stage.conversation(entries):
             yield ask
 
@@ -155,7 +155,7 @@ def test_what_asking_raises_is_raised_in_place_of_a_trial() -> None:
     stage = Stage([2, 2])
 
     @contextmanager
-    def conversation(entries: Sequence[Entry]) -> Iterator[Ask[Entry]]:
+    def conversation(entries: Sequence[Entry]) -> Iterator[AskEntry[Entry]]:
         with stage.conversation(entries):
             if entries[0][0]:
                 raise ValueError("no memory")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.models.batch import LIMITS, Api, BatchItem, BatchLine, Door, Limit, item_of, line_of, lines_in
+from pytest_recall.models.batch import LIMITS, BatchApi, BatchItem, BatchLine, Door, Limit, item_of, line_of, lines_in
 from pytest_recall.replay.exchange import Request
 from tests.helpers.samples import costly
 
@@ -78,7 +78,7 @@ class TestItem:
         assert item_of(request_, ()) == why
 
     @given(body=st.dictionaries(st.text(), st.text()), api=st.sampled_from(["openai", "anthropic"]))
-    def test_the_size_is_what_the_call_adds(self, body: dict[str, str], api: Api) -> None:
+    def test_the_size_is_what_the_call_adds(self, body: dict[str, str], api: BatchApi) -> None:
         body.pop("stream", None)
         item = taken(asked(OPENAI if api == "openai" else ANTHROPIC, body))
         assert item.size >= len(line_of(item.door, "k" * 38, item.body)) + 1
@@ -96,7 +96,7 @@ def test_a_limit_holds_what_reaches_it_and_no_more() -> None:
     assert LIMITS == {"openai": (50_000, 200_000_000), "anthropic": (100_000, 256_000_000)}
 
 
-def read(api: Api, *lines: Any) -> list[BatchLine]:
+def read(api: BatchApi, *lines: Any) -> list[BatchLine]:
     return list(lines_in(api, b"".join(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)))
 
 
@@ -151,7 +151,7 @@ class TestLines:
         assert read("anthropic", {"custom_id": "a", "result": {"type": kind}}) == [BatchLine("a", None, said)]
 
     @given(data=st.binary(), api=st.sampled_from(["openai", "anthropic"]))
-    def test_whatever_comes_is_read_or_passed_over(self, data: bytes, api: Api) -> None:
+    def test_whatever_comes_is_read_or_passed_over(self, data: bytes, api: BatchApi) -> None:
         assert all(isinstance(line, BatchLine) for line in lines_in(api, data))
 
     @costly
@@ -167,7 +167,7 @@ class TestLines:
         ),
         api=st.sampled_from(["openai", "anthropic"]),
     )
-    def test_no_shape_of_a_line_is_too_odd(self, line: Any, api: Api) -> None:
+    def test_no_shape_of_a_line_is_too_odd(self, line: Any, api: BatchApi) -> None:
         for found in read(api, line):
             assert found.response is not None or found.problem
 
@@ -176,7 +176,7 @@ class TestLines:
         place=st.integers(0, 5),
         odd=st.none() | st.booleans() | st.integers() | st.text() | st.lists(st.none(), max_size=1),
     )
-    def test_a_line_with_one_odd_field_is_an_answer_or_says_why_not(self, api: Api, place: int, odd: Any) -> None:
+    def test_a_line_with_one_odd_field_is_an_answer_or_says_why_not(self, api: BatchApi, place: int, odd: Any) -> None:
         body: dict[str, Any] = {"text": "a"}
         if api == "openai":
             inner: dict[str, Any] = {"status_code": 200, "request_id": "r", "body": body}

@@ -16,14 +16,14 @@ from pytest_recall.replay.exchange import Request, Response
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.redaction import Redactor
-from pytest_recall.replay.tape import Mode, Tape
+from pytest_recall.replay.tape import CassetteMode, Tape
 
 RULES = Rules()
 ASKED = Request("RUN", "command:///claude", (), b"How long is a loan?")
 WEEK = Response(200, "", (), (b"One week.",))
 
 
-def tape(mode: Mode, path: Path, cassette: Cassette | None = None) -> Tape:
+def tape(mode: CassetteMode, path: Path, cassette: Cassette | None = None) -> Tape:
     """Return a tape whose draft is at `path`."""
     return Tape("a.ndjson", mode, RULES, Redactor({}), "record it", cassette=cassette, draft_path=path)
 
@@ -89,7 +89,9 @@ def test_without_a_tape_it_is_run() -> None:
 
 
 @pytest.mark.parametrize("mode", ["off", "record"])
-def test_it_is_started_when_its_turn_has_come(tmp_path: Path, mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_started_when_its_turn_has_come(
+    tmp_path: Path, mode: CassetteMode, monkeypatch: pytest.MonkeyPatch
+) -> None:
     done: list[str] = []
     monkeypatch.setattr(RateTurn, "wait", lambda self: done.append("waited"))
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.models.model import DEFAULTS, FORMS, KINDS, Kind, Selector, parse, place_and_name
+from pytest_recall.models.model import DEFAULTS, FORMS, KINDS, Selector, SelectorKind, parse, place_and_name
 
 IDS = st.text("abcxyzABC0189-._:/@", min_size=1, max_size=30)
 URLS = st.builds(
@@ -51,7 +51,7 @@ def test_forms(text: str, kind: str, target: str, url: str | None) -> None:
 
 
 @given(kind=st.sampled_from(["openai", "anthropic", "azure"]), target=IDS, url=st.none() | URLS)
-def test_what_is_put_together_is_taken_apart(kind: Kind, target: str, url: str | None) -> None:
+def test_what_is_put_together_is_taken_apart(kind: SelectorKind, target: str, url: str | None) -> None:
     found = parse(f"{kind}:{target}{f';{url}' if url else ''}")
     assert (found.kind, found.target, found.url) == (kind, target, url)
     assert parse(found.text) == found

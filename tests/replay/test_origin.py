@@ -20,7 +20,7 @@ from pytest_recall.replay import origin, watch
 from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.exchange import Request, Way
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import Mode
+from pytest_recall.replay.tape import CassetteMode
 
 CONNECTS = "import socket\n\ndef connect(address):\n    return socket.create_connection(address)\n"
 FETCHES = """\
@@ -99,7 +99,7 @@ def test_the_hook_of_a_plugin_may_connect(player: Player, server: socket.socket,
 
 
 @pytest.mark.parametrize(("mode", "ways"), [("replay", {}), ("replay", {"agent": "forbidden"}), ("record", {})])
-def test_so_it_may_call(mode: Mode, ways: dict[str, Way], installed: Path) -> None:
+def test_so_it_may_call(mode: CassetteMode, ways: dict[str, Way], installed: Path) -> None:
     asking = Player(mode, ways)
     asking.lane()  # Where cases run at once, no call of another case is told.
     asked = partial(asking.ask, Request("GET", "http://127.0.0.1/upload"))

@@ -11,7 +11,7 @@ from pytest_recall.files.errors import MissError
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Failure, Request
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import Mode
+from pytest_recall.replay.tape import CassetteMode
 from tests.replay.test_tape import URL, ask, body_of, call, tape_of
 
 
@@ -19,7 +19,7 @@ class TestWays:
     """By cassette, live, or not at all."""
 
     @pytest.mark.parametrize("mode", ["off", "record", "missing"])
-    def test_without_a_tape_calls_go_through(self, mode: Mode) -> None:
+    def test_without_a_tape_calls_go_through(self, mode: CassetteMode) -> None:
         assert Player(mode).ask(ask("a")) == CallStep()
 
     def test_without_a_tape_nothing_is_sent_in_a_replay(self) -> None:
@@ -75,7 +75,7 @@ class TestWays:
         assert not issubclass(MissError, Exception)
 
     @pytest.mark.parametrize("mode", ["off", "record", "missing", "replay"])
-    def test_a_forbidden_kind_is_refused(self, tmp_path: Path, mode: Mode) -> None:
+    def test_a_forbidden_kind_is_refused(self, tmp_path: Path, mode: CassetteMode) -> None:
         player = Player(mode, {"judge": "forbidden"})
         tape = tape_of(tmp_path, mode=mode)
         with player.playing(tape), player.asking("judge"), pytest.raises(MissError, match="`judge` are forbidden"):

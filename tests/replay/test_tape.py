@@ -15,7 +15,7 @@ from pytest_recall.replay.cassette_file import Cassette, write_cassette
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
 from pytest_recall.replay.matching import Rules, key_of
 from pytest_recall.replay.redaction import Redactor
-from pytest_recall.replay.tape import Mode, Tape
+from pytest_recall.replay.tape import CassetteMode, Tape
 
 RULES = Rules()
 URL = "http://upstream/v1/messages"
@@ -53,7 +53,9 @@ def body_of(exchange: Exchange | None) -> bytes:
     return exchange.response.body
 
 
-def tape_of(folder: Path, *calls: Exchange, mode: Mode = "replay", secrets: dict[str, str] | None = None) -> Tape:
+def tape_of(
+    folder: Path, *calls: Exchange, mode: CassetteMode = "replay", secrets: dict[str, str] | None = None
+) -> Tape:
     """Return a tape with these calls on it."""
     path = folder / "case.ndjson"
     cassette = None

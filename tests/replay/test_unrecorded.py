@@ -19,7 +19,7 @@ import pytest
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay import unrecorded
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import AS_ONE, Mode, Tape
+from pytest_recall.replay.tape import AS_ONE, CassetteMode, Tape
 from pytest_recall.replay.watch import Watch
 from tests.replay.test_tape import tape_of
 
@@ -46,7 +46,9 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
     """Make a player that watches, by its mode and its settings; with a tape of a case, unless `tape` is None."""
     watches: list[Watch] = []
 
-    def make(mode: Mode, *, case: str | None = "a", ways: dict[str, str] | None = None, **settings: object) -> Player:
+    def make(
+        mode: CassetteMode, *, case: str | None = "a", ways: dict[str, str] | None = None, **settings: object
+    ) -> Player:
         player = Player(mode, ways, **settings)  # type: ignore[arg-type]
         watches.append(Watch(player))
         if case is not None:
@@ -59,7 +61,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
         watch.call_off() if watch.player.mode == "replay" else watch.close()
 
 
-def in_case(folder: Path, mode: Mode, case: str) -> Tape:
+def in_case(folder: Path, mode: CassetteMode, case: str) -> Tape:
     tape = tape_of(folder, mode=mode)
     tape.header = {"case": case}
     return tape
@@ -315,7 +317,7 @@ class TestUvloop:
         undo: list[Callable[[], None]] = []
         module = SimpleNamespace(Loop=type(loop))
 
-        def make(mode: Mode, **header: str) -> Player:
+        def make(mode: CassetteMode, **header: str) -> Player:
             player = Player(mode, ignored=["db.example.com"])
             undo.extend(unrecorded.patch_uvloop(module, player))
             assert unrecorded.patch_uvloop(module, player) == []

@@ -18,7 +18,7 @@ from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.redaction import Redactor
-from pytest_recall.replay.tape import Mode, Tape
+from pytest_recall.replay.tape import CassetteMode, Tape
 
 RULES = Rules()
 
@@ -109,7 +109,7 @@ class Deck:
 
     @contextmanager
     def recording(
-        self, mode: Mode = "record", ways: dict[str, Any] | None = None, limits: RateLimits | None = None
+        self, mode: CassetteMode = "record", ways: dict[str, Any] | None = None, limits: RateLimits | None = None
     ) -> Iterator[Player]:
         """Record what is called in this block."""
         with self._open(mode, ways, limits) as player:
@@ -124,7 +124,9 @@ class Deck:
             yield player
 
     @contextmanager
-    def _open(self, mode: Mode, ways: dict[str, Any] | None, limits: RateLimits | None = None) -> Iterator[Player]:
+    def _open(
+        self, mode: CassetteMode, ways: dict[str, Any] | None, limits: RateLimits | None = None
+    ) -> Iterator[Player]:
         player = Player(mode, ways)
         player.limits = limits
         cassette = Cassette(self.path, "case", RULES) if mode in ("replay", "missing") and self.path.exists() else None

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.gate import Gate
-from pytest_recall.cases.settings import LAYOUTS, Layout, Settings
+from pytest_recall.cases.settings import LAYOUTS, Settings, StateLayout
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
@@ -31,14 +31,14 @@ GATES = "owner: us\ngates: [{scenario: refunds, at_least: 0.8}]\n"
 
 
 @pytest.fixture(params=LAYOUTS)
-def layout(request: pytest.FixtureRequest) -> Layout:
+def layout(request: pytest.FixtureRequest) -> StateLayout:
     """How runs write the state."""
-    found: Layout = request.param
+    found: StateLayout = request.param
     return found
 
 
 @pytest.fixture
-def gated(place: Place, layout: Layout) -> Place:
+def gated(place: Place, layout: StateLayout) -> Place:
     """An eval directory with a gate on the refunds, of which one case is known to fail and five pass."""
     place.rubric.write_text(f"{GATES}state: {layout}\n", encoding="utf-8")
     remember(place, KNOWN)
@@ -73,7 +73,7 @@ def test_a_gate_is_over_the_state_and_the_run(gated: Place) -> None:
     assert counts(ran(gated, trial("r0"), day=2)) == (6, 6, 5, 1)
 
 
-def test_where_the_verdicts_are_written_makes_no_difference(gated: Place, layout: Layout) -> None:
+def test_where_the_verdicts_are_written_makes_no_difference(gated: Place, layout: StateLayout) -> None:
     folder = journal(gated, trial("r1", FAILED), date=TODAY.isoformat())
     finish.apply(gated, folder)
     assert bool(event_files(gated.events)) == (layout == "events")

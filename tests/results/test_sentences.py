@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.files.wording import percent, plural
-from pytest_recall.replay.tape import Mode
+from pytest_recall.replay.tape import CassetteMode
 from pytest_recall.results import sentences
 from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
 from pytest_recall.results.sentences import past_lines
@@ -19,7 +19,7 @@ CLIENTS = "nothing of it is recorded or replayed"
 
 
 @pytest.mark.parametrize("mode", ["record", "missing", "replay"])
-def test_nothing_is_said_of_nothing(mode: Mode) -> None:
+def test_nothing_is_said_of_nothing(mode: CassetteMode) -> None:
     assert past_lines({}, {}, mode, ["claude"]) == []
 
 

@@ -38,7 +38,7 @@ from pytest_recall.files.validation import Name
 from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.models.settings import Batching, Hosts, Prices, Urls
 from pytest_recall.replay.clients.native import CLIENTS
-from pytest_recall.replay.exchange import DESCRIBING, MATCHED, STORED_RESPONSE, Kept, Kind, Way
+from pytest_recall.replay.exchange import DESCRIBING, MATCHED, STORED_RESPONSE, CallKind, Kept, Way
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.programs import ASKING, FETCHING
 from pytest_recall.replay.wire_formats import PROVIDERS
@@ -49,10 +49,10 @@ if TYPE_CHECKING:
 
 Mode = Literal["pr", "nightly", "all", "observe"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all", "observe")
-Policy = Literal["literal", "lottery", "affected"]
+PolicyName = Literal["literal", "lottery", "affected"]
 
-Layout = Literal["rows", "events"]
-LAYOUTS: tuple[Layout, ...] = ("rows", "events")
+StateLayout = Literal["rows", "events"]
+LAYOUTS: tuple[StateLayout, ...] = ("rows", "events")
 
 LITERAL = {
     "max_due_cases": "`slice_cases` is the size of its slice",
@@ -92,7 +92,7 @@ class Settings(BaseModel):
     nightly_max_cases: Count | None = Field(
         default=None, description="Overdue cases in a nightly run; without it, every one."
     )
-    policy: Policy = Field(
+    policy: PolicyName = Field(
         default="literal",
         description="What a run takes: `literal`, what the boxes say; `lottery`, a fixed number, near the change"
         " first; or `affected`, all cases that a replay finds affected by the change, and then as the lottery.",
@@ -218,7 +218,7 @@ class Settings(BaseModel):
     memory_probe: Count = Field(
         default=5, description="How many units are asked back of what a case stores, to see whether they are there."
     )
-    cassette_kinds: dict[Kind, Way] = Field(
+    cassette_kinds: dict[CallKind, Way] = Field(
         default={}, description="What each kind of call does: goes by the cassette, always live, or not at all."
     )
     volatile_fields: tuple[Name, ...] = Field(
@@ -266,7 +266,7 @@ class Settings(BaseModel):
     batch: Batching = Field(
         default=Batching.model_construct(), description="How `--batch` sends calls through the providers' batch APIs."
     )
-    state: Layout = Field(
+    state: StateLayout = Field(
         default="rows",
         description="Where a run writes what it found: `rows`, into `recall.yaml`; `events`, a new file in `events/`.",
     )

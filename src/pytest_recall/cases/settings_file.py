@@ -8,7 +8,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from pytest_recall.cases.gate import Gate
-from pytest_recall.cases.settings import DEFAULT_SETTINGS, Layout, Settings
+from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings, StateLayout
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
@@ -33,7 +33,7 @@ def gates_in(text: str) -> tuple[Gate, ...]:
         return ()
 
 
-def with_layout(path: Path, name: str, layout: Layout, *, write: bool) -> None:
+def with_layout(path: Path, name: str, layout: StateLayout, *, write: bool) -> None:
     """Give the rubric in `path` the line `state: <layout>`; all else of it stays as it is, comments too.
 
     Raises RecallError for a file that is not there, or in which the line cannot be told from the rest.

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from pytest_recall.cases.case import Case
 from pytest_recall.datasets.cases import DatasetCases, QuestionEntry
-from pytest_recall.datasets.lanes import Ask, Lanes
+from pytest_recall.datasets.lanes import AskEntry, Lanes
 from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.files.interruptible import result_of
 from pytest_recall.memory.client import Client
@@ -18,7 +18,7 @@ from pytest_recall.memory.filled import FilledMark
 from pytest_recall.memory.resolve import resolve
 from pytest_recall.memory.session import Memory
 from pytest_recall.trials.concurrency import Loop
-from pytest_recall.trials.drive import CallThread, Question
+from pytest_recall.trials.drive import AskQuestion, CallThread
 from pytest_recall.trials.memory_calls import MemoryModelCalls
 from pytest_recall.trials.trial import Answer, Trial
 
@@ -169,7 +169,7 @@ def open_store(
 class OpenQuestions(NamedTuple):
     """The open questions of a run, and what stops them and returns the trials of those that had begun."""
 
-    questions: Iterator[Question]
+    questions: Iterator[AskQuestion]
     rest: Callable[[], Iterable[Trial]] = tuple
 
 
@@ -246,7 +246,7 @@ def handed_out(
         asked_back = {row: max(0, ASKED_BACK - PROBED * place) for place, row in enumerate(groups)}
 
         @contextmanager
-        def conversation(entries: Sequence[QuestionEntry]) -> Iterator[Ask[QuestionEntry]]:
+        def conversation(entries: Sequence[QuestionEntry]) -> Iterator[AskEntry[QuestionEntry]]:
             row = entries[0].row
             with ExitStack() as inner:
                 store = shared

@@ -13,13 +13,13 @@ from typing import Generic, Self, TypeVar
 from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.interruptible import next_of
-from pytest_recall.trials.drive import Question, SpentError
+from pytest_recall.trials.drive import AskQuestion, SpentError
 from pytest_recall.trials.trial import Trial
 
 GRACE = 10.0
 """Seconds that questions get to come to their end once the run is stopped."""
 Entry = TypeVar("Entry")
-Ask = Callable[[Entry], tuple[Trial, bool]]
+AskEntry = Callable[[Entry], tuple[Trial, bool]]
 """Asks one question; returns its trial, and whether the other ones of its conversation may be asked at once."""
 
 
@@ -29,7 +29,7 @@ class _Conversation(Generic[Entry]):
         self.waiting = deque(entries)
         self.running = 0
         self.is_told = False
-        self.ask: Ask[Entry] | None = None
+        self.ask: AskEntry[Entry] | None = None
         self.stack = ExitStack()
 
 
@@ -46,7 +46,7 @@ class Lanes(Generic[Entry]):
         self,
         conversations: Iterable[Sequence[Entry]],
         places: int,
-        open_: Callable[[Sequence[Entry]], AbstractContextManager[Ask[Entry]]],
+        open_: Callable[[Sequence[Entry]], AbstractContextManager[AskEntry[Entry]]],
         *,
         most: int,
         closed: Callable[[], str] = str,
@@ -76,7 +76,7 @@ class Lanes(Generic[Entry]):
                 if not one.running:
                     one.stack.close()
 
-    def questions(self) -> Iterator[Question]:
+    def questions(self) -> Iterator[AskQuestion]:
         """Begin, and yield what returns the trials of all questions, in the order in which they end.
 
         What asking raises is raised in place of a trial. Where a question cannot be paid for, what was begun ends, and

@@ -19,8 +19,8 @@ from pytest_recall.horizon.day import SessionPart, parts_of, plan_day
 from pytest_recall.horizon.facts import Evidence, public_words
 from pytest_recall.horizon.leaks import (
     Finding,
+    LeakSource,
     Severity,
-    Source,
     belief_findings,
     date_findings,
     leak_findings,
@@ -93,7 +93,7 @@ def _of_days(corpus: Corpus, days: tuple[int, ...], texts: Mapping[int, str]) ->
         yield from belief_findings(arc, parts)
 
 
-def _unreadable(corpus: Corpus, source: Source) -> list[ToldFinding]:
+def _unreadable(corpus: Corpus, source: LeakSource) -> list[ToldFinding]:
     file = corpus.path / PERSONA if source == "persona" else corpus.arcs_path
     try:
         _: BaseModel = corpus.persona if source == "persona" else corpus.story

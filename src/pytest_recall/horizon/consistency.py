@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from pytest_recall.files.errors import nearest
 from pytest_recall.horizon.day import FRONT, DayPlan, SessionPart
-from pytest_recall.horizon.leaks import Finding, Severity, Source
+from pytest_recall.horizon.leaks import Finding, LeakSource, Severity
 from pytest_recall.horizon.persona import HEADING, PRINCIPAL, Arc, Persona, Story, day_file
 
 Keys = tuple[str | int, ...]
@@ -28,7 +28,7 @@ def story_findings(persona: Persona, story: Story) -> list[Finding]:
     return [*_of_persona(persona), *_of_lifecycles(persona, story), *_of_arcs(persona, story)]
 
 
-def unknown_keys(value: Mapping[str, Any], model: type[BaseModel], source: Source) -> Iterator[Finding]:
+def unknown_keys(value: Mapping[str, Any], model: type[BaseModel], source: LeakSource) -> Iterator[Finding]:
     """Yield the keys in the plain values of a file that its model passes over."""
     for path, known in _strangers(value, model, ()):
         message = f"{path[-1]}: is not a field, and nothing reads it{nearest(str(path[-1]), known)}"
@@ -172,7 +172,7 @@ def _twice(found: Callable[..., Finding], key: str, ids: Iterable[str], field: s
         seen.add(id)
 
 
-def _finding(source: Source, severity: Severity, rule: str, path: Keys, message: str) -> Finding:
+def _finding(source: LeakSource, severity: Severity, rule: str, path: Keys, message: str) -> Finding:
     return Finding(severity, rule, message, source, path)
 
 

@@ -11,7 +11,7 @@ from pytest_recall.horizon.day import SessionPart
 from pytest_recall.horizon.persona import PRINCIPAL, WEEKDAYS, Arc, Calendar, Persona, Story, dated
 
 Severity = Literal["error", "warning"]
-Source = Literal["persona", "arcs", "memories"]
+LeakSource = Literal["persona", "arcs", "memories"]
 
 
 class Finding(NamedTuple):
@@ -24,7 +24,7 @@ class Finding(NamedTuple):
     severity: Severity
     rule: str
     message: str
-    source: Source = "memories"
+    source: LeakSource = "memories"
     path: tuple[str | int, ...] = ()
     day: int | None = None
     line: int = 1

@@ -13,11 +13,11 @@ from pytest_recall.horizon.evaluation import MOST, Points
 from pytest_recall.horizon.picture_data import (
     FEW_CELL,
     Cell,
+    CellState,
     Colors,
     Heatmap,
     SizeCurve,
     SquareRow,
-    State,
     heatmap,
     sizes,
 )
@@ -42,7 +42,7 @@ from pytest_recall.results.report_page.data import Chart
 from pytest_recall.results.report_page.frame import document, present, well_formed
 from pytest_recall.results.report_page.run_page import EXCERPT, Facet
 
-_EMPTY: Mapping[State, tuple[str, str]] = {
+_EMPTY: Mapping[CellState, tuple[str, str]] = {
     "unsampled": ("○", "could be asked, and was not"),
     "impossible": ("–", "no question is possible here"),
     "unknown": ("?", "nothing, and no file says why"),

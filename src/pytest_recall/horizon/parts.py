@@ -25,7 +25,7 @@ from pytest_recall.judges.panel import Panel
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.fingerprint import Fingerprint, fingerprint
 from pytest_recall.memory.resolve import resolve as memory_of
-from pytest_recall.replay.exchange import Kind
+from pytest_recall.replay.exchange import CallKind
 from pytest_recall.trials.model_calls import Counted, RunModels
 
 _HOW = {
@@ -74,7 +74,7 @@ def parts_of(settings: BenchSettings, calls: RunModels, say: Callable[[str], Non
             problems.extend(error.messages)
             return None
 
-    def model(selector: str, what: str, kind: Kind) -> Counted | None:
+    def model(selector: str, what: str, kind: CallKind) -> Counted | None:
         try:
             return calls.model(selector, kind, settings.root, say, ready=ready)
         except RecallError as error:

@@ -19,7 +19,7 @@ from pytest_recall.horizon.retrieval_text import found_facts
 from pytest_recall.horizon.statistics import PointMeans, retrieval_of, scores, worded
 from pytest_recall.metrics.clustered import Clustered
 
-State = Literal["measured", "few", "filled", "unsampled", "impossible", "unknown", "failed", "unmeasured"]
+CellState = Literal["measured", "few", "filled", "unsampled", "impossible", "unknown", "failed", "unmeasured"]
 """What a cell holds: a mean, one of fewer than `FEW_CELL` answers, the last mean before since nothing was asked here,
 nothing though questions were possible, nothing since none was, nothing and no file says why, outcomes without a verdict
 alone, or answers of which no one has measured it."""
@@ -44,7 +44,7 @@ _OTHERS = {
 class Cell(NamedTuple):
     """One square: `value` is points, 0 to 6, or a share, 0 to 1; of `n` answers at this very checkpoint."""
 
-    state: State
+    state: CellState
     value: float | None
     n: int
 

@@ -15,10 +15,10 @@ from pytest_recall.horizon.picture_data import (
     FEW_CELL,
     MOST_SHARE,
     Cell,
+    CellState,
     Colors,
     Heatmap,
     SizeCurve,
-    State,
     ink_on,
 )
 from pytest_recall.horizon.retrieval_text import INDISTINCT
@@ -224,7 +224,7 @@ def _days(axes: Axes, found: Heatmap, left: float, y: float, wide: float, theme:
 
 
 def _legend(
-    figure: Figure, axes: Axes, width: float, height: float, theme: _Theme, states: set[State], found: Heatmap
+    figure: Figure, axes: Axes, width: float, height: float, theme: _Theme, states: set[CellState], found: Heatmap
 ) -> None:
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize

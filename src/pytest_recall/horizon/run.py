@@ -39,7 +39,7 @@ from pytest_recall.trials.drive import IN_A_ROW, Driver, LostError, SpentError
 from pytest_recall.trials.execution import Result, with_result
 from pytest_recall.trials.record import Header, Record, Told
 
-Done = dict[tuple[str, str], CheckpointTrial]
+Answered = dict[tuple[str, str], CheckpointTrial]
 """The newest trial of a question at a checkpoint, by the label and the question's id."""
 ABOUT_ANSWERS = (AUDIT, NOTES, "heatmap.png", "heatmap.svg")
 """What may stand beside the files of a run, and is about its answers."""
@@ -108,7 +108,7 @@ class BenchRun:
         self._holds = ToldDays(folder / FILLED)
         self._tell = tell
         self._planned = planned(parts.configuration.persona, parts.checkpoints, str(parts.corpus.path))
-        self._done: Done = {}
+        self._done: Answered = {}
         self._ingest_ms: dict[str, float | None] = {}
         self._ingest_models: dict[str, ModelUsage] = {}
         self._new_days: dict[str, int] = {}

@@ -50,7 +50,7 @@ from pytest_recall.models.rate import Retry
 from pytest_recall.models.resolve import model_of, resolve
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import Mode
+from pytest_recall.replay.tape import CassetteMode
 from pytest_recall.runs import finish
 from pytest_recall.trials.command_cassette import meter_of, player_of, taped, untaped
 from pytest_recall.trials.cost import spend_of
@@ -223,7 +223,7 @@ def _write(place: Place, done: Calibrated, digest: str) -> None:
         print(f"{name}: {plural(len(rows), 'row')} written", file=sys.stderr)
 
 
-def _mode(args: argparse.Namespace) -> Mode:
+def _mode(args: argparse.Namespace) -> CassetteMode:
     return "record" if args.record is not None else "off" if args.replay is None else "replay"
 
 

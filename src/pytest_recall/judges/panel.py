@@ -11,7 +11,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges.judge_call import SAMPLED, Inquiry, Seat, Undecided, version_of
 from pytest_recall.models.model import Model
-from pytest_recall.trials.trial import Cause, Judgement, Verdict, Vote, majority, middle
+from pytest_recall.trials.trial import AppealCause, Judgement, Verdict, Vote, majority, middle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,7 @@ class Panel:
             seat = Seat(model=model, attempts=self.attempts, temperature=SAMPLED, seed=sample + 1)
         return heard(inquiry, seat, failures)
 
-    def _cause(self, votes: tuple[Vote, ...], passed: bool, key: str) -> Cause | None:
+    def _cause(self, votes: tuple[Vote, ...], passed: bool, key: str) -> AppealCause | None:
         """Return why the appellate judge is asked, or None if it is not."""
         if self.appeal == "on-failure" and not passed:
             return "failed"

@@ -19,7 +19,7 @@ from pytest_recall.files.errors import CaseError
 from pytest_recall.memory.client import Client, OwnTime, deadline, noting_waits, own_time, passages_of
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.trials.evidence import renamed
-from pytest_recall.trials.execution import Ends, Wait, called, well_formed
+from pytest_recall.trials.execution import Awaiter, EndingErrors, called, well_formed
 from pytest_recall.trials.trial import ANSWERED, Answer, Passage
 
 if TYPE_CHECKING:
@@ -137,8 +137,8 @@ class Memory:
         self,
         client: Client,
         *,
-        wait: Wait,
-        ends: Ends = (),
+        wait: Awaiter,
+        ends: EndingErrors = (),
         probed: int = PROBED,
         in_all: int | None = None,
         reuses: bool = True,

@@ -17,7 +17,7 @@ from pytest_recall.cli.common import Commands, names, placeless
 from pytest_recall.files.json_lines import strict_json
 from pytest_recall.files.validation import explain
 from pytest_recall.metrics.intervals import METHOD, Mean
-from pytest_recall.metrics.retrieval import Retrieval, Value
+from pytest_recall.metrics.retrieval import MetricValue, Retrieval
 from pytest_recall.metrics.summary import Means, RetrievalSummary, Summarized
 
 K = 5
@@ -289,7 +289,7 @@ def _plain(value: float) -> float:
     return int(value) if value.is_integer() else value
 
 
-def line(one: Retrieval, values: Mapping[str, Value]) -> dict[str, Any]:
+def line(one: Retrieval, values: Mapping[str, MetricValue]) -> dict[str, Any]:
     """Return what is printed of a retrieval."""
     told: dict[str, Any] = {"id": one.id}
     if one.category is not None:

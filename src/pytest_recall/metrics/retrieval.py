@@ -197,7 +197,7 @@ def _tokens(counted: int | None, texts: tuple[str, ...] | None) -> int | None:
     return estimated_tokens(texts)
 
 
-Value = float | None
+MetricValue = float | None
 """A score, with True and False as 1 and 0; None for a failure."""
 
 
@@ -224,11 +224,11 @@ class MetricGroup(NamedTuple):
     needs: str
     given: str
     asked: Callable[[Retrieval], bool]
-    values: Callable[[Retrieval, int], Sequence[Value]]
+    values: Callable[[Retrieval, int], Sequence[MetricValue]]
     fails: bool = True
 
 
-def _of_texts(one: Retrieval, k: int) -> Sequence[Value]:
+def _of_texts(one: Retrieval, k: int) -> Sequence[MetricValue]:
     golds, retrieved = one.ground_truth or (), one.retrieved or ()
     best = [(gold, best_candidate(retrieved, gold)) for gold in golds]
     return (
@@ -238,7 +238,7 @@ def _of_texts(one: Retrieval, k: int) -> Sequence[Value]:
     )
 
 
-def _of_answer(one: Retrieval, k: int) -> Sequence[Value]:
+def _of_answer(one: Retrieval, k: int) -> Sequence[MetricValue]:
     golds, answer = one.ground_truth or (), one.answer or ""
     return (
         any(contains(answer, gold) for gold in golds),
@@ -248,17 +248,17 @@ def _of_answer(one: Retrieval, k: int) -> Sequence[Value]:
     )
 
 
-def _rouge(one: Retrieval, k: int) -> Sequence[Value]:
+def _rouge(one: Retrieval, k: int) -> Sequence[MetricValue]:
     return max((rouge_l(one.answer or "", gold) for gold in one.ground_truth or ()), key=lambda found: found.f)
 
 
-def _locomo(one: Retrieval, k: int) -> Sequence[Value]:
+def _locomo(one: Retrieval, k: int) -> Sequence[MetricValue]:
     category = one.locomo_category
     assert category is not None
     return (max(locomo_f1(one.answer or "", gold, category) for gold in one.ground_truth or ("",)),)
 
 
-def _ranks(one: Retrieval, k: int) -> Sequence[Value]:
+def _ranks(one: Retrieval, k: int) -> Sequence[MetricValue]:
     found, gold = one.retrieved_ids or (), one.evidence or ()
     return (
         recall_at_k(found, gold, k),
@@ -382,14 +382,14 @@ USUAL = tuple(name for name in METRICS if name != "locomo_f1")
 """What is measured unless someone chooses: all but what needs an extra."""
 
 
-def measure(one: Retrieval, k: int, chosen: Collection[str] = USUAL) -> dict[str, Value]:
+def measure(one: Retrieval, k: int, chosen: Collection[str] = USUAL) -> dict[str, MetricValue]:
     """Return the value of each of the `chosen` metrics that the retrieval allows; None is a failure.
 
     A metric is left out where the retrieval does not say what it needs: it is not measured
     then, which is something else than a failure, and than 0. Raises ModuleNotFoundError for
     `locomo_f1` without NLTK.
     """
-    values: dict[str, Value] = {}
+    values: dict[str, MetricValue] = {}
     for group in GROUPS:
         names = [name for name in group.metrics if name in chosen]
         if not names or not group.asked(one):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.metrics.intervals import Mean, Tally, percentiles
-from pytest_recall.metrics.retrieval import METRICS, USUAL, Retrieval, Value, measure
+from pytest_recall.metrics.retrieval import METRICS, USUAL, MetricValue, Retrieval, measure
 
 UNCATEGORIZED = "uncategorized"
 
@@ -107,7 +107,7 @@ class Summarized(NamedTuple):
     failures: int
     k: int
     means: Mapping[str, Mean]
-    percentiles: Mapping[str, Value]
+    percentiles: Mapping[str, MetricValue]
     estimated: Mapping[str, int]
     categories: Mapping[str, Mapping[str, Mean]] | None
     published: RetrievalSummary | None
@@ -132,7 +132,7 @@ class RetrievalFold:
         self._estimated = {name: 0 for name in ("tokens_stored", "tokens_read") if name in self._chosen}
         self._sums = Sums()
 
-    def add(self, one: Retrieval) -> dict[str, Value]:
+    def add(self, one: Retrieval) -> dict[str, MetricValue]:
         """Take a retrieval and return its values. Raises RecallError for one category too many."""
         category = one.category or UNCATEGORIZED
         if category not in self._by_category and len(self._by_category) == MAX_CATEGORIES:
@@ -154,7 +154,7 @@ class RetrievalFold:
         self._publish(one, values)
         return values
 
-    def _publish(self, one: Retrieval, values: Mapping[str, Value]) -> None:
+    def _publish(self, one: Retrieval, values: Mapping[str, MetricValue]) -> None:
         contained, f1, at_k = (values.get(name) for name in PUBLISHED)
         if contained is not None and f1 is not None and at_k is not None:
             self._sums.add(RetrievalResult(bool(contained), f1, bool(at_k), one.category or ""))

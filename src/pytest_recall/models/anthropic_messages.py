@@ -6,10 +6,10 @@ from collections.abc import Collection
 from typing import Any
 
 from pytest_recall.files.wording import one_line
-from pytest_recall.models.model import Ask, ModelError, Stop, system_of
+from pytest_recall.models.model import Ask, ModelError, StopReason, system_of
 from pytest_recall.models.sdk import NO_KEY, SdkModel
 
-_STOPS: dict[str, Stop] = {
+_STOPS: dict[str, StopReason] = {
     "max_tokens": "length",
     "model_context_window_exceeded": "length",
     "refusal": "refused",
@@ -61,7 +61,7 @@ class AnthropicModel(SdkModel):
             **body,
         )
 
-    def _read(self, plain: Any) -> tuple[str, Stop]:
+    def _read(self, plain: Any) -> tuple[str, StopReason]:
         texts = [block["text"] for block in plain["content"] if block["type"] == "text"]
         return "".join(texts), _STOPS.get(plain.get("stop_reason"), "end")
 

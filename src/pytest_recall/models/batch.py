@@ -11,7 +11,7 @@ from pytest_recall.files.wording import listed, plural
 from pytest_recall.replay.encodings import plain_body
 from pytest_recall.replay.exchange import ANTHROPIC_STATUS, Headers, Request, Response
 
-Api = Literal["openai", "anthropic"]
+BatchApi = Literal["openai", "anthropic"]
 
 HOSTS = frozenset({"api.openai.com", "us.api.openai.com", "eu.api.openai.com", "api.anthropic.com"})
 """Hosts that are known to have a batch API."""
@@ -20,7 +20,7 @@ SELLERS = frozenset({"openai", "anthropic"})
 KEPT_DAYS = 29
 """Days for which Anthropic keeps results, from the making of a batch; OpenAI keeps them for 30."""
 
-_PATHS: Mapping[str, Api] = {
+_PATHS: Mapping[str, BatchApi] = {
     "/v1/chat/completions": "openai",
     "/v1/responses": "openai",
     "/v1/embeddings": "openai",
@@ -49,7 +49,7 @@ class Limit(NamedTuple):
         return requests <= self.requests and size <= self.size
 
 
-LIMITS: Mapping[Api, Limit] = {"openai": Limit(50_000, 200 * _MB), "anthropic": Limit(100_000, 256 * _MB)}
+LIMITS: Mapping[BatchApi, Limit] = {"openai": Limit(50_000, 200 * _MB), "anthropic": Limit(100_000, 256 * _MB)}
 """What the providers allow."""
 
 
@@ -60,7 +60,7 @@ class Door(NamedTuple):
     names in lower case. OpenAI takes calls of one path and one model in a batch.
     """
 
-    api: Api
+    api: BatchApi
     base_url: str
     path: str
     query: str = ""
@@ -131,7 +131,7 @@ def line_of(door: Door, custom_id: str, body: Mapping[str, Any]) -> bytes:
     return json.dumps(line).encode("ascii")
 
 
-def lines_in(api: Api, results: bytes) -> Iterator[BatchLine]:
+def lines_in(api: BatchApi, results: bytes) -> Iterator[BatchLine]:
     """Yield what a file of results says of each call. What is no such line is passed over.
 
     Raises nothing: a call of which no line speaks is for the caller to miss.

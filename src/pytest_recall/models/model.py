@@ -11,9 +11,9 @@ from urllib.parse import SplitResult, urlsplit
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.replay.exchange import Tokens
 
-Kind = Literal["openai", "anthropic", "azure", "claude", "codex", "copilot", "command", "python"]
+SelectorKind = Literal["openai", "anthropic", "azure", "claude", "codex", "copilot", "command", "python"]
 """Who is asked, and how: over HTTP by an SDK, as a program on this machine, or as an object in Python."""
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[SelectorKind, ...] = get_args(SelectorKind)
 DEFAULTS: dict[str, str] = {"openai": "gpt-5.4-mini"}
 """The models of kinds that may be named alone."""
 
@@ -47,7 +47,7 @@ class Selector:
     """
 
     text: str
-    kind: Kind
+    kind: SelectorKind
     target: str = ""
     url: str | None = None
 
@@ -113,7 +113,7 @@ def _form(kind: str) -> str:
     return f"`{forms[0]}`"
 
 
-Stop = Literal["end", "length", "refused"]
+StopReason = Literal["end", "length", "refused"]
 """How a reply ended: by itself, at the limit of tokens, or since the provider or the model refused."""
 
 
@@ -149,7 +149,7 @@ class Reply:
     """
 
     text: str
-    stop: Stop = "end"
+    stop: StopReason = "end"
     model: str | None = None
     tokens: Tokens | None = None
     ignored: tuple[str, ...] = ()

@@ -6,12 +6,12 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from pytest_recall.files.wording import one_line
-from pytest_recall.models.model import Ask, ModelError, Stop, system_of
+from pytest_recall.models.model import Ask, ModelError, StopReason, system_of
 from pytest_recall.models.sdk import NO_KEY, SdkModel
 
 AZURE_VERSION = "2024-10-21"
 """The version of Azure's API, unless AZURE_OPENAI_API_VERSION names another."""
-_STOPS: dict[str, Stop] = {"length": "length", "content_filter": "refused"}
+_STOPS: dict[str, StopReason] = {"length": "length", "content_filter": "refused"}
 # The younger name first: newer models of OpenAI refuse the older, and other servers know no other.
 _LIMITS = ("max_completion_tokens", "max_tokens")
 
@@ -51,7 +51,7 @@ class OpenAIModel(SdkModel):
         model = self._selector.target or self._only_model(client, timeout)
         return client.chat.completions.with_raw_response.create(model=model, messages=messages, timeout=timeout, **body)
 
-    def _read(self, plain: Any) -> tuple[str, Stop]:
+    def _read(self, plain: Any) -> tuple[str, StopReason]:
         choice = plain["choices"][0]
         message = choice["message"]
         if message.get("refusal"):

@@ -14,7 +14,7 @@ from urllib.parse import quote
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
 from pytest_recall.models import process
-from pytest_recall.models.model import Ask, ModelError, Reply, Selector, Stop, prompt_of, unheeded
+from pytest_recall.models.model import Ask, ModelError, Reply, Selector, StopReason, prompt_of, unheeded
 from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.rate import is_temporary
 from pytest_recall.models.waiting import Breaks, Channel, direct
@@ -34,7 +34,7 @@ class ProgramOutput(NamedTuple):
     """What a program has printed: the reply, and how it ended."""
 
     text: str
-    stop: Stop = "end"
+    stop: StopReason = "end"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +66,7 @@ def _claude(stdout: bytes) -> ProgramOutput:
         status = result.get("api_error_status")
         temporary = isinstance(status, int) and is_temporary(status)
         raise ReportedError(f"it reports an error: {said}; ask it by hand", temporary=temporary)
-    stops: dict[Any, Stop] = {"refusal": "refused", "max_tokens": "length"}
+    stops: dict[Any, StopReason] = {"refusal": "refused", "max_tokens": "length"}
     return ProgramOutput(text, stops.get(result.get("stop_reason"), "end"))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from pytest_recall.models.model import ModelError, parse
 from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.waiting import Breaks, Channel
-from pytest_recall.replay.exchange import Kind, Request, Response
+from pytest_recall.replay.exchange import CallKind, Request, Response
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import AS_ONE
 
@@ -101,7 +101,7 @@ _NO_KEYS = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AZURE_OPENAI_A
 
 def model_of(
     selector: str,
-    kind: Kind,
+    kind: CallKind,
     *,
     player: Player,
     root: Path,

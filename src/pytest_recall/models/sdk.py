@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any, ClassVar
 
 from pytest_recall.files.wording import one_line
-from pytest_recall.models.model import Ask, ModelError, Reply, Selector, Stop, unheeded
+from pytest_recall.models.model import Ask, ModelError, Reply, Selector, StopReason, unheeded
 from pytest_recall.models.provider import ModelSettings, Provider, UnfitError
 from pytest_recall.models.rate import SPENT, asked_for, is_temporary
 from pytest_recall.models.waiting import Breaks
@@ -99,7 +99,7 @@ class SdkModel(Provider):
         """Return the raw response to the ask with those of its settings that the endpoint `takes`."""
 
     @abstractmethod
-    def _read(self, plain: Any) -> tuple[str, Stop]:
+    def _read(self, plain: Any) -> tuple[str, StopReason]:
         """Return the text of a response and how it ended. Raises LookupError or TypeError for anything else."""
 
     def _spelling(self) -> str:

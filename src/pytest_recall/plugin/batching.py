@@ -16,10 +16,10 @@ from pytest_recall.replay.watch import Watch
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
-    from pytest_recall.replay.tape import Mode
+    from pytest_recall.replay.tape import CassetteMode
 
 
-def watch(run: Run, mode: Mode, name: str) -> Watch:
+def watch(run: Run, mode: CassetteMode, name: str) -> Watch:
     """Let the calls of cases that run at once wait for batches. Raises pytest.UsageError if none can."""
     options.concurrency(run.config)
     rubric = run.plan.rubric

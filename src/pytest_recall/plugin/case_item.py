@@ -18,7 +18,7 @@ from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
 from pytest_recall.plugin.stash import AHEAD, ANSWER, CASE_ID, CASSETTES, LOOPS, RESULT, RUN
 from pytest_recall.schedule.boxes import DATASET, PROFILE, REJUDGED
 from pytest_recall.trials.baselines import Baseline
-from pytest_recall.trials.execution import PREFLIGHT, Result, Wait, run_case
+from pytest_recall.trials.execution import PREFLIGHT, Awaiter, Result, run_case
 from pytest_recall.trials.series import rule_of
 from pytest_recall.trials.trial import Outcome, Trial
 
@@ -152,10 +152,10 @@ class CaseItem(pytest.Function):
         """The fixture that gives whom the case is put to; empty where none is needed."""
         return self.baseline.fixture if self.baseline is not None else "agent"
 
-    def wait_for(self, name: str) -> Wait:
+    def wait_for(self, name: str) -> Awaiter:
         """Return what awaits the calls of what the fixture `name` gave: on the loop of its plugin, or on ours."""
         loops = self.config.stash.get(LOOPS, None)
-        own: Wait = self.config.stash[RUN].loop.wait
+        own: Awaiter = self.config.stash[RUN].loop.wait
         return own if loops is None else loops.wait_for(self, name) or own
 
     @property

@@ -23,10 +23,10 @@ from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, TAPE
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
-from pytest_recall.replay.exchange import Call, Exchange, Kind, Way
+from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import Made, Mode, Tape
+from pytest_recall.replay.tape import CassetteMode, Made, Tape
 from pytest_recall.replay.watch import Watch, quiet_misses
 from pytest_recall.replay.wire_formats import troubles
 from pytest_recall.trials.conditions import Prompts, digest_of, kept_answer, prompts
@@ -58,7 +58,7 @@ class CassetteManager:
         self,
         place: Place,
         rubric: Settings,
-        mode: Mode,
+        mode: CassetteMode,
         folder: Path,
         *,
         run: str,
@@ -67,7 +67,7 @@ class CassetteManager:
         follows: bool = False,
         workers: int = 1,
         watch: Watch | None = None,
-        live: Iterable[Kind] = (),
+        live: Iterable[CallKind] = (),
         passing: Mapping[str, Iterable[str]] = MappingProxyType({}),
     ) -> None:
         self.mode = mode
@@ -91,7 +91,7 @@ class CassetteManager:
             player.limits = RateLimits(rubric.rates(workers))
         self._watch = watch or Watch(player)
         self.player = player
-        ways: dict[Kind, Way] = {**rubric.cassette_kinds, **dict.fromkeys(live, "live")}
+        ways: dict[CallKind, Way] = {**rubric.cassette_kinds, **dict.fromkeys(live, "live")}
         self.player.know(
             ways,
             ignored=rubric.ignore_hosts,

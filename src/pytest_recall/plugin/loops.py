@@ -20,7 +20,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.plugin.pytest_internals import active_fixtures, anyio_runner, set_function, value_of
 from pytest_recall.replay.open_tapes import CARRIED
 from pytest_recall.trials.concurrency import run_awaitable
-from pytest_recall.trials.execution import Wait
+from pytest_recall.trials.execution import Awaiter
 
 SCOPES = ("function", "class", "module", "package", "session")
 """From the shortest life to the longest."""
@@ -70,7 +70,7 @@ class FixtureLoops:
 
         return coroutine
 
-    def wait_for(self, item: pytest.Function, name: str) -> Wait | None:
+    def wait_for(self, item: pytest.Function, name: str) -> Awaiter | None:
         """Return what awaits the calls of what the fixture `name` gave; None if no plugin has a loop for it.
 
         The loop is that of the fixture or of one that it asks for; else that of another async fixture of the case,
@@ -88,7 +88,7 @@ class FixtureLoops:
             return functools.partial(_within_anyio, item)
         return None if loop.is_closed() else functools.partial(_within, loop)
 
-    def awaited(self, given: Any, wait: Wait) -> Any:
+    def awaited(self, given: Any, wait: Awaiter) -> Any:
         """Return a judge with a loop of its own, which need not be that of the agent."""
         if not callable(given):
             return given

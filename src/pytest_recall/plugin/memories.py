@@ -13,7 +13,7 @@ from pytest_recall.files.errors import CaseError, MissError, RecallError
 from pytest_recall.plugin import options
 from pytest_recall.plugin.pytest_internals import definitions
 from pytest_recall.plugin.stash import CASSETTES, MODELS_OF_FILES, RUN
-from pytest_recall.trials.execution import Result, Wait
+from pytest_recall.trials.execution import Awaiter, Result
 
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_recall.memory.session import Memory
     from pytest_recall.models.model import Model
     from pytest_recall.plugin.session import Run
-    from pytest_recall.replay.exchange import Kind
+    from pytest_recall.replay.exchange import CallKind
     from pytest_recall.runs.plan import Source
     from pytest_recall.trials.baselines import Baseline
     from pytest_recall.trials.trial import Answer
@@ -165,7 +165,7 @@ def without_effect(config: pytest.Config, definitions: Sequence[Any]) -> str:
 
 
 def agent_of(
-    config: pytest.Config, path: Path, case: Case, given: Any, agent: Any, baseline: Baseline | None, *, wait: Wait
+    config: pytest.Config, path: Path, case: Case, given: Any, agent: Any, baseline: Baseline | None, *, wait: Awaiter
 ) -> Any:
     """Return who answers a case with `memory` in the file at `path`: the memory, or an agent that asks it, once filled.
 
@@ -242,7 +242,7 @@ def missing_metrics(files: Iterable[Source], datasets: Mapping[str, MembenchSumm
     return [f"{file.name}: {why}" for file in asked if (why := metrics_of(file.dataset.format, False)[1])]
 
 
-def _memory_of(config: pytest.Config, given: Any, wait: Wait) -> Memory:
+def _memory_of(config: pytest.Config, given: Any, wait: Awaiter) -> Memory:
     """Return what the fixture `memory` gave: ours, or a client of the user's own."""
     from pytest_recall.memory.python_memory import Own, checked
     from pytest_recall.memory.session import Memory
@@ -324,7 +324,7 @@ def profile_agent(config: pytest.Config, path: Path, case: Case, memory: Memory)
     return answer
 
 
-def _model(config: pytest.Config, source: ProfileCases, selector: str, kind: Kind) -> Model:
+def _model(config: pytest.Config, source: ProfileCases, selector: str, kind: CallKind) -> Model:
     """Return a model, the same one for all cases of the file in this process. Raises RecallError."""
     models = config.stash.setdefault(MODELS_OF_FILES, {})
     key = (str(source.path), kind, selector)

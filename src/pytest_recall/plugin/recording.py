@@ -17,13 +17,13 @@ from pytest_recall.files.eval_directory import SUFFIXES, find_case_files
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import WATCH
 from pytest_recall.replay.budget import dollars_of
-from pytest_recall.replay.exchange import KINDS, Kind
+from pytest_recall.replay.exchange import KINDS, CallKind
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.cassettes import CassetteManager
-    from pytest_recall.replay.exchange import Kind, Way
+    from pytest_recall.replay.exchange import CallKind, Way
     from pytest_recall.replay.player import Player
-    from pytest_recall.replay.tape import Mode
+    from pytest_recall.replay.tape import CassetteMode
     from pytest_recall.schedule.changes import Wanted
 
 
@@ -37,7 +37,7 @@ class Recording(NamedTuple):
     what it found, if a file was named, and `passing` has regular expressions of what differs by itself, by case.
     """
 
-    mode: Mode
+    mode: CassetteMode
     folder: str
     run: str
     max_age: int | None
@@ -47,7 +47,7 @@ class Recording(NamedTuple):
     dry: bool = False
     ledger: str = ""
     early: str = ""
-    live: tuple[Kind, ...] = ()
+    live: tuple[CallKind, ...] = ()
     dry_file: str = ""
     passing: Mapping[str, tuple[str, ...]] = {}
 
@@ -65,7 +65,7 @@ def recording(config: pytest.Config) -> Recording:
         raise pytest.UsageError("--record and --replay exclude each other; --record=missing combines the two")
     if option.recall_batch and replay is not None:
         raise pytest.UsageError("--batch is about calls that are sent, and --replay sends none; leave one of them out")
-    mode: Mode = "off"
+    mode: CassetteMode = "off"
     given = record if record is not None else replay
     if replay is not None:
         mode = "replay"
@@ -120,7 +120,7 @@ def wanted_of(config: pytest.Config) -> Wanted:
         return Wanted.from_text(read_text(config.invocation_params.dir / name, name), name)
 
 
-def live_kinds(given: str | None, mode: Mode) -> tuple[Kind, ...]:
+def live_kinds(given: str | None, mode: CassetteMode) -> tuple[CallKind, ...]:
     """Return the kinds of calls that `--recall-live` names. Raises pytest.UsageError."""
     if given is None:
         return ()
@@ -133,7 +133,7 @@ def live_kinds(given: str | None, mode: Mode) -> tuple[Kind, ...]:
     return tuple(kind for kind in KINDS if kind in named)
 
 
-def _check_dry(option: Any, mode: Mode) -> None:
+def _check_dry(option: Any, mode: CassetteMode) -> None:
     """Refuse what has no effect where nothing is sent, judged or written. Raises pytest.UsageError."""
     if mode != "missing":
         raise pytest.UsageError("--recall-dry-run needs --record=missing, and shows what that would record")
@@ -201,7 +201,7 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         place = place_of(_seen(config))
         rubric = read_settings(place.rubric, place.name(place.rubric))
     redactor = rubric.redactor(os.environ)
-    ways: dict[Kind, Way] = {**rubric.cassette_kinds}
+    ways: dict[CallKind, Way] = {**rubric.cassette_kinds}
     ways.update(dict.fromkeys(live_kinds(known.recall_live, "replay"), "live"))
     player = Player(
         "replay",

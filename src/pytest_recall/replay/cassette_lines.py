@@ -45,7 +45,7 @@ encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
 NOT_READ = Request("", "", (), b"")
 _REFERENCES = ("$list", "$part")
 
-Node = Callable[[str], Mapping[str, Any]]
+BodyNode = Callable[[str], Mapping[str, Any]]
 """Returns the fields of the part with a name. Raises ValueError if there is none."""
 
 
@@ -140,7 +140,7 @@ def times_of(exchange: Exchange) -> dict[str, Any]:
     return times
 
 
-def exchange_of(fields: Mapping[str, Any], times: Mapping[str, Any] | None, node: Node | None) -> Exchange:
+def exchange_of(fields: Mapping[str, Any], times: Mapping[str, Any] | None, node: BodyNode | None) -> Exchange:
     """Return the call of a line; without `node` its request is `NOT_READ`.
 
     Its `times` are in the line itself if there are none. Raises KeyError, TypeError, ValueError, AttributeError,
@@ -163,7 +163,7 @@ def exchange_of(fields: Mapping[str, Any], times: Mapping[str, Any] | None, node
     )
 
 
-def _request(given: Mapping[str, Any], node: Node) -> Request:
+def _request(given: Mapping[str, Any], node: BodyNode) -> Request:
     return Request(given["method"], given["uri"], _flat(given["headers"]), _body(given["body"], node))
 
 
@@ -266,14 +266,14 @@ def _is_deeper(value: Any, levels: int) -> bool:
     )
 
 
-def _body(written: Mapping[str, Any], node: Node) -> bytes:
+def _body(written: Mapping[str, Any], node: BodyNode) -> bytes:
     if "json" not in written:
         return _bytes(written)
     body = {name: _part(value, node) for name, value in written["json"].items()}
     return encode(body).encode("utf-8", "surrogatepass")
 
 
-def _part(value: Any, node: Node) -> Any:
+def _part(value: Any, node: BodyNode) -> Any:
     if not _is_reference(value):
         return value
     if "$part" in value:

@@ -329,9 +329,9 @@ def asks_to_wait(headers: Headers) -> bool:
     return any(name.lower() in _WAITS for name, _ in headers)
 
 
-Kind = Literal["agent", "judge", "worker"]
+CallKind = Literal["agent", "judge", "worker"]
 """Who asks: the session under test, a judge of its answers, or work that the agent does in the background."""
-KINDS: tuple[Kind, ...] = get_args(Kind)
+KINDS: tuple[CallKind, ...] = get_args(CallKind)
 Way = Literal["cassette", "live", "forbidden"]
 """What a kind of call does: goes by the cassette, always over the network, or not at all."""
 

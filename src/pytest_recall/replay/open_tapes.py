@@ -15,7 +15,7 @@ from pytest_recall.files.errors import MissError
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.interrupt import end_if_still, keep_interrupting
 from pytest_recall.replay.origin import is_importing
-from pytest_recall.replay.tape import LIVE, Mode, Tape
+from pytest_recall.replay.tape import LIVE, CassetteMode, Tape
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import Sender
@@ -86,7 +86,7 @@ class OpenTapes:
     tape answers for is in `strays`.
     """
 
-    def __init__(self, mode: Mode, error: Callable[[str], BaseException], redact: Callable[[str], str]) -> None:
+    def __init__(self, mode: CassetteMode, error: Callable[[str], BaseException], redact: Callable[[str], str]) -> None:
         self.mode = mode
         self.batches: Sender | None = None
         self.strays: list[str] = []

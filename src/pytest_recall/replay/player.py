@@ -15,7 +15,7 @@ from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Request, Way
 from pytest_recall.replay.hosts import names_of, place_of
 from pytest_recall.replay.open_tapes import KIND, CaseContext, OpenTapes
-from pytest_recall.replay.tape import APART, LIVE, Mode, Tape
+from pytest_recall.replay.tape import APART, LIVE, CassetteMode, Tape
 from pytest_recall.replay.unowned import Shared, UnownedCalls, refused
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Player(OpenTapes):
 
     def __init__(
         self,
-        mode: Mode,
+        mode: CassetteMode,
         ways: Mapping[Any, Way] | None = None,
         *,
         ignored: Iterable[str] = (),

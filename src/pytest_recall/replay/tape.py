@@ -22,7 +22,7 @@ from pytest_recall.replay.hosts import without_query
 from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of, with_known_ids
 from pytest_recall.replay.redaction import Redactor, cleaned
 
-Mode = Literal["off", "record", "missing", "replay"]
+CassetteMode = Literal["off", "record", "missing", "replay"]
 """Off lets everything through; missing replays what there is and records the rest."""
 
 TEARDOWN = "teardown"
@@ -70,7 +70,7 @@ class Tape:
     """
 
     name: str
-    mode: Mode
+    mode: CassetteMode
     rules: Rules
     redactor: Redactor
     hint: str

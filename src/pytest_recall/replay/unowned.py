@@ -18,7 +18,7 @@ from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
 from pytest_recall.replay.hosts import is_telemetry, is_telemetry_host, place_of, without_query
 from pytest_recall.replay.origin import in_exporter, in_own_thread, origin
-from pytest_recall.replay.tape import Mode, Tape
+from pytest_recall.replay.tape import CassetteMode, Tape
 from pytest_recall.replay.wire_formats import asks_model
 
 BACKGROUND = "nothing is sent in a replay, not by a thread that was there before the case either"
@@ -89,7 +89,7 @@ def is_shared(method: str, url: str, urls: Iterable[str] = ()) -> bool:
 class SharedCalls:
     """Decides on such calls. `make` opens the tape that they share, and `urls` are patterns beside the known ones."""
 
-    def __init__(self, mode: Mode, urls: Iterable[str], make: Callable[[], Tape]) -> None:
+    def __init__(self, mode: CassetteMode, urls: Iterable[str], make: Callable[[], Tape]) -> None:
         self._mode = mode
         self._urls = tuple(urls)
         self._make = make
@@ -128,7 +128,7 @@ class UnownedCalls:
 
     def __init__(
         self,
-        mode: Mode,
+        mode: CassetteMode,
         home: int,
         counts: Counter[tuple[str, str]],
         telemetry: Iterable[str],

@@ -18,15 +18,13 @@ from weakref import WeakSet
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay import unrecorded
 from pytest_recall.replay.clients import native
-from pytest_recall.replay.hooks import once_imported
+from pytest_recall.replay.hooks import Undo, once_imported
 from pytest_recall.replay.hosts import is_address, is_this_machine
 from pytest_recall.replay.origin import in_known_client, line_of_caller, origin
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.programs import mentioned
 from pytest_recall.replay.tape import APART, LET_THROUGH
 from pytest_recall.replay.unowned import BACKGROUND, IMPORTED
-
-Undo = Callable[[], None]
 
 
 def guard(player: Player) -> list[Undo]:

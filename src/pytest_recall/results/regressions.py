@@ -211,7 +211,7 @@ def _listed(names: Sequence[str]) -> str:
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else names[0]
 
 
-Kind = Literal["same", "gone", "new"]
+DiffKind = Literal["same", "gone", "new"]
 MOST = 400
 """Words of each answer that are compared: comparing takes time with the square of them."""
 AROUND = 4
@@ -221,7 +221,7 @@ AROUND = 4
 class DiffPiece(NamedTuple):
     """Some words that both answers have, or only the one before (`gone`) or after (`new`)."""
 
-    kind: Kind
+    kind: DiffKind
     text: str
 
 

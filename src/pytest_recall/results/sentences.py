@@ -15,7 +15,7 @@ from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from pytest_recall.replay.tape import Mode
+    from pytest_recall.replay.tape import CassetteMode
     from pytest_recall.results.scorecard import CaseResult, Scorecard
     from pytest_recall.schedule.forecast import WarmUp
 
@@ -179,7 +179,7 @@ def _aside(aside: Mapping[tuple[str, str], int], kind: str) -> dict[str, int]:
 
 
 def past_lines(
-    programs: Mapping[str, int], clients: Mapping[str, int], mode: Mode, allowed: Sequence[str]
+    programs: Mapping[str, int], clients: Mapping[str, int], mode: CassetteMode, allowed: Sequence[str]
 ) -> list[str]:
     """Return what cases asked by that a recording or a replay does not see: a line of programs, and one of clients.
 
@@ -196,7 +196,7 @@ def past_lines(
     return lines
 
 
-def _then(names: Set[str], mode: Mode, allowed: Sequence[str]) -> str:
+def _then(names: Set[str], mode: CassetteMode, allowed: Sequence[str]) -> str:
     """Return what a replay does about such programs or clients; empty if nothing."""
     if mode == "replay":
         again = listed(sorted(names & set(allowed)))

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
-from pytest_recall.cases.settings import Layout
+from pytest_recall.cases.settings import StateLayout
 from pytest_recall.files.disk import read_bytes
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
@@ -32,7 +32,7 @@ from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.series import graded, series
 from pytest_recall.trials.trial import Outcome, Row, Trial
 
-Value = str | int | float
+ExpectedValue = str | int | float
 
 
 class Asked(NamedTuple):
@@ -69,10 +69,10 @@ class _Case(NamedTuple):
     trial: Trial
     file: CaseFile
     case: Case
-    value: Value
+    value: ExpectedValue
 
 
-def accepted(place: Place, record: Record, files: Sequence[CaseFile], layout: Layout, asked: Asked) -> Accepted:
+def accepted(place: Place, record: Record, files: Sequence[CaseFile], layout: StateLayout, asked: Asked) -> Accepted:
     """Return what becomes of the files if answers of a run are accepted; the caller holds the lock of the state.
 
     Raises RecallError, a sentence for each problem, where one of the wanted cases was changed or asked since.
@@ -241,7 +241,7 @@ def _rewritten(found: Iterable[_Case]) -> tuple[dict[Path, tuple[str, str]], dic
     return texts, fingerprints
 
 
-def _with_expected(text: str, file: CaseFile, values: Mapping[str, Value]) -> tuple[str, dict[str, str]]:
+def _with_expected(text: str, file: CaseFile, values: Mapping[str, ExpectedValue]) -> tuple[str, dict[str, str]]:
     if file.path.suffix != ".jsonl":
         return in_yaml(text, file.name, "expected", values)
     lines = text.split("\n")
@@ -286,7 +286,7 @@ def _recordings(
     return contents, tuple(notes)
 
 
-def _state(place: Place, layout: Layout, events: Events) -> dict[Path, tuple[str, str]]:
+def _state(place: Place, layout: StateLayout, events: Events) -> dict[Path, tuple[str, str]]:
     """Return the text of the state, before and after: of its file, or of a new event file."""
     if layout == "events":
         return {event_path(place.events, events): ("", events_text(events))}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from pytest_recall.cases.settings import Layout
+from pytest_recall.cases.settings import StateLayout
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.disk import locked, write_text
 from pytest_recall.files.errors import RecallError
@@ -200,7 +200,7 @@ def _later_verdicts(run: Path, header: Header) -> set[str]:
     return found
 
 
-def target(place: Place, layout: Layout) -> str:
+def target(place: Place, layout: StateLayout) -> str:
     """Return what a run writes into, as messages name it."""
     return place.name(place.events if layout == "events" else place.state)
 

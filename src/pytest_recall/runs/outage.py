@@ -17,9 +17,9 @@ from pytest_recall.files.errors import CaseError, single_errors
 from pytest_recall.files.wording import one_line
 from pytest_recall.models.rate import SPENT
 
-Kind = Literal["unreachable", "silent", "refused", "spent", "limited", "failing", "absent"]
+OutageKind = Literal["unreachable", "silent", "refused", "spent", "limited", "failing", "absent"]
 
-_SAID: Mapping[Kind, str] = {
+_SAID: Mapping[OutageKind, str] = {
     "unreachable": "{where} cannot be reached ({why})",
     "silent": "{where} does not answer in time ({why})",
     "refused": "{where} refuses the key ({why})",
@@ -52,7 +52,7 @@ _MONEY = re.compile(r"quota|credit balance|billing|insufficient (?:funds|balance
 class Outage(NamedTuple):
     """Why no answer came: of what `kind` the failure is, of which host if that is known, and all of it in words."""
 
-    kind: Kind
+    kind: OutageKind
     host: str
     said: str
 
@@ -90,7 +90,7 @@ def outage_of(error: BaseException) -> Outage | None:
     return found[0] if found and all(found) else None
 
 
-def _outage(kind: Kind, host: str, why: str) -> Outage:
+def _outage(kind: OutageKind, host: str, why: str) -> Outage:
     return Outage(kind, host, _SAID[kind].format(where=host or "the provider", why=why))
 
 
@@ -109,7 +109,7 @@ def _is_own(error: BaseException) -> bool:
     return type(error).__module__ == "builtins" and getattr(error, "errno", None) is None
 
 
-def _kind_of(status: int, error: BaseException) -> Kind | None:
+def _kind_of(status: int, error: BaseException) -> OutageKind | None:
     message = f"{_read(error, 'code')} {_message(error)}"
     if any(code in message for code in SPENT) or status == 402:
         return "spent"

@@ -31,7 +31,7 @@ from pytest_recall.schedule.selection import (
     remainder,
 )
 from pytest_recall.schedule.state import check_dates, check_layout, current, state_at
-from pytest_recall.trials.detector import Touch
+from pytest_recall.trials.detector import TouchKind
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Row
 
@@ -159,7 +159,7 @@ class Plan:
         """Why each chosen case runs, by id."""
         return dict(self.picks)
 
-    def touch(self, case_id: str) -> Touch:
+    def touch(self, case_id: str) -> TouchKind:
         """Return how changes touch a case, that of this run or any since its last pass; empty where it is not known."""
         row = self.rows.get(case_id)
         if self.rubric.policy != "affected" or row is None or row.failing:

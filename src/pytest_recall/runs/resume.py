@@ -18,7 +18,7 @@ from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.series import parse_rule, series
 from pytest_recall.trials.trial import Outcome, Trial
 
-Asked = tuple[str, str]
+CaseAndArm = tuple[str, str]
 """A case, and the baseline that is asked it; empty for the agent under test."""
 
 FREE = frozenset(
@@ -46,9 +46,9 @@ class Rest(NamedTuple):
     """
 
     header: Header
-    done: Mapping[Asked, str]
-    begun: Mapping[Asked, tuple[tuple[Outcome, ...], str]]
-    early: Mapping[Asked, Trial] = MappingProxyType({})
+    done: Mapping[CaseAndArm, str]
+    begun: Mapping[CaseAndArm, tuple[tuple[Outcome, ...], str]]
+    early: Mapping[CaseAndArm, Trial] = MappingProxyType({})
 
     @property
     def cases(self) -> list[str]:
@@ -59,7 +59,7 @@ class Rest(NamedTuple):
     def with_cases(self, fingerprints: Mapping[str, str]) -> Rest:
         """Return what is left if the cases now have these fingerprints: a verdict on another question is none."""
 
-        def same(asked: Asked, before: str) -> bool:
+        def same(asked: CaseAndArm, before: str) -> bool:
             return fingerprints.get(asked[0], before) == before
 
         return self._replace(
@@ -97,7 +97,7 @@ class Rest(NamedTuple):
         early = map(Trial.from_json, plain["early"])
         return cls(header, done, begun, {(trial.case_id, trial.arm): trial for trial in early})
 
-    def outcomes(self, asked: Asked) -> list[Outcome]:
+    def outcomes(self, asked: CaseAndArm) -> list[Outcome]:
         """Return what the trials of a series came to that has to go on."""
         outcomes, _ = self.begun.get(asked, ((), ""))
         return list(outcomes)
@@ -108,8 +108,8 @@ def rest_of(record: Record) -> Rest:
 
     A question of a dataset is skipped once it was answered and it cannot be judged, and is done.
     """
-    done: dict[Asked, str] = {}
-    begun: dict[Asked, tuple[tuple[Outcome, ...], str]] = {}
+    done: dict[CaseAndArm, str] = {}
+    begun: dict[CaseAndArm, tuple[tuple[Outcome, ...], str]] = {}
     for arm in ("", *record.header.baselines):
         for case_id, trials in series(record.trials, arm).items():
             last = trials[-1]

@@ -23,7 +23,7 @@ from pytest_recall.schedule.boxes import released, review
 from pytest_recall.schedule.change_mix import ChangeMix
 from pytest_recall.schedule.policies import Policy
 from pytest_recall.schedule.simulated import Figures, waited
-from pytest_recall.trials.detector import Touch
+from pytest_recall.trials.detector import TouchKind
 from pytest_recall.trials.execution import assumed_trial
 from pytest_recall.trials.trial import Outcome, Row, WeighedTrials
 
@@ -179,7 +179,7 @@ class Simulation:
             chosen = self._affordable(pull, self.policy.bank, day_of(now))
         wrong = self.broken.keys() | set(pull.breaks)
         before = self.tries
-        touch: Touch = "" if self.policy.bank is None else "local" if len(pull.affected) <= LOCAL else "wide"
+        touch: TouchKind = "" if self.policy.bank is None else "local" if len(pull.affected) <= LOCAL else "wide"
         found = {case_id: self._ask(case_id, case_id in wrong, now, touch) for case_id in chosen}
         self._spend(day_of(now), self.tries - before)
         return found
@@ -324,7 +324,7 @@ class Simulation:
             if not passed:
                 self._found(case_id, now)
 
-    def _ask(self, case_id: str, is_broken: bool, now: float, touch: Touch = "") -> bool:
+    def _ask(self, case_id: str, is_broken: bool, now: float, touch: TouchKind = "") -> bool:
         """Return whether a case passes, which a change touches so; it is asked again where the policy says so."""
         rule = None if self.policy.confirm is None else self.policy.confirm.about(self.rows.get(case_id)).on(touch)
         outcomes: list[Outcome] = []

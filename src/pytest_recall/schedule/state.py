@@ -11,7 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_recall.cases.settings import Layout
+from pytest_recall.cases.settings import StateLayout
 from pytest_recall.cases.settings_fields import QUARANTINE_DAYS, Quarantine
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.coerce import typed
@@ -251,7 +251,7 @@ def check_dates(state: State, latest: date, name: str) -> None:
         )
 
 
-def check_layout(place: Place, layout: Layout) -> None:
+def check_layout(place: Place, layout: StateLayout) -> None:
     """Raise RecallError if runs are to change rows of the state file while event files wait to be folded into it."""
     if layout != "rows" or not (files := event_files(place.events)):
         return

@@ -136,14 +136,14 @@ SHIPPED: Mapping[str, str] = {
 NONE = "none"
 """The name that stands for no baseline, where the rubric names some."""
 
-Kind = Literal["fixture", "shipped", "model"]
+BaselineKind = Literal["fixture", "shipped", "model"]
 
 
 class Baseline(NamedTuple):
     """A baseline by its `name`: a fixture of the user's, one of `SHIPPED`, or a model by its selector."""
 
     name: str
-    kind: Kind
+    kind: BaselineKind
 
     @property
     def fixture(self) -> str:

@@ -19,10 +19,10 @@ from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
-from pytest_recall.replay.exchange import Kind, Way
+from pytest_recall.replay.exchange import CallKind, Way
 from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import Mode, Tape
+from pytest_recall.replay.tape import CassetteMode, Tape
 from pytest_recall.replay.watch import Watch
 
 FOLDER = "_calibration"
@@ -31,12 +31,12 @@ BENCHES = "_membench"
 """The same for answers of a membench."""
 
 
-def player_of(rubric: Settings, mode: Mode, ways: Mapping[Kind, Way] = MappingProxyType({})) -> Player:
+def player_of(rubric: Settings, mode: CassetteMode, ways: Mapping[CallKind, Way] = MappingProxyType({})) -> Player:
     """Return a player by whom the calls of judges go by a cassette, whatever they do in runs.
 
     `ways` are those of other kinds of calls.
     """
-    every: dict[Kind, Way] = {**rubric.cassette_kinds, "judge": "cassette", **ways}
+    every: dict[CallKind, Way] = {**rubric.cassette_kinds, "judge": "cassette", **ways}
     player = Player(
         mode,
         every,

@@ -77,7 +77,7 @@ class CaseLikelihood(NamedTuple):
         return CaseLikelihood(round(min(ratio, MOST_RATIO), 2), failed, tried)
 
 
-Touch = Literal["", "none", "local", "wide"]
+TouchKind = Literal["", "none", "local", "wide"]
 """How the change of a run touches a case: with few others or with many, not at all, or empty where it is not known."""
 NOTHING = CaseLikelihood()
 """What is known of a case that was never asked."""
@@ -139,7 +139,7 @@ class RatioRule(NamedTuple):
             known=known._replace(ratio=float(self.needed)) if row is not None and row.failing else known
         )
 
-    def on(self, touch: Touch) -> RatioRule:
+    def on(self, touch: TouchKind) -> RatioRule:
         """Return the rule for a case that the change of a run touches so."""
         if touch in ("local", "wide"):
             return self._replace(needed=max(round(self.needed / TOUCHED_SHARE), 2), twice=touch == "local")

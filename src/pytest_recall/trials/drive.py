@@ -21,7 +21,7 @@ Given = TypeVar("Given")
 IN_A_ROW = 5
 """Questions one after the other without a verdict by which a run stops: the next ones would break as well."""
 
-Question = Callable[[], Trial]
+AskQuestion = Callable[[], Trial]
 """Asks one question; raises SpentError if that cannot be paid for."""
 
 
@@ -96,7 +96,7 @@ class Driver:
         self.stopped = ""
         """Why questions were not asked, if some were not."""
 
-    def ask(self, questions: Iterable[Question]) -> Iterator[Trial]:
+    def ask(self, questions: Iterable[AskQuestion]) -> Iterator[Trial]:
         """Yield the trial of each question, in the order in which they end.
 
         Once `closed` gives a reason no further one is begun, and those that were begun end if they can. Raises
@@ -111,7 +111,7 @@ class Driver:
         """Return the trial without secrets, as it may be written and shown."""
         return with_result(trial, Result.of(trial).clean(self._redact))
 
-    def _one_by_one(self, questions: Iterable[Question]) -> Iterator[Trial]:
+    def _one_by_one(self, questions: Iterable[AskQuestion]) -> Iterator[Trial]:
         for question in questions:
             if not self._may_begin():
                 return
@@ -122,7 +122,7 @@ class Driver:
                 return
             yield trial
 
-    def _at_once(self, questions: Iterable[Question]) -> Iterator[Trial]:
+    def _at_once(self, questions: Iterable[AskQuestion]) -> Iterator[Trial]:
         waiting = iter(questions)
         running: dict[Future[Trial], CallThread] = {}
 

@@ -202,9 +202,9 @@ def assumed_trial(
 
 Agent = Callable[[Any], Any]
 JudgeFunction = Callable[..., Any]
-Wait = Callable[[Awaitable[Any]], Any]
+Awaiter = Callable[[Awaitable[Any]], Any]
 """Runs an awaitable to its end and returns what it gives."""
-Ends = tuple[type[BaseException], ...]
+EndingErrors = tuple[type[BaseException], ...]
 DEFAULT_THRESHOLD = 0.5
 PREFLIGHT = "preflight"
 """The stage at which a judge that gets itself ready breaks."""
@@ -224,9 +224,9 @@ def run_case(
     judges: Mapping[str, JudgeFunction],
     *,
     thresholds: Mapping[str, float],
-    wait: Wait,
+    wait: Awaiter,
     clock: Callable[[], float],
-    ends: Ends = (),
+    ends: EndingErrors = (),
     asking: Callable[[str], AbstractContextManager[None]] = _anybody,
     preflight: bool = True,
     answered: Callable[[Answer], None] = _ignored,
@@ -268,8 +268,8 @@ def judge_answer(
     judges: Mapping[str, JudgeFunction],
     *,
     thresholds: Mapping[str, float],
-    wait: Wait,
-    ends: Ends = (),
+    wait: Awaiter,
+    ends: EndingErrors = (),
 ) -> tuple[Verdict, ...]:
     """Return what each judge of the case decides on an answer. Raises CaseError where one comes to no verdict."""
     decided = [judged(call, judges[call.name], answer, case, thresholds, wait, ends) for call in case.judges]
@@ -277,7 +277,7 @@ def judge_answer(
     return tuple(verdict for verdict, _ in decided)
 
 
-def ask(case: Case, agent: Agent, wait: Wait, ends: Ends = ()) -> Answer:
+def ask(case: Case, agent: Agent, wait: Awaiter, ends: EndingErrors = ()) -> Answer:
     """Return the agent's answer to the case, or to the last turn of its conversation.
 
     A conversation grows message by message, as `{"role": ..., "content": ...}`; each user
@@ -296,7 +296,7 @@ def ask(case: Case, agent: Agent, wait: Wait, ends: Ends = ()) -> Answer:
     return answer
 
 
-def _asked(agent: Agent, question: Any, wait: Wait, ends: Ends) -> Answer:
+def _asked(agent: Agent, question: Any, wait: Awaiter, ends: EndingErrors) -> Answer:
     def call() -> Answer:
         __tracebackhide__ = True
         return as_answer(_done(agent(question), wait))
@@ -374,12 +374,12 @@ def _usage(given: Any) -> dict[str, float]:
     return {str(kind): count for kind, count in given.items() if number_of(count) is not None}
 
 
-def _done(value: Any, wait: Wait) -> Any:
+def _done(value: Any, wait: Awaiter) -> Any:
     __tracebackhide__ = True
     return wait(value) if inspect.isawaitable(value) else value
 
 
-def called(stage: str, call: Callable[[], Any], ends: Ends) -> Any:
+def called(stage: str, call: Callable[[], Any], ends: EndingErrors) -> Any:
     """Return what `call` gives. Raises CaseError for what it raises, with `stage` where none is named further down."""
     __tracebackhide__ = True
     try:
@@ -445,8 +445,8 @@ def judged(
     answer: Answer,
     case: Case,
     thresholds: Mapping[str, float],
-    wait: Wait,
-    ends: Ends,
+    wait: Awaiter,
+    ends: EndingErrors,
 ) -> tuple[Verdict, bool]:
     """Return the verdict, and whether a threshold decided it. Raises CaseError."""
     arguments = dict(call.arguments)

@@ -19,9 +19,9 @@ from pytest_recall.models.prices import call_of_reply, list_price, seller_of, ur
 from pytest_recall.models.resolve import model_of
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.cassette_library import Library
-from pytest_recall.replay.exchange import Call, Kind, Tokens
+from pytest_recall.replay.exchange import Call, CallKind, Tokens
 from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
-from pytest_recall.replay.tape import Mode
+from pytest_recall.replay.tape import CassetteMode
 from pytest_recall.replay.watch import Watch
 from pytest_recall.trials.command_cassette import CommandCassettes, answered_itself, open_tape, or_without, player_of
 from pytest_recall.trials.drive import SpentError
@@ -49,7 +49,7 @@ class QuestionCalls:
     whole: bool = False
     heard: dict[str, bool] = field(default_factory=dict)
 
-    def ask(self, model: Model, kind: Kind, ask: Ask) -> Reply:
+    def ask(self, model: Model, kind: CallKind, ask: Ask) -> Reply:
         """Return the reply. Raises ModelError, RecallError for a call that is not recorded, and SpentError."""
         made = [] if self.tape is None else self.tape.made
         before = len(made)
@@ -62,7 +62,7 @@ class QuestionCalls:
         return reply
 
     @contextmanager
-    def _asking(self, kind: Kind) -> Iterator[None]:
+    def _asking(self, kind: CallKind) -> Iterator[None]:
         if self.lane is None:
             yield
             return
@@ -103,9 +103,9 @@ def counting(sheet: QuestionCalls | None = None) -> Iterator[QuestionCalls]:
 class Counted:
     """A model that counts its calls, which are of `kind`."""
 
-    def __init__(self, model: Model, kind: Kind = "judge") -> None:
+    def __init__(self, model: Model, kind: CallKind = "judge") -> None:
         self._model = model
-        self._kind: Kind = kind
+        self._kind: CallKind = kind
 
     @property
     def name(self) -> str:
@@ -146,7 +146,7 @@ class RunModels:
         self,
         place: Place,
         rubric: Settings,
-        mode: Mode = "off",
+        mode: CassetteMode = "off",
         folder: Path | None = None,
         meter: Meter | None = None,
         timeout: int | None = None,
@@ -171,11 +171,11 @@ class RunModels:
         )
 
     @property
-    def mode(self) -> Mode:
+    def mode(self) -> CassetteMode:
         """What is done with calls."""
         return self._player.mode
 
-    def model(self, selector: str, kind: Kind, root: Path, say: Callable[[str], None], *, ready: bool) -> Counted:
+    def model(self, selector: str, kind: CallKind, root: Path, say: Callable[[str], None], *, ready: bool) -> Counted:
         """Return the model for calls of `kind`. Raises RecallError if there is none, or something is missing for it."""
         self._say = say
         self._upstream |= parse(selector).kind != "python"

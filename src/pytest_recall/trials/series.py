@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from pytest_recall.cases.case import Case, k_of_n
 from pytest_recall.cases.settings_fields import ratio_needed
 from pytest_recall.metrics.intervals import Interval, pass_at_k, pass_hat_k, wilson
-from pytest_recall.trials.detector import RatioRule, Touch
+from pytest_recall.trials.detector import RatioRule, TouchKind
 from pytest_recall.trials.execution import grading, undecided
 from pytest_recall.trials.trial import Outcome, Row, Trial, WeighedTrials
 
@@ -190,7 +190,7 @@ class Rule(NamedTuple):
         """Return the rule for the case with this row: it is the same for all."""
         return self
 
-    def on(self, touch: Touch) -> Rule:
+    def on(self, touch: TouchKind) -> Rule:
         """Return the rule for a case that the change of a run touches so: it is the same for all."""
         return self
 
@@ -217,7 +217,7 @@ def confirming(confirm: str) -> AnyRule:
     return Rule("fail", *k_of_n(confirm)) if needed is None else RatioRule(needed)
 
 
-def rule_of(case: Case, confirm: str | None, row: Row | None, touch: Touch = "") -> AnyRule | None:
+def rule_of(case: Case, confirm: str | None, row: Row | None, touch: TouchKind = "") -> AnyRule | None:
     """Return how several trials of a case come to a verdict, `confirm` being the rubric's; None if one is enough.
 
     `touch` is how changes touch it, where that is known.

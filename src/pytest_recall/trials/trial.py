@@ -86,7 +86,7 @@ _USUAL = {"lapses": 0, "evidence": 1, "failed": 0, "tried": 0}
 BOXES = range(1, 6)
 
 
-Cause = Literal["failed", "disagreement", "audit"]
+AppealCause = Literal["failed", "disagreement", "audit"]
 """Why the appellate judge was asked: the primary failed, its votes differed, or it is a check of a pass."""
 
 

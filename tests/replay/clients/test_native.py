@@ -18,7 +18,7 @@ import pytest
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay.clients import native
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import AS_ONE, Mode
+from pytest_recall.replay.tape import AS_ONE, CassetteMode
 from pytest_recall.replay.watch import watch_unrecorded
 from tests.replay.test_tape import tape_of
 
@@ -77,7 +77,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
     """Make a player that watches clients, with a tape of a case."""
     undo: list[Callable[[], None]] = []
 
-    def make(mode: Mode, **settings: Any) -> Player:
+    def make(mode: CassetteMode, **settings: Any) -> Player:
         player = Player(mode, **settings)
         watch_unrecorded(player, undo)
         tape = tape_of(tmp_path, mode=mode)

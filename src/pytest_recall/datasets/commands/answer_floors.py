@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pytest_recall.datasets.repeats import Ingest
     from pytest_recall.memory.client import Client
 
-Ask = Callable[["Client", "Arguments", Path, "ReaderFloor"], "Ingest"]
+AskFloor = Callable[["Client", "Arguments", Path, "ReaderFloor"], "Ingest"]
 """Asks all questions of one floor, in a folder of its own, and has the answers judged if those of the memory are."""
 
 
@@ -44,7 +44,7 @@ def check_floors(args: argparse.Namespace, clients: Sequence[Client]) -> None:
 
 
 def ask_floors(
-    memory: Ingest, name: str, arguments: Callable[[Client], Arguments], ask: Ask, *, keeps_failed: bool
+    memory: Ingest, name: str, arguments: Callable[[Client], Arguments], ask: AskFloor, *, keeps_failed: bool
 ) -> dict[str, Ingest]:
     """Ask each floor, once all questions of the memory are answered, and return what came of it by its name.
 

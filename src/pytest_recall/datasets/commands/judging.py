@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_recall.models.model import Model
     from pytest_recall.replay.budget import Meter
     from pytest_recall.replay.player import Player
-    from pytest_recall.replay.tape import Mode
+    from pytest_recall.replay.tape import CassetteMode
     from pytest_recall.trials.model_calls import RunModels
 
 
@@ -82,7 +82,7 @@ def models_of(args: argparse.Namespace) -> dict[str, Model]:
     return found | (judging_models(args, "membench").panel.roles if args.judge else {})
 
 
-def _run_models(args: argparse.Namespace, meter: Meter | None, mode: Mode, *, here: bool = False) -> RunModels:
+def _run_models(args: argparse.Namespace, meter: Meter | None, mode: CassetteMode, *, here: bool = False) -> RunModels:
     """Return how the models of the command are asked; the memory asks its own `here` or in another process."""
     from pytest_recall.trials.model_calls import RunModels
 
@@ -99,7 +99,7 @@ def _scenario(arguments: Arguments) -> str:
     return f"{BENCHES}-{arguments.dataset}-{mark_of(arguments)}"
 
 
-def _mode(args: argparse.Namespace) -> Mode:
+def _mode(args: argparse.Namespace) -> CassetteMode:
     return "record" if args.record is not None else "off" if args.replay is None else "replay"
 
 
@@ -151,7 +151,7 @@ def asked_models(
     if args.reader is None and not here:
         yield None
         return
-    mode: Mode = "off" if args.reader is None else _mode(args)
+    mode: CassetteMode = "off" if args.reader is None else _mode(args)
     calls = _run_models(args, meter, mode, here=here)
     scenario = _scenario(arguments)
     with ExitStack() as stack:

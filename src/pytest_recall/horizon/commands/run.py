@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_recall.horizon.profile_file import BenchSettings
     from pytest_recall.horizon.run import BenchOutcome
     from pytest_recall.replay.budget import Meter
-    from pytest_recall.replay.tape import Mode
+    from pytest_recall.replay.tape import CassetteMode
     from pytest_recall.trials.model_calls import RunModels
 
 
@@ -305,7 +305,7 @@ def _calls(args: argparse.Namespace, meter: Meter | None, settings: BenchSetting
 
     root = Path.cwd()
     place, rubric = project()
-    mode: Mode = "off"
+    mode: CassetteMode = "off"
     given = args.replay
     if args.dry_run:
         given = None  # Nothing is asked, and so nothing recorded.

@@ -17,7 +17,7 @@ from typing import Any
 from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers, Request, patient
-from pytest_recall.replay.hooks import put_beneath
+from pytest_recall.replay.hooks import Undo, put_beneath
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import let_through
 
@@ -52,9 +52,6 @@ class LazyContext(ssl.SSLContext):
             if self._protocols is not None:
                 self._real.set_alpn_protocols(self._protocols)
         return self._real
-
-
-Undo = Callable[[], None]
 
 
 def patch(module: Any, player: Player, patched: set[type]) -> list[Undo]:

@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
 
-Undo = Callable[[], None]
-Ask = Callable[[str, str], None]
+from pytest_recall.replay.hooks import Undo
+
+OnRequest = Callable[[str, str], None]
 """Takes the name of a client and the URL that it is about to ask, empty if that is not known."""
 
 
@@ -118,7 +119,7 @@ MODULES: Mapping[str, str] = {module: client for client, modules in CLIENTS.item
 """The modules that are patched as soon as they are imported, each with its client."""
 
 
-def patch(module: ModuleType, ask: Ask) -> list[Undo]:
+def patch(module: ModuleType, ask: OnRequest) -> list[Undo]:
     """Call `ask` before each request that `module`, one of `MODULES`, makes. What is returned takes it back."""
     client = MODULES[module.__name__]
     if client == "pycurl":
@@ -155,7 +156,7 @@ def _put(owner: Any, name: str, value: Any) -> Undo:
     return undo
 
 
-def _patch_pycurl(module: Any, ask: Ask) -> list[Undo]:
+def _patch_pycurl(module: Any, ask: OnRequest) -> list[Undo]:
     """Let subclasses stand for the classes of pycurl, whose attributes cannot be set."""
     real, real_multi = module.Curl, module.CurlMulti
     # Calls of tornado are recorded above it, if vcrpy is there for that.

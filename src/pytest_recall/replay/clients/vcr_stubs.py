@@ -43,7 +43,7 @@ from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.clients.vcr_import import PartialImport, find_methods
 from pytest_recall.replay.exchange import Exchange, Failure, Headers, asks_to_wait, patient
 from pytest_recall.replay.formats.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
-from pytest_recall.replay.hooks import defined, once_imported, put_beneath
+from pytest_recall.replay.hooks import Undo, defined, once_imported, put_beneath
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import directly, let_through
 
@@ -100,7 +100,6 @@ ENTRIES: Mapping[str, tuple[str, str]] = {
     "tornado.curl_httpclient": ("CurlAsyncHTTPClient", "fetch_impl"),
 }
 """Calling one of these methods, by module and class, puts the stubs in place; requests and botocore call urllib3's."""
-Undo = Callable[[], None]
 
 _STDLIB = ("HTTPConnection", "HTTPSConnection")
 # Classes of connections of these packages hand out bodies without their content encoding; others as they came.
