@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.memory.selector import FORMS, OPTIONS, MemorySelector, parse, place_and_name, selected
+from pytest_recall.memory.selector import FORMS, OPTIONS, MemorySelector, parse, selected
+from pytest_recall.models.model import place_and_name
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,7 @@ def test_any_text_selects_something_or_is_one_sentence(text: str) -> None:
 
 
 def test_files_on_windows_have_a_colon_of_their_own() -> None:
-    assert place_and_name(parse(r"python:C:\memory.py:Client")) == (r"C:\memory.py", "Client")
+    assert place_and_name(parse(r"python:C:\memory.py:Client").target) == (r"C:\memory.py", "Client")
 
 
 def test_the_timeout_is_a_number_where_it_is_given() -> None:

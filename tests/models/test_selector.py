@@ -113,8 +113,8 @@ def test_a_password_in_a_url_is_refused_and_not_repeated() -> None:
 
 
 def test_place_and_name() -> None:
-    assert place_and_name(parse("python:a.b:c")) == ("a.b", "c")
-    assert place_and_name(parse(r"python:C:\x.py:c")) == (r"C:\x.py", "c")
+    assert place_and_name(parse("python:a.b:c").target) == ("a.b", "c")
+    assert place_and_name(parse(r"python:C:\x.py:c").target) == (r"C:\x.py", "c")
 
 
 def test_every_kind_has_a_form() -> None:

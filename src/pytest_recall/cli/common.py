@@ -21,6 +21,7 @@ from pytest_recall.schedule.selection import OPTION
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
+    from pytest_recall.replay.tape import CassetteMode
     from pytest_recall.schedule.changes import Changes
 
 Commands = Any
@@ -146,6 +147,17 @@ def add_cassette(parser: argparse.ArgumentParser, note: str = "", whose: str = "
             metavar="DIR",
             help=f"{what} a cassette below DIR (default: eval/cassettes){note}",
         )
+
+
+def cassette_mode(args: argparse.Namespace) -> CassetteMode:
+    """Return what a command does with the calls of models, by its `--record` and `--replay`."""
+    return "record" if args.record is not None else "off" if args.replay is None else "replay"
+
+
+def check_cassette(args: argparse.Namespace) -> None:
+    """Raise RecallError for `--record` and `--replay` together."""
+    if args.record is not None and args.replay is not None:
+        raise RecallError("--record makes calls, and --replay makes none; give one of them")
 
 
 def _glob(text: str) -> str:

@@ -15,6 +15,7 @@ from pydantic import (
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import FieldError, RecallError, nearest
+from pytest_recall.files.wording import shown
 
 SPELLING = {
     "id": "use letters, digits and `-`, `_`, `.`, `/`, `:`, without spaces",
@@ -96,9 +97,9 @@ def _advice(problem: Mapping[str, Any], path: tuple[str | int, ...], model: type
     if kind == "string_type":
         return f"{given!r} is not text; write it in quotes" if isinstance(given, int | float) else "must be text"
     if kind == "string_pattern_mismatch":
-        return f"{_short(given)} does not fit; {SPELLING['id' if path[-1] == 'id' else 'name']}"
+        return f"{shown(given)} does not fit; {SPELLING['id' if path[-1] == 'id' else 'name']}"
     if kind in _KINDS:
-        return f"must be {_KINDS[kind]}, not {_short(given)}"
+        return f"must be {_KINDS[kind]}, not {shown(given)}"
     if kind == "string_too_short":
         return "is empty; write some text"
     if kind == "too_short":
@@ -107,7 +108,7 @@ def _advice(problem: Mapping[str, Any], path: tuple[str | int, ...], model: type
         return str(context.get("error", problem["msg"]))
     if kind == "literal_error":
         return f"{given!r} is unknown" + nearest(str(given), _literals(str(context.get("expected", ""))))
-    return f"{problem['msg'][:1].lower()}{problem['msg'][1:]}; got {_short(given)}"
+    return f"{problem['msg'][:1].lower()}{problem['msg'][1:]}; got {shown(given)}"
 
 
 def _fields_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]:
@@ -116,23 +117,19 @@ def _fields_at(model: type[BaseModel], path: tuple[str | int, ...]) -> list[str]
     for part in path:
         fields = [one.model_fields[part] for one in found if isinstance(part, str) and part in one.model_fields]
         # A key of a mapping or a place in a list is not a field: what it holds was found with the field before.
-        found = [inner for field in fields for inner in _models_in(field.annotation)] or found
+        found = [inner for field in fields for inner in models_in(field.annotation)] or found
     return [name for one in found for name in one.model_fields]
 
 
-def _models_in(annotation: Any) -> list[type[BaseModel]]:
+def models_in(annotation: Any) -> list[type[BaseModel]]:
+    """Return the models that an annotation names, at any depth."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return [annotation]
-    return [inner for part in get_args(annotation) for inner in _models_in(part)]
+    return [inner for part in get_args(annotation) for inner in models_in(part)]
 
 
 def _literals(expected: str) -> list[str]:
     return [part.strip(" '") for part in expected.replace(" or ", ",").split(",") if part.strip(" '")]
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"
 
 
 Name = Annotated[str, Field(min_length=1)]

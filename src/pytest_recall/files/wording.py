@@ -15,6 +15,12 @@ def one_line(text: str, limit: int = 200) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def shown(value: object) -> str:
+    """Return a value as Python writes it, in 60 characters at the most."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"
+
+
 def listed(names: Iterable[str], limit: int = 10) -> str:
     """Return the first `limit` names, and how many there are more."""
     every = list(names)

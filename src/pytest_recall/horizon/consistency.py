@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from pytest_recall.files.errors import nearest
+from pytest_recall.files.validation import models_in
 from pytest_recall.horizon.day import FRONT, DayPlan, SessionPart
 from pytest_recall.horizon.leaks import Finding, LeakSource, Severity
 from pytest_recall.horizon.persona import HEADING, PRINCIPAL, Arc, Persona, Story, day_file
@@ -46,14 +47,8 @@ def _strangers(value: Any, model: type[BaseModel], path: Keys) -> Iterator[tuple
             if key not in named:
                 yield (*path, key), list(fields)
                 continue
-            for below in _models(named[key].annotation):
+            for below in models_in(named[key].annotation):
                 yield from _strangers(inner, below, (*path, key))
-
-
-def _models(annotation: Any) -> list[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [found for part in get_args(annotation) for found in _models(part)]
 
 
 def _of_persona(persona: Persona) -> Iterator[Finding]:

@@ -21,6 +21,7 @@ from pytest_recall.cli.common import (
     add_cassette,
     add_files,
     case_paths,
+    cassette_mode,
     command,
     dollars,
     place_of,
@@ -50,7 +51,6 @@ from pytest_recall.models.rate import Retry
 from pytest_recall.models.resolve import model_of, resolve
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import CassetteMode
 from pytest_recall.runs import finish
 from pytest_recall.trials.command_cassette import meter_of, player_of, taped, untaped
 from pytest_recall.trials.cost import spend_of
@@ -124,7 +124,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
     rubric = read_settings(place.rubric, rubric_name)
     labels = read_labels(args.labels, labels_name)
     digest = hashlib.sha256(args.labels.read_bytes()).hexdigest()
-    player = player_of(rubric, _mode(args))
+    player = player_of(rubric, cassette_mode(args))
     found = partial(model_of, kind="judge", player=player, root=place.root, say=say, ready=not args.dry_run)
     try:
         # Which passes are audited is drawn by the answers' ids, the same ones each time.
@@ -221,10 +221,6 @@ def _write(place: Place, done: Calibrated, digest: str) -> None:
         with locked(place.lock):
             write_calibrations(place.calibration, name, rows)
         print(f"{name}: {plural(len(rows), 'row')} written", file=sys.stderr)
-
-
-def _mode(args: argparse.Namespace) -> CassetteMode:
-    return "record" if args.record is not None else "off" if args.replay is None else "replay"
 
 
 def _progress(done: int, total: int) -> None:

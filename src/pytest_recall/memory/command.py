@@ -11,6 +11,7 @@ from urllib.parse import quote
 from pytest_recall.cases.memory_part import MAX_LIMIT, MemoryFault, QueryContext
 from pytest_recall.files.wording import one_line
 from pytest_recall.memory.client import Client, patience
+from pytest_recall.memory.fingerprint import named_files
 from pytest_recall.models import process
 from pytest_recall.models.model import ModelError
 from pytest_recall.models.waiting import Channel
@@ -53,7 +54,7 @@ class Command(Client):
 
     def code(self) -> Iterable[Path]:
         """Return the files that the command line names."""
-        return [path for part in self._argv if (path := self._root / part).is_file()]
+        return named_files(self._argv, self._root)
 
     def ready(self) -> None:
         """Raise MemoryFault if the program is not there."""

@@ -67,6 +67,11 @@ def fingerprint(files: Iterable[Path]) -> Fingerprint:
     return Fingerprint(sha256("\n".join(digests).encode()).hexdigest()[:16], tuple(_versions(imported)))
 
 
+def named_files(argv: Iterable[str], root: Path) -> list[Path]:
+    """Return the files below `root` that a command line names."""
+    return [path for part in argv if (path := root / part).is_file()]
+
+
 def files_of(found: object) -> list[Path]:
     """Return the files of the classes that an object is of."""
     paths: list[Path] = []

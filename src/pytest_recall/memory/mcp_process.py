@@ -12,6 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from pytest_recall.cases.memory_part import MemoryFault
 from pytest_recall.files.errors import nearest
 from pytest_recall.files.wording import one_line
+from pytest_recall.memory.fingerprint import named_files
 from pytest_recall.models import process
 from pytest_recall.models.model import ModelError
 
@@ -44,7 +45,7 @@ class McpProcess:
 
     def files(self) -> Iterable[Path]:
         """Return the files that the command line names."""
-        return [path for part in self._argv if (path := self._root / part).is_file()]
+        return named_files(self._argv, self._root)
 
     def ready(self) -> None:
         """Raise MemoryFault if the SDK or the program is not there."""

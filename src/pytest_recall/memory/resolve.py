@@ -9,7 +9,8 @@ from types import MappingProxyType
 from typing import Any
 
 from pytest_recall.memory.client import Client
-from pytest_recall.memory.selector import WORKER, MemorySelector, parse, place_and_name
+from pytest_recall.memory.selector import WORKER, MemorySelector, parse
+from pytest_recall.models.model import place_and_name
 from pytest_recall.models.waiting import Channel, direct
 
 DEFAULT = "sqlite-fts"
@@ -48,7 +49,7 @@ def _client(
     if kind == "python":
         from pytest_recall.memory.python_memory import Imported
 
-        return Imported(name, *place_and_name(parsed), root, timeout, config)
+        return Imported(name, *place_and_name(parsed.target), root, timeout, config)
     if kind == "command":
         from pytest_recall.memory.command import Command
 

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.models.model import place_and_name
 
 FORMS: dict[str, str] = {
     "sqlite-fts": "full-text search by BM25 in SQLite, in memory; the default",
@@ -131,7 +132,7 @@ def parse(text: str) -> MemorySelector:
         raise RecallError(f"{text!r}: which one? write {_form(kind)}")
     elif target and kind not in _WITH_TARGET:
         raise RecallError(f"{text!r}: `{kind}` takes nothing after a colon; remove it")
-    elif kind == "python" and not all(part.strip() for part in _place_and_name(target)):
+    elif kind == "python" and not all(part.strip() for part in place_and_name(target)):
         raise RecallError(f"{text!r}: which name of the module? write {_form(kind)}")
     _check_options(text, kind, options)
     return MemorySelector(text=text, kind=kind, target=target, options=options)
@@ -172,16 +173,6 @@ def _unknown(text: str, kind: str) -> RecallError:
 def title(selector: str) -> str:
     """Return what a table calls the memory: its selector, which says where it is not what is known by that name."""
     return "mem0 (no model)" if selector == "mem0" else selector
-
-
-def place_and_name(selector: MemorySelector) -> tuple[str, str]:
-    """Return the module or file, and the name in it, of a `python` selector."""
-    return _place_and_name(selector.target)
-
-
-def _place_and_name(target: str) -> tuple[str, str]:
-    place, _, name = target.rpartition(":")
-    return place, name
 
 
 def _options(text: str) -> tuple[str, dict[str, str]]:

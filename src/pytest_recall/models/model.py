@@ -74,17 +74,13 @@ def parse(text: str) -> Selector:
         return Selector(text=text, kind=kind, target=target, url=url if semicolon else None)
     if kind not in _PROGRAMS and not rest:
         raise RecallError(f"{text!r}: which one? write {_form(kind)}")
-    if kind == "python" and not all(part.strip() for part in _place_and_name(rest)):
+    if kind == "python" and not all(part.strip() for part in place_and_name(rest)):
         raise RecallError(f"{text!r}: which name of the module? write {_form(kind)}")
     return Selector(text=text, kind=kind, target=rest)
 
 
-def place_and_name(selector: Selector) -> tuple[str, str]:
-    """Return the module or file, and the name in it, of a `python` selector."""
-    return _place_and_name(selector.target)
-
-
-def _place_and_name(target: str) -> tuple[str, str]:
+def place_and_name(target: str) -> tuple[str, str]:
+    """Return the module or file, and the name in it, of the target of a `python` selector."""
     # From the right: a file on Windows has a colon of its own.
     place, _, name = target.rpartition(":")
     return place, name

@@ -143,7 +143,7 @@ class OwnModel(Provider):
             return self._found
 
     def _load(self) -> Any:
-        place, name = place_and_name(self._selector)
+        place, name = place_and_name(self._selector.target)
         found: Any = self._run(load, place, name, self._root)
         if isinstance(found, type):
             found = self._run(found)

@@ -9,10 +9,9 @@ from pytest_recall.files.wording import cell, code, grid, markdown_grid, one_lin
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.baselines import Arm, SideBySide, verdicts
+from pytest_recall.trials.cost_text import AGENT
 from pytest_recall.trials.trial import Outcome
 
-AGENT = "agent"
-"""What the agent under test is called in a table."""
 ABSENT = "–"
 MAX_UNDECIDED = 20
 MEANING = (

@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from pytest_recall.files.errors import nearest
+from pytest_recall.files.wording import shown
 from pytest_recall.metrics.hypergeometric import fall_by_chance
 from pytest_recall.schedule.bank import LOCAL, AffectedCase
 
@@ -132,12 +133,12 @@ def parse_change(value: Mapping[str, Any]) -> MergedChange:
             raise ValueError(f"{name}: is missing; add it")
     for name in ("source", "tests_edited"):
         if not isinstance(value.get(name, True), bool):
-            raise ValueError(f"{name}: must be true or false, not {_short(value[name])}")
+            raise ValueError(f"{name}: must be true or false, not {shown(value[name])}")
     if not _texts(value.get("paths", [])):
         raise ValueError("paths: must be a list of texts")
     cases = value.get("cases")
     if isinstance(cases, bool) or not isinstance(cases, int | list | None) or (isinstance(cases, int) and cases < 0):
-        raise ValueError(f"cases: must be a list of cases or their number, not {_short(cases)}")
+        raise ValueError(f"cases: must be a list of cases or their number, not {shown(cases)}")
     changed = [_changed(one, f"changed.{at}") for at, one in enumerate(_list(value, "changed"))]
     if "differences" in value:
         told = value["differences"]
@@ -186,7 +187,7 @@ def _changed(value: Any, where: str) -> CaseChange:
 def _list(value: Mapping[str, Any], name: str) -> list[Any]:
     found = value.get(name, [])
     if not isinstance(found, list):
-        raise ValueError(f"{name}: must be a list in brackets, not {_short(found)}")
+        raise ValueError(f"{name}: must be a list in brackets, not {shown(found)}")
     return found
 
 
@@ -196,13 +197,13 @@ def _texts(value: Any) -> bool:
 
 def _text(value: Any, where: str) -> str:
     if not isinstance(value, str) or not value:
-        raise ValueError(f"{where}: must be text that is not empty, not {_short(value)}")
+        raise ValueError(f"{where}: must be text that is not empty, not {shown(value)}")
     return value
 
 
 def _index(value: Any, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise ValueError(f"{where}: must be the index of a case, a whole number from 0, not {_short(value)}")
+        raise ValueError(f"{where}: must be the index of a case, a whole number from 0, not {shown(value)}")
     return value
 
 
@@ -215,7 +216,7 @@ def _counts(value: Any, where: str) -> PassCounts | None:
         or not all(isinstance(one, int) and not isinstance(one, bool) and 0 <= one <= MOST_TRIALS for one in value)
         or not sum(value)
     ):
-        raise ValueError(f"{where}: must be counts of trials, [passes, fails], or null, not {_short(value)}")
+        raise ValueError(f"{where}: must be counts of trials, [passes, fails], or null, not {shown(value)}")
     return value[0], value[1]
 
 
@@ -226,12 +227,7 @@ def _day(value: Any) -> date:
             raise ValueError
         return day
     except (TypeError, ValueError):
-        raise ValueError(f"date: {_short(value)} is not a date; write one like 2026-01-31") from None
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+        raise ValueError(f"date: {shown(value)} is not a date; write one like 2026-01-31") from None
 
 
 def mistakes(changes: Iterable[tuple[int, MergedChange]]) -> Iterator[tuple[int, str]]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.common import Commands, add_cassette, counted, dollars, placeless, say
+from pytest_recall.cli.common import Commands, add_cassette, check_cassette, counted, dollars, placeless, say
 from pytest_recall.datasets.commands.judging import add_overlay, budget_of, calls_of, judging_models
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ def _check(args: argparse.Namespace) -> None:
         about.append("--fresh")
     if about and not args.judge:
         raise RecallError(f"{about[0]} is about the verdicts of models; name one with --judge, or remove it")
-    if args.record is not None and args.replay is not None:
-        raise RecallError("--record makes calls, and --replay makes none; give one of them")
+    check_cassette(args)
     if (args.record is not None or args.replay is not None) and (args.fresh or args.budget is not None):
         raise RecallError("--fresh and --budget are for judging that may stop halfway, and a recording is whole")
     if len({str(one) for one in args.files}) < len(args.files):

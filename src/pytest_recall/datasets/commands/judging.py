@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.cli.common import add_cassette, dollars, project, say
+from pytest_recall.cli.common import add_cassette, cassette_mode, check_cassette, dollars, project, say
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
@@ -53,7 +53,7 @@ def judging_models(args: argparse.Namespace, purpose: str) -> JudgingModels:
     from pytest_recall.trials.command_cassette import player_of
 
     place, rubric = project()
-    player = player_of(rubric, _mode(args))
+    player = player_of(rubric, cassette_mode(args))
     model = partial(model_of, kind="judge", player=player, root=place.root, say=say)
     return JudgingModels(place, rubric, player, _panel(args, purpose, model))
 
@@ -77,7 +77,7 @@ def models_of(args: argparse.Namespace) -> dict[str, Model]:
     place, rubric = project()
     found: dict[str, Model] = {}
     if args.reader is not None:
-        player = player_of(rubric, _mode(args))
+        player = player_of(rubric, cassette_mode(args))
         found["reader"] = model_of(args.reader, "worker", player=player, root=place.root, say=say, ready=False)
     return found | (judging_models(args, "membench").panel.roles if args.judge else {})
 
@@ -97,10 +97,6 @@ def _scenario(arguments: Arguments) -> str:
     from pytest_recall.trials.command_cassette import BENCHES
 
     return f"{BENCHES}-{arguments.dataset}-{mark_of(arguments)}"
-
-
-def _mode(args: argparse.Namespace) -> CassetteMode:
-    return "record" if args.record is not None else "off" if args.replay is None else "replay"
 
 
 @contextmanager
@@ -151,7 +147,7 @@ def asked_models(
     if args.reader is None and not here:
         yield None
         return
-    mode: CassetteMode = "off" if args.reader is None else _mode(args)
+    mode: CassetteMode = "off" if args.reader is None else cassette_mode(args)
     calls = _run_models(args, meter, mode, here=here)
     scenario = _scenario(arguments)
     with ExitStack() as stack:
@@ -239,8 +235,7 @@ def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:
         raise RecallError(f"{given[0]} is about the calls of models; name one with --reader or --judge, or remove it")
     if args.reader_prompt is not None and args.reader is None:
         raise RecallError("--reader-prompt is the prompt of a reader; name one with --reader, or remove it")
-    if args.record is not None and args.replay is not None:
-        raise RecallError("--record makes calls, and --replay makes none; give one of them")
+    check_cassette(args)
     if args.replay is not None and args.budget is not None:
         raise RecallError("--budget is about calls that are made, and --replay makes none; give one of them")
     for client in clients:
@@ -272,7 +267,7 @@ def judge_answers(
     from pytest_recall.files.errors import RecallError
 
     place, rubric = project()
-    calls = _run_models(args, meter, _mode(args))
+    calls = _run_models(args, meter, cassette_mode(args))
     panel = _panel(args, "membench", partial(calls.model, kind="judge", root=place.root, say=say, ready=True))
     judge = AnswerJudge(bench, panel, rubric, calls)
     # Judges that are recorded one after the other must not take each other's cassettes.
