@@ -129,7 +129,7 @@ COMMANDS: Mapping[str, str | Group] = {
         (
             "forge.commands:add_post",
             "forge.commands:add_push",
-            "forge.commands:add_merge",
+            "runs.commands:add_merge",
             "results.commands:add_ratchet",
         ),
     ),

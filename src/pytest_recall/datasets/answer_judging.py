@@ -19,10 +19,10 @@ from pytest_recall.datasets.questions import PAPER
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges import paper
-from pytest_recall.judges.kept import Keeper, Store
 from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import Panel
 from pytest_recall.models.model import Model, ModelError
+from pytest_recall.models.reply_cache import Keeper, Store
 from pytest_recall.trials.concurrency import Pool
 from pytest_recall.trials.trial import Answer
 

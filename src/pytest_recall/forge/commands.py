@@ -1,4 +1,4 @@
-"""The commands `recall ci post`, `push` and `merge`: what jobs of a code host do with a run."""
+"""The commands `recall ci post` and `push`: what jobs of a code host do with a run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import EXAMPLES, Commands, add_files, case_paths, command, place_of, placeless, whole
-from pytest_recall.files import clock
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
@@ -25,8 +24,7 @@ from pytest_recall.results.regressions_text import suspects_line
 from pytest_recall.results.scorecard import troubles
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import CiJob, job_of
-from pytest_recall.runs.join import merge
-from pytest_recall.schedule.commands import apply_run, check_writes
+from pytest_recall.schedule.commands import check_writes
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.trial import Outcome
 
@@ -258,40 +256,3 @@ def run_push(args: argparse.Namespace) -> int:
             file.write(f"commit={done.commit}\n")
     print(done.said)
     return 0
-
-
-MERGE_DETAILS = """\
-RUN_DIR is the folder of a run with --recall-shard, or a folder that holds some at any depth, as
-artifacts of CI jobs are downloaded. Their order does not matter, and a shard that is given twice counts
-once; of one that was run again the later run counts. Merging again brings the same run up to date.
-Shards of different slices, dates, seeds or states are refused.
-
-Exit code 2 says that a shard is missing or was cut off: what it had to run is named, and keeps its rows.
-"""
-
-
-def add_merge(commands: Commands) -> None:
-    """Add the command."""
-    parser = command(
-        commands, "merge", "join the shards of a run into one, with its scorecard", run_merge, MERGE_DETAILS
-    )
-    parser.add_argument("runs", nargs="+", metavar="RUN_DIR", help="folders of shards, or folders that hold some")
-    parser.add_argument(
-        "-o", "--out", type=Path, metavar="DIR", help="the folder of the run (default: one in eval/_artifacts)"
-    )
-    parser.add_argument("--apply", action="store_true", help="apply it to eval/recall.yaml as well")
-    parser.add_argument("--explicit", action="store_true", help="with --apply, also cases that someone chose by hand")
-
-
-def run_merge(args: argparse.Namespace) -> int:
-    """Run the command."""
-    place = place_of(args)
-    done = merge(place, args.runs, args.out, clock.now())
-    print("\n".join(scorecard_text.terminal(done.record, done.card)))
-    for note in done.notes:
-        print(note)
-    print(f"details: {place.name(done.folder)}/scorecard.md")
-    if args.apply:
-        check_writes(done.record, done.folder, explicit=args.explicit)
-        apply_run(place, done.folder, done.record)
-    return 2 if done.record.header.lost else 0

@@ -14,11 +14,11 @@ from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.judges.calibration import Agreement, JudgeKey, Opinion, Role, agreement
 from pytest_recall.judges.calibration_file import LabelLine
 from pytest_recall.judges.judge_identity import appeals_told, with_appeals
-from pytest_recall.judges.kept import Keeper, Rehearsed, Store
 from pytest_recall.judges.model_judges import ModelJudge
 from pytest_recall.judges.panel import Panel
 from pytest_recall.models.model import Model, ModelError, Reply
 from pytest_recall.models.prices import call_of_reply
+from pytest_recall.models.reply_cache import Keeper, Rehearsed, Store
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.execution import run_case
 from pytest_recall.trials.trial import Verdict

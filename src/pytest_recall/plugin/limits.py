@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 from pytest_recall.files.disk import write_text
+from pytest_recall.models.outage import Streak, outage_of
 from pytest_recall.plugin.cassettes import CassetteManager
 from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, OUTCOMES, UNASKED, UNPAID
-from pytest_recall.runs.outage import Streak, outage_of
 from pytest_recall.schedule.bank import may_stop
 from pytest_recall.schedule.boxes import AFFECTED
 from pytest_recall.trials.series import graded
@@ -26,7 +26,7 @@ from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
     from pytest_recall.files.eval_directory import Place
-    from pytest_recall.runs.outage import Outage
+    from pytest_recall.models.outage import Outage
     from pytest_recall.runs.plan import Plan
     from pytest_recall.trials.trial import Trial
 

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_recall.files.errors import CaseError, MissError, RecallError, message_of, single_errors
 from pytest_recall.files.wording import one_line, plural
+from pytest_recall.models.outage import Outage, outage_of
 from pytest_recall.plugin import baselines, judging, marks
 from pytest_recall.plugin.case_item import CaseFailed, CaseItem
 from pytest_recall.plugin.pytest_internals import renew_request
@@ -36,7 +37,6 @@ from pytest_recall.plugin.stash import (
     UNTOLD,
 )
 from pytest_recall.results.standing import informs
-from pytest_recall.runs.outage import Outage, outage_of
 from pytest_recall.trials.conditions import Prompts, conditions, taped_of, words_of
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
 from pytest_recall.trials.journal import json_line

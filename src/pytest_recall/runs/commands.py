@@ -1,4 +1,4 @@
-"""The command `recall accept`: take the answers of an intended change for the expected ones, in one step."""
+"""The commands `recall accept`, for an intended change, and `recall ci merge`, for the shards of a run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,12 @@ from pytest_recall.files.disk import locked, write_all
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.git import user_name
 from pytest_recall.files.wording import listed, one_line, plural
+from pytest_recall.results import scorecard_text
 from pytest_recall.runs import finish
 from pytest_recall.runs.accept import Asked, accepted
 from pytest_recall.runs.context import Filters, today_in
+from pytest_recall.runs.join import merge
+from pytest_recall.schedule.commands import apply_run, check_writes
 from pytest_recall.trials.journal import read_journal
 
 SHOWN = 40
@@ -99,3 +102,40 @@ def run_accept(args: argparse.Namespace) -> int:
     print(f"{plural(len(done.cases), 'case')} {would}accepted by {by}: {listed(done.cases, SHOWN)}")
     print(f"{'would change' if args.dry_run else 'changed'}: {listed(map(place.name, done.contents), SHOWN)}")
     return 2 if done.left else 0
+
+
+MERGE_DETAILS = """\
+RUN_DIR is the folder of a run with --recall-shard, or a folder that holds some at any depth, as
+artifacts of CI jobs are downloaded. Their order does not matter, and a shard that is given twice counts
+once; of one that was run again the later run counts. Merging again brings the same run up to date.
+Shards of different slices, dates, seeds or states are refused.
+
+Exit code 2 says that a shard is missing or was cut off: what it had to run is named, and keeps its rows.
+"""
+
+
+def add_merge(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "merge", "join the shards of a run into one, with its scorecard", run_merge, MERGE_DETAILS
+    )
+    parser.add_argument("runs", nargs="+", metavar="RUN_DIR", help="folders of shards, or folders that hold some")
+    parser.add_argument(
+        "-o", "--out", type=Path, metavar="DIR", help="the folder of the run (default: one in eval/_artifacts)"
+    )
+    parser.add_argument("--apply", action="store_true", help="apply it to eval/recall.yaml as well")
+    parser.add_argument("--explicit", action="store_true", help="with --apply, also cases that someone chose by hand")
+
+
+def run_merge(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place = place_of(args)
+    done = merge(place, args.runs, args.out, clock.now())
+    print("\n".join(scorecard_text.terminal(done.record, done.card)))
+    for note in done.notes:
+        print(note)
+    print(f"details: {place.name(done.folder)}/scorecard.md")
+    if args.apply:
+        check_writes(done.record, done.folder, explicit=args.explicit)
+        apply_run(place, done.folder, done.record)
+    return 2 if done.record.header.lost else 0

@@ -17,10 +17,10 @@ from pytest_recall.horizon.day import Brief
 from pytest_recall.horizon.passes import prompts
 from pytest_recall.horizon.persona import Persona
 from pytest_recall.judges.calibration_file import Replies
-from pytest_recall.judges.kept import Keeper
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.models.model import Ask, Message, Model, ModelError, Reply
 from pytest_recall.models.prices import list_price, price_of_reply, seller_of
+from pytest_recall.models.reply_cache import Keeper
 from pytest_recall.replay.exchange import Call, Tokens
 
 Job = TypeVar("Job")

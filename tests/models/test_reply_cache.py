@@ -8,8 +8,8 @@ import pytest
 
 from pytest_recall.judges.calibration_file import Replies
 from pytest_recall.judges.judge_call import chosen, scored
-from pytest_recall.judges.kept import Keeper, Rehearsed
 from pytest_recall.models.model import Ask, Message, ModelError, Reply
+from pytest_recall.models.reply_cache import Keeper, Rehearsed
 from pytest_recall.replay.exchange import Tokens
 from tests.helpers.scripted import Scripted
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.files.errors import CaseError, RecallError
-from pytest_recall.runs.outage import Streak, outage_of
+from pytest_recall.models.outage import Streak, outage_of
 
 URL = "https://user:pw@api.example.com:8443/v1?key=AIza"
 
