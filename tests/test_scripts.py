@@ -131,7 +131,7 @@ def test_memories_are_put_into_one_table_by_one_command(tmp_path: Path, call: Ca
     assert head[:4] == ["persona", "memory", "answers", "recall %"], done.err
     assert (searched[:2], nothing[:2]) == (["ferry-office", "sqlite-fts"], ["ferry-office", "null"])
     assert float(searched[3].split()[0]) > float(nothing[3].split()[0]) == 0
-    assert dict(zip(head, nothing, strict=True))["oracle %"] == "0.0", "nothing is what hands out as many tokens"
+    assert dict(zip(head, nothing, strict=True))["oracle %"] == "0.0", "nothing is what returns as many tokens"
 
 
 def test_a_run_takes_the_made_up_days_of_the_benchmark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

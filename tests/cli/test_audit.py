@@ -54,7 +54,7 @@ def grade(checkout: Checkout, *given: Any) -> pytest.RunResult:
 
 
 class TestExport:
-    """What is handed out to be graded."""
+    """What is returned to be graded."""
 
     def test_what_deserves_a_second_look_with_all_that_it_takes(self, checkout: Checkout) -> None:
         head, items = exported(checkout.recall_apart(*AUDIT))

@@ -126,7 +126,7 @@ def the_table_has_the_floors_below_the_memory_by_the_judge(out: str) -> None:
     table = out.partition("\nLoCoMo judge  ")[2].splitlines()
     assert [line.split()[0] for line in table[1:6]] == ["memory", *FLOORS]
     assert table[0].startswith("  2 temporal (2)")
-    assert table[6].startswith("below the memory, in as many tokens as it handed out: the same reader answered from no")
+    assert table[6].startswith("below the memory, in as many tokens as it returned: the same reader answered from no")
     assert table[7].startswith("does not discriminate, as answers from a floor are about as good: ")
     assert [line.split()[-1] for line in table[1:6]] == ["$0.01"] * 5
     assert "\ncalls about the floors: 48, cost $0.48\n" in out
@@ -156,14 +156,14 @@ def test_floors_of_other_tokens_are_asked_again(served: Endpoint, capsys: pytest
     assert main([*RUN, *own]) == 0
     err = capsys.readouterr().err
     assert "recall: python:own.py:Memory: its code has changed; all questions are asked again" in err
-    again = "the memory has handed out other numbers of tokens; all questions are asked again"
+    again = "the memory has returned other numbers of tokens; all questions are asked again"
     assert f"recall: last (as many tokens as python:own.py:Memory): {again}" in err
     assert len(served.asked) == 2 * 5 * 3
 
 
 def test_a_dry_run_says_what_floors_would_take(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "--reader", "openai:x", "--floors", "--dry-run"]) == 0
-    told = "then from nothing, random, last, oracle, in as many tokens as the memory hands out: 28 further calls of the"
+    told = "then from nothing, random, last, oracle, in as many tokens as the memory returns: 28 further calls of the"
     assert told in capsys.readouterr().out
     several = ("--memory", "sqlite-fts,python:own.py:Memory,null")
     assert main([*RUN, *several, "--reader", "openai:x", "--floors", "--dry-run"]) == 0

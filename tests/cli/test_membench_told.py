@@ -102,7 +102,7 @@ def test_what_is_told_is_a_setting_of_the_run(capsys: pytest.CaptureFixture[str]
     told = [(text, about) for text, about in spied if "session" in about]
     assert not [text for text, about in told if "[image" in text or "date" in about]
     assert told[0][1]["id"] == "D1:1+D1:2"
-    # Evidence is the pair, floors hand out pairs, and all of it is computed again from the journal.
+    # Evidence is the pair, floors return pairs, and all of it is computed again from the journal.
     line = next(one for one in trials(tmp_path / "o") if one["case_id"] == "conv-1:q1")
     assert line["measures"]["evidence_recall_at_k"] == 1
     assert {len(one["source"].split("+")) for one in line["answer"]["passages"]} <= {1, 2}

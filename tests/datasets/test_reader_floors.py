@@ -50,7 +50,7 @@ def test_none_hands_out_more_tokens_than_the_memory(name: str, budget: int, evid
 def test_the_ceiling_is_not_known_where_no_evidence_is_named() -> None:
     assert is_unknown("oracle", None, False)
     assert not is_unknown("oracle", ["D1:3"], False)
-    # Nothing is what should be handed out where there is no answer.
+    # Nothing is what should be returned where there is no answer.
     assert not is_unknown("oracle", None, True)
     assert not is_unknown("last", None, False)
 
@@ -65,5 +65,5 @@ def test_the_tokens_are_those_of_each_question_and_what_failed_has_none() -> Non
     assert [one.name for one in floors] == list(READ_FROM)
     assert floors[0].budgets == {"a": 12}
     assert floors[0].digest != floors[0]._replace(budgets={"a": 13}).digest
-    with pytest.raises(CaseError, match="it is not known how many tokens the memory handed out"):
+    with pytest.raises(CaseError, match="it is not known how many tokens the memory returned"):
         floors[1].answer("b", UNITS, [])

@@ -63,7 +63,7 @@ def test_the_calls_of_a_tool_are_told_one_by_one_in_their_sessions(capsys: pytes
         "principal",
     )
     assert any(one["session"] == "payroll" and one.get("isolated") == "true" for one in told())
-    # The oracle hands out the calls of a day: what was found is measured by these, and not by the days' texts.
+    # The oracle returns the calls of a day: what was found is measured by these, and not by the days' texts.
     found = json.loads(Path("out/progress.jsonl").read_text().splitlines()[1])["newUnits"]
     assert [unit[0] for unit in found][:1] == ["day-0001/principal/1"]
     assert main([*RUN, "--out", "out"]) == 2

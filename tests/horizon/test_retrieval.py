@@ -263,7 +263,7 @@ def test_a_run_that_says_only_where_each_passage_is_from_is_measured() -> None:
     unknown = found(many)
     assert (unknown.n, list(remarks(unknown))) == (
         0,
-        ["left out, since no file says all that was handed out: 1 answer"],
+        ["left out, since no file says all that was returned: 1 answer"],
     )
 
 

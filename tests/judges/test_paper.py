@@ -109,5 +109,5 @@ def test_it_needs_a_reference_and_an_answer() -> None:
     with pytest.raises(ValueError, match="needs `expected`"):
         paper.inquiry(ANSWER, case(expected=None), dataset="dmr")
     passages = Answer(text="One pound.", passages=(Passage(text="One pound."),), usage={ANSWERED: 0})
-    with pytest.raises(ValueError, match="the memory handed out passages alone"):
+    with pytest.raises(ValueError, match="the memory returned passages alone"):
         paper.inquiry(passages, case(expected="one pound"), dataset="dmr")

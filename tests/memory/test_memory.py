@@ -258,7 +258,7 @@ def test_one_that_only_answers_is_not_read_back() -> None:
     asked = Memory(Oracle("oracle"), wait=waited)
     assert asked.ask(case()).text == "red"
     assert asked.readback == Readback(stored=2)
-    with pytest.raises(CaseError, match="answers, and hands out no passages; call `answer`"):
+    with pytest.raises(CaseError, match="answers, and returns no passages; call `answer`"):
         asked.recall("x")
 
 

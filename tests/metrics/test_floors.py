@@ -1,4 +1,4 @@
-"""Floors and the ceiling: what they hand out within a budget."""
+"""Floors and the ceiling: what they return within a budget."""
 
 from __future__ import annotations
 

@@ -345,6 +345,4 @@ def test_the_paper_judge_needs_an_answer(pytester: pytest.Pytester) -> None:
     checkout.run(FILE)
     assert counts(checkout) == {"error": 1}
     said = {trial.error for trial in checkout.journal().trials}
-    assert said == {
-        "judge paper: needs an answer, and the memory handed out passages alone; judge these by `benchmark`"
-    }
+    assert said == {"judge paper: needs an answer, and the memory returned passages alone; judge these by `benchmark`"}

@@ -132,7 +132,7 @@ class TestServing:
 
     @pytest.mark.usefixtures("hasty")
     def test_thirty_two_threads_with_a_thousand_calls_each(self, tmp_path: Path) -> None:
-        # Each answer is handed out once, however the threads come to meet.
+        # Each answer is returned once, however the threads come to meet.
         count = 32
         tape = tape_of(tmp_path, *(call("a", str(number), number) for number in range(1000)))
         request = ask("a")

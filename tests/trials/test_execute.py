@@ -276,7 +276,7 @@ def test_lone_surrogates_are_replaced() -> None:
     assert trial.note == "mine: d?"
 
 
-# What an agent hands out
+# What an agent returns
 
 
 @pytest.mark.parametrize(

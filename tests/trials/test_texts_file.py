@@ -1,4 +1,4 @@
-"""Texts beside a journal: each once, whatever is handed out, and the same when they are read."""
+"""Texts beside a journal: each once, whatever is returned, and the same when they are read."""
 
 from __future__ import annotations
 

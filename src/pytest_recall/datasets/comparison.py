@@ -99,7 +99,7 @@ class BenchComparison:
 
     @property
     def asked_otherwise(self) -> list[str]:
-        """The settings beside the memory in which the runs differ; one that hands out all it holds has no k."""
+        """The settings beside the memory in which the runs differ; one that returns all it holds has no k."""
         base, head = self.base.arguments, self.head.arguments
         names = [] if base.get("whole") or head.get("whole") else ["k"]
         names += ["unit", "captions", "dates", "settle", "accumulate", "reader", "prompt"]

@@ -17,7 +17,7 @@ _DIGITS = 6
 def floors_of(units: Sequence[Unit], evidence: Sequence[str], budget: float, seed: str) -> dict[str, dict[str, float]]:
     """Return what floors and ceiling find of the `evidence`, by name and metric; random ones the mean over draws.
 
-    `units` are what the memory was told, `budget` the tokens that it handed out. Of nothing there is nothing to say.
+    `units` are what the memory was told, `budget` the tokens that it returned. Of nothing there is nothing to say.
     """
     names = names_of(units, evidence)
     told, gold = sized_units(units, evidence)

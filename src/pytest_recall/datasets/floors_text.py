@@ -14,7 +14,7 @@ from pytest_recall.metrics.floors import FULL, LAST, ORACLE, RANDOM, UNTELLING
 COLUMNS = (RANDOM, LAST, ORACLE)
 """The columns of a table of several memories."""
 MEANING = (
-    f"{', '.join(COLUMNS)}: in as many tokens as the memory handed out, of texts drawn at random, of the last ones, and"
+    f"{', '.join(COLUMNS)}: in as many tokens as the memory returned, of texts drawn at random, of the last ones, and"
     " of the evidence itself"
 )
 
@@ -39,7 +39,7 @@ def floor_lines(summary: MembenchSummary) -> Iterator[str]:
     yield from grid(head, [own, *rows])
     yield MEANING
     if FULL in summary.everything.floors:
-        yield f"{FULL}: all that the memory was told, which is no more than it handed out for a question"
+        yield f"{FULL}: all that the memory was told, which is no more than it returned for a question"
     if untelling := summary.untelling:
         yield f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}"
 

@@ -58,7 +58,7 @@ RECALL = "evidence_recall_at_k"
 ANSWER_METRICS = ("longmemeval_judge", "locomo_judge", "dmr_judge", "locomo_f1", "answer_contains", "answer_token_f1")
 """What answers are compared by: the first of these that was measured."""
 _READ_AT_ALL = "tokens_read"
-"""What is measured wherever passages are handed out, whatever these say of themselves."""
+"""What is measured wherever passages are returned, whatever these say of themselves."""
 HANDED_OUT = "memory_handed_out_tokens"
 """The same of any question that it answers: the tokens of the passages, by an estimate."""
 TOKENS = "tokens:"
@@ -403,7 +403,7 @@ def remade(before: Mapping[str, Any], after: Arguments) -> str:
     if before["code"] == after.code or not after.code:
         return ""
     if after.code.startswith(TOKENS):
-        return "the memory has handed out other numbers of tokens"
+        return "the memory has returned other numbers of tokens"
     return "its code has changed" if before["code"] else "it is not known of which code they are"
 
 

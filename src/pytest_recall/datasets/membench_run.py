@@ -262,7 +262,7 @@ def go_on(
 
     A question that failed is asked again, and five of them in a row stop the run, unless it `keeps_failed` ones.
     `allowed` says that a memory may be reset that is not empty; `tell` takes sentences for the caller; `fresh` asks
-    all of them; the `reader` answers where the memory hands out passages alone, as far as that can be paid for;
+    all of them; the `reader` answers where the memory returns passages alone, as far as that can be paid for;
     `models` says how models are asked, and hears those of the memory itself;
     `at_once` says how several are asked at a time; `filled` is the folder that says what the memory was told, where
     that is not the journal's.
@@ -382,7 +382,7 @@ def ask_question(
 ) -> Trial:
     """Ask a question of the dataset, and return its trial; what breaks is an error of this question.
 
-    Where there is a `floor`, it hands out passages in place of the memory. A conversation is stored once for its
+    Where there is a `floor`, it returns passages in place of the memory. A conversation is stored once for its
     questions. Raises RecallError if the dataset cannot be read any more, and SpentError for what cannot be paid for.
     """
     if models is None:
@@ -441,7 +441,7 @@ def _measured(bench: DatasetCases, memory: Memory, entry: QuestionEntry, case: C
     if measures is None:
         result = Result(Outcome.SKIPPED, kept, error=UNJUDGED)
     elif case.evidence and answer.usage[ANSWERED] == 0 and retrieval is not None and retrieval.retrieved_ids is None:
-        # What a memory hands out in words of its own is no error, and what does not need ids is measured.
+        # What a memory returns in words of its own is no error, and what does not need ids is measured.
         result = Result(Outcome.SKIPPED, kept, error=UNNAMED)
     elif _needs_stems(bench, case, retrieval) and "locomo_f1" not in measures:
         # It decides on answers, and without NLTK it is left out of the measures.

@@ -187,7 +187,7 @@ def retrieval_of(asked: QuestionRecord, answer: Answer, ids: Sequence[str] | Non
 
     `ids` say by rank what came back, as the evidence would name it, None where that is not known. An unanswerable
     question is about the answer alone: what would be retrieved for it is neither right nor wrong. A memory that
-    answers by itself may hand out no passages; one for which a `model` answers has found none.
+    answers by itself may return no passages; one for which a `model` answers has found none.
     """
     answered = answer.usage.get(ANSWERED, 1) != 0
     if asked.unanswerable and not answered:

@@ -22,7 +22,7 @@ _DIGITS = 16
 
 
 class ReaderFloor(NamedTuple):
-    """A floor or the ceiling that is called `name`; `budgets` are the tokens that it may hand out, by question."""
+    """A floor or the ceiling that is called `name`; `budgets` are the tokens that it may return, by question."""
 
     name: str
     memory: str
@@ -35,7 +35,7 @@ class ReaderFloor(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """A digest of the tokens that it may hand out, so that a run notes where they are others."""
+        """A digest of the tokens that it may return, so that a run notes where they are others."""
         told = "\n".join(f"{id} {tokens:g}" for id, tokens in sorted(self.budgets.items()))
         return f"{TOKENS}{sha256(told.encode()).hexdigest()[:_DIGITS]}"
 
@@ -43,10 +43,10 @@ class ReaderFloor(NamedTuple):
         """Return the passages, of which the last one may be cut; of random ones the first draw.
 
         `units` are what the memory was told, in that order, and `evidence` names what the answer is in. Raises
-        CaseError where it is not known how many tokens the memory handed out.
+        CaseError where it is not known how many tokens the memory returned.
         """
         if question not in self.budgets:
-            raise CaseError("floor", "it is not known how many tokens the memory handed out; --fresh asks it again")
+            raise CaseError("floor", "it is not known how many tokens the memory returned; --fresh asks it again")
         left = self.budgets[question]
         told, gold = sized_units(units, evidence)
         texts = {unit.id: unit.content for unit in units}
@@ -60,7 +60,7 @@ class ReaderFloor(NamedTuple):
 
 
 def is_unknown(name: str, evidence: Collection[str] | None, unanswerable: bool) -> bool:
-    """Return whether it is not known what a floor hands out, as no `evidence` is named for an answer that there is."""
+    """Return whether it is not known what a floor returns, as no `evidence` is named for an answer that there is."""
     return name == ORACLE and not evidence and not unanswerable
 
 

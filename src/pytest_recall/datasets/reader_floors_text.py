@@ -18,7 +18,7 @@ from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
 
 MEANING = (
-    "below the memory, in as many tokens as it handed out: the same reader answered from no text, from texts drawn at"
+    "below the memory, in as many tokens as it returned: the same reader answered from no text, from texts drawn at"
     " random, from the last ones, and as the ceiling from the evidence itself"
 )
 

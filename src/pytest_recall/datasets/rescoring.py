@@ -20,7 +20,7 @@ from pytest_recall.trials.record import QuestionRecord
 from pytest_recall.trials.trial import Passage, Trial
 
 PASSAGES = 50
-"""Passages of an answer that a journal keeps: a memory may hand out all that it was told, for every question."""
+"""Passages of an answer that a journal keeps: a memory may return all that it was told, for every question."""
 LONGEST = 20_000
 """Characters of each of them that it keeps."""
 OF_TEXTS = frozenset({"contains", "token_f1", "contains_at_k", "tokens_read"})
@@ -66,7 +66,7 @@ def at_k(run: JournalContents, k: int, chosen: Collection[str]) -> JournalConten
         chosen = [name for name in chosen if name not in OF_TEXTS]
     for id, trial in run.trials.items():
         values = _values(run, trial, k, chosen)
-        # Floors are of as many tokens as were handed out, and fewer passages have fewer.
+        # Floors are of as many tokens as were returned, and fewer passages have fewer.
         steps = tuple(one for one in trial.steps if one.kind != BESIDE or k == limit_of(run))
         found[id] = trial if values is None else changed_trial(trial, measures=values, steps=steps)
     return run._replace(trials=found)

@@ -145,7 +145,7 @@ def _notes(
     runs: Sequence[MemoryRun], compared: Sequence[BenchComparison | str], floors: bool, reading: bool, models: bool
 ) -> Iterator[str]:
     yield legend(one.summary for one in runs)
-    yield "tokens: handed out for a question on average, estimated as characters / 4"
+    yield "tokens: returned for a question on average, estimated as characters / 4"
     if floors:
         yield floors_text.MEANING
     if reading:

@@ -41,7 +41,7 @@ def now() -> str:
 class Asker:
     """Asks the questions of one run. `k` passages are asked for; all of them of a memory that shows the `whole`.
 
-    `about` hands out the sheet on which the calls about a question are put, by its name; `hearing` listens to those
+    `about` returns the sheet on which the calls about a question are put, by its name; `hearing` listens to those
     that the memory makes itself.
     """
 
@@ -118,7 +118,7 @@ class Asker:
 
 
 def _handed_out(found: MemoryReply) -> HandedOut | None:
-    """Return what the memory handed out, before any of it is cut; None if it answered without saying from what."""
+    """Return what the memory returned, before any of it is cut; None if it answered without saying from what."""
     if found.text is not None and not found.passages:
         return None
     texts = [one.text for one in found.passages]

@@ -73,7 +73,7 @@ _RETRIEVAL, _TOOL_CALL, HANDED_OUT = "retrieval", "tool_call", "handed_out"
 
 
 class HandedOut(NamedTuple):
-    """What a memory handed out for a question: the id of each passage, by rank, and the tokens of all, estimated.
+    """What a memory returned for a question: the id of each passage, by rank, and the tokens of all, estimated.
 
     An id is None where the memory does not say where the passage is from; `tokens` is None where no file says it.
     """
@@ -186,7 +186,7 @@ class CheckpointTrial:
 
     @cached_property
     def handed_out(self) -> HandedOut | None:
-        """What the memory handed out; None if it answers by itself, or no file says it."""
+        """What the memory returned; None if it answers by itself, or no file says it."""
         for plain in self._steps(HANDED_OUT):
             return HandedOut(tuple(plain["ids"]), plain["tokens"])
         return None
@@ -284,7 +284,7 @@ def checkpoint_trial(
 
 
 def handing(found: HandedOut | None) -> tuple[TrialStep, ...]:
-    """Return the step of a trial that says what was handed out; none where that is not known."""
+    """Return the step of a trial that says what was returned; none where that is not known."""
     return () if found is None else (TrialStep(HANDED_OUT, found.to_json()),)
 
 

@@ -1,4 +1,4 @@
-"""Measure what a memory found of the relevant days, beside floors and a ceiling that hand out as many tokens."""
+"""Measure what a memory found of the relevant days, beside floors and a ceiling that return as many tokens."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ ROWS = (SYSTEM, NOTHING, RANDOM, LAST, FULL, ORACLE)
 BY_DAYS = "days-1"
 """The version of verdicts on passages by the days that they are from."""
 IDEAL = 10
-"""Ranks that the best order fills, at least: what is handed out may be less, and is no better for that."""
+"""Ranks that the best order fills, at least: what is returned may be less, and is no better for that."""
 TEXTS = 10
-"""Texts, of the average size, that floors and ceiling hand out where it is decided what questions can tell."""
+"""Texts, of the average size, that floors and ceiling return where it is decided what questions can tell."""
 _DAY = re.compile(r"day-(\d+)(?:/.*)?")
 
 
@@ -52,7 +52,7 @@ class AskedAfter(NamedTuple):
 
 
 class FoundDays(NamedTuple):
-    """What was found for a question: the share of the relevant days, and where they stand among what was handed out.
+    """What was found for a question: the share of the relevant days, and where they stand among what was returned.
 
     `session` is the same share of the days' parts in the session that the question names, None if it names none, or
     an id does not.
@@ -69,7 +69,7 @@ class FoundDays(NamedTuple):
 
 
 class RetrievalMeans(NamedTuple):
-    """Means over questions: shares are from 0 to 1, `passages` and `tokens` are those handed out for a question."""
+    """Means over questions: shares are from 0 to 1, `passages` and `tokens` are those returned for a question."""
 
     recall: Clustered
     mrr: Clustered
@@ -100,7 +100,7 @@ class WithFloors(NamedTuple):
 
     @property
     def floors(self) -> dict[str, float]:
-        """The recall of the floors that hand out something."""
+        """The recall of the floors that return something."""
         shares = {name: self.rows[name].recall.value for name in (RANDOM, LAST) if name in self.rows}
         return {name: share for name, share in shares.items() if share is not None}
 
@@ -110,7 +110,7 @@ class RetrievalReport(NamedTuple):
 
     `everything` comes first in each output. `untelling` are the categories in which these questions cannot tell the
     evidence itself from a floor, for whichever memory. Of the answers that are in no mean `unmeasurable` have a passage
-    that does not say where it is from, `closed` are to questions about what must not be told, for which handing out the
+    that does not say where it is from, `closed` are to questions about what must not be told, for which returning the
     evidence is no merit, and `unknown` have files that do not say all of it.
     """
 
@@ -151,7 +151,7 @@ class _Told(NamedTuple):
 
 
 def retrieval(stops: Iterable[AskedAfter]) -> RetrievalReport | None:
-    """Return what a memory found at checkpoints, in their order; None if it handed out no passages to any question."""
+    """Return what a memory found at checkpoints, in their order; None if it returned no passages to any question."""
     every: dict[str, dict[str, SizedUnit] | None] = {}
     found: list[tuple[AskedAfter, str, Mapping[str, Sequence[FoundDays]]]] = []
     unmeasurable = closed = unknown = 0
@@ -203,7 +203,7 @@ def retrieval(stops: Iterable[AskedAfter]) -> RetrievalReport | None:
 
 
 def handed_of(one: CheckpointTrial) -> HandedOut | None:
-    """Return what the memory handed out; None if it answers by itself, or no file says all of it."""
+    """Return what the memory returned; None if it answers by itself, or no file says all of it."""
     found = one.retrieval
     if one.handed_out is not None or not one.answered_by or not 0 < len(found) < PASSAGES:
         return one.handed_out
@@ -222,7 +222,7 @@ def found_days(one: CheckpointTrial) -> FoundDays | None:
 def days_verdict(question: BenchQuestion, ids: Sequence[str | None]) -> Verdict | None:
     """Return the verdict on passages, by their ids: they pass if all relevant days are among them.
 
-    None where it cannot be known what a passage is from, and where to hand out the evidence is no merit.
+    None where it cannot be known what a passage is from, and where to return the evidence is no merit.
     """
     days = days_of(ids)
     if question.forbidden_sessions or None in days:

@@ -72,7 +72,7 @@ def stop_rows(found: RetrievalReport) -> list[tuple[str, ...]]:
 
 
 def floor_rows(found: RetrievalReport) -> list[tuple[str, ...]]:
-    """Return the rows below `FLOOR_HEAD`: the memory, and what hands out as many tokens without searching."""
+    """Return the rows below `FLOOR_HEAD`: the memory, and what returns as many tokens without searching."""
     return [
         (
             name if one.recall.n == found.n else f"{name} (n {one.recall.n:,})",
@@ -98,17 +98,17 @@ def remarks(found: RetrievalReport) -> Iterator[str]:
     elif found.untelling:
         yield f"of each category: {INDISTINCT}"
     if not any(name in found.everything.rows for name in FLOORS) and found.n:
-        yield "floors are not known: the files of the run do not say what was told, or how many tokens were handed out"
+        yield "floors are not known: the files of the run do not say what was told, or how many tokens were returned"
     if found.unmeasurable:
         yield f"not measurable, since a passage does not say its day: {plural(found.unmeasurable, 'answer')}"
     if found.closed:
         yield f"left out, as they are about what may be told to whom: {plural(found.closed, 'answer')}"
     if found.unknown:
-        yield f"left out, since no file says all that was handed out: {plural(found.unknown, 'answer')}"
+        yield f"left out, since no file says all that was returned: {plural(found.unknown, 'answer')}"
 
 
 def as_json(found: RetrievalReport | None) -> dict[str, Any] | None:
-    """Return the same as plain JSON types; None where a memory hands out no passages."""
+    """Return the same as plain JSON types; None where a memory returns no passages."""
     if found is None:
         return None
     others = found.without(found.untelling)

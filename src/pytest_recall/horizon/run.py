@@ -66,7 +66,7 @@ class BenchOutcome(NamedTuple):
 
     @property
     def retrieval(self) -> RetrievalReport | None:
-        """What the memory found at these checkpoints; None if it hands out no passages."""
+        """What the memory found at these checkpoints; None if it returns no passages."""
         return retrieval(
             AskedAfter(self.persona, one.checkpoint.range.label, one.checkpoint.days, one.evaluations, units)
             for one, units in zip(self.reached, self.units, strict=True)

@@ -116,7 +116,7 @@ class Pairing(NamedTuple):
     """Two runs on what both were asked: the same question after the same day.
 
     `points`, `hallucination` and `recall`, the share of the relevant days that were found, are the second's less the
-    first's, of `pairs` of `questions` distinct ones; recall of those where both handed out passages.
+    first's, of `pairs` of `questions` distinct ones; recall of those where both returned passages.
     `measured` says whether both looked for what is made up.
     `changed` pairs have another text or reference in one run, and are left out; `apart` counts questions that both
     were asked, but never after the same day.
@@ -182,7 +182,7 @@ def worded(stop: Stop) -> list[CheckpointTrial]:
 
 
 def retrieval_of(run: PublishedRun) -> RetrievalReport | None:
-    """Return what the memory found in a run; None if it handed out no passages."""
+    """Return what the memory found in a run; None if it returned no passages."""
     stops = sorted(run.stops, key=lambda stop: stop.days)
     return retrieval(AskedAfter(stop.persona, stop.label, stop.days, stop.evaluations, stop.units) for stop in stops)
 

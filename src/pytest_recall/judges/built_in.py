@@ -316,7 +316,7 @@ LOWEST_F1 = 0.5
 def benchmark(
     answer: Answer, case: Case, *, dataset: str = "", unanswerable: bool = False, threshold: float | None = None
 ) -> Verdict:
-    """Score a memory on a question of a dataset, 0..1: by its answer, or, if it hands out passages alone, by these.
+    """Score a memory on a question of a dataset, 0..1: by its answer, or, if it returns passages alone, by these.
 
     An answer to LoCoMo by its F1 for the category, which has to be 0.5; to another dataset by whether it
     contains the `expected` one. Passages by the fraction of the `evidence` among them, which has to be all

@@ -109,7 +109,7 @@ def inquiry(
     Raises ValueError.
     """
     if answer.usage.get(ANSWERED, 1) == 0:
-        raise ArgumentError("needs an answer, and the memory handed out passages alone; judge these by `benchmark`")
+        raise ArgumentError("needs an answer, and the memory returned passages alone; judge these by `benchmark`")
     if dataset not in RULES:
         raise ArgumentError(f"dataset: {dataset!r} has no rule{nearest(str(dataset), RULES)}")
     rules = RULES[dataset]

@@ -23,7 +23,7 @@ class Client:
     """A memory system behind a selector, which is its `name`.
 
     `private`: it lives in this process, and is empty when it is made. `whole`: it returns all that it would
-    show a model, whatever the limit. `answers_only`: it answers questions, and hands out no passages. `concurrent`:
+    show a model, whatever the limit. `answers_only`: it answers questions, and returns no passages. `concurrent`:
     several threads may ask it at once. `baseline`: it looks for nothing, and is there to be compared with.
     `takes_context`: a question reaches it with its session. `namespaces`: it keeps stores apart by a name. `batch`: so
     many texts it takes in one call, of `store_many`; of 1 it has none. What has to be asked for these three, `learn`

@@ -31,7 +31,7 @@ class GrpcService(Client):
 
     `reset` is Teardown and Setup. Texts of one session, or else of one date, are sent together as one IngestDay,
     and a text with neither is a day of its own; days are counted from 1. Texts that say their `day` are sent with
-    the others of that day, under a heading for each session. The service hands out no passages. A question is sent
+    the others of that day, under a heading for each session. The service returns no passages. A question is sent
     with its session, date and checkpoint once the service has said in its health that it takes them, which the
     published one does not.
 

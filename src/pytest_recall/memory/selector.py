@@ -15,7 +15,7 @@ from pytest_recall.models.model import place_and_name
 FORMS: dict[str, str] = {
     "sqlite-fts": "full-text search by BM25 in SQLite, in memory; the default",
     "sqlite-fts:FILE": "the same in a file",
-    "sessions": "the same in memory, and nothing of an isolated session is handed out in another one",
+    "sessions": "the same in memory, and nothing of an isolated session is returned in another one",
     "embedding": "the nearest by the cosine of a small embedding model",
     "hybrid": "both, fused by reciprocal ranks",
     "last-N": "the newest N units, whatever is asked; such as last-20",
@@ -48,7 +48,7 @@ TOKENIZERS = ("unicode61", "porter", "trigram")
 DISPLAYED = ("synthesisModel", "embeddingProvider", "embeddingModel")
 """Settings of a memory by the published names that results show as well, whether it takes them or not."""
 AS_MANY = " (as many tokens as "
-"""Stands in the name of a floor before the memory whose tokens it hands out: it is no selector, and calls no model."""
+"""Stands in the name of a floor before the memory whose tokens it returns: it is no selector, and calls no model."""
 WORKER = "{worker}"
 """Stands in a selector for the process: `main`, or the name of a worker of pytest-xdist."""
 

@@ -209,7 +209,7 @@ class Memory:
     def recall(self, query: str, limit: int = DEFAULT_LIMIT, context: QueryContext | None = None) -> list[Passage]:
         """Return at most `limit` passages, the best first; the baselines of a context return all of theirs."""
         if self._client.answers_only:
-            raise CaseError("memory recall", f"{self.name} answers, and hands out no passages; call `answer`")
+            raise CaseError("memory recall", f"{self.name} answers, and returns no passages; call `answer`")
         return self._recalled("recall", query, limit, context or QueryContext())
 
     def answer(self, query: str, limit: int = DEFAULT_LIMIT, context: QueryContext | None = None) -> str | None:

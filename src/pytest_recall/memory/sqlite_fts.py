@@ -60,7 +60,7 @@ class SqliteFts(Client):
         """Keep a text."""
         row = [content, metadata.get("id")]
         if self._apart:
-            # An isolated unit that names no session has no home, and is handed out nowhere.
+            # An isolated unit that names no session has no home, and is returned nowhere.
             row.append(metadata.get("session") if metadata.get("isolated") == "true" else "")
         self._do(f"INSERT INTO units VALUES ({', '.join('?' * len(row))})", *row)
 

@@ -154,7 +154,7 @@ def _chosen(given: str | None) -> tuple[str, ...] | None:
 
 @contextmanager
 def _opened(path: Path | None) -> Iterator[BinaryIO]:
-    """Open the file, or hand out standard input. Raises RecallError where there is nothing to read."""
+    """Open the file, or return standard input. Raises RecallError where there is nothing to read."""
     from pytest_recall.files.errors import RecallError
 
     if path is None:

@@ -32,10 +32,10 @@ class SizedUnit(NamedTuple):
 def handed_out(
     told: Sequence[SizedUnit], gold: Iterable[str], budget: float, seed: str
 ) -> dict[str, list[tuple[str, ...]]]:
-    """Return the ids that each floor and the ceiling hand out, by its name, a list of ids for each draw.
+    """Return the ids that each floor and the ceiling return, by its name, a list of ids for each draw.
 
     `told` are the units in the order of telling, `gold` the ids of the evidence, the best first, `budget` the tokens
-    that the system handed out for the question, and `seed` decides the draws. `last` hands out the newest first,
+    that the system returned for the question, and `seed` decides the draws. `last` returns the newest first,
     `full` in the order of telling, `oracle` the evidence in its order. Each begins units until the budget is used up:
     the last one is cut to what is left.
     """

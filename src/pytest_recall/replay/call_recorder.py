@@ -128,7 +128,7 @@ def _used(exchange: Exchange, call: Call | None) -> int | None:
 
 
 class CallStep(NamedTuple):
-    """What is to be done with a call: hand out `served`, or let it through, with a `recorder` on it if there is one.
+    """What is to be done with a call: return `served`, or let it through, with a `recorder` on it if there is one.
 
     What is let through has to wait for its `turn`, if it has one. One that is `held` is not let
     through: it waits for its batch.

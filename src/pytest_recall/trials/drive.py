@@ -1,4 +1,4 @@
-"""Ask questions without pytest, one after the other or several at once, and hand out each trial as it comes."""
+"""Ask questions without pytest, one after the other or several at once, and return each trial as it comes."""
 
 from __future__ import annotations
 

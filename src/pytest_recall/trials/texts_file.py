@@ -1,6 +1,6 @@
 """Write `texts.jsonl` beside a journal: each text of passages, evidence and answers once, by its digest.
 
-A memory hands out the same texts for many questions. In the journal a passage or a text of evidence has `at`, a digest,
+A memory returns the same texts for many questions. In the journal a passage or a text of evidence has `at`, a digest,
 in place of `text`, a long answer `parts`, the digests of its paragraphs, and a long step `at` in place of `data`.
 """
 
@@ -98,7 +98,7 @@ class TextsFile:
     def _step(self, plain: dict[str, Any]) -> dict[str, Any]:
         if plain["kind"] == EVIDENCE and "texts" in plain["data"]:
             plain = {**plain, "data": {**plain["data"], "texts": [*map(self._passage, plain["data"]["texts"])]}}
-        # A memory that hands out all that it was told has the same long list for each question.
+        # A memory that returns all that it was told has the same long list for each question.
         data = json.dumps(plain["data"])
         return plain if len(data) <= _LONG_STEP else {"kind": plain["kind"], "at": self._at(data)}
 

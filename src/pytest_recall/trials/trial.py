@@ -488,6 +488,6 @@ def _measures(plain: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 ANSWERED = "memory_answered"
-"""The kind of usage that says whether a memory answered, 1, or handed out passages alone, 0."""
+"""The kind of usage that says whether a memory answered, 1, or returned passages alone, 0."""
 
 UNJUDGED = "asks for what was never said, and passages alone neither abstain nor answer"

@@ -25,7 +25,7 @@ def add_floors(parser: argparse.ArgumentParser) -> None:
         "--floors",
         action="store_true",
         help="also let the reader answer from nothing, random texts, the last ones and the evidence, in as many tokens"
-        " as the memory handed out: four times as many calls again",
+        " as the memory returned: four times as many calls again",
     )
 
 

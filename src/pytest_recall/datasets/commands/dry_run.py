@@ -67,5 +67,5 @@ def dry_run(args: argparse.Namespace, bench: DatasetCases, clients: Sequence[Cli
     if args.floors:
         judged = ", and as many of each judge where there is a rule for the answer" if args.judge else ""
         told_further = f"{plural(further, 'further call')} of the reader{judged}"
-        print(f"\nthen from {listed(READ_FROM)}, in as many tokens as the memory hands out: {told_further}")
+        print(f"\nthen from {listed(READ_FROM)}, in as many tokens as the memory returns: {told_further}")
     return 0

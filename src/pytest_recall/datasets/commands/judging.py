@@ -173,7 +173,7 @@ def calls_of(
 ) -> Iterator[Callable[[], AbstractContextManager[None]]]:
     """Let the calls of the block go by the cassette `name`, where one is asked for.
 
-    Each thread that makes calls, while others do, makes them in a block of what is handed out.
+    Each thread that makes calls, while others do, makes them in a block of what is returned.
 
     Raises RecallError for a call that must not begin, and, as `stopped` says, for a run that is.
     """

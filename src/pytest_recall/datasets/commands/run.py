@@ -442,7 +442,7 @@ def _asked(
 ) -> Ingest:
     """Ask the questions that are open after an ingest, have the answers judged if that is wanted, and return both.
 
-    A `floor` hands out passages in place of the memory.
+    A `floor` returns passages in place of the memory.
     """
     from pytest_recall.datasets.asking import at_once_of
     from pytest_recall.datasets.membench_run import go_on

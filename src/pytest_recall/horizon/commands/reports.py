@@ -120,8 +120,8 @@ def beside(heatmap: Path, name: str) -> Path:
 
 REPORT_DETAILS = """\
 Prints the mean points of a run with its interval, by category, hallucination beside it; how both change as
-the days add up, on the same questions; how much of the relevant days a memory found that hands out passages,
-beside what hands out as many tokens without searching; what the second judge changed, and how often the first
+the days add up, on the same questions; how much of the relevant days a memory found that returns passages,
+beside what returns as many tokens without searching; what the second judge changed, and how often the first
 one judged the same answer in two ways. Of several runs each is compared with the first, on what both were asked.
 
 A question is asked at many checkpoints. Its answers resemble each other, so that intervals are by question.

@@ -102,7 +102,7 @@ ENTRIES: Mapping[str, tuple[str, str]] = {
 """Calling one of these methods, by module and class, puts the stubs in place; requests and botocore call urllib3's."""
 
 _STDLIB = ("HTTPConnection", "HTTPSConnection")
-# Classes of connections of these packages hand out bodies without their content encoding; others as they came.
+# Classes of connections of these packages return bodies without their content encoding; others as they came.
 _DECODING = ("urllib3", "requests", "botocore")
 # Whether a coroutine of aiohttp is asking, and the answer out of a batch that it has waited for.
 _WAITED: ContextVar[list[Exchange] | None] = ContextVar("recall_waited", default=None)

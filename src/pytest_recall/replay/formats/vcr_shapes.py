@@ -101,7 +101,7 @@ def tell(recorder: CallRecorder, response: Any, raw: bool) -> None:
         return
     headers = headers_of(response["headers"])
     if body and not raw and decoded(headers, (body,)) is None:
-        # urllib3 and aiohttp hand out a body without the encoding that the headers still name.
+        # urllib3 and aiohttp return a body without the encoding that the headers still name.
         headers = tuple(header for header in headers if header[0].lower() != "content-encoding")
     recorder.started(status, response["status"]["message"] or "", headers)
     if body:
