@@ -6,8 +6,9 @@ import argparse
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile, check_unique
@@ -22,9 +23,6 @@ from pytest_recall.files.eval_directory import DATASET_FILES, Place, find_files
 from pytest_recall.files.wording import plural
 from pytest_recall.runs.context import today_in
 from pytest_recall.trials.trial import Row
-
-if TYPE_CHECKING:
-    pass
 
 
 def add_check(commands: Commands) -> None:
@@ -138,8 +136,10 @@ def _note_judges(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
     if not asking or rubric.judge:
         return
     # A fixture of the project may judge in place of ours.
-    conftests = find_files(place.root, lambda path: path.name == "conftest.py")
-    own = [path.read_text(encoding="utf-8", errors="replace") for path in conftests]
+    own: list[str] = []
+    for path in find_files(place.root, lambda path: path.name == "conftest.py"):
+        with suppress(OSError):
+            own.append(path.read_text(encoding="utf-8", errors="replace"))
     wanted = {call.name for case in asking for call in case.judges if call.name in kinds}
     if left := sorted(kind for kind in wanted if not any(f"def judge_{kind}(" in text for text in own)):
         judges = " and ".join(f"`{kind}`" for kind in left)

@@ -156,9 +156,5 @@ class DryRun:
         yield from told.lines()
         if self._path is None and (allotment := allotted(plan, told)) is not None:
             yield from allotment.lines()
-        name = (
-            f"{plan.place.name(plan.place.artifacts.folder)}/{NAME}"
-            if self._path is None
-            else plan.place.name(self._path)
-        )
+        name = plan.place.name(self._path or plan.place.artifacts.folder / NAME)
         yield f"{name}: written, for --recall-near file:PATH"
