@@ -25,6 +25,8 @@ from typing import Any
 
 import pytest
 
+from pytest_recall.replay.origin import is_importing
+
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = f"{ROOT / 'src' / 'pytest_recall'}{os.sep}"
 CASES = ("membership-flatmate-moved-out", "answers.cases.yaml::openai-late-trailer")
@@ -44,7 +46,7 @@ class Tracer:
         name = frame.f_code.co_filename
         if not name.startswith(PACKAGE) or not frame.f_code.co_flags & IS_FUNCTION:
             return
-        if _is_importing(frame.f_back):
+        if is_importing(frame.f_back):
             return
         self.session.add(name.removeprefix(PACKAGE))
         if self._in_case:
@@ -57,14 +59,6 @@ class Tracer:
             return (yield)
         finally:
             self._in_case = False
-
-
-def _is_importing(frame: FrameType | None) -> bool:
-    while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
-            return True
-        frame = frame.f_back
-    return False
 
 
 def main() -> int:

@@ -18,7 +18,7 @@ from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, command, placeless
 from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import find_case_files, patterns_in
+from pytest_recall.files.eval_directory import find_case_files, own_case_file, patterns_in
 from pytest_recall.files.wording import plural
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def _recommend(folder: Path, cases: list[Case]) -> None:
 
 def _check_cases(folder: Path) -> None:
     """Refuse a folder whose cases are of another tool: with a rubric beside them, a run would take them for ours."""
-    path = next((folder / name for name in ("cases.yaml", "cases.jsonl") if (folder / name).exists()), None)
+    path = own_case_file(folder)
     if path is None or (folder / "rubric.yaml").exists():
         return
     try:

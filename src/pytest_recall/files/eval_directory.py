@@ -17,6 +17,7 @@ from pytest_recall.files.errors import RecallError, nearest
 DEFAULT_PATTERNS = ("eval/cases.yaml", "eval/cases.jsonl", "*.cases.yaml", "*.cases.jsonl")
 DATASET_FILES = ("*.dataset.yaml", "*.dataset.yml")
 PROFILE_FILES = ("*.profile.yaml", "*.profile.yml")
+OWN_FILES = ("cases.yaml", "cases.jsonl")
 SUFFIXES = (".yaml", ".yml", ".jsonl")
 SKIPPED_FOLDERS = ("_artifacts", ".*", "__pycache__", "node_modules", "venv", "build", "dist")
 
@@ -61,7 +62,12 @@ def is_profile(path: Path) -> bool:
 def patterns_in(folder: Path) -> tuple[str, ...]:
     """Return the patterns of case files in an eval directory; its own cases.yaml is one, whatever its name is."""
     name = folder.absolute().name
-    return (*DEFAULT_PATTERNS, f"{name}/cases.yaml", f"{name}/cases.jsonl") if name else DEFAULT_PATTERNS
+    return (*DEFAULT_PATTERNS, *(f"{name}/{file}" for file in OWN_FILES)) if name else DEFAULT_PATTERNS
+
+
+def own_case_file(folder: Path) -> Path | None:
+    """Return the case file in `folder` that needs no pattern if that is an eval directory; None without one."""
+    return next((folder / name for name in OWN_FILES if (folder / name).is_file()), None)
 
 
 def find_case_files(
@@ -258,7 +264,7 @@ def relative(path: Path, base: Path) -> str:
 
 
 SETTLED = ("recall.yaml", "rubric.yaml")
-CASES = ("cases.yaml", "cases.jsonl", "*.cases.yaml", "*.cases.jsonl")
+CASES = (*OWN_FILES, "*.cases.yaml", "*.cases.jsonl")
 
 
 @dataclass(frozen=True)

@@ -395,12 +395,12 @@ def progress(config: pytest.Config) -> float:
 
 def patterns(config: pytest.Config) -> tuple[str, ...]:
     """Return the glob patterns of case files."""
-    from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, SUFFIXES, patterns_in, settled
+    from pytest_recall.files.eval_directory import DEFAULT_PATTERNS, OWN_FILES, SUFFIXES, patterns_in, settled
 
     named = [argument_path(config, argument) for argument in config.args]
     folder = given_dir(config) or settled(config.rootpath, named)
     if folder is None:  # One that has neither rubric nor state yet, whose file is named.
-        folder = next((path.parent for path in named if path.name in ("cases.yaml", "cases.jsonl")), None)
+        folder = next((path.parent for path in named if path.name in OWN_FILES), None)
     given = setting(config, "recall_files")
     for pattern in given:
         suffix = Path(pattern).suffix
