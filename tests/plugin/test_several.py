@@ -156,6 +156,16 @@ def test_the_one_that_is_named_by_an_option_leaves_the_others_alone(
     assert told in checkout.run("--recall-dir=svc_a/eval", "-q").outlines + result.outlines
 
 
+def test_each_file_that_is_passed_over_is_named_with_its_reason(pytester: pytest.Pytester) -> None:
+    checkout = TWO.with_files({"notes/x.cases.yaml": "not: ours\n"}).at(pytester)
+    result = checkout.run("--recall-dir=svc_a/eval", "--ignore=svc_a/tests")
+    told = [line.partition("; ")[0] for line in result.outlines if line.startswith("recall: not run")]
+    assert told == [
+        "recall: not run, as --recall-dir names another eval directory: svc_b/eval/cases.yaml",
+        "recall: not run, as no rubric.yaml is in a folder above: notes/x.cases.yaml",
+    ]
+
+
 def test_tests_beside_them_run_once_and_one_report_has_all(pytester: pytest.Pytester, together: Together) -> None:
     checkout = TWO.with_files({"tests/test_c.py": "def test_c():\n    pass\n"}).at(pytester)
     code, _ = together(".", "--junitxml=report.xml", "-n1")

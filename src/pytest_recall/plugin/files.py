@@ -8,7 +8,15 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.files import eval_directory
-from pytest_recall.files.eval_directory import DATASET_FILES, PROFILE_FILES, find_case_files, find_files, meant_for
+from pytest_recall.files.eval_directory import (
+    DATASET_FILES,
+    PROFILE_FILES,
+    find_case_files,
+    find_files,
+    meant_for,
+    own_case_file,
+    relative,
+)
 from pytest_recall.plugin import options
 from pytest_recall.plugin.pytest_internals import setting
 from pytest_recall.plugin.stash import FOREIGN
@@ -106,18 +114,22 @@ def foreign_line(config: pytest.Config) -> str:
     paths = config.stash.get(FOREIGN, [])
     if not paths:
         return ""
-    from pytest_recall.files.eval_directory import relative
     from pytest_recall.files.wording import listed
 
     others = [path for path in paths if _is_of_another(config, path)]
-    if others:
-        names = listed([relative(path, config.rootpath) for path in others])
-        return f"recall: not run, as --recall-dir names another eval directory: {names}"
-    names = listed([relative(path, config.rootpath) for path in paths])
-    return (
-        f"recall: not run, as no {RUBRIC} is in a folder above: {names}; name the file to run it, or write a"
-        f" {RUBRIC} as `recall init` does"
+    names, strangers = (
+        listed([relative(path, config.rootpath) for path in some])
+        for some in (others, [path for path in paths if path not in others])
     )
+    told = []
+    if names:
+        told.append(f"recall: not run, as --recall-dir names another eval directory: {names}")
+    if strangers:
+        told.append(
+            f"recall: not run, as no {RUBRIC} is in a folder above: {strangers}; name the file to run it, or write a"
+            f" {RUBRIC} as `recall init` does"
+        )
+    return "\n".join(told)
 
 
 def nothing_line(config: pytest.Config) -> str:
@@ -126,9 +138,7 @@ def nothing_line(config: pytest.Config) -> str:
         return ""
     for argument in config.args:
         folder = options.argument_path(config, argument)
-        if path := next((folder / name for name in ("cases.yaml", "cases.jsonl") if (folder / name).is_file()), None):
-            from pytest_recall.files.eval_directory import relative
-
+        if path := own_case_file(folder):
             name, where = relative(path, config.rootpath), relative(folder, config.rootpath)
             return f"recall: not run: {name}; name the file, write {where}/{RUBRIC}, or give --recall-dir {where}"
     names = ", ".join(dict.fromkeys(one for one in options.patterns(config) if not one.endswith(".jsonl")))
