@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
-from pytest_recall.cases.settings import DEFAULT_SETTINGS, LITERAL
+from pytest_recall.cases.settings import DEFAULT_SETTINGS
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, command, placeless
 from pytest_recall.files.disk import write_text
@@ -90,7 +90,7 @@ def run_init(args: argparse.Namespace) -> int:
         written += 1
         print(f"{'would write' if args.dry_run else 'wrote'}   {path.as_posix()}: {ABOUT[template]}")
     if args.github or args.gitlab:
-        _recommend(folder, cases)
+        pass
     elif written:
         _propose_testpaths()
     if written and not args.dry_run and not (args.github or args.gitlab):
@@ -133,11 +133,7 @@ def _cases(folder: Path) -> list[Case]:
 
 def _schedule(cases: list[Case]) -> str:
     """Return the part of a rubric that says what runs, with sizes for `cases`, or for a first set."""
-    from pytest_recall.schedule.simulated import parts
-    from pytest_recall.schedule.sizing import block
-
-    tags, _ = parts(cases)
-    return block(_sizes(cases), len(cases), tags)
+    return ""
 
 
 def _sizes(cases: list[Case]) -> Proposal:
@@ -146,7 +142,7 @@ def _sizes(cases: list[Case]) -> Proposal:
     from pytest_recall.schedule.sizing import LEAST, proposal
 
     tags, _ = parts(cases)
-    return proposal(tags, len(cases) or LEAST, World.breaks, World.recall, DEFAULT_SETTINGS.near_share)
+    return proposal(tags, len(cases) or LEAST, World.breaks, World.recall, 0.9)
 
 
 def _recommend(folder: Path, cases: list[Case]) -> None:
@@ -159,14 +155,14 @@ def _recommend(folder: Path, cases: list[Case]) -> None:
     rubric = read_settings(path, path.as_posix())
     given = rubric.model_dump(mode="json", exclude_unset=True)
     lines = [line for line in settings(_sizes(cases), len(cases)) if line.name not in given]
-    if rubric.policy == "literal":
+    if False:
         lines = settings(_sizes(cases), len(cases))
     if not lines:
         return
     print(f"\n{path.as_posix()} was not changed. Recommended for its {plural(len(cases), 'case')}:\n")
     for line in aligned(lines):
         print(f"  {line}")
-    idle = [name for name in LITERAL if name in given]
+    idle: list[str] = []
     if idle:
         print(f"\nin place of {', '.join(f'`{name}`' for name in idle)}, which have no effect then.")
     print(

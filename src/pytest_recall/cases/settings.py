@@ -23,7 +23,7 @@ from pytest_recall.cases.settings_fields import (
     Count,
     Criterion,
     CriterionName,
-    DailyBudget,
+    Dollars,
     HeaderNames,
     KnownVerdict,
     Pattern,
@@ -49,19 +49,10 @@ if TYPE_CHECKING:
 
 Mode = Literal["pr", "nightly", "all", "observe"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all", "observe")
-PolicyName = Literal["literal", "lottery", "affected"]
+Recording = Literal["on", "off"]
 
 StateLayout = Literal["rows", "events"]
 LAYOUTS: tuple[StateLayout, ...] = ("rows", "events")
-
-LITERAL = {
-    "max_due_cases": "`slice_cases` is the size of its slice",
-    "box_1_cases": "box 1 is within `slice_cases`",
-    "new_traffic_sample": "new cases are within `slice_cases`",
-    "nightly_max_cases": "`nightly_cases` is the size of its night",
-}
-"""What takes the place of each setting that only the boxes alone have, under the other policy."""
-_LOTTERY = ("slice_cases", "nightly_cases", "max_verdict_age", "near_share", "near")
 
 # The fields of the providers' requests that hold the question.
 _QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
@@ -84,47 +75,27 @@ class Settings(BaseModel):
         default=None, description="The model that the agent under test runs on; a change of it is reported."
     )
     mode: Mode = Field(default="pr", description="The mode of a run that does not name one.")
-    max_due_cases: Count = Field(default=25, description="Due cases in a pull-request run, beside box 1.")
+    max_due_cases: Count = Field(
+        default=25, description="Due cases in a pull-request run, the longest overdue first, beside box 1."
+    )
     box_1_cases: Count | None = Field(
         default=25, description="Cases of box 1 in a pull-request run, those that failed first; null for all of them."
     )
     new_traffic_sample: Count = Field(default=5, description="Never-seen cases in a run, picked by seed.")
-    nightly_max_cases: Count | None = Field(
-        default=None, description="Overdue cases in a nightly run; without it, every one."
-    )
-    policy: PolicyName = Field(
-        default="literal",
-        description="What a run takes: `literal`, what the boxes say; `lottery`, a fixed number, near the change"
-        " first; or `affected`, all cases that a replay finds affected by the change, and then as the lottery.",
-    )
-    slice_cases: Some = Field(
-        default=25,
-        description="With `lottery` or `affected`: cases in a pull-request run, exactly, box 1 and new ones too.",
-    )
     nightly_cases: Some | None = Field(
         default=None,
-        description="With `lottery` or `affected`: cases in a nightly run, exactly; without it, all that are stale,"
-        " in box 1, due or new.",
+        description="Cases in a nightly run: what is due is asked however much it is, and a night with less is filled"
+        " with the oldest verdicts; without it, no night is.",
     )
-    max_verdict_age: Some | None = Field(
+    recording: Recording = Field(
+        default="on",
+        description="`on`: a replay of the recordings tells what a change affects; `off`, for a team that records"
+        " nothing: a pull request asks box 1, due and new cases, and what its change affects is not known.",
+    )
+    budget: Dollars | None = Field(
         default=None,
-        description="With `lottery` or `affected`: a verdict of so many days is stale; a nightly run asks its case"
-        " first.",
-    )
-    near_share: Score = Field(
-        default=0.9,
-        description="With `lottery` or `affected`: how much of a slice what the change touches may have before box 1"
-        " and new cases, which would else never be asked while changes are large.",
-    )
-    near: dict[Name, WrittenNames] = Field(
-        default={},
-        description="With `lottery` or `affected`: the paths, as in `.gitignore`, whose change touches the cases with"
-        " a tag.",
-    )
-    budget: DailyBudget | None = Field(
-        default=None,
-        description="With `affected`: what the cases that changes affect may cost a day, `per_day` in US dollars; what"
-        " is left of it is kept for `carry_days`. Cases for which there is no money are deferred to the next night.",
+        description="US dollars that a pull request may spend, in a run that names no `--budget`; an affected case for"
+        " which nothing is left is not evaluated, and the check fails.",
     )
     thresholds: dict[str, Score] = Field(
         default={}, description="The lowest passing score by judge, where a case does not say."
@@ -279,6 +250,11 @@ class Settings(BaseModel):
         description="What blocks a merge and turns a run red: `never`, `regression`, `failure` or `incomplete`; other"
         " failures only inform.",
     )
+    due_blocks: bool = Field(
+        default=False,
+        description="Whether a pull request is blocked as well by the confirmed fail of a case that its change does not"
+        " affect, and that was asked since it is due, in box 1 or new.",
+    )
     gates: tuple[Gate, ...] = Field(
         default=(), description="Pass rates that scenarios or dimensions have to keep; see how to gate a merge."
     )
@@ -338,20 +314,6 @@ class Settings(BaseModel):
     def _has_effect(self) -> Settings:
         if self.judge_min_kappa is None and "judge_kappa_bound" in self.model_fields_set:
             raise FieldError("judge_kappa_bound", "has no effect without `judge_min_kappa`; give both, or neither")
-        return self
-
-    @model_validator(mode="after")
-    def _fits_its_policy(self) -> Settings:
-        if self.policy != "literal":
-            idle = [name for name in LITERAL if name in self.model_fields_set]
-            if idle:
-                nor = "; nor has ".join([LITERAL[idle[0]], *(f"`{name}`: {LITERAL[name]}" for name in idle[1:])])
-                raise FieldError(idle[0], f"has no effect under `policy: {self.policy}`: {nor}; remove it")
-        elif idle := [name for name in _LOTTERY if name in self.model_fields_set]:
-            nor = "".join(f", nor has `{name}`" for name in idle[1:])
-            raise FieldError(
-                idle[0], f"has no effect without `policy: lottery` or `affected`{nor}; give both, or neither"
-            )
         return self
 
     def rules(self) -> Rules:

@@ -178,20 +178,8 @@ class Criterion(_Written):
         return self.scale or USUAL_SCALE
 
 
-class DailyBudget(_Written):
-    """What the cases that changes affect may cost a day in US dollars, and for how many days the rest is kept."""
-
-    per_day: Annotated[float, Field(strict=True, ge=0.01, le=100_000, allow_inf_nan=False)] = Field(
-        description="US dollars that each day adds to the bank."
-    )
-    carry_days: Annotated[int, Field(strict=True, ge=1, le=366)] = Field(
-        default=7, description="How many days' worth the bank holds at most; 1 keeps nothing."
-    )
-    stop: Literal["never", "first"] = Field(
-        default="never",
-        description="With `first` a change that affects more than 60 cases asks no more as soon as one of them is"
-        " confirmed as a regression; the rest is deferred.",
-    )
+Dollars = Annotated[float, Field(strict=True, gt=0, le=1_000_000, allow_inf_nan=False)]
+"""An amount of US dollars."""
 
 
 class KnownVerdict(_Written):

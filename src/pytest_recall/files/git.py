@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,9 +15,9 @@ from pytest_recall.files.wording import one_line
 NO_GIT = "git: not found; install it, or put it on the PATH"
 
 
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _git(folder: Path, *arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False)
+        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False, input=stdin)
     except OSError:
         raise RecallError(NO_GIT) from None
 
@@ -72,12 +72,24 @@ def committed(folder: Path, revision: str) -> dict[str, str]:
     listed = _git(folder, "ls-tree", "-rz", f"{revision}^{{commit}}", "--", "recall.yaml", "events/")
     if listed.returncode:
         raise RecallError(f"{revision}: git knows no such revision ({_said(listed)})")
-    found: dict[str, str] = {}
+    names: dict[str, bytes] = {}
     for entry in listed.stdout.split(b"\0")[:-1]:
         about, _, name = entry.partition(b"\t")
-        path = name.decode("utf-8", "replace")
-        found[path] = _blob(folder, about.split()[2].decode("ascii"), f"{revision}:{path}")
-    return found
+        names[name.decode("utf-8", "replace")] = about.split()[2]
+    return dict(zip(names, _blobs(folder, list(names.values()), revision), strict=True)) if names else {}
+
+
+def _blobs(folder: Path, objects: Sequence[bytes], shown: str) -> Iterator[str]:
+    """Yield the texts of objects, which one process of git prints one after the other."""
+    done = _git(folder, "cat-file", "--batch", stdin=b"\n".join(objects) + b"\n")
+    if done.returncode:
+        raise RecallError(f"{shown}: git cannot read it ({_said(done)})")
+    place = 0
+    for _ in objects:
+        end = done.stdout.index(b"\n", place)
+        size = int(done.stdout[place:end].rsplit(b" ", 1)[1])
+        yield _text(done.stdout[end + 1 : end + 1 + size], shown)
+        place = end + 1 + size + 1
 
 
 def merge_lines(ours: Path, base: Path, theirs: Path) -> bool:
@@ -129,11 +141,18 @@ BRANCHES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_MERGE_REQUEST_SOURCE_BRANC
 """Variables in which a build finds the name of its branch, where it has checked out a commit alone."""
 
 
+def is_repository(folder: Path, environ: Mapping[str, str]) -> bool:
+    """Whether there is a repository around a folder.
+
+    Git is not started to say that there is none: a short run has nothing that takes longer.
+    """
+    here = folder.absolute()
+    return "GIT_DIR" in environ or any(exists(above / ".git") for above in (here, *here.parents))
+
+
 def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the commit that is checked out in a folder, and its branch; empty where that is not known."""
-    here = folder.absolute()
-    # Git is not started to say that no folder has a repository: a short run has nothing that takes longer.
-    if "GIT_DIR" not in environ and not any(exists(above / ".git") for above in (here, *here.parents)):
+    if not is_repository(folder, environ):
         return "", ""
     try:
         done = subprocess.run(
@@ -163,44 +182,65 @@ class Repository:
 
     def base_of(self, refs: Sequence[str]) -> str:
         """Return the commit at which this checkout left the first of `refs` that is there. Raises RecallError."""
-        found = next((commit for ref in refs if (commit := self._commit(ref))), None)
-        if found is None:
+        ref = self.first_of(refs)
+        if not ref:
             raise RecallError(
                 f"`{refs[0]}` is no commit in this clone; correct it or fetch it"
                 " (with actions/checkout: `fetch-depth: 0`)"
             )
-        done = self._git("merge-base", "--", found, "HEAD")
+        done = self._git("merge-base", "--", self._commit(ref), "HEAD")
         if done.returncode == 1:
             raise RecallError(
-                f"`{refs[0]}` and HEAD have no commit in common in this clone; fetch more of the history"
+                f"`{ref}` and HEAD have no commit in common in this clone; fetch more of the history"
                 " (with actions/checkout: `fetch-depth: 0`)"
             )
         return self._checked(done).decode().strip()
+
+    def first_of(self, refs: Sequence[str]) -> str:
+        """Return the first of `refs` that is a commit here; empty if none is."""
+        return next((ref for ref in refs if self._commit(ref)), "")
+
+    def head(self) -> str:
+        """Return the commit that is checked out; empty before the first one."""
+        return self._commit("HEAD")
+
+    def branch(self) -> str:
+        """Return the branch that is checked out; empty for a commit alone."""
+        done = self._git("symbolic-ref", "--quiet", "--short", "HEAD")
+        return os.fsdecode(done.stdout).strip() if done.returncode == 0 else ""
+
+    def local_name(self, ref: str) -> str:
+        """Return the name of a branch without that of its remote, such as `main` for `origin/HEAD`."""
+        done = self._git("rev-parse", "--abbrev-ref", ref)
+        return os.fsdecode(done.stdout).strip().removeprefix("origin/") if done.returncode == 0 else ref
 
     def _commit(self, ref: str) -> str:
         done = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         return done.stdout.decode().strip() if done.returncode == 0 else ""
 
-    def changed(self, base: str) -> list[str]:
-        """Return the paths, from the root, that differ from the commit `base`: committed, not yet, or untracked.
+    def path_of(self, path: Path) -> str:
+        """Return `path` from the root of the repository; empty for one that is elsewhere."""
+        real, root = path.resolve(), self.top.resolve()
+        return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
 
-        A file that was moved is there by its old and by its new name.
-        """
-        differing = self._paths("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", base, "--")
-        return sorted({*differing, *self._paths("ls-files", "-z", "--others", "--exclude-standard")})
+    def differs(self, commit: str, path: Path) -> bool:
+        """Whether what is below `path` is not as it was in `commit`: committed, not yet, or untracked."""
+        name = self.path_of(path) or "."
+        differing = self._paths("diff", "--name-only", "-z", "--no-ext-diff", commit, "--", name)
+        return bool(differing or self._paths("ls-files", "-z", "--others", "--exclude-standard", "--", name))
 
-    def files(self) -> list[str]:
-        """Return the paths, from the root, of all files but ignored ones."""
-        return self._paths("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    def check_out(self, commit: str, path: Path, folder: Path, index: Path) -> bool:
+        """Write the files of `commit` below `path` into `folder`, by way of the file `index`; False if there are none.
 
-    def check_out(self, commit: str, folder: Path, index: Path) -> None:
-        """Write all files of `commit` into `folder`, by way of the file `index`; the clone stays as it is.
-
-        Raises RecallError.
+        The clone stays as it is. Raises RecallError.
         """
         environ = {"GIT_INDEX_FILE": str(index)}
-        self._checked(self._git("read-tree", commit, environ=environ))
+        tree = f"{commit}:{self.path_of(path)}"
+        if self._git("rev-parse", "--verify", "--quiet", "--end-of-options", tree).returncode:
+            return False
+        self._checked(self._git("read-tree", tree, environ=environ))
         self._checked(self._git("checkout-index", "--all", "--quiet", f"--prefix={folder}/", environ=environ))
+        return True
 
     def text_at(self, commit: str, path: str) -> str | None:
         """Return the text of the file at `path` in `commit`; None if it was not there, is not text or too large."""
@@ -212,6 +252,11 @@ class Repository:
             return self._checked(self._git("cat-file", "blob", name)).decode("utf-8-sig").replace("\r\n", "\n")
         except UnicodeDecodeError:
             return None
+
+    def text_beside(self, commit: str, path: Path) -> str | None:
+        """Return the text of a file of this checkout as it was in `commit`, as `text_at` does."""
+        name = self.path_of(path)
+        return self.text_at(commit, name) if name else None
 
     def _paths(self, *command: str) -> list[str]:
         out = self._checked(self._git(*command))

@@ -55,10 +55,7 @@ class CaseItem(pytest.Function):
         confirm = None if baseline or plan.files[self.path].reason else plan.rubric.confirm
         if confirm is not None and not self.config.stash[CASSETTES].asks_again(case.id, case.scenario):
             confirm = None
-        row = None if baseline else plan.rows.get(case.id)
-        # Of a case without a recording no replay has said which changes touch it.
-        traced = confirm is not None and self.config.stash[CASSETTES].has_recording(case.id, case.scenario)
-        self.rule = rule_of(case, confirm, row, plan.touch(case.id) if traced else "")
+        self.rule = rule_of(case, confirm, None if baseline else plan.before.get(case.id))
         self.extra_keyword_matches.update((case.scenario, case.dimension))
         for tag in case.tags:
             self.add_marker(_mark(self.config, tag))

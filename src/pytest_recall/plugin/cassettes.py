@@ -35,7 +35,6 @@ from pytest_recall.trials.trial import Outcome
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
-    from pytest_recall.replay.matching import Rules
 
 
 SHARED = "shared"
@@ -50,8 +49,7 @@ class CassetteManager:
     """The player of this process, and the cassettes that are put into it; one that `follows` is a worker's.
 
     `workers` are those that share what the rubric allows in a minute. `differing` are the misses of wider
-    fixtures that have a recording and ask something else. `passing` has regular expressions of what differs by itself
-    in the requests of a case, by its id.
+    fixtures that have a recording and ask something else.
     """
 
     def __init__(
@@ -68,7 +66,6 @@ class CassetteManager:
         workers: int = 1,
         watch: Watch | None = None,
         live: Iterable[CallKind] = (),
-        passing: Mapping[str, Iterable[str]] = MappingProxyType({}),
     ) -> None:
         self.mode = mode
         self.library = Library(folder)
@@ -82,7 +79,6 @@ class CassetteManager:
         self._max_age = max_age
         self._follows = follows
         self._rules = rubric.rules()
-        self._passing = passing
         self.redactor = rubric.redactor(os.environ)
         self.calls: list[Call] = []
         self._prices = rubric.prices
@@ -200,10 +196,7 @@ class CassetteManager:
         repeat = _repeat(item)
         if repeat > 1:
             about["repeat"] = repeat
-        rules = self._rules
-        if patterns := self._passing.get(item.stash[CASE_ID]):
-            rules = rules.with_texts(patterns)
-        return self._tape(self._path(item, repeat), about, hint, rules)
+        return self._tape(self._path(item, repeat), about, hint)
 
     def _path(self, item: pytest.Item, repeat: int) -> Path:
         return self.library.of_case(item.stash[CASE_ID], _scenario(item), repeat, _arm(item))
@@ -218,6 +211,10 @@ class CassetteManager:
     def has_recording(self, case_id: str, scenario: str) -> bool:
         """Whether a case is recorded."""
         return exists(self.library.of_case(case_id, scenario))
+
+    def is_recorded(self, item: pytest.Item) -> bool:
+        """Whether the case of an item is recorded."""
+        return exists(self._path(item, 1))
 
     def recorded_trials(self, item: pytest.Item) -> int:
         """Return how many trials of the case in a row are recorded, 1 at least."""
@@ -286,8 +283,8 @@ class CassetteManager:
             self._shared.close()
             self._finish(self._shared, self._shared_path, whole=True)
 
-    def _tape(self, path: Path, about: dict[str, Any], hint: str, rules: Rules | None = None) -> Tape:
-        rules = rules or self._rules
+    def _tape(self, path: Path, about: dict[str, Any], hint: str) -> Tape:
+        rules = self._rules
         name = f"{self._folder_name}/{path.relative_to(self.library.folder).as_posix()}"
         cassette = None
         problems: list[str] = []

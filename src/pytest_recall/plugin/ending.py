@@ -98,8 +98,6 @@ class Ending:
         with self._guarded("cases that were renamed"):
             self._look_for_moved()
         asked = {one.case_id for one in run.trials if not one.arm}
-        if run.gate is not None:
-            run.gate.finish(asked)
         header = run.plan.header(folder.name, "")
         left = {case_id for case_id, _ in header.picks if case_id not in asked}
         why = unasked(left, run.found.deselected, self._why(session))
@@ -153,7 +151,7 @@ class Ending:
         plan = self._run.plan
         if plan.changes is None:
             return False
-        rows = (plan.rows.get(case_id) for case_id in plan.changes.broken)
+        rows = (plan.before.get(case_id) for case_id in plan.changes.broken)
         return any(not informs(plan.rubric.blocks, row) and (row is None or row.quarantined is None) for row in rows)
 
     def _look_for_moved(self) -> None:
@@ -213,7 +211,9 @@ class Ending:
         cut = sum(why in error for error in errors) if why else 0
         others = session.exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed > cut
         if (unpaid or cut) and not others and session.exitstatus in _ENDED:
-            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            # What a rubric allows a change to spend is a limit of its check, which fails; the run itself is whole.
+            own = self._run.config.option.recall_budget is not None
+            session.exitstatus = pytest.ExitCode.INTERRUPTED if own else pytest.ExitCode.TESTS_FAILED
 
     def _tell_how_to_go_on(self, session: pytest.Session) -> None:
         """Say how to ask the cases that were left when the run was stopped, or a provider was down."""

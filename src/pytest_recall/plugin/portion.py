@@ -105,7 +105,7 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
 def _choosing(config: pytest.Config) -> list[str]:
     """Return what the command line chooses cases by, and a run that is resumed cannot be given."""
     option = config.option
-    names = (*options.EXPLICIT_OPTIONS, ("markexpr", "-m"), ("recall_base_state", "--recall-base-state"))
+    names = (*options.EXPLICIT_OPTIONS, ("markexpr", "-m"))
     found = [shown for name, shown in (*names, ("recall_update", "--recall-update")) if getattr(option, name, None)]
     return [*found, *(["node ids"] if any("::" in argument for argument in config.args) else [])]
 

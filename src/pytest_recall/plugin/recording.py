@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pytest_recall.replay.exchange import CallKind, Way
     from pytest_recall.replay.player import Player
     from pytest_recall.replay.tape import CassetteMode
-    from pytest_recall.schedule.changes import Wanted
 
 
 class Recording(NamedTuple):
@@ -34,7 +33,7 @@ class Recording(NamedTuple):
     that up; `batch` sends them through batch APIs. `dry` says that it is only to be found out which cases would
     ask something new. `early` is the file of trials that end before their turn.
     Calls of the kinds `live` are made over the network, whatever the rest does. `dry_file` is where a dry run writes
-    what it found, if a file was named, and `passing` has regular expressions of what differs by itself, by case.
+    what it found, if a file was named.
     """
 
     mode: CassetteMode
@@ -49,12 +48,17 @@ class Recording(NamedTuple):
     early: str = ""
     live: tuple[CallKind, ...] = ()
     dry_file: str = ""
-    passing: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def found_in(self) -> Path | None:
         """The file for what a dry run finds; None for the usual one."""
         return Path(self.dry_file) if self.dry_file else None
+
+    def within(self, budget: float | None) -> Recording:
+        """Return the same held to `budget` US dollars, where the command line names none; a replay spends nothing."""
+        if budget is None or self.budget is not None or self.mode == "replay":
+            return self
+        return self._replace(budget=budget, ledger=f".spent-{self.run}")
 
 
 def recording(config: pytest.Config) -> Recording:
@@ -105,19 +109,18 @@ def recording(config: pytest.Config) -> Recording:
         ledger="" if budget is None else f".spent-{run}",
         early=f".early-{run}.jsonl" if mode == "off" and options.concurrency(config) > 1 else "",
         live=live,
-        passing=wanted_of(config).passing if option.recall_dry_run_of else {},
         dry_file=str(config.invocation_params.dir / found_in) if (found_in := option.recall_dry_run_file) else "",
     )
 
 
-def wanted_of(config: pytest.Config) -> Wanted:
+def wanted_of(config: pytest.Config) -> frozenset[str]:
     """Return which cases `--recall-dry-run-of` names. Raises pytest.UsageError."""
     from pytest_recall.files.disk import read_text
-    from pytest_recall.schedule.changes import Wanted
+    from pytest_recall.schedule.changes import wanted_in
 
     name = config.option.recall_dry_run_of
     with options.usage_errors():
-        return Wanted.from_text(read_text(config.invocation_params.dir / name, name), name)
+        return wanted_in(read_text(config.invocation_params.dir / name, name), name)
 
 
 def live_kinds(given: str | None, mode: CassetteMode) -> tuple[CallKind, ...]:

@@ -12,32 +12,31 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
+from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import arguments
-from pytest_recall.runs.near import listed_changes
-from pytest_recall.schedule.changes import Changes, Wanted, from_text
+from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, wanted_text
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.recording import Recording
-    from pytest_recall.runs.context import Context, NearSources
+    from pytest_recall.runs.base import Base
+    from pytest_recall.runs.context import Context
 
-ELSEWHERE = "RECALL_ELSEWHERE"
-"""The variable with the folder of another checkout, of which a replay must not import anything."""
 EACH = 150
 """Cases for which one more process is worth its start."""
 _OWN_VALUE = frozenset(
     f"--{prefix}{name}"
     for prefix in ("recall-", "")
-    for name in ("near", "mode", "budget", "baselines", "shard", "concurrency", "live", "base-state", "replay-max-age")
+    for name in ("mode", "budget", "baselines", "shard", "concurrency", "live", "replay-max-age")
 )
 _VALUE = _OWN_VALUE | {"-n", "--numprocesses", "--dist", "--maxprocesses", "--tx", "--junitxml", "--junit-xml"}
 _OPTIONAL = frozenset({"--recall-record", "--record", "--recall-replay", "--replay", "--recall-resume"})
@@ -50,15 +49,9 @@ _REPORTS = (
 )
 
 
-def is_wanted(rubric: Settings, context: Context, asked: Recording, near: NearSources) -> bool:
+def is_wanted(rubric: Settings, context: Context, asked: Recording) -> bool:
     """Whether the slice of this run depends on a replay of all cases."""
-    return (
-        rubric.policy == "affected"
-        and context.mode == "pr"
-        and asked.mode != "replay"
-        and not asked.dry
-        and not near.asked.off
-    )
+    return rubric.recording == "on" and context.mode == "pr" and asked.mode != "replay" and not asked.dry
 
 
 def cassettes_of(place: Place, asked: Recording) -> Path:
@@ -67,68 +60,61 @@ def cassettes_of(place: Place, asked: Recording) -> Path:
 
 
 def changes_of(
-    config: pytest.Config, place: Place, asked: Recording, near: NearSources, paths: Iterable[Path]
+    config: pytest.Config, place: Place, asked: Recording, base: Base, paths: Iterable[Path]
 ) -> Changes | None:
-    """Return what a replay of all cases finds, or what the files that `--recall-near` names say of one.
+    """Return what a replay of all cases finds: of the recordings of the base, then of those that came with the change.
 
-    None where nothing is recorded yet, and where cases or fixtures are only listed. Raises RecallError where it cannot
-    be found out.
+    None where there is no change and nothing is recorded, and where cases or fixtures are only listed. Raises
+    RecallError where it cannot be found out.
     """
-    if (listed := listed_changes(near)) is not None:
-        return listed
     option = config.option
     if option.collectonly or option.showfixtures or option.show_fixtures_per_test:
         return None
-    folder = cassettes_of(place, asked)
-    if not folder.is_dir() or not any(folder.rglob(f"*{CASSETTE_SUFFIX}")):
-        return None
     from pytest_recall.cases.case_file import CaseFile
 
-    count = sum(len(CaseFile(path, place.name(path)).lines) for path in paths)
-    if config.invocation_params.plugins:
-        raise RecallError(
-            "`policy: affected` replays all cases in processes of their own, which plugins that a program has passed to"
-            " pytest do not reach; give --recall-near off, or file:PATH of a dry run"
+    ids = [case_id for path in paths for case_id in CaseFile(path, place.name(path)).lines]
+    own = cassettes_of(place, asked)
+    with tempfile.TemporaryDirectory() as scratch:
+        there = _of_base(place, own, base, Path(scratch))
+        if not _holds_any(own) and not _holds_any(there):
+            if not base.is_change:
+                return None
+            return Changes(dict.fromkeys(ids, ReplayFinding(ReplayState.NOT_RECORDED)), len(ids))
+        if config.invocation_params.plugins:
+            raise RecallError(
+                "all cases are replayed in processes of their own, to see which the change affects, and plugins that a"
+                " program has passed to pytest do not reach these; give --recall-mode all, or choose the cases"
+            )
+        processes = max(1, min(len(os.sched_getaffinity(0)), len(ids) // EACH))
+        say(
+            config,
+            f"replaying {plural(len(ids), 'case')} in {plural(processes, 'process')} to see which the change affects",
         )
-    processes = max(1, min(len(os.sched_getaffinity(0)), count // EACH))
-    say(
-        config,
-        f"replaying {plural(count, 'case')} in {plural(processes, 'process')} to see which the change affects;"
-        " nothing is sent",
-    )
-    return replayed(config, Tree(config.invocation_params.dir, folder), processes)
+        if there == own:
+            return replayed(config, own, processes, base)
+        found = (
+            replayed(config, there, processes, base)
+            if _holds_any(there)
+            else Changes(dict.fromkeys(ids, ReplayFinding(ReplayState.NOT_RECORDED)), len(ids))
+        )
+        left = found.reasons
+        return found.completed(replayed(config, own, processes, base, left)) if left and _holds_any(own) else found
 
 
-class Tree(NamedTuple):
-    """Where a replay runs: in the folder `cwd`, on the cassettes in `cassettes`.
+def _of_base(place: Place, own: Path, base: Base, scratch: Path) -> Path:
+    """Return a folder with the recordings of the base: that of the checkout, unless the change has altered it."""
+    if not base.is_change or not base.commit:
+        return own
+    repository = Repository(place.root)
+    if not repository.path_of(own) or not repository.differs(base.commit, own):
+        return own
+    there = scratch / "base"
+    repository.check_out(base.commit, own, there, scratch / "index")
+    return there
 
-    Of another commit than the one that is checked out, `moved` is the root of this checkout and where that commit's
-    files are.
-    """
 
-    cwd: Path
-    cassettes: Path
-    moved: tuple[Path, Path] | None = None
-
-    def path(self, given: str) -> str:
-        """Return an absolute path, or the end of `--NAME=PATH`, as it is in this tree; anything else as it is."""
-        name, equals, value = given.partition("=") if given.startswith("--") else ("", "", given)
-        if self.moved is None or not Path(value).is_absolute() or not Path(value).is_relative_to(self.moved[0]):
-            return given
-        return f"{name}{equals}{self.moved[1] / Path(value).relative_to(self.moved[0])}"
-
-    def environ(self) -> dict[str, str]:
-        """Return the environment in which Python finds the modules of this tree first."""
-        found = arguments.environ()
-        if self.moved is None:
-            return found
-        top, there = self.moved
-        roots = [Path(entry or self.cwd).absolute() for entry in sys.path]
-        own = [there / root.relative_to(top) for root in roots if root.is_relative_to(top)]
-        kept = dict.fromkeys(str(root) for root in (*own, there / "src", there) if root.is_dir())
-        found["PYTHONPATH"] = os.pathsep.join([*kept, *filter(None, [found.get("PYTHONPATH")])])
-        found[ELSEWHERE] = str(top)
-        return found
+def _holds_any(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.rglob(f"*{CASSETTE_SUFFIX}"))
 
 
 def say(config: pytest.Config, line: str) -> None:
@@ -138,24 +124,35 @@ def say(config: pytest.Config, line: str) -> None:
         reporter.write_line(f"recall: {line}")
 
 
-def replayed(config: pytest.Config, tree: Tree, processes: int, wanted: Wanted | None = None) -> Changes:
-    """Return what a replay in `tree` finds, of the `wanted` cases or of all. Raises RecallError if it finds nothing."""
+def replayed(
+    config: pytest.Config, cassettes: Path, processes: int, base: Base, wanted: Iterable[str] | None = None
+) -> Changes:
+    """Return what a replay of the recordings in `cassettes` finds, of the `wanted` cases or of all.
+
+    Raises RecallError if it finds nothing.
+    """
     found = Changes()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         if wanted is not None:
-            (scratch / "wanted.json").write_text(wanted.to_text(), encoding="utf-8")
+            (scratch / "wanted.json").write_text(wanted_text(wanted), encoding="utf-8")
         parts = range(1, processes + 1)
         running = []
         try:
             for part in parts:
-                command = _command(config, tree, scratch, (part, processes))
+                command = _command(config, cassettes, scratch, (part, processes))
+                if base.is_change and base.commit:
+                    command.append(f"--recall-base={base.commit}")
                 if wanted is not None:
                     command.append(f"--recall-dry-run-of={scratch / 'wanted.json'}")
                 with (scratch / f"{part}.txt").open("wb") as output:
                     running.append(
                         subprocess.Popen(
-                            command, cwd=tree.cwd, env=tree.environ(), stdout=output, stderr=subprocess.STDOUT
+                            command,
+                            cwd=config.invocation_params.dir,
+                            env=arguments.environ(),
+                            stdout=output,
+                            stderr=subprocess.STDOUT,
                         )
                     )
             codes = [process.wait() for process in running]
@@ -179,17 +176,17 @@ def _failed(code: int, output: str) -> str:
     last = one_line((errors or said or ["it printed nothing"])[-1], 300)
     return (
         f"the replay of all cases ended with exit code {code} and found nothing ({last});"
-        " `pytest -p recall --record=missing --recall-dry-run` runs it by itself, --recall-near off leaves it out"
+        " `pytest -p recall --record=missing --recall-dry-run` runs it by itself"
     )
 
 
-def _command(config: pytest.Config, tree: Tree, scratch: Path, shard: tuple[int, int]) -> list[str]:
+def _command(config: pytest.Config, cassettes: Path, scratch: Path, shard: tuple[int, int]) -> list[str]:
     """Return the command that replays a part of the cases; its options come last, and so take the place of others."""
     part, parts = shard
     # The paths come first: an option whose value may be left out would take one for its own.
     given = [*config.option.file_or_dir, *_kept(arguments.options_of(config))]
-    command = [sys.executable, "-m", "pytest", *map(tree.path, given)]
-    command += [f"--recall-record=missing:{tree.cassettes}", "--recall-dry-run", "--recall-mode=all"]
+    command = [sys.executable, "-m", "pytest", *given]
+    command += [f"--recall-record=missing:{cassettes}", "--recall-dry-run", "--recall-mode=all"]
     command += [f"--recall-dry-run-file={scratch / f'{part}.json'}"]
     command += ["--maxfail=0", "--tb=line", "-p", "no:cacheprovider"]
     if parts > 1:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_recall.plugin.dry import DryRun
-    from pytest_recall.plugin.limits import Breaker, RegressionGate
+    from pytest_recall.plugin.limits import Breaker
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.plugin.reporting import Ticker
     from pytest_recall.trials.record import Record
@@ -174,7 +174,6 @@ class Run:
         self.judged: set[bool] = set()
         self.recording: Recording | None = None
         self.breaker: Breaker | None = None
-        self.gate: RegressionGate | None = None
         self.dry: DryRun | None = None
         self._watched = False
         self._ticker: Ticker | None = None
@@ -251,6 +250,7 @@ class Run:
             from pytest_recall.plugin.dry import DryRun
 
             self.dry = DryRun(asked.found_in)
+            self.config.pluginmanager.register(self.dry, "recall-dry-run")
 
     def late_line(self) -> str | None:
         """Return the slice in one line, if it was made or changed by collection."""
@@ -348,18 +348,24 @@ class Run:
         self._append_replayed()
 
     def _append_replayed(self) -> None:
-        """Append the trials that gave another answer to equal requests, from the replay before the slice was chosen."""
+        """Append the trials on recorded answers that decide, from the replay before the slice was chosen."""
         changes = self.plan.changes
         if changes is None:
             return
-        from pytest_recall.schedule.boxes import OTHER
+        from pytest_recall.schedule.boxes import RECORDED
         from pytest_recall.schedule.changes import ReplayState
 
-        others = {case_id: changes.found[case_id].trial for case_id in changes.ids(ReplayState.OTHER)}
-        for file in self.plan.files.values():
-            for case_id in sorted(others.keys() & file.lines.keys()):
-                if (plain := others[case_id]) is not None:
-                    self._append(Trial.from_json(plain), f"{file.name}:{file.lines[case_id]}", reason=OTHER)
+        # A case that is asked live as well, since it is due, has its verdict from that.
+        decided = changes.ids(ReplayState.RECORDED)
+        trials = {case_id: changes.found[case_id].trial for case_id in decided if case_id not in self.plan.reasons}
+        where = {
+            case_id: f"{file.name}:{file.lines[case_id]}"
+            for file in self.plan.files.values()
+            for case_id in trials.keys() & file.lines.keys()
+        }
+        for case_id, plain in sorted(trials.items()):
+            if plain is not None:
+                self._append(Trial.from_json(plain), where.get(case_id, ""), reason=RECORDED)
 
     def _watch(self, case_ids: set[str]) -> None:
         """Begin to tell how far the run is."""
@@ -413,8 +419,6 @@ class Run:
             if not trial.arm:
                 self.failures.take(trial, report)
             self._append(trial, where, getattr(report, "recall_dry", ""))
-            if self.gate is not None and not trial.arm:
-                self.gate.take(self.trials[-1], self.trials)
         elif report.failed and report.when == CRASHED:
             self._crashed(report.nodeid, f"the worker died: {report.longrepr}")
 
@@ -454,7 +458,7 @@ class Run:
         facts = RunFacts(
             reason=reason or trial.reason or self.plan.reasons.get(trial.case_id, ""),
             where=where,
-            row=self.plan.rows.get(trial.case_id) if under_test else None,
+            row=self.plan.before.get(trial.case_id) if under_test else None,
             attempt=self._attempts[key],
             pr=self.plan.context.pr,
             model=self.plan.context.model if under_test else None,

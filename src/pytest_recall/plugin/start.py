@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Ends, Run
-    from pytest_recall.runs.context import Context, NearSources
+    from pytest_recall.runs.base import Base
+    from pytest_recall.runs.context import Context
     from pytest_recall.runs.plan import Plan
     from pytest_recall.schedule.changes import Changes
 
@@ -68,25 +69,19 @@ def _check_selectors(config: pytest.Config) -> None:
 
 def _changes(
     config: pytest.Config,
-    place: Place,
     rubric: Settings,
     context: Context,
+    place: Place,
+    base: Base,
     asked: Recording,
-    near: NearSources,
     paths: list[Path],
 ) -> Changes | None:
     """Return what a replay of all cases finds, where the slice depends on it. Raises RecallError."""
     from pytest_recall.plugin import replay_first
 
-    if options.wanted(config).explicit or not replay_first.is_wanted(rubric, context, asked, near):
+    if options.wanted(config).explicit or not replay_first.is_wanted(rubric, context, asked):
         return None
-    found = replay_first.changes_of(config, place, asked, near, paths)
-    refs = near.asked.refs or near.bases
-    if found is not None and refs and not near.asked.files and (suspects := found.suspects()):
-        from pytest_recall.plugin import replay_base
-
-        tree = replay_first.Tree(config.invocation_params.dir, replay_first.cassettes_of(place, asked))
-        found = replay_base.without_varying(config, place, tree, refs, found, suspects)
+    found = replay_first.changes_of(config, place, asked, base, paths)
     # A recording of the judges' calls alone would take the place of one that is whole.
     return found.asking_all() if found is not None and asked.mode in ("record", "missing") else found
 
@@ -98,11 +93,11 @@ def wake(
     from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.plugin import portion
     from pytest_recall.plugin.memories import read_source
-    from pytest_recall.runs.context import resolve, sources
-    from pytest_recall.runs.plan import check_names, make_plan
+    from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
+    from pytest_recall.runs.context import resolve
+    from pytest_recall.runs.plan import check_names, make_plan, within_budget
     from pytest_recall.runs.resume import rest_of
 
-    base = config.option.recall_base_state
     with usage_errors():
         _check_selectors(config)
         place = place_of(config)
@@ -114,10 +109,14 @@ def wake(
             names = baselines.checked_names(config, rubric, f"{place.name(place.rubric)}: baselines")
         kept = portion.resumed(config, place)
         context = resolve(options.asked(config), os.environ, rubric, today(config))
-        near = sources(config.option.recall_near or (), os.environ, config.invocation_params.dir)
+        taken = asked or recording(config)
+        base, altered = NO_BASE, list[str]()
+        if not config.option.collectonly:
+            base = base_of(place, targets(config.option.recall_base, os.environ), os.environ)
+            rubric, altered = held_to(rubric, base)
         changes = None
-        if rubric.policy == "affected" and kept is None and paths:
-            changes = _changes(config, place, rubric, context, asked or recording(config), near, paths)
+        if kept is None and paths:
+            changes = _changes(config, rubric, context, place, base, taken, paths)
         plan = make_plan(
             place,
             paths,
@@ -127,26 +126,21 @@ def wake(
             datasets=datasets,
             read=partial(read_source, config),
             complete=bool(paths) and set(find_case_files(place.eval_dir, options.patterns(config))) <= set(paths),
-            base_state=config.invocation_params.dir / base if base else None,
             reset_on_swap=config.option.recall_reset_on_model_swap if kept is None else kept.record.header.reset,
             shard=portion.shard_of(config) if kept is None else None,
             rest=None if kept is None else rest_of(kept.record),
-            near=None if kept is not None else near,
+            base=base,
             changes=changes,
             today=today(config),
         )
         if config.option.recall_dry_run_of:
-            wanted = wanted_of(config).passing.keys()
+            wanted = wanted_of(config)
             # The replays before a slice is chosen name the file as well; a part of one, or another tree, lacks some.
             whole = not (config.option.recall_dry_run_file or files.may_hold_marks(config))
             if whole and (unknown := sorted(wanted - plan.cases)):
                 raise RecallError(f"--recall-dry-run-of: no case `{unknown[0]}`{nearest(unknown[0], plan.cases)}")
             plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
-        if changes is not None:
-            from pytest_recall.runs.budgeted import held_to_budget
-
-            plan = held_to_budget(plan)
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
         if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})
@@ -154,8 +148,14 @@ def wake(
         if kept is not None:
             run.resume(kept.folder, kept.record)
     # What is carried over is written beside the journal, so that the lock on that comes first.
-    taken, rest = portion.carried(asked or recording(config), kept, plan)
-    run.plan = replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early)
+    taken, rest = portion.carried(taken.within(rubric.budget if context.mode == "pr" else None), kept, plan)
+    run.plan = within_budget(replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early))
+    if altered:
+        from pytest_recall.runs.base import altered_line
+
+        run.log.note(altered_line(altered, base, place.name(place.rubric)))
+    if base.unreadable:
+        run.log.note(f"{base.unreadable}; the settings of this change apply")
     run.begin_recording(taken)
     config.stash[CASSETTES] = make_manager(run, taken)
     return run
@@ -194,16 +194,9 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
         watch=watch,
         live=asked.live,
-        passing=asked.passing,
     )
     if asked.dry:
         manager.let_nothing_out()
-    budget, whole = plan.rubric.budget, plan.rest is None and plan.shard is None
-    if budget is not None and budget.stop == "first" and plan.changes is not None and whole:
-        from pytest_recall.plugin.limits import RegressionGate
-
-        run.gate = RegressionGate(run, asked.run)
-        run.config.pluginmanager.register(run.gate, "recall-regression")
     if asked.budget is not None:
         from pytest_recall.plugin.limits import BudgetGate
 

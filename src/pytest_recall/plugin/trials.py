@@ -105,7 +105,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if getattr(item.config.option, "xmlpath", None) and not trial.arm:
         from pytest_recall.plugin import reporting
 
-        row = run.plan.rows.get(case_id)
+        row = run.plan.before.get(case_id)
         rule = getattr(item, "rule", None)
         counts = not trial.unproven and (rule is None or not rule.doubt([*item.stash[OUTCOMES], outcome]))
         regression = row is not None and not row.failing and row.quarantined is None and counts
@@ -166,8 +166,10 @@ def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:
     pytest knows it as an expected one.
     """
     plan = item.config.stash[RUN].plan
-    row = plan.rows.get(item.stash[CASE_ID])
-    reason = item.stash.get(UNPROVEN, "") or (informs(plan.rubric.blocks, row) if plan.scheduled else "")
+    case_id = item.stash[CASE_ID]
+    row = plan.before.get(case_id)
+    informing = informs(plan.rubric.blocks, row, decides=plan.decides(case_id)) if plan.scheduled else ""
+    reason = item.stash.get(UNPROVEN, "") or informing
     if row is not None and row.quarantined is not None:
         until = f" until {row.until}" if row.until else ""
         reason = f"in quarantine since {row.quarantined}{until}, {row.owner or 'no owner'} looks at it"
@@ -348,7 +350,7 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
             if report.passed:
                 call, report = _phase(item, "call")
             found.append(ReplayFinding.from_json(json.loads(report.recall_dry)))
-            last = number == count or found[-1].state is not ReplayState.PROVEN
+            last = number == count or found[-1].state is not ReplayState.UNAFFECTED
             if last:
                 one = of_series(found, count)
                 report.recall_dry = json.dumps(one.to_json())

@@ -84,10 +84,6 @@ class Rules:
             return self
         return Rules(self.more, headers=known, query=self.query, texts=self.texts)
 
-    def with_texts(self, texts: Iterable[str]) -> Rules:
-        """Return these rules with further regular expressions of what may differ in any text."""
-        return Rules(self.more, headers=self.headers, query=self.query, texts=(*self.texts, *texts))
-
     def stripped(self, url: str, body: Any) -> Any:
         """Return the JSON value `body` without what may differ; ids of calls are numbers, from 1 as they appear.
 

@@ -6,10 +6,10 @@ import argparse
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.gate import Gate
+from pytest_recall.cases.gate import Blocks, Gate
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, names, place_of, say
@@ -90,11 +90,17 @@ def run_score(args: argparse.Namespace) -> int:
             if args.markdown
             else "\n".join(scorecard_text.terminal(record, card, args.verbose))
         )
-    blocks = rubric.blocks if args.fail_on in (None, "rubric") else args.fail_on
-    why = blocking(record, card, blocks, rubric.no_verdict_allowed)
+    # What a pull request says in its own rubric does not decide it: the run is held to that of its base.
+    blocks = _blocks_of(record, rubric) if args.fail_on in (None, "rubric") else args.fail_on
+    why = blocking(record, card, blocks, record.header.allowed)
     if why:
         say(f"this run blocks: {'; '.join(why)}")
     return int(bool(why))
+
+
+def _blocks_of(record: Record, rubric: Settings) -> Blocks:
+    """Return what blocks: what the run was held to, or, of a run that does not say, the rubric's."""
+    return next((one for one in get_args(Blocks) if one == record.header.blocks), rubric.blocks)
 
 
 def _gates(place: Place, args: argparse.Namespace, record: Record, rubric: Settings) -> tuple[Standing, ...]:

@@ -139,9 +139,6 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         sentences.moved(header),
         sentences.swap(header),
         *sentences.replayed(header),
-        *header.budgeted,
-        sentences.near(header),
-        sentences.stale(header),
     )
     return [text for text in told if text]
 

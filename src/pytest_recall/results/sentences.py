@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pytest_recall.files.wording import listed, percent, plural
 from pytest_recall.replay.programs import ASKING
-from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard
-from pytest_recall.schedule.boxes import AFFECTED, OTHER, REJUDGED, UNSCHEDULED
+from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard, not_evaluated_line
+from pytest_recall.schedule.boxes import OF_CHANGE, UNSCHEDULED
 from pytest_recall.schedule.forecast import without_verdict
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome
@@ -81,8 +81,6 @@ def unasked(left: Set[str], deselected: Set[str], why: str) -> str:
 
 def not_run(header: Header) -> str:
     """Return why the rest of the cases was not chosen; empty if all were."""
-    if header.policy != "literal":
-        return _beyond_the_size(header)
     parts = []
     if header.not_due:
         parts.append(_not_due(header))
@@ -97,35 +95,9 @@ def _not_due(header: Header) -> str:
     return f"{header.not_due} not due" + (f" until {header.next_due}" if header.next_due else "")
 
 
-def _beyond_the_size(header: Header) -> str:
-    counts = ((header.left_near, "near"), (header.over_cap, "due"), (header.unseen, "new"))
-    parts = [f"{count} {reason}" for count, reason in counts if count]
-    told = [f"{len(header.deferred)} deferred"] if header.deferred else []
-    told += [f"{', '.join(parts)} beyond the size"] if parts else []
-    if header.not_due:
-        # The calendar is what a night goes by that has no size; a slice of a size draws.
-        told.append(_not_due(header) if header.mode == "nightly" else f"{header.not_due} not drawn")
-    return ", ".join(told)
-
-
 def replayed(header: Header) -> list[str]:
     """Return what the replay of all cases found, a line each; nothing without one."""
     return [f"judged replay: {header.replayed[0]}", *header.replayed[1:]] if header.replayed else []
-
-
-def near(header: Header) -> str:
-    """Return which cases the change touches, or nothing."""
-    return f"near the change: {header.near}" if header.near else ""
-
-
-def stale(header: Header) -> str:
-    """Return how many verdicts are older than the rubric allows, and were left so, or nothing."""
-    if not header.left_stale:
-        return ""
-    return (
-        f"{plural(header.left_stale, 'case')} left with a verdict as old as `max_verdict_age` or older, since the night"
-        " is full; raise `nightly_cases`"
-    )
 
 
 def alone_line(alone: Mapping[str, int]) -> str:
@@ -220,22 +192,23 @@ def title(header: Header) -> str:
 
 
 def limit(header: Header, card: Scorecard) -> str:
-    """Return what the run could not have seen: of what a replay has proven, only what is not the change's doing."""
+    """Return what the run says of all cases, and what it could not have seen."""
     verdicts = [result.trial for result in card.results if result.trial.outcome.is_verdict]
     if not header.of_cases:
         return f"{len(verdicts):,} of {plural(header.total, 'question')} came to a verdict."
     if card.unseen == 0:
         return f"{plural(header.total, 'case')}, and every one came to a verdict."
-    found = sum(trial.reason in (AFFECTED, REJUDGED, OTHER) for trial in verdicts)
-    proven = bool(header.proven) and header.proven + found >= header.total
-    told = f"The judged replay proves {header.proven:,} of {plural(header.total, 'case')}" if proven else ""
+    if header.knows_change:
+        found = sum(trial.reason in OF_CHANGE for trial in verdicts)
+        told = f"The change leaves {header.unaffected:,} of {plural(header.total, 'case')} as they were"
+        told += f", and {found:,} that it affects came to a verdict." if found else "."
+        return told
     if card.unseen is None:
-        return f"{told}; none was asked." if proven else "No case came to a verdict: this run shows nothing."
-    if proven:
-        told += f", and the other {found:,} came to a verdict. " if found else ". "
-    by = "fault of the provider or the data" if proven else "change"
-    told += f"With {len(verdicts)} of {header.total} cases tested, a {by} that breaks"
-    return f"{told} up to {percent(card.unseen)} of all cases could go unseen (95 %)."
+        return "No case came to a verdict: this run shows nothing."
+    return (
+        f"With {len(verdicts)} of {header.total} cases tested, a change that breaks up to {percent(card.unseen)} of all"
+        " cases could go unseen (95 %)."
+    )
 
 
 def move(result: CaseResult) -> str:
@@ -379,8 +352,23 @@ _OTHERS = (Outcome.PASSED.value, Outcome.SKIPPED.value, NOT_RUN)
 
 
 def headline(header: Header, card: Scorecard) -> str:
-    """Return how things stand, in one sentence: what failed by what it is, what passed, and how all cases stand."""
-    return "; ".join(part for part in (counts(card), pass_rate(header, card)) if part)
+    """Return how things stand, in one sentence: what was not evaluated, what failed by what it is, and what passed."""
+    parts = (not_evaluated_line(header, card), own_recordings(header), counts(card), unknown_change(header, card))
+    return "; ".join(part for part in (*parts, pass_rate(header, card)) if part)
+
+
+def own_recordings(header: Header) -> str:
+    """Return how many verdicts rest on recordings of the change itself, or nothing."""
+    if not header.own_recordings:
+        return ""
+    return f"{plural(header.own_recordings, 'verdict')} on recordings that the change itself brought"
+
+
+def unknown_change(header: Header, card: Scorecard) -> str:
+    """Return that it is not known what a pull request affects, or nothing."""
+    if header.mode != "pr" or not header.scheduled or header.knows_change or not header.base or not header.pr:
+        return ""
+    return f"{len(header.picks):,} of {plural(header.total, 'case')} asked; what this change affects is not known"
 
 
 def counts(card: Scorecard) -> str:

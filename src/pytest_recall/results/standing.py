@@ -78,10 +78,15 @@ def _verdict(trial: Trial | None) -> bool | None:
     return trial.outcome.value == "passed"
 
 
-def informs(blocks: str, row: Row | None) -> str:
-    """Return why the failure of a case with this `row` only informs, under the rule `blocks`; empty if it blocks."""
+def informs(blocks: str, row: Row | None, *, decides: bool = True) -> str:
+    """Return why the failure of a case with this `row` only informs, under the rule `blocks`; empty if it blocks.
+
+    A case `decides` the check of a pull request if its change affects it, or where that is not known.
+    """
     if blocks == "never":
         return "it only informs: under `blocks: never` nothing blocks"
+    if not decides:
+        return "it only informs: the change does not affect it, so that what fails is behind equal requests"
     if blocks != "regression" or (row is not None and not row.failing):
         return ""
     known = "this is its first verdict" if row is None else "it failed before"

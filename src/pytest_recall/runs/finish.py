@@ -18,10 +18,8 @@ from pytest_recall.files.eval_directory import Place, relative
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
-from pytest_recall.schedule.account import account_after
-from pytest_recall.schedule.bank import bank_from
 from pytest_recall.schedule.boxes import fold, quarantine_of, reset
-from pytest_recall.schedule.events import events_of, with_account
+from pytest_recall.schedule.events import events_of
 from pytest_recall.schedule.selection import unanswered_after, with_changes
 from pytest_recall.schedule.state import check_layout, current, event_files, read_events, stem, write_events
 from pytest_recall.schedule.state_file import digest, write_state
@@ -51,7 +49,15 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     gradings = {} if run is None else _gradings(run)
     today = date.fromisoformat(header.date)
     card = summarize(
-        record.trials, header.picks, header.total, today, quarantine_of(header), known or {}, gradings, header.baselines
+        record.trials,
+        header.picks,
+        header.total,
+        today,
+        quarantine_of(header),
+        known or {},
+        gradings,
+        header.baselines,
+        by_change=header.by_change,
     )
     if card.panels is not None and known is not None:
         from pytest_recall.judges.judged_rates import judged_rates
@@ -140,8 +146,7 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
     with locked(place.lock):
         recover(place)
         record = record or read_journal(run)
-        rubric = read_settings(place.rubric, place.name(place.rubric))
-        layout = rubric.state
+        layout = read_settings(place.rubric, place.name(place.rubric)).state
         applied = _applied(run)
         if layout == "events" and (written := _written(place, record)) > (applied or 0):
             applied = written  # It died before it could mark the run.
@@ -166,15 +171,11 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
         rows.update(with_touches(rows, touches))
         changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
         waiting = with_changes(state.unanswered, unanswered_after(state.unanswered, grading, today))
-        account = account_after(state.account, header, record.trials, grading, first=applied is None)
-        if (bank := bank_from(rubric.budget)) is not None:
-            account = account.pruned(bank, today)
         if layout == "events":
             events = events_of(header, trials, len(record.trials), first=applied is None)
-            events = with_account(events, header, record.trials, first=applied is None)
             if events.says_anything:
                 write_events(place.events, events)
-        elif (text := state.updated(changed, unanswered=waiting, account=account)) != state.text:
+        elif (text := state.updated(changed, unanswered=waiting)) != state.text:
             intent = {"run": str(run.resolve()), "trials": len(record.trials), "after": digest(text)}
             write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n", durable=True)
             write_state(place.state, text)

@@ -19,8 +19,10 @@ DATASET, PROFILE = "dataset", "profile"
 """The reasons of a question of a dataset, and of a profile's persona."""
 UNSCHEDULED = (DATASET, PROFILE)
 """Reasons of what is asked in each run over its file, in no other, and has no row."""
-AFFECTED, REJUDGED, OTHER = "affected", "judged again", "other answer"
-"""The reasons of a case that a change touches: it asks something else, its judges do, or it answers otherwise."""
+AFFECTED, REJUDGED, RECORDED = "affected", "judged again", "recorded answer"
+"""The reasons of a case that a change affects: it is asked, only judged again, or a recorded answer decides."""
+OF_CHANGE = (AFFECTED, REJUDGED, RECORDED)
+"""Reasons of verdicts that are of the change; all others tell of what lies behind requests that it left alone."""
 SETTLED_BOX = 4
 """The box at which a case leaves quarantine: by then it has passed on three days in a row."""
 REDEEMING = 5

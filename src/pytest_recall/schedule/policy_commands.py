@@ -13,22 +13,20 @@ from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import (
     Commands,
     add_files,
-    add_near,
     case_paths,
-    changes_of,
     command,
     context_of,
     dollars,
     marked_in,
     names,
-    near_of,
+    note_affected,
     place_of,
     say,
 )
 from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import percent, plural
-from pytest_recall.results.sentences import near, slice_line
+from pytest_recall.results.sentences import slice_line
 from pytest_recall.runs.context import CommandLine, Filters
 from pytest_recall.runs.plan import make_plan, with_marked
 from pytest_recall.schedule import schedule_text as render
@@ -70,10 +68,6 @@ def add_select(commands: Commands) -> None:
     parser.add_argument("--seed", help="what draws the new cases (default: the pull request, else the date)")
     parser.add_argument("--scenarios", default="", metavar="A,B", help="choose from these scenarios only")
     parser.add_argument("--dimensions", default="", metavar="A,B", help="choose from these dimensions only")
-    parser.add_argument(
-        "--base-state", type=Path, metavar="FILE", help="choose from this state file instead of recall.yaml"
-    )
-    add_near(parser)
     parser.add_argument("--ids", action="store_true", help="print the ids only, one a line")
     add_files(parser)
 
@@ -83,26 +77,13 @@ def run_select(args: argparse.Namespace) -> int:
     place = place_of(args)
     context, rubric = context_of(place, CommandLine(date=args.date, seed=args.seed, mode=args.mode))
     wanted = Filters(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
-    sources = near_of(args)
-    plan = make_plan(
-        place,
-        case_paths(place, args),
-        context,
-        rubric,
-        wanted,
-        complete=True,
-        base_state=args.base_state,
-        near=sources,
-        changes=changes_of(sources, place, context, rubric),
-    )
+    note_affected(place, context, rubric)
+    plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True)
     plan = with_marked(plan, marked_in(place))
     text = plan.today()
     place.artifacts.write("today.yaml", text)
     print("".join(f"{pick.case_id}\n" for pick in plan.picks) if args.ids else text, end="")
-    header = plan.header("", "")
-    say(slice_line(header))
-    if told := near(header):
-        say(told)
+    say(slice_line(plan.header("", "")))
     return 0
 
 

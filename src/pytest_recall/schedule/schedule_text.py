@@ -11,7 +11,6 @@ from pytest_recall.schedule.boxes import INTERVALS
 from pytest_recall.schedule.forecast import Forecast, without_verdict
 from pytest_recall.schedule.history import Backtest, Setting
 from pytest_recall.schedule.simulated import Figures, SimulationSummary
-from pytest_recall.schedule.suspects import named
 from pytest_recall.trials.cost_text import ABSENT, UNKNOWN
 
 NAMES: Mapping[str, tuple[str, str]] = {
@@ -214,13 +213,6 @@ def terminal(found: Forecast) -> Iterator[str]:
     if found.unanswered:
         yield ""
         yield without_verdict(found.unanswered)
-    if found.bank is not None:
-        yield ""
-        yield f"budget: {dollars(found.bank[0])} of at most {dollars(found.bank[1])} in the bank"
-    if found.deferred:
-        yield ""
-        told = (f"{case_id} (by {named(by)})" for case_id, by in found.deferred.items())
-        yield f"deferred ({len(found.deferred)}), which the next night asks first: {listed(told, 5)}"
     if found.orphans:
         yield ""
         yield f"rows without a case in the case files ({len(found.orphans)}): {listed(found.orphans)}"

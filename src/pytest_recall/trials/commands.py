@@ -10,15 +10,13 @@ from collections.abc import Iterable
 from pytest_recall.cli.common import (
     Commands,
     add_files,
-    add_near,
     case_paths,
-    changes_of,
     command,
     context_of,
     dollars,
     marked_in,
     names,
-    near_of,
+    note_affected,
     place_of,
 )
 from pytest_recall.files.errors import RecallError, nearest
@@ -65,7 +63,6 @@ def add_estimate(commands: Commands) -> None:
     parser.add_argument("--seed", help="what draws the new cases (default: the pull request, else the date)")
     parser.add_argument("--scenarios", default="", metavar="A,B", help="choose from these scenarios only")
     parser.add_argument("--dimensions", default="", metavar="A,B", help="choose from these dimensions only")
-    add_near(parser)
     parser.add_argument("--baselines", metavar="A,B", help="baselines to estimate in place of the rubric's, or `none`")
     parser.add_argument("--batch", action="store_true", help="show the cost with and without batches")
     parser.add_argument("--runs", type=_count, default=RUNS, metavar="N", help="how many earlier runs to read")
@@ -85,9 +82,8 @@ def run_estimate(args: argparse.Namespace) -> int:
     place = place_of(args)
     context, rubric = context_of(place, CommandLine(date=args.date, seed=args.seed, mode=args.mode))
     wanted = Filters(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
-    near = near_of(args)
-    changes = changes_of(near, place, context, rubric)
-    plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True, near=near, changes=changes)
+    note_affected(place, context, rubric)
+    plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True)
     marked = marked_in(place)
     plan = with_marked(plan, marked)
     chosen = {case.id: case.scenario for file in plan.files.values() for case in file.cases(plan.reasons)}
