@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
-from pytest_recall.cases.settings import DEFAULT_SETTINGS
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, command, placeless
 from pytest_recall.files.disk import write_text

@@ -92,6 +92,11 @@ class Settings(BaseModel):
         description="`on`: a replay of the recordings tells what a change affects; `off`, for a team that records"
         " nothing: a pull request asks box 1, due and new cases, and what its change affects is not known.",
     )
+    branch_recordings: bool = Field(
+        default=True,
+        description="Whether recordings that were committed on the branch of a change, and not made by CI for it, give"
+        " verdicts on it; their number is in the first line of the result.",
+    )
     budget: Dollars | None = Field(
         default=None,
         description="US dollars that a pull request may spend, in a run that names no `--budget`; an affected case for"

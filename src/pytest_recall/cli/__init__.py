@@ -128,6 +128,7 @@ COMMANDS: Mapping[str, str | Group] = {
         "commands for CI jobs: post a scorecard, push the state, join shards, raise gates",
         (
             "forge.commands:add_post",
+            "forge.commands:add_fetch",
             "forge.commands:add_push",
             "runs.commands:add_merge",
             "results.commands:add_ratchet",

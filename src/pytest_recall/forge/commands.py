@@ -18,12 +18,13 @@ from pytest_recall.forge import post
 from pytest_recall.forge.client import ReadOnlyError, UnavailableError
 from pytest_recall.forge.comment import Verdicts, marker
 from pytest_recall.forge.hosts import GitHub, GitLab
-from pytest_recall.forge.push import Remote, push
+from pytest_recall.forge.push import Remote, push, push_recordings
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.regressions_text import suspects_line
 from pytest_recall.results.scorecard import troubles
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import CiJob, job_of
+from pytest_recall.runs.evidence import ref_of
 from pytest_recall.schedule.commands import check_writes
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.trial import Outcome
@@ -231,7 +232,11 @@ def add_push(commands: Commands) -> None:
     parser.add_argument("run_name", nargs="?", default="latest", metavar="RUN", help="a run's name (default: latest)")
     parser.add_argument("--branch", help="the branch (default: the job's, else the current one)")
     parser.add_argument("--remote", default="origin", help="where it is (default: origin)")
-    parser.add_argument("--once", action="store_true", help="not if the newest commit there is eval-bot's already")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--once", action="store_true", help="not if the newest commit there is eval-bot's already")
+    how.add_argument(
+        "--recordings-only", action="store_true", help="keep what a pull request has recorded, and commit no state"
+    )
     parser.add_argument("--dry-run", action="store_true", help="apply and commit, and push nothing")
 
 
@@ -245,14 +250,52 @@ def run_push(args: argparse.Namespace) -> int:
     if job.fork:
         print("a pull request from a fork has no branch that can be written to; nothing was pushed")
         return 0
+    user = "oauth2" if job.host == "gitlab" else "x-access-token"
+    if record.header.pr is not None and job.number is not None:
+        remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, job.token, job.server, user)
+        name = "-".join(filter(None, (folder.name, job.run)))
+        if said := push_recordings(remote, place, name, job.number, dry=args.dry_run):
+            print(said)
+    if args.recordings_only:
+        return 0
     if not record.header.writes:
         print(f"{folder.name}: its cases were chosen by hand, so it moves no box; nothing was pushed")
         return 0
-    user = "oauth2" if job.host == "gitlab" else "x-access-token"
     remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, job.token, job.server, user)
     done = push(remote, place, folder, record, once=args.once, dry=args.dry_run)
     if done.commit is not None and job.outputs is not None:
         with job.outputs.open("a", encoding="utf-8") as file:
             file.write(f"commit={done.commit}\n")
     print(done.said)
+    return 0
+
+
+FETCH_DETAILS = """\
+What earlier runs of a pull request have asked is in a ref of its own, `refs/recall/pull/N`, which no push to the branch
+changes. A run that finds it there asks nothing twice; without it, all that the change affects is asked again.
+
+Outside of a pull request there is nothing to fetch, and the exit code is 0. A GITHUB_TOKEN, GH_TOKEN or GITLAB_TOKEN
+that may read the repository is handed to git; the step that runs the cases needs none.
+"""
+
+
+def add_fetch(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "fetch", "fetch what earlier runs of this pull request have recorded", run_fetch, FETCH_DETAILS
+    )
+    parser.add_argument("--pr", type=whole("a number of a pull request", 1), metavar="N", help="the pull request")
+    parser.add_argument("--remote", default="origin", help="where it is (default: origin)")
+
+
+def run_fetch(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place, job = place_of(args), job_of(os.environ, number=args.pr)
+    if job.number is None:
+        print("not a job of a pull request: nothing to fetch")
+        return 0
+    user = "oauth2" if job.host == "gitlab" else "x-access-token"
+    remote = Remote(place.eval_dir, args.remote, job.branch or "HEAD", job.token, job.server, user)
+    commit = remote.fetch_ref(ref_of(job.number))
+    print(f"{ref_of(job.number)}: {f'fetched ({commit[:12]})' if commit else 'not there: nothing was recorded yet'}")
     return 0

@@ -14,14 +14,19 @@ from contextlib import contextmanager
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.disk import locked, write_text
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import FOLDER, Place
-from pytest_recall.files.wording import one_line, plural
+from pytest_recall.files.eval_directory import CASSETTES, FOLDER, Place
+from pytest_recall.files.wording import listed, one_line, plural
+from pytest_recall.replay.cassette_file import read_lines
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.secrets import suspicious
 from pytest_recall.runs import finish
+from pytest_recall.runs.evidence import RECORDINGS, ref_of
 from pytest_recall.schedule.state import KEEP_DAYS, compact
 from pytest_recall.trials.journal import NAME
 from pytest_recall.trials.record import Record
@@ -32,6 +37,7 @@ ROLES = ("AUTHOR", "COMMITTER")
 DEPTH = 100
 """Commits of the branch that are looked at; a clone that is whole stays whole."""
 SECONDS = 300
+NO_ENVIRON: Mapping[str, str] = MappingProxyType({})
 
 
 class GitError(RecallError):
@@ -117,13 +123,51 @@ class Remote:
         """Make a commit the newest of the branch. Raises GitError if others were faster, or a rule forbids it."""
         self.git("push", "--quiet", "--no-verify", self._remote, f"{commit}:refs/heads/{self.branch}")
 
-    def git(self, *arguments: str, at: Path | None = None) -> str:
+    def fetch_ref(self, ref: str) -> str:
+        """Fetch a ref under its own name and return its commit; empty where the remote has none."""
+        if not self.git("ls-remote", self._remote, ref):
+            return ""
+        depth = [f"--depth={DEPTH}"] if self._shallow else []
+        self.git("fetch", "--quiet", "--no-tags", *depth, self._remote, f"+{ref}:{ref}")
+        return self.git("rev-parse", ref)
+
+    def push_files(self, ref: str, files: Mapping[str, Path], message: str) -> str:
+        """Add files, by their paths in the tree, to what a ref holds, and return the commit.
+
+        Raises GitError if the remote does not take it, or others were faster each time.
+        """
+        blobs = self.git(
+            "hash-object", "-w", "--no-filters", "--stdin-paths", stdin="\n".join(map(str, files.values()))
+        )
+        entries = [f"100644 {blob}\t{path}\n" for blob, path in zip(blobs.split(), files, strict=True)]
+        for count in range(1, TRIES + 1):
+            parent = self.fetch_ref(ref)
+            with tempfile.TemporaryDirectory() as folder:
+                index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
+                if parent:
+                    self.git("read-tree", parent, environ=index)
+                self.git("update-index", "--add", "--index-info", stdin="".join(entries), environ=index)
+                tree = self.git("write-tree", environ=index)
+            commit = self.git("commit-tree", tree, *(("-p", parent) if parent else ()), "-m", message)
+            try:
+                self.git("push", "--quiet", "--no-verify", self._remote, f"{commit}:{ref}")
+            except GitError:
+                if count == TRIES or self.fetch_ref(ref) == parent:
+                    raise
+                continue
+            break
+        return commit
+
+    def git(
+        self, *arguments: str, at: Path | None = None, stdin: str | None = None, environ: Mapping[str, str] = NO_ENVIRON
+    ) -> str:
         """Return what a git command prints. Raises GitError with the last line that it says."""
         try:
             done = subprocess.run(
                 ["git", *arguments],
                 cwd=at or self._folder,
-                env=self._env,
+                env={**self._env, **environ},
+                input=stdin,
                 capture_output=True,
                 encoding="utf-8",
                 errors="replace",
@@ -221,6 +265,30 @@ def push(
                 sleep(0.2 * count)
                 continue
         return Pushed(commit, f"{run.name}: {plural(rows, 'row')} changed; pushed {commit[:12]} to {remote.branch}")
+
+
+def push_recordings(remote: Remote, place: Place, run: str, number: int, *, dry: bool = False) -> str:
+    """Add what the run of a pull request has recorded to the ref that no push to its branch drops; return a sentence.
+
+    A recording in which a secret is found is left out, so that its case has no evidence later. Empty if nothing was
+    recorded.
+    """
+    folder = place.artifacts.folder / RECORDINGS
+    inside = place.eval_dir.resolve().relative_to(remote.top.resolve())
+    files, secret = {}, []
+    for path in Library(folder).files():
+        if any(suspicious(line.decode("utf-8", "replace")) for line in read_lines(path, path.name)):
+            secret.append(path.relative_to(folder).as_posix())
+        else:
+            files[f"{(inside / run / CASSETTES / path.relative_to(folder)).as_posix()}"] = path.resolve()
+    left = f"; left out, since a secret is in them: {listed(secret)}" if secret else ""
+    if not files:
+        return left.removeprefix("; ")
+    count = plural(len(files), "recording")
+    if dry:
+        return f"{count} would be kept for #{number}{left}"
+    commit = remote.push_files(ref_of(number), files, f"Recordings of {run}")
+    return f"{count} kept for #{number} in {ref_of(number)} ({commit[:12]}){left}"
 
 
 def _digest(run: Path) -> str:

@@ -104,8 +104,8 @@ class CaseItem(pytest.Function):
         plan = self.config.stash[RUN].plan
         if plan.changes is None or self.arm or plan.reasons.get(self.case.id) != REJUDGED:
             return None
-        plain = plan.changes.found[self.case.id].trial
-        return None if plain is None else Trial.from_json(plain)
+        trials = plan.changes.found[self.case.id].trials
+        return Trial.from_json(trials[-1]) if trials else None
 
     def ask(self) -> Result:
         """Ask and judge the case with its fixtures, in whichever thread. Raises CaseError."""

@@ -14,7 +14,7 @@ from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.models.prices import call_of
 from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
-from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, of_series, to_text
+from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, to_text, worst
 from pytest_recall.trials.conditions import taped_of, words_of
 from pytest_recall.trials.trial import Outcome
 
@@ -33,11 +33,14 @@ _SHOWN = {
 def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Say on the report what the replay of a case came to; a fault of the replay itself fails no case here."""
     found = _found(item, call)
-    if found.state in (ReplayState.RECORDED, ReplayState.UNJUDGED):
-        trial = json.loads(report.recall)[-1]
-        if "answer" not in trial and ANSWER in item.stash:
-            trial["answer"] = item.stash[ANSWER].clean(item.stash[TAPE].redactor.text).to_json()
-        found = found._replace(trial=trial)
+    # Of the recordings of a change itself what they come to is a verdict, also where it is that of the row.
+    decides = (ReplayState.UNAFFECTED,) if item.config.option.recall_dry_run_of else ()
+    if found.state in (ReplayState.RECORDED, ReplayState.UNJUDGED, *decides):
+        # Of a series the report of the last trial has all.
+        trials = json.loads(report.recall)
+        if "answer" not in trials[-1] and ANSWER in item.stash:
+            trials[-1]["answer"] = item.stash[ANSWER].clean(item.stash[TAPE].redactor.text).to_json()
+        found = found._replace(trials=tuple(trials))
     setattr(report, "recall_dry", json.dumps(found.to_json()))  # noqa: B010
     if OUTCOMES in item.stash:
         return  # One of several trials, of which all together decide.
@@ -126,7 +129,7 @@ class DryRun:
         if found.state is ReplayState.UNKNOWN:
             found = found._replace(why=why or found.why)
         # At the end of a teardown there may be something to say against it.
-        self._found[case_id] = found if known is None else of_series([known, found], 1)
+        self._found[case_id] = found if known is None else worst([known, found])
 
     def changes(self, plan: Plan) -> Changes:
         """Return what was found of the cases of `plan`."""

@@ -232,7 +232,7 @@ class Ending:
     def _tell_of_the_unrecorded(self) -> None:
         """Say which cases a recording holds nothing of: a replay would ask their clients again, unseen."""
         run = self._run
-        if run.recording is None or run.recording.mode not in ("record", "missing"):
+        if run.recording is None or run.recording.mode not in ("record", "missing") or run.recording.of_change:
             return
         last = {trial.case_id: trial for trial in run.trials if not trial.arm and trial.outcome.is_verdict}
         quiet = [trial for trial in last.values() if not trial.calls]

@@ -33,7 +33,8 @@ class Recording(NamedTuple):
     that up; `batch` sends them through batch APIs. `dry` says that it is only to be found out which cases would
     ask something new. `early` is the file of trials that end before their turn.
     Calls of the kinds `live` are made over the network, whatever the rest does. `dry_file` is where a dry run writes
-    what it found, if a file was named.
+    what it found, if a file was named. `of_change` says that the run of a change records what it asks, so that the next
+    one need not.
     """
 
     mode: CassetteMode
@@ -48,11 +49,18 @@ class Recording(NamedTuple):
     early: str = ""
     live: tuple[CallKind, ...] = ()
     dry_file: str = ""
+    of_change: bool = False
 
     @property
     def found_in(self) -> Path | None:
         """The file for what a dry run finds; None for the usual one."""
         return Path(self.dry_file) if self.dry_file else None
+
+    def keeping(self, folder: Path) -> Recording:
+        """Return the same, recording into `folder` what a change has asked; as it is where it records or replays."""
+        if self.mode != "off":
+            return self
+        return self._replace(mode="missing", folder=str(folder), of_change=True, early="")
 
     def within(self, budget: float | None) -> Recording:
         """Return the same held to `budget` US dollars, where the command line names none; a replay spends nothing."""

@@ -7,12 +7,13 @@ does to its module or its environment in a replay does not reach the cases that 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
@@ -22,6 +23,10 @@ from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import arguments
+from pytest_recall.replay.cassette_file import read_header
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.runs.ci import job_of
+from pytest_recall.runs.evidence import recordings_of
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, wanted_text
 
 if TYPE_CHECKING:
@@ -55,12 +60,13 @@ def is_wanted(rubric: Settings, context: Context, asked: Recording) -> bool:
 
 
 def cassettes_of(place: Place, asked: Recording) -> Path:
-    """Return the folder of the cassettes that are replayed."""
-    return Path(asked.folder) if asked.folder else place.cassettes
+    """Return the folder of the cassettes that are replayed; what a run of a change records is no part of it."""
+    own = asked.folder and not asked.of_change
+    return Path(asked.folder) if own else place.cassettes
 
 
 def changes_of(
-    config: pytest.Config, place: Place, asked: Recording, base: Base, paths: Iterable[Path]
+    config: pytest.Config, place: Place, rubric: Settings, asked: Recording, base: Base, paths: Iterable[Path]
 ) -> Changes | None:
     """Return what a replay of all cases finds: of the recordings of the base, then of those that came with the change.
 
@@ -73,13 +79,11 @@ def changes_of(
     from pytest_recall.cases.case_file import CaseFile
 
     ids = [case_id for path in paths for case_id in CaseFile(path, place.name(path)).lines]
-    own = cassettes_of(place, asked)
+    nothing = Changes(dict.fromkeys(ids, ReplayFinding(ReplayState.NOT_RECORDED)), len(ids))
     with tempfile.TemporaryDirectory() as scratch:
-        there = _of_base(place, own, base, Path(scratch))
-        if not _holds_any(own) and not _holds_any(there):
-            if not base.is_change:
-                return None
-            return Changes(dict.fromkeys(ids, ReplayFinding(ReplayState.NOT_RECORDED)), len(ids))
+        first, *rest = _sources(place, cassettes_of(place, asked), base, rubric, Path(scratch))
+        if not any(_holds_any(source.folder) for source in (first, *rest)):
+            return nothing if base.is_change else None
         if config.invocation_params.plugins:
             raise RecallError(
                 "all cases are replayed in processes of their own, to see which the change affects, and plugins that a"
@@ -90,15 +94,52 @@ def changes_of(
             config,
             f"replaying {plural(len(ids), 'case')} in {plural(processes, 'process')} to see which the change affects",
         )
-        if there == own:
-            return replayed(config, own, processes, base)
-        found = (
-            replayed(config, there, processes, base)
-            if _holds_any(there)
-            else Changes(dict.fromkeys(ids, ReplayFinding(ReplayState.NOT_RECORDED)), len(ids))
-        )
-        left = found.reasons
-        return found.completed(replayed(config, own, processes, base, left)) if left and _holds_any(own) else found
+        found = replayed(config, first.folder, processes, base) if _holds_any(first.folder) else nothing
+        for source in rest:
+            if left := _recorded_in(source.folder, found.reasons):
+                found = found.completed(replayed(config, source.folder, processes, base, left), own=source.own)
+        if asked.mode == "missing":
+            _seed(found, [first, *rest], Path(asked.folder))
+        return found
+
+
+class _Source(NamedTuple):
+    """A folder with recordings; `own` are those that came with the change, and not from CI or the base."""
+
+    folder: Path
+    own: bool = False
+
+
+def _sources(place: Place, own: Path, base: Base, rubric: Settings, scratch: Path) -> Iterator[_Source]:
+    """Yield where recordings are, the most trusted first: of the base, of CI for this pull request, of its branch."""
+    there = _of_base(place, own, base, scratch)
+    yield _Source(there)
+    job = job_of(os.environ)
+    if base.is_change and not job.fork:
+        for folder in recordings_of(place, job.number, scratch):
+            yield _Source(folder)
+        if there != own and rubric.branch_recordings:
+            yield _Source(own, own=True)
+
+
+def _recorded_in(folder: Path, case_ids: Container[str]) -> list[str]:
+    """Return those of the cases that have a recording below `folder`. Raises RecallError for one that is damaged."""
+    recorded = {str(read_header(path, path.name).get("case")) for path in Library(folder).files()}
+    return sorted(case_id for case_id in recorded if case_id in case_ids)
+
+
+def _seed(found: Changes, sources: Sequence[_Source], folder: Path) -> None:
+    """Copy into `folder` the recordings of the cases of which only the judges ask something else.
+
+    Their agents are then answered by these, and the judges alone are asked.
+    """
+    wanted = set(found.ids(ReplayState.UNJUDGED))
+    for source in sources if wanted else ():
+        for path in Library(source.folder).files():
+            if read_header(path, path.name).get("case") in wanted:
+                target = folder / path.relative_to(source.folder)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, target)
 
 
 def _of_base(place: Place, own: Path, base: Base, scratch: Path) -> Path:

@@ -357,14 +357,14 @@ class Run:
 
         # A case that is asked live as well, since it is due, has its verdict from that.
         decided = changes.ids(ReplayState.RECORDED)
-        trials = {case_id: changes.found[case_id].trial for case_id in decided if case_id not in self.plan.reasons}
+        trials = {case_id: changes.found[case_id].trials for case_id in decided if case_id not in self.plan.reasons}
         where = {
             case_id: f"{file.name}:{file.lines[case_id]}"
             for file in self.plan.files.values()
             for case_id in trials.keys() & file.lines.keys()
         }
-        for case_id, plain in sorted(trials.items()):
-            if plain is not None:
+        for case_id in sorted(trials):
+            for plain in trials[case_id]:
                 self._append(Trial.from_json(plain), where.get(case_id, ""), reason=RECORDED)
 
     def _watch(self, case_ids: set[str]) -> None:
@@ -464,7 +464,8 @@ class Run:
             model=self.plan.context.model if under_test else None,
             counts_for_schedule=under_test
             and not trial.unproven
-            and (trial.source != "replayed" or self._trusts_replays),
+            # An answer that is partly recorded is news of the change, and not of the provider.
+            and (trial.source == "live" or self._trusts_replays),
         )
         if not self._watched:
             self._watch(set())  # Marked tests on workers: how many there are is not known before the end.

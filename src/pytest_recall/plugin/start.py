@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -81,7 +82,7 @@ def _changes(
 
     if options.wanted(config).explicit or not replay_first.is_wanted(rubric, context, asked):
         return None
-    found = replay_first.changes_of(config, place, asked, base, paths)
+    found = replay_first.changes_of(config, place, rubric, asked, base, paths)
     # A recording of the judges' calls alone would take the place of one that is whole.
     return found.asking_all() if found is not None and asked.mode in ("record", "missing") else found
 
@@ -91,10 +92,11 @@ def wake(
 ) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
     from pytest_recall.cases.settings_file import read_settings
-    from pytest_recall.plugin import portion
+    from pytest_recall.plugin import portion, replay_first
     from pytest_recall.plugin.memories import read_source
     from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
     from pytest_recall.runs.context import resolve
+    from pytest_recall.runs.evidence import RECORDINGS
     from pytest_recall.runs.plan import check_names, make_plan, within_budget
     from pytest_recall.runs.resume import rest_of
 
@@ -112,8 +114,14 @@ def wake(
         taken = asked or recording(config)
         base, altered = NO_BASE, list[str]()
         if not config.option.collectonly:
-            base = base_of(place, targets(config.option.recall_base, os.environ), os.environ)
+            refs = targets(config.option.recall_base, os.environ)
+            base = base_of(place, refs, os.environ)
             rubric, altered = held_to(rubric, base)
+            if refs and replay_first.is_wanted(rubric, context, taken) and not options.wanted(config).explicit:
+                folder = place.artifacts.folder / RECORDINGS
+                if kept is None:
+                    shutil.rmtree(folder, ignore_errors=True)
+                taken = taken.keeping(folder)
         changes = None
         if kept is None and paths:
             changes = _changes(config, rubric, context, place, base, taken, paths)

@@ -342,7 +342,8 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
 
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     count = item.config.stash[CASSETTES].recorded_trials(item)
-    outcomes = item.stash[OUTCOMES] = []
+    outcomes: list[Outcome] = []
+    item.stash[OUTCOMES] = outcomes
     found: list[ReplayFinding] = []
     try:
         for number in range(1, count + 1):
@@ -350,9 +351,12 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
             if report.passed:
                 call, report = _phase(item, "call")
             found.append(ReplayFinding.from_json(json.loads(report.recall_dry)))
-            last = number == count or found[-1].state is not ReplayState.UNAFFECTED
+            decided = found[-1].state in (ReplayState.UNAFFECTED, ReplayState.RECORDED)
+            last = number == count or not decided
             if last:
-                one = of_series(found, count)
+                one = of_series(found, count, item.rule.decided([*outcomes, item.stash[OUTCOME]]))
+                if found[-1].trials:
+                    one = one._replace(trials=tuple(json.loads(report.recall)))
                 report.recall_dry = json.dumps(one.to_json())
                 settle(item, call, report, one)
             _, end = _phase(item, "teardown", nextitem=nextitem if last else item.parent)

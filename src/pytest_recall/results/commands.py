@@ -332,7 +332,7 @@ or where it was missed. No gate is ever lowered.
 
 def add_ratchet(commands: Commands) -> None:
     """Add the command."""
-    from pytest_recall.schedule.policy_options import count
+    from pytest_recall.cli.common import whole
 
     parser = command(
         commands,
@@ -342,7 +342,11 @@ def add_ratchet(commands: Commands) -> None:
         RATCHET_DETAILS,
     )
     parser.add_argument(
-        "--runs", type=count, default=RUNS, metavar="N", help=f"how many runs it has to have held in (default: {RUNS})"
+        "--runs",
+        type=whole("a number of runs", 1),
+        default=RUNS,
+        metavar="N",
+        help=f"how many runs it has to have held in (default: {RUNS})",
     )
     parser.add_argument(
         "--add",

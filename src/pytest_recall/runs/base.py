@@ -20,7 +20,16 @@ OFTEN_DEFAULT = ("origin/HEAD", "origin/main", "origin/master", "main", "master"
 """Names of the branch that changes are merged into, where nothing else says which it is."""
 _QUEUE = re.compile(r"refs/heads/gh-readonly-queue/(.+)/pr-\d+-[0-9a-f]+")
 
-OF_BASE = ("blocks", "due_blocks", "budget", "no_verdict_allowed", "recording", "allow_unrecorded", "cassette_kinds")
+OF_BASE = (
+    "blocks",
+    "due_blocks",
+    "budget",
+    "no_verdict_allowed",
+    "recording",
+    "branch_recordings",
+    "allow_unrecorded",
+    "cassette_kinds",
+)
 OF_REQUESTS = (
     *("volatile_fields", "volatile_query", "volatile_text", "match_headers", "ignore_headers"),
     *("ignore_hosts", "shared_urls", "telemetry_hosts"),

@@ -179,7 +179,8 @@ class Plan:
     @property
     def left(self) -> Remainder:
         """What was not chosen."""
-        cases = self.cases - self.unaffordable.keys()
+        decided = () if self.changes is None else self.changes.broken
+        cases = self.cases.difference(self.unaffordable, decided)
         return remainder(cases, self.whole, self.rows, self.context.date, retests=self.mode != "nightly")
 
     @property

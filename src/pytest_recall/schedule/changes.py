@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from math import inf
 from typing import Any, NamedTuple
@@ -62,11 +62,11 @@ class ReplayFinding(NamedTuple):
     """What the replay of one case came to.
 
     `why` says what is unknown. `call` is the recorded call, counted from 1, that `lines` differ from; equal
-    differences of several cases have one `key`. `outcome` is that of the replay, and `before` that of the last verdict
-    before the change, each empty where there is none. `note` is why it failed. `trial` is the replay's own, as plain
-    JSON, where it decides. `altered` says that answer or verdict are not those of the recording. `usd` is what the
-    recorded calls of an affected case cost at list price, None where that is not known. `own` says that the recording
-    is not that of the base: it came with the change.
+    differences of several cases have one `key`. `outcome` is that of the replay, and `before` that of the last
+    verdict before the change, each empty where there is none. `note` is why it failed. `trials` are those of the
+    replay, as plain JSON, where they decide. `altered` says that requests, answer or verdict are not those of the
+    base's recording. `usd` is what the recorded calls of an affected case cost at list price, None where that is
+    not known. `own` says that the recording is not that of the base: it came with the change.
     """
 
     state: ReplayState
@@ -77,7 +77,7 @@ class ReplayFinding(NamedTuple):
     outcome: str = ""
     before: str = ""
     note: str = ""
-    trial: Mapping[str, Any] | None = None
+    trials: tuple[Mapping[str, Any], ...] = ()
     altered: bool = False
     usd: float | None = None
     own: bool = False
@@ -112,12 +112,12 @@ class ReplayFinding(NamedTuple):
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> ReplayFinding:
         """Return the finding that `to_json` gave. Raises KeyError, TypeError or ValueError for anything else."""
-        trial = plain.get("trial")
-        if trial is not None:
+        trials = tuple(plain.get("trials", ()))
+        for trial in trials:
             Trial.from_json(trial)
         if not 0 <= (plain.get("usd") or 0) < inf:
             raise ValueError(f"usd: {plain['usd']!r} is not an amount")
-        return cls(state=ReplayState(plain["state"]), trial=trial, **typed(cls, plain))
+        return cls(state=ReplayState(plain["state"]), trials=trials, **typed(cls, plain))
 
 
 def finding(
@@ -161,21 +161,38 @@ def finding(
     return ReplayFinding(state, outcome=outcome.value, before=before, note=note, altered=altered)
 
 
-def of_series(findings: Iterable[ReplayFinding], trials: int) -> ReplayFinding:
-    """Return what the replays of a case came to of which so many `trials` are recorded, or as many as were replayed.
+def worst(findings: Iterable[ReplayFinding]) -> ReplayFinding:
+    """Return the one of several findings about one case that leaves most open."""
+    return min(findings, key=lambda one: _ORDER.index(one.state))
 
-    A case of several trials is asked again if one of them is not as it was recorded.
+
+def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome | None) -> ReplayFinding:
+    """Return what the replays of a case came to of which so many trials are `recorded`.
+
+    `outcome` is the verdict of all of them together, None where they are too few for one. A case of which one trial
+    leaves something open is asked again, from its first.
     """
-    every = list(findings)
-    worst = min(every, key=lambda one: _ORDER.index(one.state))
-    if worst.state is ReplayState.UNAFFECTED or trials == 1:
-        return worst
-    worst = worst._replace(usd=None if worst.usd is None else worst.usd * trials)
-    if worst.state in (ReplayState.RECORDED, ReplayState.UNJUDGED):
-        # What one trial of several comes to decides nothing, and the others may come to something else as well.
-        told = (f"one of its {trials} trials: {worst.state}",)
-        return ReplayFinding(ReplayState.CHANGED, lines=told, key="series", usd=worst.usd)
-    return worst
+    first = worst(findings)
+    if first.state not in (ReplayState.UNAFFECTED, ReplayState.RECORDED):
+        first = first._replace(usd=None if first.usd is None else first.usd * recorded)
+        if first.state is not ReplayState.UNJUDGED:
+            return first
+        return _open_series(first, recorded, f"one of its {recorded} trials: {first.state}")
+    if outcome is None or not outcome.is_verdict:
+        return _open_series(first, recorded, f"the {recorded} recorded trials are too few for a verdict")
+    altered = any(one.altered for one in findings)
+    agree = outcome is Outcome.PASSED and first.before == Outcome.PASSED.value and not altered
+    note = next((one.note for one in findings if one.note), "") if outcome is Outcome.FAILED else ""
+    return first._replace(
+        state=ReplayState.UNAFFECTED if agree else ReplayState.RECORDED,
+        outcome=outcome.value,
+        note=note,
+        altered=altered,
+    )
+
+
+def _open_series(first: ReplayFinding, recorded: int, why: str) -> ReplayFinding:
+    return ReplayFinding(ReplayState.CHANGED, lines=(why,), key="series", usd=first.usd)
 
 
 def wanted_text(case_ids: Iterable[str]) -> str:
@@ -218,23 +235,23 @@ class Changes(NamedTuple):
     def touched(self) -> tuple[str, ...]:
         """The cases of which the change altered a request, the judging or the answer; sorted."""
         asked = {*self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED)}
-        return tuple(sorted(asked | {case_id for case_id, one in self.found.items() if one.altered or one.own}))
+        return tuple(sorted(asked | {case_id for case_id, one in self.found.items() if one.altered}))
 
     @property
     def broken(self) -> list[str]:
         """The cases that passed before the change, and fail on a recorded answer; sorted."""
         return sorted(case_id for case_id, one in self.found.items() if one.breaks)
 
-    def completed(self, own: Changes) -> Changes:
-        """Return the same with what a replay of the change's `own` recordings found of cases that had to be asked.
+    def completed(self, others: Changes, *, own: bool) -> Changes:
+        """Return the same with what a replay of other recordings decides of the cases that had to be asked.
 
-        What these leave open is told as the recordings of the base had it.
+        `own` says that these came with the change itself. What they leave open stays as it was.
         """
         known = (ReplayState.UNAFFECTED, ReplayState.RECORDED)
         news = {
             # The row may agree with what was recorded here, and not with what the base asked.
-            case_id: one._replace(state=ReplayState.RECORDED, own=True)
-            for case_id, one in own.found.items()
+            case_id: one._replace(state=ReplayState.RECORDED, own=own, altered=True)
+            for case_id, one in others.found.items()
             if one.state in known and self.found[case_id].state in (*TO_ASK, ReplayState.UNJUDGED)
         }
         return self._replace(found={**self.found, **news})
