@@ -36,7 +36,9 @@ from pytest_recall.plugin.stash import (
     UNREPORTED,
     UNTOLD,
 )
+from pytest_recall.replay.exchange import error_replies
 from pytest_recall.results.standing import informs
+from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.conditions import Prompts, conditions, taped_of, words_of
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
 from pytest_recall.trials.journal import json_line
@@ -80,6 +82,9 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if call.when == "call" and outcome in (Outcome.PASSED, Outcome.SKIPPED) and item.stash.get(SUBTESTS, []):
         outcome, error = _by_subtests(item)
         report.outcome, report.longrepr = "failed", error
+    if outcome.is_verdict and (why := _no_evidence(item, outcome)):
+        outcome, error = Outcome.ERROR, why
+        report.outcome, report.longrepr = "failed", why
     item.stash[OUTCOME] = outcome
     outage = _outage(call) if outcome is Outcome.ERROR else None
     if outcome is not Outcome.SKIPPED:
@@ -114,6 +119,28 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         baselines.told(item, call, report)
     elif getattr(item, "rule", None) is None and outcome is Outcome.FAILED:
         set_apart(item, report)
+
+
+def _no_evidence(item: pytest.Item, outcome: Outcome) -> str:
+    """Return why the verdict on a case that a change affects, or that is replayed to see if it does, is no evidence.
+
+    A fail that rests on an error reply is asked again. A case that was recorded with calls, and makes none now, has its
+    answer from elsewhere.
+    """
+    run, tape, case_id = item.config.stash[RUN], item.stash.get(TAPE, None), item.stash[CASE_ID]
+    of_change = run.plan.knows_change and run.plan.reasons.get(case_id) in OF_CHANGE
+    if tape is None or str(getattr(item, "arm", "")) or not (run.dry or of_change):
+        return ""
+    if outcome is Outcome.FAILED:
+        manager = item.config.stash[CASSETTES]
+        ends = ", ".join(error_replies(manager.calls_of(manager.exchanges_of(tape))))
+        return f"no verdict on the change, since the provider failed: {ends}" if ends else ""
+    if run.dry or tape.mode != "missing" or tape.made or not run.plan.changes.asks(case_id):
+        return ""
+    return (
+        "no verdict on the change: its recording has calls, and this run made none; a cache of the agent may have"
+        " answered, so switch it off or empty it"
+    )
 
 
 def _outage(call: pytest.CallInfo[None]) -> Outage | None:

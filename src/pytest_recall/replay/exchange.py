@@ -7,7 +7,7 @@ part. All others tell of the client, the account or the connection, and change w
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from pytest_recall.files.coerce import typed
@@ -391,3 +391,18 @@ class Call(NamedTuple):
         """Return the call that `to_json` gave; raises KeyError, TypeError or ValueError."""
         tokens = plain.get("tokens")
         return cls(**typed(cls, plain), tokens=None if tokens is None else Tokens(**typed(Tokens, tokens)))
+
+
+_ANSWERED = frozenset(
+    {CUT, REFUSED, *(f"http-{status}" for status in range(400, 500) if status not in (408, 409, 425, 429))}
+)
+"""Ends of calls that are answers to what was asked: a wrong request is refused again, a limit of tokens is reached."""
+
+
+def error_replies(calls: Iterable[Call]) -> list[str]:
+    """Return how calls of an agent ended that say nothing of what they asked: limits, outages, cut connections.
+
+    One that was asked again and then ended well is none.
+    """
+    ends = (call.trouble for call in calls if call.kind != "judge" and not call.retried)
+    return [end for end in dict.fromkeys(ends) if end and end not in _ANSWERED]

@@ -122,6 +122,7 @@ class Plan:
     early: str = ""
     commit: str = ""
     branch: str = ""
+    is_fork: bool = False
     moved: tuple[tuple[str, str], ...] = ()
     collected: frozenset[str] | None = None
 

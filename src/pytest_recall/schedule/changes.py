@@ -231,6 +231,11 @@ class Changes(NamedTuple):
         """The cases of which the verdict of the change is wanted: those that it does not leave as they were."""
         return frozenset(self.found) - frozenset(self.ids(ReplayState.UNAFFECTED))
 
+    def asks(self, case_id: str) -> bool:
+        """Whether a case asks something else than its recording, which has calls."""
+        found = self.found.get(case_id)
+        return found is not None and found.state is ReplayState.CHANGED
+
     @property
     def touched(self) -> tuple[str, ...]:
         """The cases of which the change altered a request, the judging or the answer; sorted."""
