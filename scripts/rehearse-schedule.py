@@ -25,6 +25,10 @@ import tempfile
 from pathlib import Path
 from typing import Any, NoReturn
 
+from pytest_recall.schedule.bank import Bank
+from pytest_recall.schedule.policies import Policy, affected, confirmation, literal, lottery, usual_sizes
+from pytest_recall.schedule.simulate import World, simulate
+from pytest_recall.schedule.simulated import Figures, summed_up
 from rehearsal.days import Rehearsal
 from rehearsal.repository import Repository, StepFailedError
 from rehearsal.upstream import Upstream
@@ -33,11 +37,7 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
-from pytest_recall.schedule.bank import Bank
-from pytest_recall.schedule.policies import Policy, affected, confirmation, literal, lottery, usual_sizes
 from pytest_recall.schedule.schedule_text import table
-from pytest_recall.schedule.simulate import World, simulate
-from pytest_recall.schedule.simulated import Figures, summed_up
 from pytest_recall.schedule.state import KEEP_DAYS
 
 LAPSES = 4

@@ -271,7 +271,7 @@ WORLD = {
     "runs": {
         *("accept", "ci", "collection", "finish", "join", "near", "plan", "report_files"),
     },
-    "schedule": {"backtest", "change_backtest", "change_history_file", "merge_file", "simulate", "state", "state_file"},
+    "schedule": {"merge_file", "state", "state_file"},
     "trials": {
         "command_cassette",
         "concurrency",

@@ -25,7 +25,6 @@ from tests.helpers.scripts import loaded
 ROOT = Path(__file__).resolve().parent.parent
 SELECT = ROOT / "scripts" / "select-recall-batch.py"
 REHEARSE = ROOT / "scripts" / "rehearse-schedule.py"
-COMPARE = ROOT / "scripts" / "compare-confirm-rules.py"
 DAY = ("--days", "1", "--warm-up", "0", "--cases", "20", "--tags", "4", "--pulls", "3")
 ON = ("--date", "2026-11-21", "--seed", "42")
 
@@ -230,18 +229,3 @@ def test_a_rehearsal_refuses_what_has_no_effect(tmp_path: Path, call: Callable[.
         code, out, err = call(tmp_path, REHEARSE, *DAY, *given)
         assert (code, out) == (2, "")
         assert err.endswith(f"error: {told}\n")
-
-
-def test_rules_that_confirm_a_fail_are_compared_in_both_worlds(tmp_path: Path, call: Callable[..., Called]) -> None:
-    line = {
-        "commit": "a",
-        "date": "2026-01-01",
-        "source": True,
-        "cases": [[0, "a", ["x"], [9, 1]], [1, "b", ["y"], [4, 0]]],
-    }
-    (tmp_path / "t.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    done = call(tmp_path, COMPARE, "--history", "t.jsonl", "--rules", "evidence", "--seeds", "1", "--days", "2")
-    assert done.code == 0, done.err
-    assert "3% of the verdicts on each case are wrong" in done.out
-    assert "real rates: 5.2% in the mean, 50.0% of 2 cases failed at least once" in done.out
-    assert done.out.count("| `evidence` | ") == 2

@@ -7,10 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import date, timedelta
 from operator import attrgetter
 
-from pytest_recall.cases.settings import Settings
-from pytest_recall.schedule.boxes import fold, quarantine_of
 from pytest_recall.schedule.policies import Policy
 from pytest_recall.schedule.simulate import Pull, SimulatedVerdict, Simulation, World, day_of
+
+from pytest_recall.cases.settings import Settings
+from pytest_recall.schedule.boxes import fold, quarantine_of
 from pytest_recall.schedule.suspects import touches_of, with_touches
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import graded

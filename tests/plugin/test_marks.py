@@ -442,12 +442,11 @@ def collected_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_commands_know_them(pytester: pytest.Pytester) -> None:
     source = marked(["m1", "m2"]).replace('("m2")', '("m2", scenario="money")')
     checkout = MIXED.with_files({"eval/test_marked.py": source}).at(pytester)
-    more = {"select": ["--mode=all", "--ids"], "simulate": ["--seeds=1", "--days=30"], "estimate": ["--mode=all"]}
+    more = {"select": ["--mode=all", "--ids"], "estimate": ["--mode=all"]}
     told = {
         "status": "8 cases on ",
         "select": "m2",
         "check": "6 cases in 1 file, 1 scenario, 1 dimension, 2 marked tests: all in order",
-        "simulate": "8 cases under 0 tags",
         "estimate": "8",
     }
     for command, said in told.items():

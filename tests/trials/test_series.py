@@ -108,12 +108,12 @@ def test_no_rule(text: str) -> None:
         (3, None, Rule("pass", 3, 3)),
         ("2of3", "evidence:70", Rule("pass", 2, 3)),
         (1, "2of3", Rule("fail", 2, 3)),
-        (1, "evidence:70", RatioRule(10, CaseLikelihood(4.0, 1, 9), twice=True)),
+        (1, "evidence:70", RatioRule(70, CaseLikelihood(4.0, 1, 9))),
     ],
 )
 def test_what_a_case_asks_for_goes_before_the_rubric(trials: object, confirm: str | None, rule: AnyRule | None) -> None:
     known = row(evidence=4.0, failed=1, tried=9)
-    assert rule_of(case(trials=trials), confirm, known, "local") == rule
+    assert rule_of(case(trials=trials), confirm, known) == rule
 
 
 def test_numbers_are_read() -> None:

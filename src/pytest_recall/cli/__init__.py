@@ -46,13 +46,10 @@ COMMANDS: Mapping[str, str | Group] = {
     "check": "cases.check_commands:add_check",
     "status": "schedule.commands:add_status",
     "schedule": Group(
-        "choose a slice, estimate its cost, and compare it with other schedules",
+        "choose a slice, and estimate its cost",
         (
             "schedule.policy_commands:add_select",
             "trials.commands:add_estimate",
-            "schedule.policy_commands:add_simulate",
-            "schedule.policy_commands:add_backtest",
-            "schedule.history_commands:add_export",
         ),
     ),
     "score": "results.commands:add_score",

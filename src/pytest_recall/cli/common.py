@@ -6,7 +6,7 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,14 @@ from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files import clock
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import Place, find_case_files, find_place, named_journal, patterns_in
+from pytest_recall.files.eval_directory import Place, find_case_files, find_place, named_journal, patterns_in, runs_in
 from pytest_recall.replay.budget import dollars_of
 from pytest_recall.runs.context import LONGEST, CommandLine, Context, resolve
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.replay.tape import CassetteMode
+    from pytest_recall.trials.record import Record
 
 Commands = Any
 """What `add_subparsers` returns; argparse has no public name for it."""
@@ -34,6 +35,17 @@ EXAMPLES = "90s, 500ms or 2m"
 def say(sentence: str) -> None:
     """Say a sentence on standard error."""
     print(f"recall: {sentence}", file=sys.stderr, flush=True)
+
+
+def journals(folders: Iterable[Path]) -> Iterator[Record]:
+    """Yield the journals of the runs in `folders`, the oldest first; one that cannot be read is named, and left out."""
+    from pytest_recall.trials.journal import read_journal
+
+    for folder in runs_in(folders):
+        try:
+            yield read_journal(folder)
+        except RecallError as error:
+            say(f"left out: {error}")
 
 
 def whole(what: str, least: int, most: float = math.inf) -> Callable[[str], int]:

@@ -12,7 +12,18 @@ from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.gate import Blocks, Gate
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, names, place_of, say
+from pytest_recall.cli.common import (
+    Commands,
+    add_files,
+    case_paths,
+    command,
+    context_of,
+    counted,
+    journals,
+    names,
+    place_of,
+    say,
+)
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import BENCHES, Place, find_place
 from pytest_recall.metrics.measures import JUDGED
@@ -332,8 +343,6 @@ or where it was missed. No gate is ever lowered.
 
 def add_ratchet(commands: Commands) -> None:
     """Add the command."""
-    from pytest_recall.cli.common import whole
-
     parser = command(
         commands,
         "ratchet",
@@ -343,7 +352,7 @@ def add_ratchet(commands: Commands) -> None:
     )
     parser.add_argument(
         "--runs",
-        type=whole("a number of runs", 1),
+        type=counted(1, 10**6),
         default=RUNS,
         metavar="N",
         help=f"how many runs it has to have held in (default: {RUNS})",
@@ -371,7 +380,6 @@ def run_ratchet(args: argparse.Namespace) -> int:
     from pytest_recall.results import gates_text
     from pytest_recall.results.gates import gate_to_add, steps
     from pytest_recall.runs.plan import read_cases
-    from pytest_recall.schedule.history_commands import journals
     from pytest_recall.schedule.state import current
 
     place = place_of(args)

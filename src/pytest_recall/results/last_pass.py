@@ -14,7 +14,6 @@ from pytest_recall.replay.cassette_library import Library
 from pytest_recall.results.scorecard import LastPass
 from pytest_recall.schedule.suspects import suspects
 from pytest_recall.trials.conditions import kept_answer, taped_of
-from pytest_recall.trials.detector import is_untouched
 from pytest_recall.trials.journal import NAME
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.trial import Outcome, Trial
@@ -53,12 +52,10 @@ def suspected(
     """Return which changes have touched each case since its last pass on the main branch, by case id.
 
     That none has is said only where it is known: of a case with a recording, in a project whose changes are replayed,
-    as a row or this run shows that names what a change touched, or a rule that knows of none; and of none that is known
-    to be `changed`. Others are left out.
+    as a row or this run shows that names what a change touched; and of none that is known to be `changed`. Others are
+    left out.
     """
-    traced = bool(record.header.affected) or any(
-        is_untouched(trial.rule) or (trial.row is not None and trial.row.touched) for trial in record.trials
-    )
+    traced = bool(record.header.affected) or any(trial.row is not None and trial.row.touched for trial in record.trials)
     library = Library(place.cassettes)
     found: dict[str, tuple[str, ...]] = {}
     for trial in failed:

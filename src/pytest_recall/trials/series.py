@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from pytest_recall.cases.case import Case, k_of_n
 from pytest_recall.cases.settings_fields import ratio_needed
 from pytest_recall.metrics.intervals import Interval, pass_at_k, pass_hat_k, wilson
-from pytest_recall.trials.detector import RatioRule, TouchKind
+from pytest_recall.trials.detector import RatioRule
 from pytest_recall.trials.execution import grading, undecided
 from pytest_recall.trials.trial import Outcome, Row, Trial, WeighedTrials
 
@@ -190,10 +190,6 @@ class Rule(NamedTuple):
         """Return the rule for the case with this row: it is the same for all."""
         return self
 
-    def on(self, touch: TouchKind) -> Rule:
-        """Return the rule for a case that the change of a run touches so: it is the same for all."""
-        return self
-
     @classmethod
     def parse(cls, text: str) -> Rule:
         """Return the rule that `str` gave. Raises ValueError."""
@@ -217,15 +213,12 @@ def confirming(confirm: str) -> AnyRule:
     return Rule("fail", *k_of_n(confirm)) if needed is None else RatioRule(needed)
 
 
-def rule_of(case: Case, confirm: str | None, row: Row | None, touch: TouchKind = "") -> AnyRule | None:
-    """Return how several trials of a case come to a verdict, `confirm` being the rubric's; None if one is enough.
-
-    `touch` is how changes touch it, where that is known.
-    """
+def rule_of(case: Case, confirm: str | None, row: Row | None) -> AnyRule | None:
+    """Return how several trials of a case come to a verdict, `confirm` being the rubric's; None if one is enough."""
     if case.trials != 1:
         count = case.trials
         needed, count = k_of_n(count) if isinstance(count, str) else (count, count)
         return Rule("pass", needed, count)
     if confirm is None:
         return None
-    return confirming(confirm).about(row).on(touch)
+    return confirming(confirm).about(row)
