@@ -13,6 +13,10 @@ from pytest_recall.files.errors import RecallError
 
 _REPO = re.compile(r"[\w.-]+/[\w.-]+")
 _URL = re.compile(r"https?://[^\s<>()\[\]\"'`]+")
+_PULL = re.compile(
+    r"refs/(?:pull/(?=\d+/(?:merge|head))|heads/gh-readonly-queue/.+/pr-)(\d+)(?:/(?:merge|head)|-[0-9a-f]+)"
+)
+"""The refs of a pull request, and of one in a merge queue."""
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
@@ -58,7 +62,7 @@ def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
         raise RecallError(f"repository: {repo!r} is not of the form owner/name; correct it")
     server = env.get("GITHUB_SERVER_URL") or "https://github.com"
     run = env.get("GITHUB_RUN_ID") or ""
-    ref = re.fullmatch(r"refs/pull/(\d+)/(?:merge|head)", env.get("GITHUB_REF") or "")
+    ref = _PULL.fullmatch(env.get("GITHUB_REF") or "")
     told = pull.get("number")
     found = told if isinstance(told, int) else int(ref[1]) if ref else None
     source = _named(pull, "head", "repo", "full_name")
