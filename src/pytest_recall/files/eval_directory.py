@@ -240,7 +240,7 @@ def _order(name: str) -> tuple[str, int]:
 def today_yaml(
     fields: Mapping[str, Any], cases: Iterable[Mapping[str, Any]], left: Iterable[Mapping[str, Any]] = ()
 ) -> str:
-    """Return the text of today.yaml: what a run was asked to do, one line per chosen case, and per one not evaluated."""
+    """Return the text of today.yaml: what a run was asked to do, a line for each case chosen, or not evaluated."""
     # Imported here: every pytest session asks where its artifacts would be.
     from pytest_recall.files import strict_yaml
 
