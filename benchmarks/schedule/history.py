@@ -115,7 +115,9 @@ def read_history(path: Path) -> History:
         try:
             changes.append(_change(json.loads(line)))
         except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-            raise HistoryError(f"{path}:{number}: is no change ({error!r}); see --help for the format") from None
+            raise HistoryError(
+                f"{path}:{number}: is no change ({error!r}); benchmarks/schedule/history.py describes the format"
+            ) from None
     if not changes:
         raise HistoryError(f"{path}: has no changes; write a line for each")
     return History(tuple(changes), changes[0].cases is not None)

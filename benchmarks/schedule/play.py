@@ -30,6 +30,7 @@ from pytest_recall.metrics.intervals import Mean
 from pytest_recall.schedule.sizing import (
     BOX_1_CASES,
     CONFIRM,
+    LEAST_NIGHT,
     MAX_DUE_CASES,
     NEW_TRAFFIC_SAMPLE,
     SWEEP_NIGHTS,
@@ -208,7 +209,8 @@ def run_drift(args: argparse.Namespace) -> int:
     for night in nights:
         rows[night] = _drift(team, _sizes(args, int(night)), rule, args.seeds)
         _progress(nights, night)
-    formula = f"nightly_cases = cases / {SWEEP_NIGHTS} = {nightly_cases(args.cases):,} for {args.cases:,} cases"
+    size = nightly_cases(args.cases)
+    formula = f"nightly_cases = cases / {SWEEP_NIGHTS}, {LEAST_NIGHT} at least: {size:,} for {args.cases:,} cases"
     missed = {night: list(_missed(row)) for night, row in rows.items()}
     if args.json:
         print(json.dumps({"formula": formula, "sizes": as_json(rows), "missed": missed}, indent=2))

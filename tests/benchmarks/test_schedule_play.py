@@ -222,7 +222,7 @@ def test_drift_prints_the_formula_and_which_targets_are_missed(call: Callable[..
     team = ("--cases", 60, "--days", 40, "--warm-up", 10, "--seeds", 2)
     code, out, _ = call("drift", *team, "--nightly-cases", 5, 60, "--drift", "1/20")
     assert code == 0, "one of the sizes meets all of them"
-    assert "nightly_cases = cases / 6 = 10 for 60 cases" in out
+    assert "nightly_cases = cases / 6, 10 at least: 10 for 60 cases" in out
     assert "\n60: meets all targets" in out
     assert "days in the mean are more than 3.5" in out
     code, out, _ = call("drift", *team, "--usd", 10, "--json")

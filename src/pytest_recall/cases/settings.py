@@ -114,9 +114,10 @@ class Settings(BaseModel):
     )
     confirm: Confirm | None = Field(
         default=None,
-        description="`2of3`: a fail is asked again, and counts if two of up to three trials fail; `evidence:70`: it is"
-        " asked again up to three times, and counts once all that is known of the case makes it 70 times as likely that"
-        " it passes 40 % as often as before; `evidence` is the same with 70. Without it, a fail counts at once.",
+        description="`2of3`: a fail is asked again, and counts if two of up to three trials fail; `evidence:35`: so does"
+        " that of a case that the change affects, and any other one is asked again up to three times, and counts once all"
+        " that is known of the case makes it 35 times as likely that it passes 40 % as often as before; `evidence` is the"
+        " same with 35. Without it, a fail counts at once.",
     )
     outage_limit: Some | None = Field(
         default=5,

@@ -47,7 +47,7 @@ WrittenNames = Annotated[
 ]
 
 
-RATIO = 70
+RATIO = 35
 """The likelihood ratio at which a case has regressed, where the rubric does not say."""
 LEAST_RATIO, MOST_RATIO = 5, 10_000
 """What a rubric may ask for."""

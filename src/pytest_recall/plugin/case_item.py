@@ -16,7 +16,7 @@ from pytest_recall.plugin import baselines, memories
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
 from pytest_recall.plugin.stash import AHEAD, ANSWER, CASE_ID, CASSETTES, LOOPS, RESULT, RUN
-from pytest_recall.schedule.boxes import DATASET, PROFILE, REJUDGED
+from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, PROFILE, REJUDGED
 from pytest_recall.trials.baselines import Baseline
 from pytest_recall.trials.execution import PREFLIGHT, Awaiter, Result, run_case
 from pytest_recall.trials.series import rule_of
@@ -51,11 +51,13 @@ class CaseItem(pytest.Function):
         self.arm = baseline.name if baseline else ""
         self.stash[CASE_ID] = case.id
         # What is asked again to be sure of a fail is asked for the sake of the schedule, which no baseline is on.
-        plan = self.config.stash[RUN].plan
+        run: Run = self.config.stash[RUN]
+        plan = run.plan
         confirm = None if baseline or plan.files[self.path].reason else plan.rubric.confirm
         if confirm is not None and not self.config.stash[CASSETTES].asks_again(case.id, case.scenario):
             confirm = None
-        self.rule = rule_of(case, confirm, None if baseline else plan.before.get(case.id))
+        of_change = run.dry is not None or plan.reasons.get(case.id) in OF_CHANGE
+        self.rule = rule_of(case, confirm, None if baseline else plan.before.get(case.id), of_change=of_change)
         self.extra_keyword_matches.update((case.scenario, case.dimension))
         for tag in case.tags:
             self.add_marker(_mark(self.config, tag))

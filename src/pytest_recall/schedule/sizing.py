@@ -13,7 +13,7 @@ SWEEP_NIGHTS = 6
 LEAST_NIGHT = 10
 """Cases that a night takes at least, as far as there are so many."""
 MAX_DUE_CASES, NEW_TRAFFIC_SAMPLE, BOX_1_CASES = 25, 5, 25
-CONFIRM = "evidence:35"
+CONFIRM = "evidence"
 """The rule that confirms fails; `benchmarks/schedule/play.py confirm` compares it with others."""
 EXAMPLE_BUDGET = 10
 """US dollars in the line of a budget that is not proposed, because no price is known."""

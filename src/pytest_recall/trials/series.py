@@ -187,8 +187,9 @@ class Rule(NamedTuple):
         return f"{self.needed}of{self.tries}"
 
     def about(self, row: Row | None) -> Rule:
-        """Return the rule for the case with this row: it is the same for all."""
-        return self
+        """Return the rule for the case with this row; one that is known to fail has nothing to confirm."""
+        known = self.ends == "fail" and row is not None and row.failing
+        return self._replace(needed=1, tries=1) if known else self
 
     @classmethod
     def parse(cls, text: str) -> Rule:
@@ -213,12 +214,23 @@ def confirming(confirm: str) -> AnyRule:
     return Rule("fail", *k_of_n(confirm)) if needed is None else RatioRule(needed)
 
 
-def rule_of(case: Case, confirm: str | None, row: Row | None) -> AnyRule | None:
-    """Return how several trials of a case come to a verdict, `confirm` being the rubric's; None if one is enough."""
+OF_CHANGE = Rule("fail", 2, 3)
+"""How a fail of a case that a change affects is confirmed, under `confirm: evidence`.
+
+The record of a case is about what it was before the change, and says nothing of how often it passes after it.
+"""
+
+
+def rule_of(case: Case, confirm: str | None, row: Row | None, *, of_change: bool = False) -> AnyRule | None:
+    """Return how several trials of a case come to a verdict, `confirm` being the rubric's; None if one is enough.
+
+    `of_change` says that a change affects the case.
+    """
     if case.trials != 1:
         count = case.trials
         needed, count = k_of_n(count) if isinstance(count, str) else (count, count)
         return Rule("pass", needed, count)
     if confirm is None:
         return None
-    return confirming(confirm).about(row)
+    rule = confirming(confirm)
+    return (OF_CHANGE if of_change and isinstance(rule, RatioRule) else rule).about(row)
