@@ -27,6 +27,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "new_traffic_sample": 5,
         "nightly_cases": None,
         "recording": "on",
+        "branch_recordings": True,
         "budget": None,
         "thresholds": {},
         "prices": {},

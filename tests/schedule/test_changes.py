@@ -159,13 +159,39 @@ class TestEqualDifferences:
         assert self.key("a: “x” → “y”") != self.key("b: “x” → “y”")
 
 
-def test_of_several_trials_each_has_to_be_as_recorded() -> None:
-    same, other = ReplayFinding(ReplayState.UNAFFECTED), ReplayFinding(ReplayState.RECORDED, outcome="failed")
-    assert of_series([same, same], 2) == same
-    assert of_series([other], 1) == other
-    assert of_series([other], 3).reason == "one of its 3 trials: recorded"
-    assert of_series([same, other], 2).state is ReplayState.CHANGED
-    assert of_series([same, ReplayFinding(ReplayState.UNKNOWN, why="x"), other], 3).state is ReplayState.UNKNOWN
+SAME = ReplayFinding(ReplayState.UNAFFECTED, outcome="passed", before="passed")
+FELL = ReplayFinding(ReplayState.RECORDED, outcome="failed", before="passed", note="exact: why")
+
+
+@pytest.mark.parametrize(
+    ("findings", "verdict", "expected"),
+    [
+        ([SAME, SAME], Outcome.PASSED, (ReplayState.UNAFFECTED, "passed", "")),
+        ([SAME, FELL, FELL], Outcome.FAILED, (ReplayState.RECORDED, "failed", "exact: why")),
+        # One trial of several may fail, as it did before.
+        ([SAME, FELL, SAME], Outcome.PASSED, (ReplayState.UNAFFECTED, "passed", "")),
+        ([SAME, FELL._replace(altered=True), SAME], Outcome.PASSED, (ReplayState.RECORDED, "passed", "")),
+        ([FELL._replace(before="")], Outcome.PASSED, (ReplayState.RECORDED, "passed", "")),
+    ],
+)
+def test_several_trials_have_one_verdict(
+    findings: list[ReplayFinding], verdict: Outcome, expected: tuple[ReplayState, str, str]
+) -> None:
+    found = of_series(findings, len(findings), verdict)
+    assert (found.state, found.outcome, found.note) == expected
+
+
+def test_a_series_with_an_open_trial_is_asked_again_from_its_first() -> None:
+    edit = ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",), key="k", usd=0.1)
+    assert of_series([SAME, edit], 3, None) == edit._replace(usd=pytest.approx(0.3))
+    rejudged = of_series([SAME, edit._replace(state=ReplayState.UNJUDGED)], 2, None)
+    assert (rejudged.state, rejudged.reason) == (ReplayState.CHANGED, "one of its 2 trials: other judging")
+    short = of_series([FELL], 1, None)
+    assert (short.state, short.reason) == (
+        ReplayState.CHANGED,
+        "the 1 recorded trials are too few for a verdict",
+    )
+    assert of_series([SAME, ReplayFinding(ReplayState.UNKNOWN, why="x"), FELL], 3, None).reason == "x"
 
 
 STATES = st.sampled_from(list(ReplayState))
@@ -178,7 +204,7 @@ FINDINGS = st.builds(
     key=st.text(max_size=4),
     outcome=st.sampled_from(["", "passed", "failed"]),
     before=st.sampled_from(["", "passed", "failed"]),
-    trial=st.sampled_from([None, Trial("x", Outcome.PASSED, answer=ANSWER).to_json()]),
+    trials=st.lists(st.just(Trial("x", Outcome.PASSED, answer=ANSWER).to_json()), max_size=2).map(tuple),
     altered=st.booleans(),
     usd=st.none() | st.floats(0, 1e6),
     own=st.booleans(),
@@ -265,15 +291,18 @@ def test_recordings_of_the_change_decide_what_those_of_the_base_leave_open(
     before: ReplayState, own: ReplayState
 ) -> None:
     base = Changes({"a": ReplayFinding(before), "b": EDIT}, 2)
-    found = base.completed(Changes({"a": ReplayFinding(own, outcome="passed")}, 1))
+    others = Changes({"a": ReplayFinding(own, outcome="passed")}, 1)
     is_open = before not in (ReplayState.UNAFFECTED, ReplayState.RECORDED)
-    if is_open and own in (ReplayState.UNAFFECTED, ReplayState.RECORDED):
-        # It is never unaffected: that its row agrees with what was recorded here says nothing of the base.
-        assert found.found["a"] == ReplayFinding(ReplayState.RECORDED, outcome="passed", own=True)
-        assert (found.own, found.touched) == (1, ("a", "b"))
-    else:
-        assert found == base
-    assert (found.found["b"], found.of) == (EDIT, 2)
+    for of_branch in (True, False):
+        found = base.completed(others, own=of_branch)
+        if is_open and own in (ReplayState.UNAFFECTED, ReplayState.RECORDED):
+            # It is never unaffected: that its row agrees with what was recorded here says nothing of the base.
+            decided = ReplayFinding(ReplayState.RECORDED, outcome="passed", own=of_branch, altered=True)
+            assert found.found["a"] == decided
+            assert (found.own, found.touched) == (int(of_branch), ("a", "b"))
+        else:
+            assert found == base
+        assert (found.found["b"], found.of) == (EDIT, 2)
 
 
 def test_what_had_to_be_judged_again_is_asked_again_where_all_is_recorded() -> None:
