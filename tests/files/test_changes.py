@@ -25,29 +25,69 @@ def repo(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_change_is_what_was_committed_what_was_not_and_what_is_new(repo: Path) -> None:
-    write(repo, {"src/b.py": "edited", "src/ü \n.py": "untracked", ".gitignore": "*.log\n", "noise.log": "x"})
-    git(repo, "mv", "old.txt", "moved.txt")
+@pytest.mark.parametrize(
+    ("files", "differs"),
+    [
+        ({}, False),
+        ({"eval/cases.yaml": "- id: b\n"}, True),
+        ({"eval/ü \n.yaml": "untracked"}, True),
+        ({"src/b.py": "edited", ".gitignore": "*.log\n", "eval/noise.log": "x"}, False),
+    ],
+)
+def test_a_folder_is_what_was_committed_what_was_not_and_what_is_new(
+    repo: Path, files: dict[str, str], *, differs: bool
+) -> None:
+    write(repo, files)
     found = Repository(repo / "eval")
+    base = found.base_of(["main"])
     assert found.top.resolve() == repo.resolve()
-    assert found.changed(found.base_of(["main"])) == [
-        ".gitignore", "moved.txt", "old.txt", "src/a.py", "src/b.py", "src/ü \n.py",
-    ]  # fmt: skip
+    assert found.differs(base, repo / "eval") is differs
+    assert found.differs(base, repo / "src"), "by a commit"
+    commit(repo)
+    assert found.differs(base, repo / "eval") is differs
 
 
 def test_what_main_did_since_is_none_of_it(repo: Path) -> None:
     git(repo, "switch", "-q", "main")
-    write(repo, {"src/b.py": "by others"})
+    write(repo, {"eval/cases.yaml": "by others"})
     commit(repo)
     git(repo, "switch", "-q", "feature")
     found = Repository(repo)
-    assert found.changed(found.base_of(["nowhere", "main"])) == ["src/a.py"]
+    assert not found.differs(found.base_of(["nowhere", "main"]), repo / "eval")
 
 
 def test_what_was_taken_back_is_no_change(repo: Path) -> None:
     write(repo, {"src/a.py": "a"})
     found = Repository(repo)
-    assert found.changed(found.base_of(["main"])) == []
+    assert not found.differs(found.base_of(["main"]), repo / "src")
+
+
+def test_the_files_of_a_commit_beside_those_of_now(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    found, folder = Repository(repo), tmp_path_factory.mktemp("base")
+    base, before = found.base_of(["main"]), git(repo, "status", "--porcelain")
+    assert found.check_out(base, repo / "src", folder / "src", folder / "index")
+    assert {path.name: path.read_text() for path in (folder / "src").iterdir()} == {"a.py": "a", "b.py": "b"}
+    assert not found.check_out(base, repo / "nowhere", folder / "none", folder / "index-2")
+    assert (repo / "src/a.py").read_text() == "new"
+    assert git(repo, "status", "--porcelain") == before
+
+
+def test_the_branch_and_where_it_stands(repo: Path) -> None:
+    found = Repository(repo)
+    assert (found.branch(), found.head()) == ("feature", git(repo, "rev-parse", "HEAD").strip())
+    assert (found.first_of(["nowhere", "main"]), found.first_of(["nowhere"])) == ("main", "")
+    git(repo, "switch", "-q", "--detach")
+    assert found.branch() == ""
+    git(repo, "update-ref", "refs/remotes/origin/trunk", "HEAD")
+    git(repo, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
+    assert [found.local_name(ref) for ref in ("main", "origin/HEAD", "origin/trunk")] == ["main", "trunk", "trunk"]
+
+
+def test_a_path_of_another_place_is_none_of_the_repository(repo: Path) -> None:
+    found = Repository(repo)
+    assert (found.path_of(repo / "src" / "a.py"), found.path_of(repo.parent)) == ("src/a.py", "")
+    assert found.text_beside("HEAD", repo / "src" / "a.py") == "new"
+    assert found.text_beside("HEAD", repo.parent / "a.py") is None
 
 
 def test_a_file_as_it_was(repo: Path) -> None:
@@ -57,7 +97,6 @@ def test_a_file_as_it_was(repo: Path) -> None:
     assert found.text_at(base, "src/none.py") is None
     (repo / "bytes").write_bytes(b"\xff")
     assert found.text_at(commit(repo), "bytes") is None
-    assert {"src/a.py", "eval/cases.yaml"} <= set(found.files())
 
 
 def test_a_ref_that_is_not_there_is_one_sentence(repo: Path) -> None:
@@ -121,7 +160,7 @@ def test_a_damaged_repository_is_one_sentence(tmp_path: Path) -> None:
     commit(tmp_path)
     blob = git(tmp_path, "rev-parse", "HEAD:recall.yaml").strip()
     (tmp_path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    with pytest.raises(RecallError, match=r"^HEAD:recall\.yaml: git cannot read it \(fatal: .*\)$"):
+    with pytest.raises(RecallError, match=r"^HEAD:recall\.yaml: git cannot read it \(.* missing\)$"):
         committed(tmp_path, "HEAD")
 
 

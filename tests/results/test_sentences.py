@@ -114,17 +114,27 @@ def test_the_honest_limit(tested: int, line: str) -> None:
     assert sentences.limit(header(), card(tested, 40)) == line
 
 
-def test_the_limit_where_a_replay_has_proven_the_rest() -> None:
-    reasons = ["affected", "judged again", "other answer", "due"]
+def test_the_limit_where_it_is_known_what_a_change_affects() -> None:
+    reasons = ["affected", "judged again", "recorded answer", "due"]
     one = summarize([trial(f"c{n}", reason=reason) for n, reason in enumerate(reasons)], [], 40, TODAY)
-    seen = sentences.limit(header(proven=37), one)
-    assert seen.startswith(
-        "The judged replay proves 37 of 40 cases, and the other 3 came to a verdict. With 4 of 40 cases tested, a fault"
-        " of the provider or the data that breaks up to "
+    known = header(knows_change=True, unaffected=37)
+    told = "The change leaves 37 of 40 cases as they were"
+    assert sentences.limit(known, one) == f"{told}, and 3 that it affects came to a verdict."
+    assert sentences.limit(known, card(0, 40)) == f"{told}."
+
+
+def test_what_the_verdict_on_a_change_rests_on_is_in_the_headline() -> None:
+    one = summarize([trial("a", reason="recorded answer")], [], 40, TODAY)
+    assert "2 verdicts on recordings that the change itself brought" in sentences.headline(
+        header(knows_change=True, own_recordings=2), one
     )
-    # A case that is neither proven nor tested may hide what the change breaks.
-    assert sentences.limit(header(proven=36), one).startswith("With 4 of 40 cases tested, a change that breaks up to ")
-    assert sentences.limit(header(proven=40), card(0, 40)) == "The judged replay proves 40 of 40 cases; none was asked."
+    unknown = header(("a", "due"), pr="7", base="c0ffee")
+    told = "1 of 40 cases asked; what this change affects is not known"
+    assert told in sentences.headline(unknown, one)
+    for known in (unknown._replace(knows_change=True), unknown._replace(mode="nightly"), unknown._replace(base="")):
+        assert told not in sentences.headline(known, one)
+    short = unknown._replace(knows_change=True, unaffordable=(("b", "no money"),))
+    assert sentences.headline(short, one).startswith("1 of 2 affected cases was not evaluated (no money)")
 
 
 def test_the_limit_of_questions_says_nothing_of_a_schedule() -> None:

@@ -76,19 +76,22 @@ def committed(folder: Path, revision: str) -> dict[str, str]:
     for entry in listed.stdout.split(b"\0")[:-1]:
         about, _, name = entry.partition(b"\t")
         names[name.decode("utf-8", "replace")] = about.split()[2]
-    return dict(zip(names, _blobs(folder, list(names.values()), revision), strict=True)) if names else {}
+    return dict(zip(names, _blobs(folder, names, revision), strict=True)) if names else {}
 
 
-def _blobs(folder: Path, objects: Sequence[bytes], shown: str) -> Iterator[str]:
-    """Yield the texts of objects, which one process of git prints one after the other."""
-    done = _git(folder, "cat-file", "--batch", stdin=b"\n".join(objects) + b"\n")
+def _blobs(folder: Path, names: Mapping[str, bytes], revision: str) -> Iterator[str]:
+    """Yield the texts of objects by path, which one process of git prints one after the other."""
+    done = _git(folder, "cat-file", "--batch", stdin=b"\n".join(names.values()) + b"\n")
     if done.returncode:
-        raise RecallError(f"{shown}: git cannot read it ({_said(done)})")
+        raise RecallError(f"{revision}: git cannot read it ({_said(done)})")
     place = 0
-    for _ in objects:
+    for name in names:
         end = done.stdout.index(b"\n", place)
-        size = int(done.stdout[place:end].rsplit(b" ", 1)[1])
-        yield _text(done.stdout[end + 1 : end + 1 + size], shown)
+        about = done.stdout[place:end].split()
+        if len(about) != 3:
+            raise RecallError(f"{revision}:{name}: git cannot read it ({b' '.join(about).decode()})")
+        size = int(about[2])
+        yield _text(done.stdout[end + 1 : end + 1 + size], f"{revision}:{name}")
         place = end + 1 + size + 1
 
 

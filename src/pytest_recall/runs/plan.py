@@ -358,7 +358,7 @@ class Plan:
             "chosen": len(self.picks),
             "of": len(self.cases),
         }
-        left = (Pick(case_id, f"not evaluated: {why}") for case_id, why in sorted(self.unaffordable.items()))
+        left = (Pick(case_id, why) for case_id, why in sorted(self.unaffordable.items()))
         return today_yaml(fields, map(self._entry, self.picks), map(self._entry, left))
 
     def _entry(self, pick: Pick) -> dict[str, Any]:

@@ -154,7 +154,8 @@ def finding(
     note = "" if result is None or outcome is Outcome.PASSED else one_line(result.note, 300)
     before = "" if row is None else (Outcome.FAILED if row.failing else Outcome.PASSED).value
     altered = False
-    if recorded.answer is not None and answer is not None:  # A test gives no answer: it is its own judge.
+    # A test gives no answer: it is its own judge. Of an answer that looks like a secret only the digest is on record.
+    if (recorded.answer is not None or recorded.digest) and answer is not None:
         same = recorded.digest == digest_of(answer) if recorded.digest else recorded.answer == kept_answer(answer.text)
         altered = not same or recorded.passed is not (outcome is Outcome.PASSED)
     agree = not altered and outcome is Outcome.PASSED and before == Outcome.PASSED.value

@@ -3,8 +3,8 @@
 a pull request: all that the change affects · box 1, within a cap · what is due, oldest first, up to `max_due_cases` ·
 `new_traffic_sample` never-seen ones
 a push to the default branch: all of which the recording is not that of today's requests
-a night: these · all that is due, oldest first · `new_traffic_sample` never-seen ones · then the oldest verdicts, until
-`nightly_cases` are asked
+a night: these · all that is due, oldest first · `new_traffic_sample` never-seen ones · then, until `nightly_cases` are
+asked, more never-seen ones and the oldest verdicts
 
 How rows move afterwards is `review` in `schedule/boxes.py`. A case that came to no verdict on several days rests, so
 that it does not stay the longest overdue for ever (`Unanswered`).
@@ -213,9 +213,14 @@ def choose(
         room = Room.of(rubric)
         held = pull_request(again, rows, room.share(SHARE), today, seed) if again else []
         return first + pull_request(pool - resting, rows, room.less(held), today, seed) + held
-    held = night(again, rows, None, 1, today, seed)[: max((rubric.nightly_cases or len(pool)) // SHARE, 1)]
-    size = None if rubric.nightly_cases is None else max(rubric.nightly_cases - len(first) - len(held), 0)
-    return first + night(pool - resting, rows, size, rubric.new_traffic_sample, today, seed) + held
+    held, new = night(again, rows, None, 1, today, seed), rubric.new_traffic_sample
+    if rubric.nightly_cases is None:
+        picks = night(pool - resting, rows, None, new, today, seed)
+        # A share of what the others make, which is the same in a choice from all and in one from a part.
+        return first + picks + held[: max(len(picks) // (SHARE - 1), 1)]
+    held = held[: max(rubric.nightly_cases // SHARE, 1)]
+    size = max(rubric.nightly_cases - len(first) - len(held), 0)
+    return first + night(pool - resting, rows, size, new, today, seed) + held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
