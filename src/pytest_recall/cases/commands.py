@@ -115,8 +115,22 @@ def filled(text: str, folder: str) -> str:
         "EVAL_ARTIFACTS": in_yaml(f"{folder}/_artifacts"),
         "EVAL_YAML": in_yaml(folder),
         "EVAL_DIR": folder,
+        "DEFAULT_BRANCH": in_yaml(_default_branch()),
     }
     return re.sub("|".join(known), lambda found: known[found[0]], text)
+
+
+def _default_branch() -> str:
+    """Return the branch that changes are merged into: as the clone knows it, else the one that is checked out."""
+    from pytest_recall.files.git import Repository
+    from pytest_recall.runs.base import OFTEN_DEFAULT
+
+    try:
+        repository = Repository(Path.cwd())
+        known = repository.first_of(OFTEN_DEFAULT)
+        return repository.local_name(known) if known else repository.branch() or "main"
+    except RecallError:
+        return "main"
 
 
 def _case_files(folder: Path) -> list[Path]:

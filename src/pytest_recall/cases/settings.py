@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from pytest_recall.cases.settings_fields import Quarantine
     from pytest_recall.replay.redaction import Redactor
 
-Mode = Literal["pr", "nightly", "all", "observe"]
-MODES: tuple[Mode, ...] = ("pr", "nightly", "all", "observe")
+Mode = Literal["pr", "main", "nightly", "all", "observe"]
+MODES: tuple[Mode, ...] = ("pr", "main", "nightly", "all", "observe")
 Recording = Literal["on", "off"]
 
 StateLayout = Literal["rows", "events"]
@@ -92,6 +92,11 @@ class Settings(BaseModel):
         description="`on`: a replay of the recordings tells what a change affects; `off`, for a team that records"
         " nothing: a pull request asks box 1, due and new cases, and what its change affects is not known.",
     )
+    publish_answers: bool = Field(
+        default=False,
+        description="Whether recordings, which hold answers of models, may be pushed to a public repository; without it"
+        " a pull request there is asked again at each push.",
+    )
     branch_recordings: bool = Field(
         default=True,
         description="Whether recordings that were committed on the branch of a change, and not made by CI for it, give"
@@ -114,10 +119,10 @@ class Settings(BaseModel):
     )
     confirm: Confirm | None = Field(
         default=None,
-        description="`2of3`: a fail is asked again, and counts if two of up to three trials fail; `evidence:35`: so does"
-        " that of a case that the change affects, and any other one is asked again up to three times, and counts once all"
-        " that is known of the case makes it 35 times as likely that it passes 40 % as often as before; `evidence` is the"
-        " same with 35. Without it, a fail counts at once.",
+        description="`2of3`: a fail is asked again, and counts if two of up to three trials fail; `evidence:35`: so is"
+        " that of a case that the change affects, and that of any other is asked again up to three times and counts"
+        " once all that is known of the case makes it 35 times as likely that it passes 40 % as often as before;"
+        " `evidence` is the same with 35. Without it, a fail counts at once.",
     )
     outage_limit: Some | None = Field(
         default=5,

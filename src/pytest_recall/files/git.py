@@ -203,6 +203,10 @@ class Repository:
         """Return the first of `refs` that is a commit here; empty if none is."""
         return next((ref for ref in refs if self._commit(ref)), "")
 
+    def refs(self, start: str) -> list[str]:
+        """Return the refs of the clone whose names begin so. Raises RecallError."""
+        return os.fsdecode(self._checked(self._git("for-each-ref", "--format=%(refname)", start))).split()
+
     def head(self) -> str:
         """Return the commit that is checked out; empty before the first one."""
         return self._commit("HEAD")
@@ -226,11 +230,14 @@ class Repository:
         real, root = path.resolve(), self.top.resolve()
         return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
 
-    def differs(self, commit: str, path: Path) -> bool:
-        """Whether what is below `path` is not as it was in `commit`: committed, not yet, or untracked."""
-        name = self.path_of(path) or "."
-        differing = self._paths("diff", "--name-only", "-z", "--no-ext-diff", commit, "--", name)
-        return bool(differing or self._paths("ls-files", "-z", "--others", "--exclude-standard", "--", name))
+    def changed(self, commit: str, path: Path | None = None) -> list[str]:
+        """Return the paths, from the root, that are not as they were in `commit`: committed, not yet, or untracked.
+
+        Those below `path`, or all; a file that was moved is there by its old and by its new name.
+        """
+        name = "." if path is None else self.path_of(path) or "."
+        differing = self._paths("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit, "--", name)
+        return sorted({*differing, *self._paths("ls-files", "-z", "--others", "--exclude-standard", "--", name)})
 
     def check_out(self, commit: str, path: Path, folder: Path, index: Path) -> bool:
         """Write the files of `commit` below `path` into `folder`, by way of the file `index`; False if there are none.

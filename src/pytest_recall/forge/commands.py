@@ -14,6 +14,7 @@ from pytest_recall.cli.common import EXAMPLES, Commands, add_files, case_paths, 
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import plural
 from pytest_recall.forge import post
 from pytest_recall.forge.client import ReadOnlyError, UnavailableError
 from pytest_recall.forge.comment import Verdicts, marker
@@ -24,7 +25,7 @@ from pytest_recall.results.regressions_text import suspects_line
 from pytest_recall.results.scorecard import troubles
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import CiJob, job_of
-from pytest_recall.runs.evidence import ref_of
+from pytest_recall.runs.evidence import REFS, ref_of
 from pytest_recall.schedule.commands import check_writes
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.trial import Outcome
@@ -251,7 +252,11 @@ def run_push(args: argparse.Namespace) -> int:
         print("a pull request from a fork has no branch that can be written to; nothing was pushed")
         return 0
     user = "oauth2" if job.host == "gitlab" else "x-access-token"
-    if record.header.pr is not None and job.number is not None:
+    rubric = read_settings(place.rubric, place.name(place.rubric))
+    publishes = not job.public or rubric.publish_answers
+    if record.header.pr is not None and job.number is not None and not publishes:
+        print("recordings are not kept: this repository is public; `publish_answers: true` in rubric.yaml allows it")
+    elif record.header.pr is not None and job.number is not None:
         remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, job.token, job.server, user)
         name = "-".join(filter(None, (folder.name, job.run)))
         if said := push_recordings(remote, place, name, job.number, dry=args.dry_run):
@@ -262,7 +267,7 @@ def run_push(args: argparse.Namespace) -> int:
         print(f"{folder.name}: its cases were chosen by hand, so it moves no box; nothing was pushed")
         return 0
     remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, job.token, job.server, user)
-    done = push(remote, place, folder, record, once=args.once, dry=args.dry_run)
+    done = push(remote, place, folder, record, once=args.once, publishes=publishes, dry=args.dry_run)
     if done.commit is not None and job.outputs is not None:
         with job.outputs.open("a", encoding="utf-8") as file:
             file.write(f"commit={done.commit}\n")
@@ -274,8 +279,8 @@ FETCH_DETAILS = """\
 What earlier runs of a pull request have asked is in a ref of its own, `refs/recall/pull/N`, which no push to the branch
 changes. A run that finds it there asks nothing twice; without it, all that the change affects is asked again.
 
-Outside of a pull request there is nothing to fetch, and the exit code is 0. A GITHUB_TOKEN, GH_TOKEN or GITLAB_TOKEN
-that may read the repository is handed to git; the step that runs the cases needs none.
+Outside of a pull request those of all are fetched: the default branch takes what fits its requests. A GITHUB_TOKEN,
+GH_TOKEN or GITLAB_TOKEN that may read the repository is handed to git; the step that runs the cases needs none.
 """
 
 
@@ -291,11 +296,11 @@ def add_fetch(commands: Commands) -> None:
 def run_fetch(args: argparse.Namespace) -> int:
     """Run the command."""
     place, job = place_of(args), job_of(os.environ, number=args.pr)
-    if job.number is None:
-        print("not a job of a pull request: nothing to fetch")
-        return 0
     user = "oauth2" if job.host == "gitlab" else "x-access-token"
     remote = Remote(place.eval_dir, args.remote, job.branch or "HEAD", job.token, job.server, user)
+    if job.number is None:
+        print(f"{REFS}*: {plural(remote.fetch_all(REFS), 'pull request')} with recordings")
+        return 0
     commit = remote.fetch_ref(ref_of(job.number))
     print(f"{ref_of(job.number)}: {f'fetched ({commit[:12]})' if commit else 'not there: nothing was recorded yet'}")
     return 0

@@ -22,11 +22,12 @@ from pytest_recall.files.disk import locked, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTES, FOLDER, Place
 from pytest_recall.files.wording import listed, one_line, plural
-from pytest_recall.replay.cassette_file import read_lines
+from pytest_recall.replay.cassette_file import read_header, read_lines
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.secrets import suspicious
 from pytest_recall.runs import finish
 from pytest_recall.runs.evidence import RECORDINGS, ref_of
+from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.state import KEEP_DAYS, compact
 from pytest_recall.trials.journal import NAME
 from pytest_recall.trials.record import Record
@@ -131,6 +132,11 @@ class Remote:
         self.git("fetch", "--quiet", "--no-tags", *depth, self._remote, f"+{ref}:{ref}")
         return self.git("rev-parse", ref)
 
+    def fetch_all(self, start: str) -> int:
+        """Fetch all refs whose names begin so, and return how many there are."""
+        self.git("fetch", "--quiet", "--no-tags", "--prune", self._remote, f"+{start}*:{start}*")
+        return len(self.git("for-each-ref", "--format=%(refname)", start).split())
+
     def push_files(self, ref: str, files: Mapping[str, Path], message: str) -> str:
         """Add files, by their paths in the tree, to what a ref holds, and return the commit.
 
@@ -225,18 +231,21 @@ def push(
     record: Record,
     *,
     once: bool = False,
+    publishes: bool = True,
     dry: bool = False,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Pushed:
     """Fold the run in the folder `run` into the state at the tip of the branch, and push that as eval-bot.
 
     The checkout at hand stays as it is. If someone else pushes first, the run is applied to what they pushed, so
-    that nothing of either is lost. The commit says which trials are in it, and no trial is applied to a branch again.
-    With `once`, nothing is done on top of a commit of eval-bot. Raises RecallError if the branch takes no push; the run
-    is then as it was, and can be pushed later.
+    that nothing of either is lost. The commit says which trials are in it, and no trial is applied to a branch
+    again. A run of the default branch brings its recordings, if it `publishes` them. With `once`, nothing is done
+    on top of a commit of eval-bot. Raises RecallError if the branch takes no push; the run is then as it was, and
+    can be pushed later.
     """
     inside = place.eval_dir.resolve().relative_to(remote.top.resolve())
     line = f"{TRAILER}: {run.name} {_digest(run)} "
+    recordings = _missing_of_main(place, record) if publishes else {}
     seen = ""
     count = 0
     while True:
@@ -248,7 +257,7 @@ def push(
         if applied and applied >= len(record.trials):
             return Pushed(None, f"{run.name}: already in the state of {remote.branch}")
         with remote.worktree(tip) as tree:
-            rows = _apply(Place(tree, tree / inside), run, record, applied)
+            rows = _apply(Place(tree, tree / inside), run, record, applied, recordings)
             message = f"Update the eval schedule\n\n{_counts(record, rows)}\n\n{line}{len(record.trials)}"
             commit = remote.commit(tree, inside.as_posix(), FOLDER, message)
             if commit is None:
@@ -273,14 +282,9 @@ def push_recordings(remote: Remote, place: Place, run: str, number: int, *, dry:
     A recording in which a secret is found is left out, so that its case has no evidence later. Empty if nothing was
     recorded.
     """
-    folder = place.artifacts.folder / RECORDINGS
     inside = place.eval_dir.resolve().relative_to(remote.top.resolve())
-    files, secret = {}, []
-    for path in Library(folder).files():
-        if any(suspicious(line.decode("utf-8", "replace")) for line in read_lines(path, path.name)):
-            secret.append(path.relative_to(folder).as_posix())
-        else:
-            files[f"{(inside / run / CASSETTES / path.relative_to(folder)).as_posix()}"] = path.resolve()
+    recordings, secret = _recordings(place)
+    files = {(inside / run / CASSETTES / name).as_posix(): path for name, path in recordings.items()}
     left = f"; left out, since a secret is in them: {listed(secret)}" if secret else ""
     if not files:
         return left.removeprefix("; ")
@@ -291,14 +295,50 @@ def push_recordings(remote: Remote, place: Place, run: str, number: int, *, dry:
     return f"{count} kept for #{number} in {ref_of(number)} ({commit[:12]}){left}"
 
 
+def _recordings(place: Place) -> tuple[dict[str, Path], list[str]]:
+    """Return what the newest run has recorded apart, by path, and the paths of those in which a secret is found."""
+    folder = place.artifacts.folder / RECORDINGS
+    files: dict[str, Path] = {}
+    secret: list[str] = []
+    for path in Library(folder).files():
+        name = path.relative_to(folder).as_posix()
+        if any(suspicious(line.decode("utf-8", "replace")) for line in read_lines(path, path.name)):
+            secret.append(name)
+        else:
+            files[name] = path.resolve()
+    return files, secret
+
+
+def _missing_of_main(place: Place, record: Record) -> dict[str, Path]:
+    """Return what a run of the default branch has recorded of cases whose recording was missing or of other requests.
+
+    A night asks others as well: their recordings are as good as they were, and stay.
+    """
+    header = record.header
+    if header.mode not in ("main", "nightly"):
+        return {}
+    recordings = _recordings(place)[0]
+    if header.mode == "main":
+        return recordings
+    missing = {case_id for case_id, reason in header.picks if reason in OF_CHANGE}
+    return {name: path for name, path in recordings.items() if read_header(path, name).get("case") in missing}
+
+
 def _digest(run: Path) -> str:
     """Return what tells runs of one name apart: two checkouts may have begun theirs in the same second."""
     with (run / NAME).open("rb") as file:
         return sha256(file.readline()).hexdigest()[:12]
 
 
-def _apply(place: Place, run: Path, record: Record, applied: int) -> int:
-    """Apply a run to the state at `place`, which has the first `applied` trials, and return how many rows changed."""
+def _apply(place: Place, run: Path, record: Record, applied: int, recordings: Mapping[str, Path]) -> int:
+    """Apply a run to the state at `place`, which has the first `applied` trials, and return how many rows changed.
+
+    What the run of the default branch has recorded takes its place among the cassettes.
+    """
+    for name, path in recordings.items():
+        target = place.cassettes / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
     # Whether it is in the state of the checkout at hand says nothing of this one.
     copy = place.artifacts.folder / run.name
     shutil.copytree(run, copy, dirs_exist_ok=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator
 from math import fsum
 from pathlib import Path
@@ -108,6 +109,14 @@ def status(report: Any) -> tuple[str, str, str] | None:
     return None if found.breaks and report.failed else _SHOWN.get(found.state)
 
 
+def _modules(root: Path) -> frozenset[str]:
+    """Return the files below `root` that were imported, but for those of an environment in it, as paths from there."""
+    real = root.resolve()
+    files = (Path(file).resolve() for module in list(sys.modules.values()) if (file := getattr(module, "__file__", "")))
+    own = (path for path in files if path.is_relative_to(real) and not path.is_relative_to(sys.prefix))
+    return frozenset(path.relative_to(real).as_posix() for path in own)
+
+
 class DryRun:
     """What the replays of cases have come to, as their reports come in. `path` is where it is written, if named."""
 
@@ -133,7 +142,7 @@ class DryRun:
 
     def changes(self, plan: Plan) -> Changes:
         """Return what was found of the cases of `plan`."""
-        return Changes(self._found, len(plan.picks))
+        return Changes(self._found, len(plan.picks), _modules(plan.place.root))
 
     def write(self, plan: Plan) -> None:
         """Write what was found, for the run that asked for it and for people. Raises OSError."""

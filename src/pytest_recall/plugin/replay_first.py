@@ -26,7 +26,7 @@ from pytest_recall.plugin import arguments
 from pytest_recall.replay.cassette_file import read_header
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.runs.ci import job_of
-from pytest_recall.runs.evidence import recordings_of
+from pytest_recall.runs.evidence import recordings_of, recordings_of_all
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, wanted_text
 
 if TYPE_CHECKING:
@@ -56,7 +56,8 @@ _REPORTS = (
 
 def is_wanted(rubric: Settings, context: Context, asked: Recording) -> bool:
     """Whether the slice of this run depends on a replay of all cases."""
-    return rubric.recording == "on" and context.mode == "pr" and asked.mode != "replay" and not asked.dry
+    modes = ("pr", "main", "nightly")
+    return rubric.recording == "on" and context.mode in modes and asked.mode != "replay" and not asked.dry
 
 
 def cassettes_of(place: Place, asked: Recording) -> Path:
@@ -66,7 +67,14 @@ def cassettes_of(place: Place, asked: Recording) -> Path:
 
 
 def changes_of(
-    config: pytest.Config, place: Place, rubric: Settings, asked: Recording, base: Base, paths: Iterable[Path]
+    config: pytest.Config,
+    place: Place,
+    rubric: Settings,
+    asked: Recording,
+    base: Base,
+    paths: Iterable[Path],
+    mode: str,
+    seed: str,
 ) -> Changes | None:
     """Return what a replay of all cases finds: of the recordings of the base, then of those that came with the change.
 
@@ -81,7 +89,7 @@ def changes_of(
     ids = [case_id for path in paths for case_id in CaseFile(path, place.name(path)).lines]
     nothing = Changes(dict.fromkeys(ids, ReplayFinding(ReplayState.NOT_RECORDED)), len(ids))
     with tempfile.TemporaryDirectory() as scratch:
-        first, *rest = _sources(place, cassettes_of(place, asked), base, rubric, Path(scratch))
+        first, *rest = _sources(place, cassettes_of(place, asked), base, rubric, mode, Path(scratch))
         if not any(_holds_any(source.folder) for source in (first, *rest)):
             return nothing if base.is_change else None
         if config.invocation_params.plugins:
@@ -97,8 +105,13 @@ def changes_of(
         found = replayed(config, first.folder, processes, base) if _holds_any(first.folder) else nothing
         for source in rest:
             if left := _recorded_in(source.folder, found.reasons):
+                before = found.reasons
                 found = found.completed(replayed(config, source.folder, processes, base, left), own=source.own)
-        if asked.mode == "missing":
+                if mode == "main":
+                    _copy(source.folder, before.keys() - found.reasons.keys(), Path(asked.folder))
+        if base.is_change and base.commit:
+            found = found.checked_live(_altered(place, base), seed)
+        if asked.of_change:
             _seed(found, [first, *rest], Path(asked.folder))
         return found
 
@@ -110,8 +123,16 @@ class _Source(NamedTuple):
     own: bool = False
 
 
-def _sources(place: Place, own: Path, base: Base, rubric: Settings, scratch: Path) -> Iterator[_Source]:
-    """Yield where recordings are, the most trusted first: of the base, of CI for this pull request, of its branch."""
+def _sources(place: Place, own: Path, base: Base, rubric: Settings, mode: str, scratch: Path) -> Iterator[_Source]:
+    """Yield where recordings are, the most trusted first: of the base, of CI for this pull request, of its branch.
+
+    The default branch takes those of pull requests, whose requests may be its own by now.
+    """
+    if mode != "pr":
+        yield _Source(own)
+        for folder in recordings_of_all(place, scratch) if mode == "main" else ():
+            yield _Source(folder)
+        return
     there = _of_base(place, own, base, scratch)
     yield _Source(there)
     job = job_of(os.environ)
@@ -120,6 +141,14 @@ def _sources(place: Place, own: Path, base: Base, rubric: Settings, scratch: Pat
             yield _Source(folder)
         if there != own and rubric.branch_recordings:
             yield _Source(own, own=True)
+
+
+def _altered(place: Place, base: Base) -> list[str]:
+    """Return the paths that the change alters, from the root of the project."""
+    repository = Repository(place.root)
+    inside = repository.path_of(place.root)
+    prefix = f"{inside}/" if inside not in ("", ".") else ""
+    return [path.removeprefix(prefix) for path in repository.changed(base.commit) if path.startswith(prefix)]
 
 
 def _recorded_in(folder: Path, case_ids: Container[str]) -> list[str]:
@@ -135,11 +164,16 @@ def _seed(found: Changes, sources: Sequence[_Source], folder: Path) -> None:
     """
     wanted = set(found.ids(ReplayState.UNJUDGED))
     for source in sources if wanted else ():
-        for path in Library(source.folder).files():
-            if read_header(path, path.name).get("case") in wanted:
-                target = folder / path.relative_to(source.folder)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(path, target)
+        _copy(source.folder, wanted, folder)
+
+
+def _copy(source: Path, case_ids: Container[str], folder: Path) -> None:
+    """Copy the recordings of some cases from below one folder to below another."""
+    for path in Library(source).files():
+        if read_header(path, path.name).get("case") in case_ids:
+            target = folder / path.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
 
 
 def _of_base(place: Place, own: Path, base: Base, scratch: Path) -> Path:
@@ -147,7 +181,7 @@ def _of_base(place: Place, own: Path, base: Base, scratch: Path) -> Path:
     if not base.is_change or not base.commit:
         return own
     repository = Repository(place.root)
-    if not repository.path_of(own) or not repository.differs(base.commit, own):
+    if not repository.path_of(own) or not repository.changed(base.commit, own):
         return own
     there = scratch / "base"
     repository.check_out(base.commit, own, there, scratch / "index")

@@ -82,7 +82,7 @@ def _changes(
 
     if options.wanted(config).explicit or not replay_first.is_wanted(rubric, context, asked):
         return None
-    found = replay_first.changes_of(config, place, rubric, asked, base, paths)
+    found = replay_first.changes_of(config, place, rubric, asked, base, paths, context.mode, context.seed)
     # A recording of the judges' calls alone would take the place of one that is whole.
     return found.asking_all() if found is not None and asked.mode in ("record", "missing") else found
 
@@ -117,7 +117,9 @@ def wake(
             refs = targets(config.option.recall_base, os.environ)
             base = base_of(place, refs, os.environ)
             rubric, altered = held_to(rubric, base)
-            if refs and replay_first.is_wanted(rubric, context, taken) and not options.wanted(config).explicit:
+            of_main = context.mode == "main" or (context.mode == "nightly" and place.cassettes.is_dir())
+            replays = replay_first.is_wanted(rubric, context, taken) and not options.wanted(config).explicit
+            if replays and (refs or of_main):
                 folder = place.artifacts.folder / RECORDINGS
                 if kept is None:
                     shutil.rmtree(folder, ignore_errors=True)
@@ -149,6 +151,8 @@ def wake(
                 raise RecallError(f"--recall-dry-run-of: no case `{unknown[0]}`{nearest(unknown[0], plan.cases)}")
             plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
+        if base.is_change:
+            plan = _of_change(config, plan)
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
         if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})
@@ -156,7 +160,7 @@ def wake(
         if kept is not None:
             run.resume(kept.folder, kept.record)
     # What is carried over is written beside the journal, so that the lock on that comes first.
-    taken, rest = portion.carried(taken.within(rubric.budget if context.mode == "pr" else None), kept, plan)
+    taken, rest = portion.carried(taken.within(rubric.budget if context.mode in ("pr", "main") else None), kept, plan)
     run.plan = within_budget(replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early))
     if altered:
         from pytest_recall.runs.base import altered_line
@@ -167,6 +171,20 @@ def wake(
     run.begin_recording(taken)
     config.stash[CASSETTES] = make_manager(run, taken)
     return run
+
+
+def _of_change(config: pytest.Config, plan: Plan) -> Plan:
+    """Return the plan with what is known of the change beside what it affects. Raises RecallError."""
+    from pytest_recall.cases.changes import case_changes
+    from pytest_recall.runs.base import cases_of
+    from pytest_recall.runs.ci import job_of
+    from pytest_recall.runs.plan import read_cases
+
+    before = cases_of(plan.place, plan.base, options.patterns(config))
+    if before:
+        now = {case.id: case for case in read_cases(file for file in plan.files.values() if not file.reason)}
+        plan = replace(plan, case_changes=tuple(case_changes(before, now)))
+    return replace(plan, is_fork=job_of(os.environ).fork).choosing()
 
 
 def make_manager(run: Run, asked: Recording) -> CassetteManager:

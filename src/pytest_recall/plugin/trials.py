@@ -128,14 +128,14 @@ def _no_evidence(item: pytest.Item, outcome: Outcome) -> str:
     answer from elsewhere.
     """
     run, tape, case_id = item.config.stash[RUN], item.stash.get(TAPE, None), item.stash[CASE_ID]
-    of_change = run.plan.knows_change and run.plan.reasons.get(case_id) in OF_CHANGE
+    of_change = run.plan.changes is not None and run.plan.reasons.get(case_id) in OF_CHANGE
     if tape is None or str(getattr(item, "arm", "")) or not (run.dry or of_change):
         return ""
     if outcome is Outcome.FAILED:
         manager = item.config.stash[CASSETTES]
         ends = ", ".join(error_replies(manager.calls_of(manager.exchanges_of(tape))))
         return f"no verdict on the change, since the provider failed: {ends}" if ends else ""
-    if run.dry or tape.mode != "missing" or tape.made or not run.plan.changes.asks(case_id):
+    if run.dry or tape.mode != "missing" or tape.made or not (run.plan.changes and run.plan.changes.asks(case_id)):
         return ""
     return (
         "no verdict on the change: its recording has calls, and this run made none; a cache of the agent may have"

@@ -137,6 +137,7 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         sentences.replays(header, card),
         sentences.orphans(header),
         sentences.moved(header),
+        sentences.altered(header),
         sentences.swap(header),
         *sentences.replayed(header),
     )

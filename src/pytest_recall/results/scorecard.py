@@ -443,6 +443,11 @@ def not_evaluated_line(header: Header, card: Scorecard) -> str:
     count = len(left) + sum(one.trial.outcome.is_verdict for one in card.of_change())
     whys = Counter(why for _, why in left)
     told = "; ".join(f"{number:,}: {why}" if len(whys) > 1 else why for why, number in whys.most_common(3))
+    if header.fork:
+        return (
+            f"needs an answer from a maintainer: {plural(len(left), 'case')}, at least {plural(len(left), 'request')};"
+            f" record them on a branch of this repository ({told})"
+        )
     were = "was" if len(left) == 1 else "were"
     return f"{len(left):,} of {plural(count, 'affected case')} {were} not evaluated ({told})"
 

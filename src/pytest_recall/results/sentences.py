@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _MODES = {
     "pr": "pull request",
+    "main": "default branch",
     "nightly": "nightly",
     "all": "all cases",
     "observe": "all cases, to observe the slice",
@@ -355,6 +356,14 @@ def headline(header: Header, card: Scorecard) -> str:
     """Return how things stand, in one sentence: what was not evaluated, what failed by what it is, and what passed."""
     parts = (not_evaluated_line(header, card), own_recordings(header), counts(card), unknown_change(header, card))
     return "; ".join(part for part in (*parts, pass_rate(header, card)) if part)
+
+
+def altered(header: Header) -> str:
+    """Return which cases of the base a change takes away, renames or lets pass by another measure, or nothing."""
+    if not header.altered:
+        return ""
+    cases = listed((f"{case_id} ({how})" for case_id, how in header.altered), 10)
+    return f"this change alters {plural(len(header.altered), 'case')} of its base: {cases}"
 
 
 def own_recordings(header: Header) -> str:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import parse_settings
 from pytest_recall.files.errors import RecallError, sentence_of
-from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.eval_directory import Place, is_case_file
 from pytest_recall.files.git import Repository, is_repository
 from pytest_recall.schedule.state import committed_state
 from pytest_recall.trials.trial import Row
@@ -122,6 +125,24 @@ def _read(repository: Repository, place: Place, base: Base) -> Base:
     except RecallError as error:
         # A change that mends it could never be merged, if this were an error.
         return base._replace(unreadable=sentence_of(error))
+
+
+def cases_of(place: Place, base: Base, patterns: Iterable[str]) -> dict[str, Case]:
+    """Return the cases of the case files at a base, by id; a file that cannot be read there has none.
+
+    None of them is read where the change has left the case files alone.
+    """
+    if not base.is_change or not base.commit:
+        return {}
+    repository = Repository(place.root)
+    found: dict[str, Case] = {}
+    for path in repository.changed(base.commit, place.eval_dir):
+        text = repository.text_at(base.commit, path) if is_case_file(Path(path), patterns) else None
+        if text is None:
+            continue
+        with suppress(RecallError):  # What was no case file then has no cases to compare with.
+            found |= {case.id: case for case in CaseFile(Path(path), path, text).cases()}
+    return found
 
 
 def held_to(rubric: Settings, base: Base) -> tuple[Settings, list[str]]:

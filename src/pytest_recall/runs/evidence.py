@@ -16,9 +16,13 @@ RECORDINGS = "recordings"
 """The folder in `_artifacts` into which the run of a pull request records what it asks."""
 
 
+REFS = "refs/recall/pull/"
+"""What the names of these refs begin with."""
+
+
 def ref_of(number: int | str) -> str:
     """Return the ref with the recordings of a pull or merge request."""
-    return f"refs/recall/pull/{number}"
+    return f"{REFS}{number}"
 
 
 def recordings_of(place: Place, number: int | str | None, scratch: Path) -> list[Path]:
@@ -26,14 +30,30 @@ def recordings_of(place: Place, number: int | str | None, scratch: Path) -> list
 
     None where the clone does not have them. Raises RecallError where git cannot read them.
     """
-    if number is None:
+    return [] if number is None else _recordings(place, [ref_of(number)], scratch)
+
+
+def recordings_of_all(place: Place, scratch: Path) -> list[Path]:
+    """Return the same of all pull requests that the clone has recordings of, the newest request last."""
+    repository = _repository(place)
+    refs = [] if repository is None else repository.refs(REFS)
+    return _recordings(place, sorted(refs, key=lambda ref: (len(ref), ref)), scratch)
+
+
+def _recordings(place: Place, refs: list[str], scratch: Path) -> list[Path]:
+    if (repository := _repository(place)) is None:
         return []
+    found: list[Path] = []
+    for number, ref in enumerate(ref for ref in refs if repository.first_of([ref])):
+        there = scratch / f"pull-{number}"
+        repository.check_out(ref, place.eval_dir, there, scratch / f"index-{number}")
+        if there.is_dir():
+            found += sorted(path for run in there.iterdir() if (path := run / CASSETTES).is_dir())
+    return found
+
+
+def _repository(place: Place) -> Repository | None:
     try:
-        repository = Repository(place.root)
+        return Repository(place.root)
     except RecallError:
-        return []
-    if not (ref := repository.first_of([ref_of(number)])):
-        return []
-    there = scratch / "pull"
-    repository.check_out(ref, place.eval_dir, there, scratch / "pull-index")
-    return sorted(path for run in there.iterdir() if (path := run / CASSETTES).is_dir()) if there.is_dir() else []
+        return None

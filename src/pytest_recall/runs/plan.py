@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.changes import CaseChange
 from pytest_recall.cases.settings import Mode, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, today_yaml
@@ -123,6 +124,7 @@ class Plan:
     commit: str = ""
     branch: str = ""
     is_fork: bool = False
+    case_changes: tuple[CaseChange, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
     collected: frozenset[str] | None = None
 
@@ -154,12 +156,14 @@ class Plan:
         """
         if self.base.rows is None:
             return {} if self.base.is_change else self.rows
-        return {case_id: released(row, self.context.date) for case_id, row in self.base.rows.items()}
+        rows = {case_id: released(row, self.context.date) for case_id, row in self.base.rows.items()}
+        renamed = {one.now: rows[one.case_id] for one in self.case_changes if one.now and one.case_id in rows}
+        return {**renamed, **rows}
 
     @property
     def knows_change(self) -> bool:
         """Whether it is known which cases the change of this run affects."""
-        return self.scheduled and self.changes is not None
+        return self.scheduled and self.changes is not None and self.context.mode == "pr"
 
     def decides(self, case_id: str) -> bool:
         """Whether the verdict on a case decides the check: where the change is known, only what it affects does."""
@@ -192,6 +196,8 @@ class Plan:
     def _slice(self, mode: Mode) -> list[Pick]:
         context, changes = self.context, self.changes if mode == self.context.mode else None
         scheduled = self.cases - self.unscheduled.keys() - self.unaffordable.keys()
+        if self.is_fork and changes is not None:
+            scheduled &= changes.reasons.keys()  # A fork has no key for what is merely due.
         # A case that fails on a recorded answer has its verdict; a live one would take its place.
         return choose(
             scheduled if changes is None else scheduled.difference(changes.broken),
@@ -317,6 +323,8 @@ class Plan:
             commit=self.commit,
             branch=self.branch,
             base=self.base.commit,
+            fork=self.is_fork,
+            altered=tuple((one.case_id, one.how) for one in self.case_changes),
             not_compared=self.base.problem,
             knows_change=self.knows_change,
             due_blocks=self.rubric.due_blocks,
@@ -449,7 +457,7 @@ def within_budget(plan: Plan) -> Plan:
     Each distinct change of a request is asked before a second case of it. Where no price is known all are asked, and
     the budget ends the run when it is spent.
     """
-    if plan.changes is None or plan.budget is None or plan.context.mode != "pr" or not plan.scheduled:
+    if plan.changes is None or plan.budget is None or plan.context.mode == "nightly" or not plan.scheduled:
         return plan
     from pytest_recall.schedule.spread import beyond
 

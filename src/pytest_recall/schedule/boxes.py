@@ -21,7 +21,9 @@ UNSCHEDULED = (DATASET, PROFILE)
 """Reasons of what is asked in each run over its file, in no other, and has no row."""
 AFFECTED, REJUDGED, RECORDED = "affected", "judged again", "recorded answer"
 """The reasons of a case that a change affects: it is asked, only judged again, or a recorded answer decides."""
-OF_CHANGE = (AFFECTED, REJUDGED, RECORDED)
+LIVE = "live check"
+"""The reason of a case that is asked since the code of the replay changed, though no request did."""
+OF_CHANGE = (AFFECTED, REJUDGED, RECORDED, LIVE)
 """Reasons of verdicts that are of the change; all others tell of what lies behind requests that it left alone."""
 SETTLED_BOX = 4
 """The box at which a case leaves quarantine: by then it has passed on three days in a row."""

@@ -15,7 +15,8 @@ from pytest_recall.files.coerce import typed
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import listed, one_line, plural
 from pytest_recall.replay.tape import Mismatch
-from pytest_recall.schedule.boxes import AFFECTED, REJUDGED
+from pytest_recall.schedule.boxes import AFFECTED, LIVE, REJUDGED
+from pytest_recall.schedule.selection import shuffle_key
 from pytest_recall.trials.conditions import RecordedAnswer, digest_of, kept_answer
 from pytest_recall.trials.execution import Result
 from pytest_recall.trials.trial import Answer, Outcome, Row, Trial
@@ -213,10 +214,16 @@ def wanted_in(text: str, name: str) -> frozenset[str]:
 
 
 class Changes(NamedTuple):
-    """What a replay found of each case, by id; `of` how many it was to look at."""
+    """What a replay found of each case, by id; `of` how many it was to look at.
+
+    `modules` are the files of the repository that the replay imported, as paths from its root. `live` is a case that is
+    asked live, though the change affects none, since it alters one of these; empty if that is not so.
+    """
 
     found: Mapping[str, ReplayFinding] = {}
     of: int = 0
+    modules: frozenset[str] = frozenset()
+    live: str = ""
 
     def ids(self, *states: ReplayState) -> list[str]:
         """Return the cases in these states, sorted."""
@@ -225,12 +232,24 @@ class Changes(NamedTuple):
     @property
     def reasons(self) -> dict[str, str]:
         """Why a case is asked on behalf of the change, by id: as it is affected, or only has to be judged again."""
-        return dict.fromkeys(self.ids(ReplayState.UNJUDGED), REJUDGED) | dict.fromkeys(self.ids(*TO_ASK), AFFECTED)
+        reasons = dict.fromkeys(self.ids(ReplayState.UNJUDGED), REJUDGED) | dict.fromkeys(self.ids(*TO_ASK), AFFECTED)
+        return {self.live: LIVE, **reasons} if self.live else reasons
 
     @property
     def affected(self) -> frozenset[str]:
         """The cases of which the verdict of the change is wanted: those that it does not leave as they were."""
         return frozenset(self.found) - frozenset(self.ids(ReplayState.UNAFFECTED))
+
+    def checked_live(self, paths: Iterable[str], seed: str) -> Changes:
+        """Return the same with one case to ask live, if a change of `paths` alters what the replay imported.
+
+        A replay does not see what lies behind an equal request, such as timeouts, proxies and clients. Where the change
+        has a case asked anyway, that one shows it.
+        """
+        unaffected = self.ids(ReplayState.UNAFFECTED)
+        if self.ids(*TO_ASK) or not unaffected or self.modules.isdisjoint(paths):
+            return self
+        return self._replace(live=min(unaffected, key=lambda case_id: shuffle_key(seed, case_id)))
 
     def asks(self, case_id: str) -> bool:
         """Whether a case asks something else than its recording, which has calls."""
@@ -276,7 +295,7 @@ class Changes(NamedTuple):
 
     def joined(self, other: Changes) -> Changes:
         """Return both together, such as of two processes that replayed a part each."""
-        return Changes({**self.found, **other.found}, self.of + other.of)
+        return Changes({**self.found, **other.found}, self.of + other.of, self.modules | other.modules)
 
     @property
     def told(self) -> str:
@@ -344,6 +363,7 @@ def to_text(changes: Changes, day: str, commit: str = "") -> str:
         "cases": len(changes.found),
         "of": changes.of,
         **{state.name.lower(): changes.ids(state) for state in ReplayState},
+        "modules": sorted(changes.modules),
         "unknown": {case_id: changes.found[case_id].why for case_id in changes.ids(ReplayState.UNKNOWN)},
         "found": {case_id: one.to_json() for case_id, one in sorted(changes.found.items()) if _says_more(one)},
     }
@@ -362,7 +382,7 @@ def from_text(text: str, name: str) -> Changes:
             raise RecallError(f"{name}: version {plain['version']!r} is not that of this pytest-recall")
         found = {str(case_id): ReplayFinding.from_json(one) for case_id, one in plain["found"].items()}
         found |= {str(case_id): ReplayFinding(ReplayState.NOT_RECORDED) for case_id in plain["not_recorded"]}
-        return Changes(found, int(plain["of"]))
+        return Changes(found, int(plain["of"]), frozenset(map(str, plain["modules"])))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise RecallError(f"{name}: does not say what a replay found") from None
 

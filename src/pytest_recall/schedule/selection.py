@@ -2,8 +2,9 @@
 
 a pull request: all that the change affects · box 1, within a cap · what is due, oldest first, up to `max_due_cases` ·
 `new_traffic_sample` never-seen ones
-a night: all that is due, oldest first · `new_traffic_sample` never-seen ones · then, until `nightly_cases` are asked,
-more never-seen ones and the oldest verdicts
+a push to the default branch: all of which the recording is not that of today's requests
+a night: these · all that is due, oldest first · `new_traffic_sample` never-seen ones · then, until `nightly_cases` are
+asked, more never-seen ones and the oldest verdicts
 
 How rows move afterwards is `review` in `schedule/boxes.py`. A case that came to no verdict on several days rests, so
 that it does not stay the longest overdue for ever (`Unanswered`).
@@ -190,9 +191,9 @@ def choose(
     unanswered: Mapping[str, Unanswered] = MappingProxyType({}),
     affected: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Pick]:
-    """Return today's slice of `cases`; those that the change of a pull request has `affected` come first.
+    """Return today's slice of `cases`; those that are `affected` come first, by a change or since main was changed.
 
-    `affected` maps them to the reason, `AFFECTED` or `REJUDGED`.
+    `affected` maps them to the reason, such as `AFFECTED` or `REJUDGED`.
 
     What came to no verdict on several days, as `unanswered` says, rests for some days, and then has one place in
     `SHARE` at the most. The order of `cases` does not matter, and choosing from a choice and more cases is the same
@@ -201,11 +202,11 @@ def choose(
     pool = set(cases)
     if mode in ("all", "observe"):
         return [Pick(case_id, ALL) for case_id in sorted(pool)]
-    first: list[Pick] = []
-    if mode == "pr":
-        first = [Pick(case_id, affected[case_id]) for case_id in sorted(pool & affected.keys())]
-        first.sort(key=lambda pick: pick.reason != AFFECTED)
-        pool -= affected.keys()
+    first = [Pick(case_id, affected[case_id]) for case_id in sorted(pool & affected.keys())]
+    first.sort(key=lambda pick: pick.reason != AFFECTED)
+    if mode == "main":
+        return first
+    pool -= affected.keys()
     resting = {case_id for case_id in pool if case_id in unanswered and unanswered[case_id].rests}
     again = [case_id for case_id in resting if unanswered[case_id].next_asked <= today]
     if mode == "pr":
@@ -216,9 +217,10 @@ def choose(
     if rubric.nightly_cases is None:
         picks = night(pool - resting, rows, None, new, today, seed)
         # A share of what the others make, which is the same in a choice from all and in one from a part.
-        return picks + held[: max(len(picks) // (SHARE - 1), 1)]
+        return first + picks + held[: max(len(picks) // (SHARE - 1), 1)]
     held = held[: max(rubric.nightly_cases // SHARE, 1)]
-    return night(pool - resting, rows, max(rubric.nightly_cases - len(held), 0), new, today, seed) + held
+    size = max(rubric.nightly_cases - len(first) - len(held), 0)
+    return first + night(pool - resting, rows, size, new, today, seed) + held
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

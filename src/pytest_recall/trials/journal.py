@@ -368,6 +368,7 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         slice=tuple(_pairs(record.get("slice", ()))),
         moved=tuple(_pairs(record.get("moved", ()))),
         unaffordable=tuple(_pairs(record.get("unaffordable", ()))),
+        altered=tuple(_pairs(record.get("altered", ()))),
         unanswered=tuple((str(case_id), str(day), int(days)) for case_id, day, days in record.get("unanswered", ())),
     )
     date.fromisoformat(header.date)

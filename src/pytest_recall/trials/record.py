@@ -42,7 +42,8 @@ class Header(NamedTuple):
     are those whose requests, judging or replayed answer it has altered, `replayed` is what the replay found, a line
     each, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many verdicts rest on
     recordings that came with the change. `unaffordable` are affected cases that the budget does not reach, each with
-    why.
+    why. `fork` says that the change comes from another repository, and `altered` are the cases of the base that the
+    change takes away, renames or lets pass by another measure, each with how.
     """
 
     run: str
@@ -104,6 +105,8 @@ class Header(NamedTuple):
     unaffected: int = 0
     own_recordings: int = 0
     unaffordable: tuple[tuple[str, str], ...] = ()
+    fork: bool = False
+    altered: tuple[tuple[str, str], ...] = ()
 
     @property
     def of_cases(self) -> bool:

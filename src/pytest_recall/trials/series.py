@@ -51,7 +51,8 @@ def _grade(trials: list[Trial]) -> Trial:
         ended = "was cut off" if verdict is None else "came to no verdict"
         told = f"{rule} {ended}: {told}"
         reasons = [trial.error for trial in trials if trial.error]
-        error = f"{told} ({reasons[-1]})" if reasons else told
+        alone = len(trials) == 1 and reasons
+        error = reasons[0] if alone else f"{told} ({reasons[-1]})" if reasons else told
         return undecided(last, verdict or Outcome.ERROR, error)
     one = [trial for trial in trials if trial.outcome is verdict][-1]
     return grading(
