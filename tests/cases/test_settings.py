@@ -27,6 +27,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "new_traffic_sample": 5,
         "nightly_cases": None,
         "recording": "on",
+        "publish_answers": False,
         "branch_recordings": True,
         "budget": None,
         "thresholds": {},
@@ -82,7 +83,7 @@ def test_without_a_file_nobody_owns_it() -> None:
 
 
 def test_modes() -> None:
-    assert MODES == ("pr", "nightly", "all", "observe")
+    assert MODES == ("pr", "main", "nightly", "all", "observe")
     assert [Settings(owner="x", mode=mode).mode for mode in MODES] == [*MODES]
 
 

@@ -26,25 +26,31 @@ def repo(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("files", "differs"),
+    ("files", "changed"),
     [
-        ({}, False),
-        ({"eval/cases.yaml": "- id: b\n"}, True),
-        ({"eval/ü \n.yaml": "untracked"}, True),
-        ({"src/b.py": "edited", ".gitignore": "*.log\n", "eval/noise.log": "x"}, False),
+        ({}, []),
+        ({"eval/cases.yaml": "- id: b\n"}, ["eval/cases.yaml"]),
+        ({"eval/ü \n.yaml": "untracked"}, ["eval/ü \n.yaml"]),
+        ({"src/b.py": "edited", ".gitignore": "*.log\n", "eval/noise.log": "x"}, []),
     ],
 )
-def test_a_folder_is_what_was_committed_what_was_not_and_what_is_new(
-    repo: Path, files: dict[str, str], *, differs: bool
+def test_a_change_is_what_was_committed_what_was_not_and_what_is_new(
+    repo: Path, files: dict[str, str], changed: list[str]
 ) -> None:
     write(repo, files)
     found = Repository(repo / "eval")
     base = found.base_of(["main"])
     assert found.top.resolve() == repo.resolve()
-    assert found.differs(base, repo / "eval") is differs
-    assert found.differs(base, repo / "src"), "by a commit"
+    assert found.changed(base, repo / "eval") == changed
+    assert "src/a.py" in found.changed(base), "by a commit"
     commit(repo)
-    assert found.differs(base, repo / "eval") is differs
+    assert found.changed(base, repo / "eval") == changed
+
+
+def test_a_file_that_was_moved_is_there_by_both_names(repo: Path) -> None:
+    git(repo, "mv", "old.txt", "moved.txt")
+    found = Repository(repo)
+    assert found.changed(found.base_of(["main"])) == ["moved.txt", "old.txt", "src/a.py"]
 
 
 def test_what_main_did_since_is_none_of_it(repo: Path) -> None:
@@ -53,13 +59,13 @@ def test_what_main_did_since_is_none_of_it(repo: Path) -> None:
     commit(repo)
     git(repo, "switch", "-q", "feature")
     found = Repository(repo)
-    assert not found.differs(found.base_of(["nowhere", "main"]), repo / "eval")
+    assert found.changed(found.base_of(["nowhere", "main"])) == ["src/a.py"]
 
 
 def test_what_was_taken_back_is_no_change(repo: Path) -> None:
     write(repo, {"src/a.py": "a"})
     found = Repository(repo)
-    assert not found.differs(found.base_of(["main"]), repo / "src")
+    assert found.changed(found.base_of(["main"])) == []
 
 
 def test_the_files_of_a_commit_beside_those_of_now(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

@@ -51,7 +51,7 @@ def test_a_cassette_knows_it_where_no_earlier_run_is_left(pytester: pytest.Pytes
     shutil.rmtree(checkout.artifacts.folder)
     path = checkout.path / "eval/cases.yaml"
     path.write_text(path.read_text().replace('"."', '"wrong"'))
-    result = checkout.run("eval", day=IN[1])
+    result = checkout.run("eval", "--recall-mode=all", day=IN[1])
     (failed,) = checkout.scorecard()["failed"]
     assert failed["last_pass"]["answer"] == failed["answer"] == "right"
     assert failed["last_pass"]["from"].startswith("when it was recorded on 20")

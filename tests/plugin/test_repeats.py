@@ -148,7 +148,7 @@ class TestConfirm:
         known["bad"] = row(1, 0, failure_note="no", failed=2, tried=9)
         letters = {"good": "p", "twice": "ff", "doubt": "fppp", "flaky": "fpp", "late": "f", "bad": "f", "new": "fppp"}
         cases = [spelled(name, text) for name, text in letters.items()]
-        checkout = project(*cases, rubric="confirm: evidence\n").with_state(**known).at(pytester)
+        checkout = project(*cases, rubric="confirm: evidence:70\n").with_state(**known).at(pytester)
         result = checkout.run("eval", "-n1")
         result.assert_outcomes(passed=2, failed=3, xfailed=2)
         assert sorted(checkout.asked()) == sorted(

@@ -195,7 +195,6 @@ def test_one_within_another_is_left_to_itself(pytester: pytest.Pytester, togethe
     ("option", "said"),
     [
         ("--recall-resume", "--recall-resume is about one run, and `svc_a/eval` and `svc_b/eval` are run one by one"),
-        ("--recall-base-state=x.yaml", "--recall-base-state is about one run, and"),
         ("--recall-record=tapes", "a folder for --record is about one run, and"),
         ("--recall-record=missing:tapes", "a folder for --record is about one run, and"),
         ("--recall-replay=tapes", "a folder for --replay is about one run, and"),

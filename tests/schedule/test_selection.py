@@ -118,9 +118,19 @@ def test_what_the_change_affects_comes_first_and_takes_no_place_of_others() -> N
         Pick("today", "due"),
         Pick("new", "new"),
     ]
-    assert choose(CASES, ROWS, rubric, "nightly", TODAY, "1", affected=affected) == choose(
-        CASES, ROWS, rubric, "nightly", TODAY, "1"
-    )
+
+
+def test_the_default_branch_asks_what_its_recordings_do_not_have_and_a_night_begins_with_it() -> None:
+    affected = {"old": AFFECTED, "later": REJUDGED, "elsewhere": AFFECTED}
+    main = [Pick("old", AFFECTED), Pick("later", REJUDGED)]
+    assert choose(CASES, ROWS, DEFAULT_SETTINGS, "main", TODAY, "1", affected=affected) == main
+    assert choose(CASES, ROWS, DEFAULT_SETTINGS, "main", TODAY, "1") == []
+    rest = [("older", "due"), ("box1-due", "due"), ("today", "due"), ("new", "new")]
+    night = Settings(owner="x", nightly_cases=6)
+    assert choose(CASES, ROWS, night, "nightly", TODAY, "1", affected=affected) == [
+        *main,
+        *(Pick(*one) for one in rest),
+    ]
 
 
 def test_each_kind_has_its_own_cap() -> None:
@@ -236,6 +246,10 @@ def by_the_rule(
     known = [case for case in sorted(cases) if case in rows]
     due = sorted((case for case in known if rows[case].next_due <= today), key=lambda case: rows[case].next_due)
     unseen = sorted((case for case in cases if case not in rows), key=lambda case: drawn(seed, case))
+    for reason in (AFFECTED, REJUDGED):
+        take((case for case in sorted(cases) if affected.get(case) == reason), reason)
+    if mode == "main":
+        return taken
     if mode == "nightly":
         take(due, "due")
         take(unseen, "new", rubric.new_traffic_sample)
@@ -246,8 +260,6 @@ def by_the_rule(
             sorted(known, key=lambda case: (rows[case].last_tested, drawn(seed, case))), "oldest verdict", max(room, 0)
         )
         return taken
-    for reason in (AFFECTED, REJUDGED):
-        take((case for case in sorted(cases) if affected.get(case) == reason), reason)
     mine = [case for case in known if case not in affected and rows[case].box == 1]
     first = sorted(mine, key=lambda case: (not rows[case].failing, rows[case].last_tested, drawn(seed, case)))
     take(sorted(first[: rubric.box_1_cases]), "box 1")

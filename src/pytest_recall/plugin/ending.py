@@ -212,7 +212,8 @@ class Ending:
         others = session.exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed > cut
         if (unpaid or cut) and not others and session.exitstatus in _ENDED:
             # What a rubric allows a change to spend is a limit of its check, which fails; the run itself is whole.
-            own = self._run.config.option.recall_budget is not None
+            plan = self._run.plan
+            own = self._run.config.option.recall_budget is not None or plan.budget != plan.rubric.budget
             session.exitstatus = pytest.ExitCode.INTERRUPTED if own else pytest.ExitCode.TESTS_FAILED
 
     def _tell_how_to_go_on(self, session: pytest.Session) -> None:
