@@ -66,7 +66,8 @@ class ReplayFinding(NamedTuple):
     before the change, each empty where there is none. `note` is why it failed. `trial` is the replay's own, as plain
     JSON, where it decides. `altered` says that answer or verdict are not those of the recording. `usd` is what the
     recorded calls of an affected case cost at list price, None where that is not known. `own` says that the recording
-    is not that of the base: it came with the change.
+    is not that of the base: it came with the change. One that `lacks_headers` was recorded before all headers were, so
+    that a change of some is not seen.
     """
 
     state: ReplayState
@@ -81,6 +82,7 @@ class ReplayFinding(NamedTuple):
     altered: bool = False
     usd: float | None = None
     own: bool = False
+    lacks_headers: bool = False
 
     @property
     def breaks(self) -> bool:
@@ -168,6 +170,7 @@ def of_series(findings: Iterable[ReplayFinding], trials: int) -> ReplayFinding:
     """
     every = list(findings)
     worst = min(every, key=lambda one: _ORDER.index(one.state))
+    worst = worst._replace(lacks_headers=any(one.lacks_headers for one in every))
     if worst.state is ReplayState.UNAFFECTED or trials == 1:
         return worst
     worst = worst._replace(usd=None if worst.usd is None else worst.usd * trials)
@@ -291,6 +294,11 @@ class Changes(NamedTuple):
             yield f"  FAILED {case_id}: {self.found[case_id].note or self.found[case_id].reason}"
         if len(self.broken) > _SHOWN:
             yield f"  and {len(self.broken) - _SHOWN} more that fail on recorded answers"
+        if lacking := sum(one.lacks_headers for one in self.found.values()):
+            whose = "is compared without the headers that its recording lacks; --record it again"
+            if lacking > 1:
+                whose = "are compared without the headers that their recordings lack; --record them again"
+            yield f"  {plural(lacking, 'case')} {whose}"
 
 
 _SHOWN = 5
