@@ -216,7 +216,7 @@ class Settings(BaseModel):
         default=(), description="Request headers that a call is matched by, beside those that always are."
     )
     ignore_headers: HeaderNames = Field(
-        default=(), description="Request headers that a call is not matched by, though it would be by default."
+        default=(), description="Request headers that are not compared at all, though they would be by default."
     )
     keep_headers: HeaderNames = Field(
         default=(), description="Response headers that are recorded, beside those that always are."
@@ -329,8 +329,14 @@ class Settings(BaseModel):
 
     def rules(self) -> Rules:
         """Return by what recorded calls are found again."""
-        matched = (MATCHED | _lower(self.match_headers)) - _lower(self.ignore_headers)
-        return Rules(self.volatile_fields, headers=matched, query=self.volatile_query, texts=self.volatile_text)
+        ignored = _lower(self.ignore_headers)
+        return Rules(
+            self.volatile_fields,
+            headers=(MATCHED | _lower(self.match_headers)) - ignored,
+            query=self.volatile_query,
+            texts=self.volatile_text,
+            ignored=ignored,
+        )
 
     def kept_headers(self) -> Kept:
         """Return which headers are recorded."""

@@ -49,7 +49,8 @@ class CassetteManager:
     """The player of this process, and the cassettes that are put into it; one that `follows` is a worker's.
 
     `workers` are those that share what the rubric allows in a minute. `differing` are the misses of wider
-    fixtures that have a recording and ask something else.
+    fixtures that have a recording and ask something else, and `lacking_headers` the names of those whose recording
+    does not say which headers were sent. One that `compares_headers` has all of them compared, as in `replay.tape`.
     """
 
     def __init__(
@@ -71,6 +72,8 @@ class CassetteManager:
         self.library = Library(folder)
         self.problems: list[str] = []
         self.differing: set[str] = set()
+        self.lacking_headers: set[str] = set()
+        self.compares_headers = False
         self._place = place
         self._folder_name = place.name(folder)
         self._record = "--record" if folder == place.cassettes else f"--record={self._folder_name}"
@@ -261,6 +264,8 @@ class CassetteManager:
         finally:
             if tape.difference is not None and tape.cassette is not None:
                 self.differing.update(tape.misses)
+            if tape.lacks_headers:
+                self.lacking_headers.add(name)
         tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))
 
@@ -313,6 +318,7 @@ class CassetteManager:
             header=about,
             misses=problems,
             live=frozenset(kind for kind, way in self.player.ways.items() if way != "cassette"),
+            compares_headers=self.compares_headers,
         )
 
     def _checked(self, cassette: Cassette, about: dict[str, Any]) -> list[str]:

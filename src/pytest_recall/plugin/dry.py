@@ -64,6 +64,9 @@ def _found(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
     """Return what the replay of a case came to, with what its recording has cost if it has to be asked."""
     found, tape = _came_to(item, call), item.stash.get(TAPE, None)
     rubric = item.config.stash[RUN].plan.rubric
+    if tape is not None:
+        fixtures = item.config.stash[CASSETTES].lacking_headers.intersection(getattr(item, "fixturenames", ()))
+        found = found._replace(lacks_headers=tape.lacks_headers or bool(fixtures))
     decided = found.state in (ReplayState.UNAFFECTED, ReplayState.RECORDED)
     if decided or tape is None or tape.cassette is None:
         return found

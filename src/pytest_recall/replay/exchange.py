@@ -1,7 +1,8 @@
 """One call to an upstream server: request and response as they are recorded, and the call as a trial keeps it.
 
 A request is matched by the headers that ask for something: what is to be done, of which version, in which form or
-part. All others tell of the client, the account or the connection, and change with every run.
+part. Most others tell of the client, the account or the connection, and change with every run; for those that do not,
+see `replay.other_headers`.
 """
 
 from __future__ import annotations
@@ -47,12 +48,17 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Request(NamedTuple):
-    """What was asked of an upstream. `url` is absolute; `body` is what went over the wire."""
+    """What was asked of an upstream. `url` is absolute; `body` is what went over the wire.
+
+    `others` are the headers that a recording does not store, by lower-case name with a digest of the value, which is
+    empty where that may be a secret; None where the recording does not say.
+    """
 
     method: str
     url: str
     headers: Headers = ()
     body: bytes = b""
+    others: Headers | None = None
 
 
 class Response(NamedTuple):

@@ -53,7 +53,8 @@ class Rules:
 
     `more` are fields of bodies that may differ, as dotted paths; `*` stands for each element of a list, as in
     `messages.*.id`. `headers` are the lower-case names of those that are matched, `query` the parameters of URLs that
-    are not, and `texts` regular expressions of what may differ in any text.
+    are not, and `texts` regular expressions of what may differ in any text. `ignored` are the lower-case names of
+    headers that are compared nowhere.
     """
 
     def __init__(
@@ -63,11 +64,13 @@ class Rules:
         headers: Collection[str] = MATCHED,
         query: Iterable[str] = (),
         texts: Iterable[str] = (),
+        ignored: Collection[str] = (),
     ) -> None:
         self.more = tuple(sorted(set(more)))
         self.headers = frozenset(headers)
         self.query = tuple(sorted(set(query)))
         self.texts = tuple(sorted(set(texts)))
+        self.ignored = frozenset(ignored)
         self._paths = tuple(tuple(path.split(".")) for path in self.more)
         self._texts = tuple(re.compile(text) for text in self.texts)
 
@@ -82,7 +85,7 @@ class Rules:
         known = self.headers.intersection(headers)
         if known == self.headers:
             return self
-        return Rules(self.more, headers=known, query=self.query, texts=self.texts)
+        return Rules(self.more, headers=known, query=self.query, texts=self.texts, ignored=self.ignored)
 
     def stripped(self, url: str, body: Any) -> Any:
         """Return the JSON value `body` without what may differ; ids of calls are numbers, from 1 as they appear.

@@ -67,7 +67,8 @@ class ReplayFinding(NamedTuple):
     verdict before the change, each empty where there is none. `note` is why it failed. `trials` are those of the
     replay, as plain JSON, where they decide. `altered` says that requests, answer or verdict are not those of the
     base's recording. `usd` is what the recorded calls of an affected case cost at list price, None where that is
-    not known. `own` says that the recording is not that of the base: it came with the change.
+    not known. `own` says that the recording is not that of the base: it came with the change. One that
+    `lacks_headers` was recorded before all headers were, so that a change of some is not seen.
     """
 
     state: ReplayState
@@ -82,6 +83,7 @@ class ReplayFinding(NamedTuple):
     altered: bool = False
     usd: float | None = None
     own: bool = False
+    lacks_headers: bool = False
 
     @property
     def breaks(self) -> bool:
@@ -165,7 +167,9 @@ def finding(
 
 def worst(findings: Iterable[ReplayFinding]) -> ReplayFinding:
     """Return the one of several findings about one case that leaves most open."""
-    return min(findings, key=lambda one: _ORDER.index(one.state))
+    every = list(findings)
+    lacks_headers = any(one.lacks_headers for one in every)
+    return min(every, key=lambda one: _ORDER.index(one.state))._replace(lacks_headers=lacks_headers)
 
 
 def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome | None) -> ReplayFinding:
@@ -333,6 +337,11 @@ class Changes(NamedTuple):
             yield f"  FAILED {case_id}: {self.found[case_id].note or self.found[case_id].reason}"
         if len(self.broken) > _SHOWN:
             yield f"  and {len(self.broken) - _SHOWN} more that fail on recorded answers"
+        if lacking := sum(one.lacks_headers for one in self.found.values()):
+            whose = "is compared without the headers that its recording lacks; --record it again"
+            if lacking > 1:
+                whose = "are compared without the headers that their recordings lack; --record them again"
+            yield f"  {plural(lacking, 'case')} {whose}"
 
 
 _SHOWN = 5
