@@ -17,7 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_recall.metrics.hypergeometric import fall_by_chance
+from fisher import fall_by_chance
 
 SOUND = 0.9
 """A case is sound if it passed in this share of its trials at least."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -259,8 +260,8 @@ def run_push(args: argparse.Namespace) -> int:
     elif record.header.pr is not None and job.number is not None:
         remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, job.token, job.server, user)
         name = "-".join(filter(None, (folder.name, job.run)))
-        if said := push_recordings(remote, place, name, job.number, dry=args.dry_run):
-            print(said)
+        with tempfile.TemporaryDirectory() as scratch:
+            print(push_recordings(remote, place, record, name, job.number, Path(scratch), dry=args.dry_run))
     if args.recordings_only:
         return 0
     if not record.header.writes:

@@ -26,9 +26,11 @@ from pytest_recall.replay.cassette_file import read_header, read_lines
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.secrets import suspicious
 from pytest_recall.runs import finish
-from pytest_recall.runs.evidence import RECORDINGS, ref_of
+from pytest_recall.runs.evidence import EVENTS, RECORDINGS, SPENT, ref_of, spent_text
 from pytest_recall.schedule.boxes import OF_CHANGE
-from pytest_recall.schedule.state import KEEP_DAYS, compact
+from pytest_recall.schedule.events import events_of
+from pytest_recall.schedule.state import KEEP_DAYS, compact, write_events
+from pytest_recall.trials.cost import of_run, total
 from pytest_recall.trials.journal import NAME
 from pytest_recall.trials.record import Record
 
@@ -276,19 +278,20 @@ def push(
         return Pushed(commit, f"{run.name}: {plural(rows, 'row')} changed; pushed {commit[:12]} to {remote.branch}")
 
 
-def push_recordings(remote: Remote, place: Place, run: str, number: int, *, dry: bool = False) -> str:
-    """Add what the run of a pull request has recorded to the ref that no push to its branch drops; return a sentence.
+def push_recordings(
+    remote: Remote, place: Place, record: Record, run: str, number: int, scratch: Path, *, dry: bool = False
+) -> str:
+    """Add what the run of a pull request has left to the ref that no push to its branch drops; return a sentence.
 
-    A recording in which a secret is found is left out, so that its case has no evidence later. Empty if nothing was
-    recorded.
+    Those are its recordings, its verdicts, and what it has spent; `run` names its folder there, and `scratch` is an
+    empty folder. A recording in which a secret is found is left out, so that its case has no evidence later.
     """
     inside = place.eval_dir.resolve().relative_to(remote.top.resolve())
     recordings, secret = _recordings(place)
     files = {(inside / run / CASSETTES / name).as_posix(): path for name, path in recordings.items()}
+    files |= {(inside / run / name).as_posix(): path for name, path in _facts(record, scratch).items()}
     left = f"; left out, since a secret is in them: {listed(secret)}" if secret else ""
-    if not files:
-        return left.removeprefix("; ")
-    count = plural(len(files), "recording")
+    count = plural(len(recordings), "recording")
     if dry:
         return f"{count} would be kept for #{number}{left}"
     commit = remote.push_files(ref_of(number), files, f"Recordings of {run}")
@@ -307,6 +310,15 @@ def _recordings(place: Place) -> tuple[dict[str, Path], list[str]]:
         else:
             files[name] = path.resolve()
     return files, secret
+
+
+def _facts(record: Record, scratch: Path) -> dict[str, Path]:
+    """Write the events of a run, and what it has spent, into a folder; return both by their names in the ref."""
+    events = events_of(record.header, record.trials, len(record.trials))
+    written = [write_events(scratch / EVENTS, events)] if events.says_anything else []
+    usd = total(of_run(record)).spent.usd or 0.0
+    write_text(scratch / SPENT, spent_text(record.header.date, usd))
+    return {f"{EVENTS}/{path.name}": path.resolve() for path in written} | {SPENT: (scratch / SPENT).resolve()}
 
 
 def _missing_of_main(place: Place, record: Record) -> dict[str, Path]:

@@ -26,12 +26,13 @@ from pytest_recall.plugin import arguments
 from pytest_recall.replay.cassette_file import read_header
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.runs.ci import job_of
-from pytest_recall.runs.evidence import recordings_of, recordings_of_all
+from pytest_recall.runs.evidence import runs_of_all
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, wanted_text
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
+    from pytest_recall.plugin.change import Change
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.runs.base import Base
     from pytest_recall.runs.context import Context
@@ -67,21 +68,14 @@ def cassettes_of(place: Place, asked: Recording) -> Path:
 
 
 def changes_of(
-    config: pytest.Config,
-    place: Place,
-    rubric: Settings,
-    asked: Recording,
-    base: Base,
-    paths: Iterable[Path],
-    mode: str,
-    seed: str,
+    config: pytest.Config, place: Place, context: Context, change: Change, paths: Iterable[Path]
 ) -> Changes | None:
     """Return what a replay of all cases finds: of the recordings of the base, then of those that came with the change.
 
     None where there is no change and nothing is recorded, and where cases or fixtures are only listed. Raises
     RecallError where it cannot be found out.
     """
-    option = config.option
+    option, base, asked = config.option, change.base, change.recording
     if option.collectonly or option.showfixtures or option.show_fixtures_per_test:
         return None
     from pytest_recall.cases.case_file import CaseFile
@@ -89,7 +83,7 @@ def changes_of(
     ids = [case_id for path in paths for case_id in CaseFile(path, place.name(path)).lines]
     nothing = Changes(dict.fromkeys(ids, ReplayFinding(ReplayState.NOT_RECORDED)), len(ids))
     with tempfile.TemporaryDirectory() as scratch:
-        first, *rest = _sources(place, cassettes_of(place, asked), base, rubric, mode, Path(scratch))
+        first, *rest = _sources(place, context, change, Path(scratch))
         if not any(_holds_any(source.folder) for source in (first, *rest)):
             return nothing if base.is_change else None
         if config.invocation_params.plugins:
@@ -107,10 +101,10 @@ def changes_of(
             if left := _recorded_in(source.folder, found.reasons):
                 before = found.reasons
                 found = found.completed(replayed(config, source.folder, processes, base, left), own=source.own)
-                if mode == "main":
+                if context.mode == "main":
                     _copy(source.folder, before.keys() - found.reasons.keys(), Path(asked.folder))
         if base.is_change and base.commit:
-            found = found.checked_live(_altered(place, base), seed)
+            found = found.checked_live(_altered(place, base), context.seed)
         if asked.of_change:
             _seed(found, [first, *rest], Path(asked.folder))
         return found
@@ -123,24 +117,23 @@ class _Source(NamedTuple):
     own: bool = False
 
 
-def _sources(place: Place, own: Path, base: Base, rubric: Settings, mode: str, scratch: Path) -> Iterator[_Source]:
+def _sources(place: Place, context: Context, change: Change, scratch: Path) -> Iterator[_Source]:
     """Yield where recordings are, the most trusted first: of the base, of CI for this pull request, of its branch.
 
     The default branch takes those of pull requests, whose requests may be its own by now.
     """
-    if mode != "pr":
+    own, base = cassettes_of(place, change.recording), change.base
+    if context.mode != "pr":
         yield _Source(own)
-        for folder in recordings_of_all(place, scratch) if mode == "main" else ():
+        for folder in runs_of_all(place, scratch).recordings if context.mode == "main" else ():
             yield _Source(folder)
         return
     there = _of_base(place, own, base, scratch)
     yield _Source(there)
-    job = job_of(os.environ)
-    if base.is_change and not job.fork:
-        for folder in recordings_of(place, job.number, scratch):
-            yield _Source(folder)
-        if there != own and rubric.branch_recordings:
-            yield _Source(own, own=True)
+    for folder in change.earlier.recordings:
+        yield _Source(folder)
+    if there != own and change.rubric.branch_recordings and not job_of(os.environ).fork:
+        yield _Source(own, own=True)
 
 
 def _altered(place: Place, base: Base) -> list[str]:

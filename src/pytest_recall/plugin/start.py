@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
@@ -20,14 +19,9 @@ from pytest_recall.plugin.recording import Recording, recording, wanted_of
 from pytest_recall.plugin.stash import CASSETTES, RUN, WATCH
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.settings import Settings
-    from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Ends, Run
-    from pytest_recall.runs.base import Base
-    from pytest_recall.runs.context import Context
     from pytest_recall.runs.plan import Plan
-    from pytest_recall.schedule.changes import Changes
 
 
 def start(config: pytest.Config) -> None:
@@ -68,35 +62,15 @@ def _check_selectors(config: pytest.Config) -> None:
         check_options(config)
 
 
-def _changes(
-    config: pytest.Config,
-    rubric: Settings,
-    context: Context,
-    place: Place,
-    base: Base,
-    asked: Recording,
-    paths: list[Path],
-) -> Changes | None:
-    """Return what a replay of all cases finds, where the slice depends on it. Raises RecallError."""
-    from pytest_recall.plugin import replay_first
-
-    if options.wanted(config).explicit or not replay_first.is_wanted(rubric, context, asked):
-        return None
-    found = replay_first.changes_of(config, place, rubric, asked, base, paths, context.mode, context.seed)
-    # A recording of the judges' calls alone would take the place of one that is whole.
-    return found.asking_all() if found is not None and asked.mode in ("record", "missing") else found
-
-
 def wake(
     config: pytest.Config, paths: list[Path], asked: Recording | None = None, datasets: Iterable[Path] = ()
 ) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
     from pytest_recall.cases.settings_file import read_settings
-    from pytest_recall.plugin import portion, replay_first
+    from pytest_recall.plugin import portion
+    from pytest_recall.plugin.change import budget_of, change_of, planned
     from pytest_recall.plugin.memories import read_source
-    from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
     from pytest_recall.runs.context import resolve
-    from pytest_recall.runs.evidence import RECORDINGS
     from pytest_recall.runs.plan import check_names, make_plan, within_budget
     from pytest_recall.runs.resume import rest_of
 
@@ -111,22 +85,10 @@ def wake(
             names = baselines.checked_names(config, rubric, f"{place.name(place.rubric)}: baselines")
         kept = portion.resumed(config, place)
         context = resolve(options.asked(config), os.environ, rubric, today(config))
-        taken = asked or recording(config)
-        base, altered = NO_BASE, list[str]()
-        if not config.option.collectonly:
-            refs = targets(config.option.recall_base, os.environ)
-            base = base_of(place, refs, os.environ)
-            rubric, altered = held_to(rubric, base)
-            of_main = context.mode == "main" or (context.mode == "nightly" and place.cassettes.is_dir())
-            replays = replay_first.is_wanted(rubric, context, taken) and not options.wanted(config).explicit
-            if replays and (refs or of_main):
-                folder = place.artifacts.folder / RECORDINGS
-                if kept is None:
-                    shutil.rmtree(folder, ignore_errors=True)
-                taken = taken.keeping(folder)
-        changes = None
-        if kept is None and paths:
-            changes = _changes(config, rubric, context, place, base, taken, paths)
+        change = change_of(
+            config, place, rubric, context, asked or recording(config), paths, is_resumed=kept is not None
+        )
+        rubric = change.rubric
         plan = make_plan(
             place,
             paths,
@@ -139,8 +101,9 @@ def wake(
             reset_on_swap=config.option.recall_reset_on_model_swap if kept is None else kept.record.header.reset,
             shard=portion.shard_of(config) if kept is None else None,
             rest=None if kept is None else rest_of(kept.record),
-            base=base,
-            changes=changes,
+            base=change.base,
+            changes=change.affects,
+            earlier=change.earlier.events,
             today=today(config),
         )
         if config.option.recall_dry_run_of:
@@ -151,8 +114,7 @@ def wake(
                 raise RecallError(f"--recall-dry-run-of: no case `{unknown[0]}`{nearest(unknown[0], plan.cases)}")
             plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
-        if base.is_change:
-            plan = _of_change(config, plan)
+        plan = planned(config, plan)
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
         if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})
@@ -160,31 +122,12 @@ def wake(
         if kept is not None:
             run.resume(kept.folder, kept.record)
     # What is carried over is written beside the journal, so that the lock on that comes first.
-    taken, rest = portion.carried(taken.within(rubric.budget if context.mode in ("pr", "main") else None), kept, plan)
+    taken, rest = portion.carried(change.recording.within(budget_of(change, context)), kept, plan)
     run.plan = within_budget(replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early))
-    if altered:
-        from pytest_recall.runs.base import altered_line
-
-        run.log.note(altered_line(altered, base, place.name(place.rubric)))
-    if base.unreadable:
-        run.log.note(f"{base.unreadable}; the settings of this change apply")
+    run.log.note(*change.notes)
     run.begin_recording(taken)
     config.stash[CASSETTES] = make_manager(run, taken)
     return run
-
-
-def _of_change(config: pytest.Config, plan: Plan) -> Plan:
-    """Return the plan with what is known of the change beside what it affects. Raises RecallError."""
-    from pytest_recall.cases.changes import case_changes
-    from pytest_recall.runs.base import cases_of
-    from pytest_recall.runs.ci import job_of
-    from pytest_recall.runs.plan import read_cases
-
-    before = cases_of(plan.place, plan.base, options.patterns(config))
-    if before:
-        now = {case.id: case for case in read_cases(file for file in plan.files.values() if not file.reason)}
-        plan = replace(plan, case_changes=tuple(case_changes(before, now)))
-    return replace(plan, is_fork=job_of(os.environ).fork).choosing()
 
 
 def make_manager(run: Run, asked: Recording) -> CassetteManager:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_recall.cases.case import Case
@@ -21,12 +22,13 @@ from pytest_recall.runs.resume import Rest, Shard, fingerprint
 from pytest_recall.schedule.boxes import OF_CHANGE, released, reset, swapped
 from pytest_recall.schedule.forecast import left_out
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
-from pytest_recall.schedule.state import check_dates, check_layout, current
+from pytest_recall.schedule.state import check_dates, check_layout, current, event_files, with_events
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:
     from pytest_recall.schedule.changes import Changes
+    from pytest_recall.schedule.events import Events
 
 
 class Source(Protocol):
@@ -381,6 +383,9 @@ def read_dataset(path: Path, name: str) -> Source:
     return read_bench(path, name)
 
 
+NO_EVENTS: Mapping[str, Events] = MappingProxyType({})
+
+
 def make_plan(
     place: Place,
     paths: Iterable[Path],
@@ -394,6 +399,7 @@ def make_plan(
     reset_on_swap: bool = False,
     base: Base = NO_BASE,
     changes: Changes | None = None,
+    earlier: Mapping[str, Events] = NO_EVENTS,
     shard: Shard | None = None,
     rest: Rest | None = None,
     today: date | None = None,
@@ -401,10 +407,10 @@ def make_plan(
     """Return the plan of a run over the case files `paths`, and over the files in `datasets`, that `read` reads.
 
     `complete` says that `paths` are all there are, so that a row without a case has lost it. `base` is where the
-    change begins, and `changes` what a replay of all cases has found, where the slice depends on it. A `shard`
-    takes its part of the slice, and with the `rest` of a run that is all there is to do. No row may
-    be of a day after `today`, which the clock says, and after that of the run. Raises
-    RecallError for whatever is wrong in any of the files.
+    change begins, `changes` what a replay of all cases has found, where the slice depends on it, and `earlier` what
+    runs of the same pull request have found, whether its branch still has that or not. A `shard` takes its part of
+    the slice, and with the `rest` of a run that is all there is to do. No row may be of a day after `today`, which
+    the clock says, and after that of the run. Raises RecallError for whatever is wrong in any of the files.
     """
     rows_of = {path: CaseFile(path, place.name(path)) for path in paths}
     check_unique(rows_of.values())
@@ -415,6 +421,8 @@ def make_plan(
         files[path] = added
     # A run that could not be remembered must not start.
     state = current(place)
+    if news := {name: one for name, one in earlier.items() if name not in {*state.folded, *event_files(place.events)}}:
+        state = with_events(state, news)
     check_layout(place, rubric.state)
     if today is not None:
         check_dates(state, max(context.date, today), place.name(place.state))
