@@ -119,6 +119,22 @@ def test_failing_answers_that_the_branch_recorded_are_red_at_no_call(
     assert blocks(checkout)
 
 
+@pytest.mark.parametrize(("rule", "red"), [("regression", False), ("failure", True)])
+def test_a_new_case_that_fails_on_its_recording_is_a_failure_and_no_regression(
+    pytester: pytest.Pytester, upstream: Upstream, rule: str, *, red: bool
+) -> None:
+    checkout, repository = begun(pytester, upstream, rubric=f"{RUBRIC}blocks: {rule}\n")
+    talking(upstream, source()).with_files({"eval/rubric.yaml": f"{RUBRIC}blocks: {rule}\n"}).with_cases(
+        *CASES, case("new", judges=[{"regex": "^#000[123] to"}])
+    ).at(pytester)
+    checkout.run("eval", "--record", "--recall-mode=all", "-k", "new").assert_outcomes(failed=1)
+    repository.commit("New case")
+    result, asked = pushed(checkout, upstream)
+    assert (asked, checkout.outcomes()) == ([], {"new": "failed"})
+    assert (result.ret == pytest.ExitCode.TESTS_FAILED) is red
+    assert blocks(checkout) is red
+
+
 def test_recordings_of_a_branch_decide_nothing_where_main_says_so(
     pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
@@ -208,8 +224,8 @@ class TestNotEvaluated:
         assert checkout.scorecard()["not_compared"]
         assert result.ret != pytest.ExitCode.OK
         assert blocks(checkout)
-        chosen = quick_run(checkout, "--recall-base", "nowhere", "-k", "no_such_case")
-        assert chosen.ret == pytest.ExitCode.NO_TESTS_COLLECTED, "a choice by hand is no check"
+        quick_run(checkout, "--recall-base", "nowhere", "-k", "a")
+        assert not checkout.scorecard()["not_compared"], "a choice by hand is no check"
 
     def test_it_is_said_where_nothing_is_recorded(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout, _ = begun(pytester, upstream, *ANY, rubric=f"{RUBRIC}recording: off\n")
