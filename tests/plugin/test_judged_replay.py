@@ -187,11 +187,12 @@ def test_each_recorded_trial_of_a_series_is_replayed(pytester: pytest.Pytester, 
     assert upstream.count == 0
 
 
-def test_nothing_is_replayed_without_recordings_or_where_it_decides_nothing(
-    pytester: pytest.Pytester, lasting: Upstream
-) -> None:
-    checkout = talking(lasting, source()).with_cases(*CASES).with_files(RUBRIC).at(pytester)
+def test_nothing_is_replayed_without_recordings(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = talking(upstream, source()).with_cases(*CASES).with_files(RUBRIC).at(pytester)
     assert "judged replay" not in checkout.run("eval").stdout.str()
+
+
+def test_nothing_is_replayed_where_it_decides_nothing(pytester: pytest.Pytester, lasting: Upstream) -> None:
     checkout = recorded(pytester, lasting)
     for options in (("--replay",), ("--co",), ("-k", "a"), ("--recall-mode=all",)):
         result = checkout.run("eval", *options)

@@ -26,8 +26,10 @@ from pytest_recall.results.standing import informs
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import append_summary
 from pytest_recall.runs.plan import read_cases
+from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.record import Record
+from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
@@ -107,7 +109,8 @@ class Ending:
         missed = any(one.stops(run.plan.rubric.blocks) for one in gates)
         # What failed before the run was cut off has not passed since.
         failed = run.before is not None and has_failed(header, run.trials)
-        if session.exitstatus == pytest.ExitCode.OK and (missed or failed or self._broken_by_the_change()):
+        red = missed or failed or self._fails_on_recorded_answers() or self._leaves_open()
+        if session.exitstatus == pytest.ExitCode.OK and red:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         try:
             if run.amended and run.plan.rest is None:
@@ -146,13 +149,23 @@ class Ending:
                 f"{what}: not complete ({told}); this is a mistake in pytest-recall: report it"
             )
 
-    def _broken_by_the_change(self) -> bool:
-        """Whether a case that blocks fails by the change alone, in the replay before the slice was chosen."""
+    def _fails_on_recorded_answers(self) -> bool:
+        """Whether a case that blocks fails on its recorded answer, in the replay before the slice was chosen."""
         plan = self._run.plan
         if plan.changes is None:
             return False
-        rows = (plan.before.get(case_id) for case_id in plan.changes.broken)
+        rows = (plan.before.get(case_id) for case_id in plan.changes.failing if case_id not in plan.reasons)
         return any(not informs(plan.rubric.blocks, row) and (row is None or row.quarantined is None) for row in rows)
+
+    def _leaves_open(self) -> bool:
+        """Whether a case that the change affects has no verdict, or there is nothing to compare the cases with."""
+        plan = self._run.plan
+        if plan.rubric.blocks == "never" or not plan.scheduled:
+            return False
+        grading = graded(one for one in self._run.trials if not one.arm)
+        judged = {case_id for case_id, trial in grading.items() if trial.outcome.is_verdict}
+        waits = {case_id for case_id, reason in plan.reasons.items() if reason in OF_CHANGE}
+        return bool(plan.base.problem or plan.unaffordable or waits - judged)
 
     def _look_for_moved(self) -> None:
         """Find the rows whose case has another id now."""

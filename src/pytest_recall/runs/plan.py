@@ -327,7 +327,7 @@ class Plan:
             base=self.base.commit,
             fork=self.is_fork,
             altered=tuple((one.case_id, one.how) for one in self.case_changes),
-            not_compared=self.base.problem,
+            not_compared=self.base.problem if self.scheduled else "",
             knows_change=self.knows_change,
             due_blocks=self.rubric.due_blocks,
             allowed=self.rubric.no_verdict_allowed,

@@ -267,6 +267,13 @@ class Changes(NamedTuple):
         return tuple(sorted(asked | {case_id for case_id, one in self.found.items() if one.altered}))
 
     @property
+    def failing(self) -> list[str]:
+        """The cases that fail on a recorded answer, whatever they did before; sorted."""
+        return [
+            case_id for case_id in self.ids(ReplayState.RECORDED) if self.found[case_id].outcome == Outcome.FAILED.value
+        ]
+
+    @property
     def broken(self) -> list[str]:
         """The cases that passed before the change, and fail on a recorded answer; sorted."""
         return sorted(case_id for case_id, one in self.found.items() if one.breaks)
