@@ -7,12 +7,13 @@ import shutil
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from pytest_recall.plugin import options, replay_first
-from pytest_recall.runs.base import NO_BASE, Base, altered_line, base_of, held_to, targets
+from pytest_recall.plugin.replay_first import KnownChange
+from pytest_recall.runs.base import NO_BASE, altered_line, base_of, held_to, targets
 from pytest_recall.runs.ci import job_of
-from pytest_recall.runs.evidence import NO_RUNS, RECORDINGS, PullRuns, runs_of
+from pytest_recall.runs.evidence import RECORDINGS, runs_of
 
 if TYPE_CHECKING:
     import pytest
@@ -22,23 +23,6 @@ if TYPE_CHECKING:
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.runs.context import Context
     from pytest_recall.runs.plan import Plan
-    from pytest_recall.schedule.changes import Changes
-
-
-class Change(NamedTuple):
-    """What is known of a change before its run is planned.
-
-    `rubric` are the settings that it is held to, `notes` say how its own differ. `recording` is how the run records or
-    replays, `affects` what a replay of all cases found, None without one, and `earlier` what runs of the same pull
-    request have left.
-    """
-
-    base: Base
-    rubric: Settings
-    recording: Recording
-    affects: Changes | None = None
-    earlier: PullRuns = NO_RUNS
-    notes: tuple[str, ...] = ()
 
 
 def change_of(
@@ -50,13 +34,13 @@ def change_of(
     paths: list[Path],
     *,
     is_resumed: bool,
-) -> Change:
+) -> KnownChange:
     """Return what the checkout is a change of; nothing is known where cases are only listed. Raises RecallError.
 
     A run that is resumed has chosen its cases, so that nothing is replayed for it.
     """
     if config.option.collectonly:
-        return Change(NO_BASE, rubric, asked)
+        return KnownChange(NO_BASE, rubric, asked)
     refs = targets(config.option.recall_base, os.environ)
     base = base_of(place, refs, os.environ)
     rubric, altered = held_to(rubric, base)
@@ -64,7 +48,7 @@ def change_of(
     notes = [altered_line(altered, base, name)] if altered else []
     if base.unreadable:
         notes.append(f"{base.unreadable}; the settings of this change apply")
-    found = Change(base, rubric, asked, notes=tuple(notes))
+    found = KnownChange(base, rubric, asked, notes=tuple(notes))
     if options.wanted(config).explicit or not replay_first.is_wanted(rubric, context, asked):
         return found
     of_main = context.mode == "main" or (context.mode == "nightly" and place.cassettes.is_dir())
@@ -100,7 +84,7 @@ def planned(config: pytest.Config, plan: Plan) -> Plan:
     return replace(plan, is_fork=job_of(os.environ).fork).choosing()
 
 
-def budget_of(change: Change, context: Context) -> float | None:
+def budget_of(change: KnownChange, context: Context) -> float | None:
     """Return how many US dollars the run may spend by the rubric: what earlier runs of the day have left of them."""
     if change.rubric.budget is None or context.mode not in ("pr", "main"):
         return None

@@ -26,13 +26,12 @@ from pytest_recall.plugin import arguments
 from pytest_recall.replay.cassette_file import read_header
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.runs.ci import job_of
-from pytest_recall.runs.evidence import runs_of_all
+from pytest_recall.runs.evidence import NO_RUNS, PullRuns, runs_of_all
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, wanted_text
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
-    from pytest_recall.plugin.change import Change
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.runs.base import Base
     from pytest_recall.runs.context import Context
@@ -55,6 +54,22 @@ _REPORTS = (
 )
 
 
+class KnownChange(NamedTuple):
+    """What is known of a change before its run is planned.
+
+    `rubric` are the settings that it is held to, `notes` say how its own differ. `recording` is how the run records or
+    replays, `affects` what a replay of all cases found, None without one, and `earlier` what runs of the same pull
+    request have left.
+    """
+
+    base: Base
+    rubric: Settings
+    recording: Recording
+    affects: Changes | None = None
+    earlier: PullRuns = NO_RUNS
+    notes: tuple[str, ...] = ()
+
+
 def is_wanted(rubric: Settings, context: Context, asked: Recording) -> bool:
     """Whether the slice of this run depends on a replay of all cases."""
     modes = ("pr", "main", "nightly")
@@ -68,7 +83,7 @@ def cassettes_of(place: Place, asked: Recording) -> Path:
 
 
 def changes_of(
-    config: pytest.Config, place: Place, context: Context, change: Change, paths: Iterable[Path]
+    config: pytest.Config, place: Place, context: Context, change: KnownChange, paths: Iterable[Path]
 ) -> Changes | None:
     """Return what a replay of all cases finds: of the recordings of the base, then of those that came with the change.
 
@@ -117,7 +132,7 @@ class _Source(NamedTuple):
     own: bool = False
 
 
-def _sources(place: Place, context: Context, change: Change, scratch: Path) -> Iterator[_Source]:
+def _sources(place: Place, context: Context, change: KnownChange, scratch: Path) -> Iterator[_Source]:
     """Yield where recordings are, the most trusted first: of the base, of CI for this pull request, of its branch.
 
     The default branch takes those of pull requests, whose requests may be its own by now.
