@@ -95,6 +95,7 @@ def wake(
     from pytest_recall.plugin import portion, replay_first
     from pytest_recall.plugin.memories import read_source
     from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
+    from pytest_recall.runs.ci import job_of
     from pytest_recall.runs.context import resolve
     from pytest_recall.runs.evidence import RECORDINGS
     from pytest_recall.runs.plan import check_names, make_plan, within_budget
@@ -150,6 +151,9 @@ def wake(
             plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
+        if taken.of_change:
+            job = job_of(os.environ)
+            plan = replace(plan, keeps_recordings=bool(job.run) and job.number is not None and not job.fork)
         if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})
         run = make_run(config, plan)

@@ -42,7 +42,8 @@ class Header(NamedTuple):
     are those whose requests, judging or replayed answer it has altered, `replayed` is what the replay found, a line
     each, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many verdicts rest on
     recordings that came with the change. `unaffordable` are affected cases that the budget does not reach, each with
-    why.
+    why. `ci_recordings` are the cases whose verdict rests on a recording that CI has made for the pull request, and
+    `keeps_recordings` says that CI keeps what this run records.
     """
 
     run: str
@@ -104,6 +105,8 @@ class Header(NamedTuple):
     unaffected: int = 0
     own_recordings: int = 0
     unaffordable: tuple[tuple[str, str], ...] = ()
+    ci_recordings: tuple[str, ...] = ()
+    keeps_recordings: bool = False
 
     @property
     def of_cases(self) -> bool:
