@@ -344,7 +344,10 @@ class Ending:
         reporter.section("recall scorecard")
         # Another reporter shows failures in its own way.
         shown = self._run.failures.shown(reporter) if isinstance(reporter, pytest.TerminalReporter) else {}
-        first, *rest = scorecard_text.terminal(self._record, self._card, verbosity, shown, self._list_command)
+        brief = self._run.config.option.tbstyle in ("no", "line")
+        first, *rest = scorecard_text.terminal(
+            self._record, self._card, verbosity, shown, self._list_command, brief=brief
+        )
         reporter.line(first, bold=True, red=bool(self._record.exit_code), green=not self._record.exit_code)
         for line in rest:
             reporter.line(line)

@@ -25,9 +25,14 @@ EXCERPT = 300
 """Characters of a question or an answer that are shown."""
 
 
-def lines(header: Header, card: Scorecard, result: CaseResult, shown: str = "") -> Iterator[str]:
-    """Yield what is known of a failed case beside its note, for a terminal; without what pytest has `shown` of it."""
-    if not shown:
+def lines(
+    header: Header, card: Scorecard, result: CaseResult, shown: str = "", *, brief: bool = False
+) -> Iterator[str]:
+    """Yield what is known of a failed case beside its note, for a terminal; without what pytest has `shown` of it.
+
+    A `brief` text leaves out what was asked and answered.
+    """
+    if not shown and not brief:
         for name, text in _texts(card, result):
             yield f"  {name + ':':<9} {one_line(text, EXCERPT)}"
     known = card.passes.get(result.trial.case_id)

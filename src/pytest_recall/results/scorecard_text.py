@@ -44,7 +44,9 @@ MAX_TERMINAL = 100
 """Cases of each kind that are listed."""
 
 
-def failed(header: Header, card: Scorecard, verbosity: int, shown: Mapping[str, str], command: str) -> Iterator[str]:
+def failed(
+    header: Header, card: Scorecard, verbosity: int, shown: Mapping[str, str], command: str, *, brief: bool = False
+) -> Iterator[str]:
     """Yield the failed cases by what they are; `command` lists those that are folded to a line.
 
     Where a person chose the cases, all of them are shown.
@@ -58,7 +60,7 @@ def failed(header: Header, card: Scorecard, verbosity: int, shown: Mapping[str, 
         yield f"{TITLES.get(kind, kind.value)} ({len(results)}):"
         most = 0 if verbosity < -1 or not whole else len(results) if verbosity > 0 else MAX_WHOLE
         for number, result in enumerate(results[: max(most, MAX_TERMINAL)]):
-            yield from _whole(header, card, result, shown) if number < most else (_line(header, result),)
+            yield from _whole(header, card, result, shown, brief=brief) if number < most else (_line(header, result),)
         if (more := len(results) - max(most, MAX_TERMINAL)) > 0:
             yield f"  and {more} more in scorecard.md"
     if folded:
@@ -121,12 +123,14 @@ def _cause(trial: Trial, text: str) -> str:
     return re.sub(rf"(?<![\w-]){re.escape(trial.case_id)}(?![\w-])", "", text)
 
 
-def _whole(header: Header, card: Scorecard, result: CaseResult, shown: Mapping[str, str]) -> Iterator[str]:
+def _whole(
+    header: Header, card: Scorecard, result: CaseResult, shown: Mapping[str, str], *, brief: bool
+) -> Iterator[str]:
     trial = result.trial
     yield f"  {_moved(header, result)}"
     text = shown.get(trial.case_id, "")
     yield from indent(text or _placed(trial, one_line(trial.note, 300)), "      ").splitlines()
-    yield from (f"      {line}" for line in regressions_text.lines(header, card, result, text))
+    yield from (f"      {line}" for line in regressions_text.lines(header, card, result, text, brief=brief))
 
 
 def _placed(trial: Trial, text: str) -> str:
@@ -152,12 +156,14 @@ def terminal(
     verbosity: int = 0,
     shown: Mapping[str, str] = MappingProxyType({}),
     command: str = "recall score -v",
+    *,
+    brief: bool = False,
 ) -> Iterator[str]:
     """Yield the scorecard line by line, for a terminal.
 
     As with pytest's `-q` and `-v`, less is yielded for a lower `verbosity`: without `-v` a run in which nothing fails
     takes a dozen lines at the most. `shown` is what pytest has to show of failed cases, by id, and `command` lists what
-    is left out.
+    is left out. A `brief` one says why a case failed, and not what it was asked.
     """
     header = record.header
     yield headline(header, card)
@@ -165,7 +171,7 @@ def terminal(
         yield f"what to do: {advice}"
     if told := sentences.partial(record, card):
         yield told
-    yield from failed(header, card, verbosity, shown, command)
+    yield from failed(header, card, verbosity, shown, command, brief=brief)
     yield from undecided(card, verbosity, shown)
     if card.not_run:
         yield f"chosen but not run ({len(card.not_run)}): {listed(case_id for case_id, _ in card.not_run)}"
