@@ -386,7 +386,7 @@ def test_an_edit_of_a_list_of_parameters_moves_no_history(pytester: pytest.Pytes
     assert set(checkout.state()) == {"b[{'q': 'x'}]", "b[{'q': 'y'}]"}
     (checkout.path / "test_it.py").write_text(LISTED % after, encoding="utf-8")
     result = checkout.run(day=IN[1])
-    assert "no regression, 1 new failure, 2 passed" in result.stdout.str()
+    assert "No regression: 2 of 3 cases pass; 1 new failure, 2 passed" in result.stdout.str()
 
 
 def test_parameters_that_are_too_long_for_an_id_are_told(pytester: pytest.Pytester) -> None:

@@ -167,7 +167,7 @@ class TestConfirm:
         assert state["doubt"] == known["doubt"]._replace(evidence=2.24, failed=1, tried=4)
         result.stdout.fnmatch_lines(
             [
-                "*not confirmed, so that no box moved (2): *doubt, likelihood ratio 2.24 of 70*",
+                "*not confirmed, so that no box moved (2): *doubt, failed 1 of 4*",
                 "flake, failed of tried (5): twice 2 of 2, *flaky 5 of 23*",
             ]
         )
@@ -240,7 +240,7 @@ class TestQuarantine:
         assert again.ret == pytest.ExitCode.OK
         again.stdout.fnmatch_lines(
             [
-                "no regression, 1 in quarantine; 50 % of the last verdicts of all 2 cases pass",
+                "No regression: 0 of 1 case passes; 1 in quarantine; 50 % of the last verdicts of all 2 cases pass",
                 "1 in quarantine: `recall score -v` shows it",
                 "in quarantine, so that a failure blocks nothing (1): coin (2026-03-10 to 2026-04-09, ana, 4 lapses)",
             ]

@@ -75,8 +75,9 @@ def test_a_case_that_falls_names_them(layout: str, pytester: pytest.Pytester, mo
         posted = checkout.recall("ci", "post", "issue")
         assert posted.outlines == [f"{REPO}: opened issue 101 about 2 cases"]
         body = str(host.issues[101]["body"])
-        assert "- `hours`: suspects: \\#\u200b12, \\#\u200b15 \\(changes since its last pass on main that" in body
-        assert "- `fees`: suspect: \\#\u200b13 " in body
+        hours, fees = body.index("- **`hours`**"), body.index("- **`fees`**")
+        assert fees < body.index("  - suspect: \\#\u200b13 ") < hours
+        assert hours < body.index("  - suspects: \\#\u200b12, \\#\u200b15 \\(changes since")
     finally:
         host.close()
 

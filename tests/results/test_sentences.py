@@ -73,7 +73,7 @@ def result(box: int | None, outcome: Outcome = PASSED, streak: int = 1) -> CaseR
             [("a", "box 1"), ("b", "due"), ("c", "due"), ("d", "new")],
             {"not_due": 30, "next_due": "2026-03-12", "over_cap": 4, "unseen": 2},
             "pr 2026-03-10, seed 7: 4 of 40 cases (1 box 1, 2 due, 1 new);"
-            " not run: 30 not due until 2026-03-12, 4 over the cap, 2 new, not drawn",
+            " not run: 30 not due until 2026-03-12, 4 beyond the limit of one run, 2 new, not drawn",
         ),
         ([("a", "all"), ("b", "all")], {"mode": "all", "total": 2}, "all 2026-03-10, seed 7: 2 of 2 cases"),
         ([], {"mode": "nightly", "total": 12345}, "nightly 2026-03-10, seed 7: 0 of 12,345 cases"),
@@ -125,11 +125,11 @@ def test_the_limit_where_it_is_known_what_a_change_affects() -> None:
 
 def test_what_the_verdict_on_a_change_rests_on_is_in_the_headline() -> None:
     one = summarize([trial("a", reason="recorded answer")], [], 40, TODAY)
-    assert "2 verdicts on recordings that the change itself brought" in sentences.headline(
-        header(knows_change=True, own_recordings=2), one
+    assert "1 of 1 verdict rests on recordings that CI did not make" in sentences.headline(
+        header(knows_change=True, own_recordings=1), one
     )
     unknown = header(("a", "due"), pr="7", base="c0ffee")
-    told = "1 of 40 cases asked; what this change affects is not known"
+    told = "1 of 40 asked; what this change affects is not known"
     assert told in sentences.headline(unknown, one)
     for known in (unknown._replace(knows_change=True), unknown._replace(mode="nightly"), unknown._replace(base="")):
         assert told not in sentences.headline(known, one)

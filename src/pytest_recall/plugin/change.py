@@ -70,8 +70,11 @@ def change_of(
     return found._replace(affects=affects)
 
 
-def planned(config: pytest.Config, plan: Plan) -> Plan:
-    """Return the plan of a change with what became of the base's own cases. Raises RecallError."""
+def planned(config: pytest.Config, plan: Plan, recording: Recording) -> Plan:
+    """Return the plan of a change with what became of the base's own cases, and what its job may do.
+
+    `recording` is how the run records. Raises RecallError.
+    """
     from pytest_recall.cases.changes import case_changes
     from pytest_recall.runs.base import cases_of
     from pytest_recall.runs.plan import read_cases
@@ -81,7 +84,9 @@ def planned(config: pytest.Config, plan: Plan) -> Plan:
     if before := cases_of(plan.place, plan.base, options.patterns(config)):
         now = {case.id: case for case in read_cases(file for file in plan.files.values() if not file.reason)}
         plan = replace(plan, case_changes=tuple(case_changes(before, now)))
-    return replace(plan, is_fork=job_of(os.environ).fork).choosing()
+    job = job_of(os.environ)
+    keeps = recording.of_change and bool(job.run) and job.number is not None and not job.fork
+    return replace(plan, is_fork=job.fork, keeps_recordings=keeps).choosing()
 
 
 def budget_of(change: KnownChange, context: Context) -> float | None:

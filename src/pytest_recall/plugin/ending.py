@@ -20,7 +20,7 @@ from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.replay.exchange import Call
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
-from pytest_recall.results.scorecard_text import commands
+from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import alone_line, aside_lines, looped_line, past_lines, unasked, unrecorded_line
 from pytest_recall.results.standing import informs
 from pytest_recall.runs import finish
@@ -358,7 +358,10 @@ class Ending:
         reporter.section("recall scorecard")
         # Another reporter shows failures in its own way.
         shown = self._run.failures.shown(reporter) if isinstance(reporter, pytest.TerminalReporter) else {}
-        first, *rest = scorecard_text.terminal(self._record, self._card, verbosity, shown, self._list_command)
+        brief = self._run.config.option.tbstyle in ("no", "line")
+        first, *rest = scorecard_text.terminal(
+            self._record, self._card, verbosity, shown, self._list_command, brief=brief
+        )
         reporter.line(first, bold=True, red=bool(self._record.exit_code), green=not self._record.exit_code)
         for line in rest:
             reporter.line(line)
@@ -371,7 +374,8 @@ class Ending:
         if verbosity > -2 and self._run.journal is not None:
             reporter.line(f"details: {self._run.plan.place.name(self._run.journal.folder)}/scorecard.md")
         if os.environ.get("GITHUB_ACTIONS") == "true":
-            for line in commands(self._card, finish.within(os.environ, self._run.plan.place.root)):
+            below = finish.within(os.environ, self._run.plan.place.root)
+            for line in annotation_lines(self._record.header, self._card, below):
                 reporter.line(line)
         for note in self._run.log.notes:
             reporter.line(note)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_recall.plugin import baselines, recording
 from pytest_recall.plugin.stash import CASSETTES
+from pytest_recall.results import sentences
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -17,7 +18,7 @@ def lines(run: Run) -> Iterator[str | None]:
     plan = run.plan
     yield run.header_line()
     if plan.changes is not None:
-        yield f"recall: judged replay: {plan.changes.told}"
+        yield f"recall: {sentences.replay_line(plan.changes.told)}"
     elif plan.mode == "pr" and plan.scheduled and plan.rest is None and plan.files and not run.dry:
         yield _not_replayed(run)
     if plan.base.problem:
@@ -52,7 +53,6 @@ def _warm_up_line(run: Run) -> str | None:
     plan = run.plan
     if plan.mode not in ("pr", "nightly") or plan.rest is not None or not plan.files or run.dry:
         return None
-    from pytest_recall.results import sentences
     from pytest_recall.schedule.forecast import warm_up
 
     scheduled = plan.cases - plan.unscheduled.keys()

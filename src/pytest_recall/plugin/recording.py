@@ -209,7 +209,7 @@ def guarded(config: pytest.Config) -> Iterator[None]:
     from pytest_recall.replay.watch import Watch
 
     with usage_errors():
-        place = place_of(_seen(config))
+        place = place_of(seen(config))
         rubric = read_settings(place.rubric, place.name(place.rubric))
     redactor = rubric.redactor(os.environ)
     ways: dict[CallKind, Way] = {**rubric.cassette_kinds}
@@ -237,7 +237,7 @@ def refuse_strays(player: Player) -> None:
         raise pytest.UsageError(*dict.fromkeys(player.strays)) from None
 
 
-def _seen(config: pytest.Config) -> Any:
+def seen(config: pytest.Config) -> Any:
     """Return what is known of the configuration before pytest has parsed all of its arguments."""
     known = config.known_args_namespace
     cwd = config.invocation_params.dir

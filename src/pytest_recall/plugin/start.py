@@ -114,7 +114,7 @@ def wake(
                 raise RecallError(f"--recall-dry-run-of: no case `{unknown[0]}`{nearest(unknown[0], plan.cases)}")
             plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
-        plan = planned(config, plan)
+        plan = planned(config, plan, change.recording)
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
         if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})

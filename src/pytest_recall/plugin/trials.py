@@ -459,7 +459,7 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
     if verdict is None:
         report.outcome = item.stash[REPORTED] = RERUN
         return
-    told = f"{outcomes.count(Outcome.PASSED)} of {len(outcomes)} trials passed ({item.rule})"
+    told = item.rule.summary(len(outcomes) - outcomes.count(Outcome.PASSED), len(outcomes))
     if verdict is Outcome.PASSED:
         report.outcome = "passed"
         report.longrepr = None
@@ -473,7 +473,9 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
     elif verdict is Outcome.ERROR and UNASKED in item.stash:
         report.outcome = "failed"
         report.recall_error = True
-        report.longrepr = f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({item.rule}): {item.stash[UNASKED]}"
+        report.longrepr = (
+            f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({item.rule.name}): {item.stash[UNASKED]}"
+        )
     elif outcomes[-1].is_verdict:
         report.outcome = "failed"
         report.recall_error = True

@@ -117,6 +117,13 @@ class LastPass(NamedTuple):
     told: str
 
 
+class CaseText(NamedTuple):
+    """What a case asks, and what it expects, as its file has it; the latter is empty where it says none."""
+
+    asked: str
+    expected: str = ""
+
+
 class Scorecard(NamedTuple):
     """A run in numbers and lists. Counts are by outcome; absent is not zero.
 
@@ -131,6 +138,8 @@ class Scorecard(NamedTuple):
     that is not known. `gates` is how those of the rubric stand, `loosened` which of them ask for less than before this
     change.
     `rates` is how many answers each judging model passed, with its errors taken out where there are labels.
+    `texts` are the questions of failed cases, by case id, where their files still have them. `directory` is the eval
+    directory as commands name it.
     """
 
     results: tuple[CaseResult, ...]
@@ -151,6 +160,8 @@ class Scorecard(NamedTuple):
     gates: tuple[Standing, ...] = ()
     loosened: tuple[str, ...] = ()
     rates: tuple[JudgedRate, ...] = ()
+    texts: Mapping[str, CaseText] = MappingProxyType({})
+    directory: str = "eval"
 
     def failures(self) -> dict[FailureKind, list[CaseResult]]:
         """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""

@@ -86,7 +86,7 @@ def not_run(header: Header) -> str:
     if header.not_due:
         parts.append(_not_due(header))
     if header.over_cap:
-        parts.append(f"{header.over_cap} over the cap")
+        parts.append(f"{header.over_cap} beyond the limit of one run")
     if header.unseen:
         parts.append(f"{header.unseen} new, not drawn")
     return ", ".join(parts)
@@ -97,8 +97,16 @@ def _not_due(header: Header) -> str:
 
 
 def replayed(header: Header) -> list[str]:
-    """Return what the replay of all cases found, a line each; nothing without one."""
-    return [f"judged replay: {header.replayed[0]}", *header.replayed[1:]] if header.replayed else []
+    """Return what a replay of the recordings found, a line each; nothing without one."""
+    if not header.replayed:
+        return []
+    # Which cases fail is said of each of them.
+    return [replay_line(header.replayed[0]), *(line for line in header.replayed[1:] if "FAILED " not in line[:9])]
+
+
+def replay_line(counts: str) -> str:
+    """Return the `counts` of a replay of all recordings, and what they are counts of."""
+    return f"what the change affects, by a replay of all recordings: {counts}"
 
 
 def alone_line(alone: Mapping[str, int]) -> str:
@@ -353,9 +361,8 @@ _OTHERS = (Outcome.PASSED.value, Outcome.SKIPPED.value, NOT_RUN)
 
 
 def headline(header: Header, card: Scorecard) -> str:
-    """Return how things stand, in one sentence: what was not evaluated, what failed by what it is, and what passed."""
-    parts = (not_evaluated_line(header, card), own_recordings(header), counts(card), unknown_change(header, card))
-    return "; ".join(part for part in (*parts, pass_rate(header, card)) if part)
+    """Return how things stand, in one sentence: the first line, the counts, and how all cases stand."""
+    return "; ".join(part for part in (first_line(header, card), further_counts(header, card)) if part)
 
 
 def altered(header: Header) -> str:
@@ -366,32 +373,116 @@ def altered(header: Header) -> str:
     return f"this change alters {plural(len(header.altered), 'case')} of its base: {cases}"
 
 
-def own_recordings(header: Header) -> str:
-    """Return how many verdicts rest on recordings of the change itself, or nothing."""
+def first_line(header: Header, card: Scorecard) -> str:
+    """Return the verdict, and what it does not cover or rests on."""
+    if not header.of_cases:
+        return counts(card)
+    first, left = verdict(header, card), not_evaluated_line(header, card)
+    parts = (
+        first,
+        "" if _said_of(left) == first else left,
+        own_recordings(header, card),
+        unknown_change(header, card),
+    )
+    return "; ".join(part for part in parts if part)
+
+
+def verdict(header: Header, card: Scorecard) -> str:
+    """Return what a run says of a change, or of the cases where there is none, as the first words of each screen."""
+    answered = [one for one in card.results if one.trial.outcome.is_verdict and one.trial.reason not in UNSCHEDULED]
+    of_change = [one for one in answered if one.trial.reason in OF_CHANGE] if header.knows_change else []
+    regressed = card.failures().get(FailureKind.REGRESSION, [])
+    broken = [one for one in regressed if one in of_change]
+    if broken:
+        affected = len(of_change) + len(card.not_evaluated(header))
+        return f"This change breaks {len(broken):,} of {plural(affected, 'affected case')}"
+    if regressed:
+        return f"{len(regressed):,} of {plural(len(answered), 'case')} regressed"
+    if left := not_evaluated_line(header, card):
+        return _said_of(left)
+    if not answered:
+        if header.knows_change and not header.picks:
+            return f"No regression: this change affects none of {plural(header.total, 'case')}"
+        return "No verdict: no case was run" if not card.results else "No verdict: no case passed or failed"
+    some, noun = (of_change, "affected case") if of_change else (answered, "case")
+    passed = sum(one.trial.outcome is Outcome.PASSED for one in some)
+    share = plural(passed, noun) if passed == len(some) else f"{passed:,} of {plural(len(some), noun)}"
+    return f"No regression: {share} {'passes' if len(some) == 1 else 'pass'}"
+
+
+def advice(header: Header, card: Scorecard) -> str:
+    """Return what is to be done about a run; empty where nothing is."""
+    kinds = card.failures()
+    regressed = kinds.get(FailureKind.REGRESSION, [])
+    if regressed and header.pr:
+        return (
+            "correct the change and push again; if a new answer is right, correct what its case expects"
+            " (`expected` and `judges` in its file)"
+        )
+    if regressed:
+        return (
+            "see below what is no longer as it was when these cases passed, and correct that; if a new answer is right,"
+            " correct what its case expects"
+        )
+    if header.not_compared:
+        return "correct that and run it again; until then it is not known what the change breaks"
+    if header.of_cases and card.not_evaluated(header):
+        return "remove the cause and run it again: a case without a verdict has not passed"
+    if FailureKind.NEW in kinds:
+        return "look at the new failures: correct the agent, or what these cases expect"
+    if card.with_outcome(Outcome.ERROR):
+        return "see below why cases came to no verdict, correct that and run it again"
+    if card.not_run or header.lost:
+        return "see below why cases were not run, correct that and run it again"
+    return ""
+
+
+def _said_of(line: str) -> str:
+    """Return a sentence as it stands at the beginning of a screen."""
+    return line[:1].upper() + line[1:]
+
+
+def own_recordings(header: Header, card: Scorecard) -> str:
+    """Return how many verdicts on a change rest on recordings of the change itself, or nothing."""
     if not header.own_recordings:
         return ""
-    return f"{plural(header.own_recordings, 'verdict')} on recordings that the change itself brought"
+    verdicts = sum(one.trial.outcome.is_verdict for one in card.of_change())
+    rest = "rests" if header.own_recordings == 1 else "rest"
+    return (
+        f"{header.own_recordings:,} of {plural(max(verdicts, header.own_recordings), 'verdict')} {rest} on recordings"
+        " that CI did not make"
+    )
 
 
 def unknown_change(header: Header, card: Scorecard) -> str:
     """Return that it is not known what a pull request affects, or nothing."""
     if header.mode != "pr" or not header.scheduled or header.knows_change or not header.base or not header.pr:
         return ""
-    return f"{len(header.picks):,} of {plural(header.total, 'case')} asked; what this change affects is not known"
+    return f"{len(header.picks):,} of {header.total:,} asked; what this change affects is not known"
 
 
 def counts(card: Scorecard) -> str:
     """Return what the cases of a run came to; that no case regressed is said first, unless none could have."""
-    failures = {kind: len(results) for kind, results in card.failures().items()}
-    parts = [counted(kind, count) for kind, count in failures.items()]
-    if FailureKind.REGRESSION not in failures and any(
+    parts = _counts(card)
+    if FailureKind.REGRESSION not in card.failures() and any(
         result.trial.outcome.is_verdict and result.trial.reason not in UNSCHEDULED for result in card.results
     ):
         parts.insert(0, "no regression")
+    return ", ".join(parts) or "nothing run"
+
+
+def _counts(card: Scorecard) -> list[str]:
+    parts = [counted(kind, len(results)) for kind, results in card.failures().items()]
     if errors := card.counts.get(Outcome.ERROR.value):
         parts.append(plural(errors, "error"))
-    parts += [f"{card.counts[name]:,} {name}" for name in _OTHERS if card.counts.get(name)]
-    return ", ".join(parts) or "nothing run"
+    return parts + [f"{card.counts[name]:,} {name}" for name in _OTHERS if card.counts.get(name)]
+
+
+def further_counts(header: Header, card: Scorecard) -> str:
+    """Return the counts of a run, unless the first line has said all of them, and how all cases stand."""
+    said = not header.of_cases or card.counts.keys() <= {Outcome.PASSED.value}
+    parts = ("" if said else ", ".join(_counts(card)), pass_rate(header, card))
+    return "; ".join(part for part in parts if part)
 
 
 def pass_rate(header: Header, card: Scorecard) -> str:

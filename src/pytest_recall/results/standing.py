@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from pytest_recall.trials.trial import Row, Trial
 
 
+BEHIND = (
+    "its requests are as on main: the provider, its data, or what a replay cannot see: timeouts, proxies, the network"
+)
+"""What a fail of a case is put down to that the change of a pull request does not affect."""
+
+
 class Standing(NamedTuple):
     """How a gate stands: of `cases`, `verdicts` have a last known verdict, `passed` of them a pass.
 
@@ -86,7 +92,7 @@ def informs(blocks: str, row: Row | None, *, decides: bool = True) -> str:
     if blocks == "never":
         return "it only informs: under `blocks: never` nothing blocks"
     if not decides:
-        return "it only informs: the change does not affect it, so that what fails is behind equal requests"
+        return f"it only informs: {BEHIND}"
     if blocks != "regression" or (row is not None and not row.failing):
         return ""
     known = "this is its first verdict" if row is None else "it failed before"

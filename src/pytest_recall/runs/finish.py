@@ -27,7 +27,7 @@ from pytest_recall.schedule.suspects import touches_of, with_touches
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.series import graded
-from pytest_recall.trials.trial import Row, judged_by_models
+from pytest_recall.trials.trial import Outcome, Row, judged_by_models
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
@@ -65,8 +65,15 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
 
         rates = judged_rates(record.trials, known, header.settings, group_of=unit_of)
         card = card._replace(rates=rates)
+    if place is None:
+        return card
+    card = card._replace(directory=place.name(place.eval_dir))
+    if failed := [result.trial for result in card.results if result.trial.outcome is Outcome.FAILED]:
+        from pytest_recall.results.case_texts import case_texts
+
+        card = card._replace(texts=case_texts(place, failed))
     regressed = [result.trial for result in card.results if result.regression]
-    if place is None or not regressed:
+    if not regressed:
         return card
     from pytest_recall.results.last_pass import last_passes, suspected
 

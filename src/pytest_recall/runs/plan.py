@@ -93,6 +93,7 @@ class Plan:
     reach to why. Of a `shard` the picks are its part of `whole`, the slice that all shards choose; a run that goes on
     picks what its `rest` has left.
     `collected` are the cases that pytest has left of those that a person chose, None before that is known.
+    `keeps_recordings` says that CI keeps what this run records beside the branch of its pull request.
 
     A plan does not change: what is learned later, such as by collection, gives another one.
     """
@@ -116,6 +117,7 @@ class Plan:
     base: Base = NO_BASE
     changes: Changes | None = None
     unaffordable: Mapping[str, str] = field(default_factory=dict)
+    keeps_recordings: bool = False
     shard: Shard | None = None
     whole: tuple[Pick, ...] = ()
     rest: Rest | None = None
@@ -336,6 +338,8 @@ class Plan:
             unaffected=0 if self.changes is None else len(self.changes.found) - len(self.changes.affected),
             own_recordings=0 if self.changes is None else self.changes.own,
             unaffordable=tuple(sorted(self.unaffordable.items())),
+            ci_recordings=() if self.changes is None else self.changes.of_ci,
+            keeps_recordings=self.keeps_recordings,
         )
 
     @property

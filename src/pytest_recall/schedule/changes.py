@@ -67,8 +67,9 @@ class ReplayFinding(NamedTuple):
     verdict before the change, each empty where there is none. `note` is why it failed. `trials` are those of the
     replay, as plain JSON, where they decide. `altered` says that requests, answer or verdict are not those of the
     base's recording. `usd` is what the recorded calls of an affected case cost at list price, None where that is
-    not known. `own` says that the recording is not that of the base: it came with the change. One that
-    `lacks_headers` was recorded before all headers were, so that a change of some is not seen.
+    not known. `own` says that the recording is not that of the base: it came with the change. `of_ci` says that CI has
+    made it for this pull request. One that `lacks_headers` was recorded before all headers were, so that a change of
+    some is not seen.
     """
 
     state: ReplayState
@@ -83,6 +84,7 @@ class ReplayFinding(NamedTuple):
     altered: bool = False
     usd: float | None = None
     own: bool = False
+    of_ci: bool = False
     lacks_headers: bool = False
 
     @property
@@ -286,7 +288,7 @@ class Changes(NamedTuple):
         known = (ReplayState.UNAFFECTED, ReplayState.RECORDED)
         news = {
             # The row may agree with what was recorded here, and not with what the base asked.
-            case_id: one._replace(state=ReplayState.RECORDED, own=own, altered=True)
+            case_id: one._replace(state=ReplayState.RECORDED, own=own, of_ci=not own, altered=True)
             for case_id, one in others.found.items()
             if one.state in known and self.found[case_id].state in (*TO_ASK, ReplayState.UNJUDGED)
         }
@@ -322,6 +324,11 @@ class Changes(NamedTuple):
     def own(self) -> int:
         """How many verdicts rest on recordings that came with the change."""
         return sum(one.own for one in self.found.values())
+
+    @property
+    def of_ci(self) -> tuple[str, ...]:
+        """The cases whose verdict rests on a recording that CI has made for this pull request; sorted."""
+        return tuple(sorted(case_id for case_id, one in self.found.items() if one.of_ci))
 
     def lines(self) -> Iterator[str]:
         """Yield what was found, for a terminal: the cases by state, and what differs, equal differences once."""

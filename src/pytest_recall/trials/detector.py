@@ -124,6 +124,18 @@ class RatioRule(NamedTuple):
             known=known._replace(ratio=float(self.needed)) if row is not None and row.failing else known
         )
 
+    @property
+    def name(self) -> str:
+        """The rule as messages name it."""
+        return "confirmation"
+
+    def summary(self, failed: int, trials: int) -> str:
+        """Return how many of its trials failed, and how many had passed before while the case was sound."""
+        now = f"failed {failed:,} of {trials:,}"
+        if not self.known.tried:
+            return now
+        return f"{now}; it had passed {self.known.tried - self.known.failed:,} of {self.known.tried:,}"
+
     def __str__(self) -> str:
         ratio, failed, tried = self.known
         return f"evidence {self.needed} from {ratio:.2f}, {failed} of {tried} failed"
@@ -166,7 +178,8 @@ class RatioRule(NamedTuple):
         """Return why a series that is decided is not a fail, though it began with one: empty if it is, or did not."""
         if self.decided(outcomes) is not Outcome.FAILED or self._confirms(outcomes):
             return ""
-        return f"not confirmed: likelihood ratio {self.after(outcomes).ratio:.3g} of {self.needed}"
+        verdicts = [one for one in outcomes if one.is_verdict]
+        return f"not confirmed: {self.summary(verdicts.count(Outcome.FAILED), len(verdicts))}"
 
     def _confirms(self, outcomes: Sequence[Outcome]) -> bool:
         return outcomes[-1] is Outcome.FAILED and self.after(outcomes).ratio >= self.needed

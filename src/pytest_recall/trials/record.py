@@ -43,7 +43,8 @@ class Header(NamedTuple):
     each, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many verdicts rest on
     recordings that came with the change. `unaffordable` are affected cases that the budget does not reach, each with
     why. `fork` says that the change comes from another repository, and `altered` are the cases of the base that the
-    change takes away, renames or lets pass by another measure, each with how.
+    change takes away, renames or lets pass by another measure, each with how. `ci_recordings` are the cases whose verdict rests on a recording that CI has made for the pull request, and
+    `keeps_recordings` says that CI keeps what this run records.
     """
 
     run: str
@@ -107,6 +108,8 @@ class Header(NamedTuple):
     unaffordable: tuple[tuple[str, str], ...] = ()
     fork: bool = False
     altered: tuple[tuple[str, str], ...] = ()
+    ci_recordings: tuple[str, ...] = ()
+    keeps_recordings: bool = False
 
     @property
     def of_cases(self) -> bool:

@@ -49,7 +49,7 @@ def _grade(trials: list[Trial]) -> Trial:
     if verdict is None or not verdict.is_verdict:
         told = ", ".join(f"{outcomes.count(kind)} {kind}" for kind in Outcome if kind in outcomes)
         ended = "was cut off" if verdict is None else "came to no verdict"
-        told = f"{rule} {ended}: {told}"
+        told = f"{rule.name} {ended}: {told}"
         reasons = [trial.error for trial in trials if trial.error]
         alone = len(trials) == 1 and reasons
         error = reasons[0] if alone else f"{told} ({reasons[-1]})" if reasons else told
@@ -148,6 +148,15 @@ class Rule(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.ends} {self.written}"
+
+    @property
+    def name(self) -> str:
+        """The rule as messages name it."""
+        return str(self)
+
+    def summary(self, failed: int, trials: int) -> str:
+        """Return how many of its trials passed, and how many have to."""
+        return f"{trials - failed} of {trials} trials passed ({self})"
 
     def decided(self, outcomes: Sequence[Outcome]) -> Outcome | None:
         """Return the verdict after `outcomes`, in their order; None while the case has to be asked again.
