@@ -54,7 +54,7 @@ def test_no_command_shows_the_help_and_is_a_mistake(tmp_path: Path, inside: Reca
         ("init", ["--dir", "--dry-run", "overwrites nothing"]),
         (
             "schedule select",
-            ["--mode", "--date", "--seed", "--scenarios", "--dimensions", "--base-state", "--ids", "--files"],
+            ["--mode", "--date", "--seed", "--scenarios", "--dimensions", "--ids", "--files"],
         ),
         ("status", ["--date", "--days", "--json", "--files"]),
         ("score", ["RUN", "--json", "--markdown", "--fail-on", "regression", "failure", "incomplete"]),

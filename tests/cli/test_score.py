@@ -121,6 +121,9 @@ def test_fail_on_cases_that_were_not_run(ran: Path, inside: Recall) -> None:
     assert inside(ran, "score", "--fail-on", "failure").code == 1
     with (ran / "eval" / "rubric.yaml").open("a", encoding="utf-8") as rubric:
         rubric.write("no_verdict_allowed: 1\n")
+    assert inside(ran, "score", "--fail-on", "failure").code == 1, "what the run was held to counts"
+    first, rest = (run / "trials.jsonl").read_text(encoding="utf-8").split("\n", 1)
+    (run / "trials.jsonl").write_text(json.dumps({**json.loads(first), "allowed": 1}) + "\n" + rest, encoding="utf-8")
     assert inside(ran, "score", "--fail-on", "failure").code == 0
     assert inside(ran, "score", "--fail-on", "incomplete").code == 1
 

@@ -62,7 +62,8 @@ waiting_maps = st.dictionaries(case_ids, st.builds(Unanswered, dates, st.integer
 
 def chosen(cases: Iterable[str], rows: Mapping[str, Row], mode: Mode = "pr", **knobs: Any) -> list[tuple[str, str]]:
     """Return the picks of today with seed 1 as plain pairs."""
-    return [tuple(pick) for pick in choose(cases, rows, Settings(owner="x", **knobs), mode, TODAY, "1")]
+    picks = choose(cases, rows, Settings(owner="x", **knobs), mode, TODAY, "1")
+    return [(pick.case_id, pick.reason) for pick in picks]
 
 
 # The rules, by hand
