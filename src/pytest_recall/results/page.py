@@ -26,7 +26,7 @@ OPEN = (FailureKind.REGRESSION, FailureKind.NEW)
 """The failures that are shown whole; of all others it is known that they fail, or they count for nothing."""
 TITLES = {FailureKind.REGRESSION: "regressions", FailureKind.NEW: "new failures", FailureKind.KNOWN: "known failures"}
 MEANINGS = {
-    FailureKind.REGRESSION: "These cases passed at their last verdict before this run, and fail now.",
+    FailureKind.REGRESSION: "These cases passed before, and fail now.",
     FailureKind.NEW: "These cases have no verdict from before this run.",
     FailureKind.OUTSIDE: f"A failure outside the change decides nothing here: {BEHIND}.",
     FailureKind.KNOWN: "A known failure failed at its last verdict before this run as well.",

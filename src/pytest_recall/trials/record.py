@@ -38,13 +38,14 @@ class Header(NamedTuple):
     or the questions of a `dataset` or about a `persona`.
 
     `base` is the commit with whose state regressions are told, and `not_compared` says why one that has to be there
-    cannot be found. `knows_change` says that a replay of all cases told which of them the change affects: `affected`
-    are those whose requests, judging or replayed answer it has altered, `replayed` is what the replay found, a line
-    each, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many verdicts rest on
-    recordings that came with the change. `unaffordable` are affected cases that the budget does not reach, each with
-    why. `fork` says that the change comes from another repository, and `altered` are the cases of the base that the
-    change takes away, renames or lets pass by another measure, each with how. `ci_recordings` are the cases whose verdict rests on a recording that CI has made for the pull request, and
-    `keeps_recordings` says that CI keeps what this run records.
+    cannot be found. `knows_change` says that a replay of all cases told which of them the change affects:
+    `affected` are those whose requests, judging or replayed answer it has altered, `replayed` is what the replay
+    found, a line each, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many
+    verdicts rest on recordings that came with the change. `unaffordable` are affected cases that the budget does
+    not reach, each with why. `fork` says that the change comes from another repository, and `altered` are the cases
+    of the base that the change takes away, renames or lets pass by another measure, each with how. `ci_recordings`
+    are the cases whose verdict rests on a recording that CI has made for the pull request, and `keeps_recordings`
+    says that CI keeps what this run records.
     """
 
     run: str

@@ -7,6 +7,7 @@ from typing import Literal, NamedTuple
 
 from pytest_recall.cases.case import Case, k_of_n
 from pytest_recall.cases.settings_fields import ratio_needed
+from pytest_recall.files.wording import plural
 from pytest_recall.metrics.intervals import Interval, pass_at_k, pass_hat_k, wilson
 from pytest_recall.trials.detector import RatioRule
 from pytest_recall.trials.execution import grading, undecided
@@ -156,6 +157,8 @@ class Rule(NamedTuple):
 
     def summary(self, failed: int, trials: int) -> str:
         """Return how many of its trials passed, and how many have to."""
+        if self.ends == "fail":
+            return f"failed {failed} of {plural(trials, 'trial')}"
         return f"{trials - failed} of {trials} trials passed ({self})"
 
     def decided(self, outcomes: Sequence[Outcome]) -> Outcome | None:
