@@ -132,8 +132,8 @@ def test_the_state_in_a_commit_is_the_sum(checkout: Checkout) -> None:
     assert {case_id: found.last_tested.isoformat() for case_id, found in at_main.items()}["a"] == DAY
     checkout.run("-p", "recall", "eval", day="2026-03-11")
     assert "\n".join(checkout.recall("state", "show", "--at", "main").outlines) == "\n".join(base.outlines)
-    trial = next(one for one in checkout.journal().trials if one.case_id == "a")
-    assert trial.row == at_main["a"], "a run is compared with what is committed"
+    trial = next(one for one in checkout.journal().trials if one.case_id == "b")
+    assert trial.row == at_main["b"], "a run is compared with what is committed"
 
 
 def test_of_a_commit_without_a_state_it_has_no_row(pytester: pytest.Pytester) -> None:
