@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -26,11 +25,11 @@ from pytest_recall.cases.settings_fields import (
     Dollars,
     HeaderNames,
     KnownVerdict,
-    Pattern,
     RateLimit,
     Score,
     Some,
     Strictness,
+    VolatilePattern,
     WrittenNames,
 )
 from pytest_recall.files.errors import FieldError, RecallError, nearest
@@ -39,7 +38,7 @@ from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.models.settings import Batching, Hosts, Prices, Urls
 from pytest_recall.replay.clients.native import CLIENTS
 from pytest_recall.replay.exchange import DESCRIBING, MATCHED, STORED_RESPONSE, CallKind, Kept, Way
-from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.matching import QUESTION, Rules, VolatileText
 from pytest_recall.replay.programs import ASKING, FETCHING
 from pytest_recall.replay.wire_formats import PROVIDERS
 
@@ -53,9 +52,6 @@ Recording = Literal["on", "off"]
 
 StateLayout = Literal["rows", "events"]
 LAYOUTS: tuple[StateLayout, ...] = ("rows", "events")
-
-# The fields of the providers' requests that hold the question.
-_QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
 
 # What a replay refuses by its name.
 _REFUSED = ASKING | FETCHING | CLIENTS.keys()
@@ -204,8 +200,10 @@ class Settings(BaseModel):
     volatile_query: tuple[Name, ...] = Field(
         default=(), description="Parameters of URLs that may differ from the recorded ones, by name."
     )
-    volatile_text: tuple[Pattern, ...] = Field(
-        default=(), description="Regular expressions of what may differ in any text of a request, such as dates."
+    volatile_text: tuple[VolatilePattern, ...] = Field(
+        default=(),
+        description="What may differ within the text of one field of a request, such as a date: the field, and a"
+        " regular expression.",
     )
     match_headers: HeaderNames = Field(
         default=(), description="Request headers that a call is matched by, beside those that always are."
@@ -279,7 +277,7 @@ class Settings(BaseModel):
     @classmethod
     def _leaves_the_question(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
         for path in paths:
-            if _QUESTION.fullmatch(path):
+            if QUESTION.fullmatch(path):
                 raise ValueError(
                     f"`{path}` is what is asked, and any answer would fit; name the part that differs, such as"
                     " `messages.*.id`"
@@ -325,7 +323,8 @@ class Settings(BaseModel):
     def rules(self) -> Rules:
         """Return by what recorded calls are found again."""
         matched = (MATCHED | _lower(self.match_headers)) - _lower(self.ignore_headers)
-        return Rules(self.volatile_fields, headers=matched, query=self.volatile_query, texts=self.volatile_text)
+        texts = (VolatileText(one.field, one.pattern) for one in self.volatile_text)
+        return Rules(self.volatile_fields, headers=matched, query=self.volatile_query, texts=texts)
 
     def kept_headers(self) -> Kept:
         """Return which headers are recorded."""
