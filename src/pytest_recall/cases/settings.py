@@ -45,6 +45,7 @@ from pytest_recall.replay.wire_formats import PROVIDERS
 if TYPE_CHECKING:
     from pytest_recall.cases.settings_fields import Quarantine
     from pytest_recall.replay.redaction import Redactor
+    from pytest_recall.replay.varying import Volatile
 
 Mode = Literal["pr", "nightly", "all", "observe"]
 MODES: tuple[Mode, ...] = ("pr", "nightly", "all", "observe")
@@ -325,6 +326,19 @@ class Settings(BaseModel):
         matched = (MATCHED | _lower(self.match_headers)) - _lower(self.ignore_headers)
         texts = (VolatileText(one.field, one.pattern) for one in self.volatile_text)
         return Rules(self.volatile_fields, headers=matched, query=self.volatile_query, texts=texts)
+
+    def ignoring(self, volatile: Volatile) -> Settings:
+        """Return these settings with more that may differ from recorded requests."""
+        texts = (VolatilePattern(field=one.field, pattern=one.pattern) for one in volatile.texts)
+        more: Mapping[str, Iterable[object]] = {
+            "volatile_fields": volatile.fields,
+            "volatile_query": volatile.query,
+            "volatile_text": tuple(texts),
+            "ignore_headers": volatile.headers,
+        }
+        return self.model_copy(
+            update={name: (*getattr(self, name), *values) for name, values in more.items() if values}
+        )
 
     def kept_headers(self) -> Kept:
         """Return which headers are recorded."""

@@ -92,6 +92,7 @@ def wake(
 ) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
     from pytest_recall.cases.settings_file import read_settings
+    from pytest_recall.files.disk import read_text
     from pytest_recall.plugin import portion, replay_first
     from pytest_recall.plugin.memories import read_source
     from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
@@ -116,12 +117,17 @@ def wake(
         if not config.option.collectonly:
             refs = targets(config.option.recall_base, os.environ)
             base = base_of(place, refs, os.environ)
-            rubric, altered = held_to(rubric, base)
+            if not taken.requests:  # What varies is compared by the rubric of the working tree.
+                rubric, altered = held_to(rubric, base)
             if refs and replay_first.is_wanted(rubric, context, taken) and not options.wanted(config).explicit:
                 folder = place.artifacts.folder / RECORDINGS
                 if kept is None:
                     shutil.rmtree(folder, ignore_errors=True)
                 taken = taken.keeping(folder)
+        if (more := config.option.recall_dry_run_ignoring) is not None:
+            from pytest_recall.replay.varying import volatile_in
+
+            rubric = rubric.ignoring(volatile_in(read_text(config.invocation_params.dir / more, more), more))
         changes = None
         if kept is None and paths:
             changes = _changes(config, rubric, context, place, base, taken, paths)
@@ -202,6 +208,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
         watch=watch,
         live=asked.live,
+        requests=Path(asked.requests) if asked.requests else None,
     )
     if asked.dry:
         manager.let_nothing_out()
