@@ -375,7 +375,7 @@ def altered(header: Header) -> str:
 
 def first_line(header: Header, card: Scorecard) -> str:
     """Return the verdict, and what it does not cover or rests on."""
-    if not header.of_cases:
+    if _only_counted(header, card):
         return counts(card)
     first, left = verdict(header, card), not_evaluated_line(header, card)
     parts = (
@@ -385,6 +385,11 @@ def first_line(header: Header, card: Scorecard) -> str:
         unknown_change(header, card),
     )
     return "; ".join(part for part in parts if part)
+
+
+def _only_counted(header: Header, card: Scorecard) -> bool:
+    """Whether a run is summed up by its counts: there is no case in it that could have regressed."""
+    return not header.of_cases or (bool(card.results) and on_no_schedule(card.results))
 
 
 def verdict(header: Header, card: Scorecard) -> str:
@@ -403,6 +408,8 @@ def verdict(header: Header, card: Scorecard) -> str:
     if not answered:
         if header.knows_change and not header.picks:
             return f"No regression: this change affects none of {plural(header.total, 'case')}"
+        if not header.picks and not card.results:
+            return "No case was chosen"
         return "No verdict: no case was run" if not card.results else "No verdict: no case passed or failed"
     some, noun = (of_change, "affected case") if of_change else (answered, "case")
     passed = sum(one.trial.outcome is Outcome.PASSED for one in some)
@@ -480,7 +487,7 @@ def _counts(card: Scorecard) -> list[str]:
 
 def further_counts(header: Header, card: Scorecard) -> str:
     """Return the counts of a run, unless the first line has said all of them, and how all cases stand."""
-    said = not header.of_cases or card.counts.keys() <= {Outcome.PASSED.value}
+    said = _only_counted(header, card) or card.counts.keys() <= {Outcome.PASSED.value}
     parts = ("" if said else ", ".join(_counts(card)), pass_rate(header, card))
     return "; ".join(part for part in parts if part)
 
