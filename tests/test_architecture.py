@@ -70,7 +70,7 @@ OUTSIDE = {
     "cases": {"pydantic"},
     "metrics": {"nltk", "pydantic"},
     "models": {"filelock", "genai_prices", "pydantic"},
-    "replay": {"pydantic_core", "yaml"},
+    "replay": {"pydantic_core", "time_machine", "yaml"},
     "files": {"filelock", "pydantic", "yaml"},
     "__init__": set(),
     "__main__": set(),
@@ -263,7 +263,7 @@ WORLD = {
             "interrupt",
             "origin",
         ),
-        *("open_tapes", "player", "tape", "unowned", "unrecorded", "watch"),
+        *("open_tapes", "other_date", "player", "tape", "unowned", "unrecorded", "watch"),
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {

@@ -77,7 +77,10 @@ def test_cases_in_quarantine_are_left_out() -> None:
     assert (found.cases, found.verdicts, found.passed, found.apart) == (7, 7, 7, 1)
 
 
-OUTSIDE = "it only informs: the change does not affect it, so that what fails is behind equal requests"
+OUTSIDE = (
+    "it only informs: its requests are as on main: the provider, its data, or what a replay cannot see: timeouts,"
+    " proxies, the network"
+)
 
 
 def test_a_gate_is_about_a_scenario_a_dimension_or_all_cases() -> None:

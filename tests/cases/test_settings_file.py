@@ -76,15 +76,18 @@ thresholds: {token_f1: 0.6, helpful: 1}
             "cassette_kinds.foo: 'foo' is unknown; known: agent, judge, worker",
         ),
         (
-            "owner: me\nvolatile_text: ['\\d+', '(']\n",
+            "owner: me\nvolatile_text: [{field: a, pattern: '\\d+'}, {field: a, pattern: '('}]\n",
             2,
-            "volatile_text.1: '(' is not a regular expression (missing ), unterminated subpattern at position 0)",
+            "volatile_text.1.pattern: '(' is not a regular expression (missing ), unterminated subpattern at position"
+            " 0)",
         ),
         (
-            "owner: me\nvolatile_text: ['.+']\n",
+            "owner: me\nvolatile_text: [{field: a, pattern: '.+'}]\n",
             2,
-            "volatile_text.0: '.+' fits any text, so that any answer would do; write what differs, such as '\\d+'",
+            "volatile_text.0.pattern: '.+' fits any text, so that any answer would do; write what differs with the"
+            " words beside it",
         ),
+        ("owner: me\nvolatile_text: ['on .']\n", 2, "volatile_text.0: must be a mapping, not 'on .'"),
         (
             "owner: me\nmatch_headers: [x-tenant, 'x tenant']\n",
             2,

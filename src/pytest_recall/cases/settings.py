@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -26,11 +25,11 @@ from pytest_recall.cases.settings_fields import (
     Dollars,
     HeaderNames,
     KnownVerdict,
-    Pattern,
     RateLimit,
     Score,
     Some,
     Strictness,
+    VolatilePattern,
     WrittenNames,
 )
 from pytest_recall.files.errors import FieldError, RecallError, nearest
@@ -39,13 +38,14 @@ from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.models.settings import Batching, Hosts, Prices, Urls
 from pytest_recall.replay.clients.native import CLIENTS
 from pytest_recall.replay.exchange import DESCRIBING, MATCHED, STORED_RESPONSE, CallKind, Kept, Way
-from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.matching import QUESTION, Rules, VolatileText
 from pytest_recall.replay.programs import ASKING, FETCHING
 from pytest_recall.replay.wire_formats import PROVIDERS
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings_fields import Quarantine
     from pytest_recall.replay.redaction import Redactor
+    from pytest_recall.replay.varying import Volatile
 
 Mode = Literal["pr", "main", "nightly", "all", "observe"]
 MODES: tuple[Mode, ...] = ("pr", "main", "nightly", "all", "observe")
@@ -53,9 +53,6 @@ Recording = Literal["on", "off"]
 
 StateLayout = Literal["rows", "events"]
 LAYOUTS: tuple[StateLayout, ...] = ("rows", "events")
-
-# The fields of the providers' requests that hold the question.
-_QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
 
 # What a replay refuses by its name.
 _REFUSED = ASKING | FETCHING | CLIENTS.keys()
@@ -209,8 +206,10 @@ class Settings(BaseModel):
     volatile_query: tuple[Name, ...] = Field(
         default=(), description="Parameters of URLs that may differ from the recorded ones, by name."
     )
-    volatile_text: tuple[Pattern, ...] = Field(
-        default=(), description="Regular expressions of what may differ in any text of a request, such as dates."
+    volatile_text: tuple[VolatilePattern, ...] = Field(
+        default=(),
+        description="What may differ within the text of one field of a request, such as a date: the field, and a"
+        " regular expression.",
     )
     match_headers: HeaderNames = Field(
         default=(), description="Request headers that a call is matched by, beside those that always are."
@@ -284,7 +283,7 @@ class Settings(BaseModel):
     @classmethod
     def _leaves_the_question(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
         for path in paths:
-            if _QUESTION.fullmatch(path):
+            if QUESTION.fullmatch(path):
                 raise ValueError(
                     f"`{path}` is what is asked, and any answer would fit; name the part that differs, such as"
                     " `messages.*.id`"
@@ -330,12 +329,26 @@ class Settings(BaseModel):
     def rules(self) -> Rules:
         """Return by what recorded calls are found again."""
         ignored = _lower(self.ignore_headers)
+        texts = (VolatileText(one.field, one.pattern) for one in self.volatile_text)
         return Rules(
             self.volatile_fields,
             headers=(MATCHED | _lower(self.match_headers)) - ignored,
             query=self.volatile_query,
-            texts=self.volatile_text,
+            texts=texts,
             ignored=ignored,
+        )
+
+    def ignoring(self, volatile: Volatile) -> Settings:
+        """Return these settings with more that may differ from recorded requests."""
+        texts = (VolatilePattern(field=one.field, pattern=one.pattern) for one in volatile.texts)
+        more: Mapping[str, Iterable[object]] = {
+            "volatile_fields": volatile.fields,
+            "volatile_query": volatile.query,
+            "volatile_text": tuple(texts),
+            "ignore_headers": volatile.headers,
+        }
+        return self.model_copy(
+            update={name: (*getattr(self, name), *values) for name, values in more.items() if values}
         )
 
     def kept_headers(self) -> Kept:

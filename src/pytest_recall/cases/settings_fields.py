@@ -87,7 +87,9 @@ def _is_pattern(text: str) -> str:
     except re.error as error:
         raise ValueError(f"{text!r} is not a regular expression ({error})") from None
     if pattern.search("") or pattern.fullmatch("What does a late return cost?"):
-        raise ValueError(f"{text!r} fits any text, so that any answer would do; write what differs, such as '\\d+'")
+        raise ValueError(
+            f"{text!r} fits any text, so that any answer would do; write what differs with the words beside it"
+        )
     return text
 
 
@@ -102,6 +104,18 @@ def _are_headers(names: tuple[str, ...]) -> tuple[str, ...]:
 
 HeaderNames = Annotated[tuple[Name, ...], AfterValidator(_are_headers)]
 Pattern = Annotated[str, AfterValidator(_is_pattern)]
+
+
+class VolatilePattern(BaseModel):
+    """What may differ within the text of one field of a request."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    field: Name = Field(
+        description="The field, as a dotted path with `*` for each element of a list, such as `messages.*.content`;"
+        " `url` is the URL as well, and `body` a body that is no JSON."
+    )
+    pattern: Pattern = Field(description="A regular expression of what may differ, with the words beside it.")
 
 
 PerMinute = Annotated[int, Field(strict=True, ge=1)]

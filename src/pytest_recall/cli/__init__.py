@@ -69,11 +69,12 @@ COMMANDS: Mapping[str, str | Group] = {
         ),
     ),
     "cassettes": Group(
-        "recorded calls: list, show, verify, scan, prune, move, import and export them, and what they cost",
+        "recorded calls: list, show, verify, scan, prune, move, import and export them, what varies and what they cost",
         (
             "replay.commands.listing:add_list",
             "replay.commands.show:add_show",
             "replay.commands.scan:add_scan",
+            "replay.commands.varying:add_varying",
             "replay.commands.files:add_prune",
             "replay.commands.files:add_move",
             "replay.commands.files:add_convert",

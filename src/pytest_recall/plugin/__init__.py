@@ -118,6 +118,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not switch.is_on(config):
         config.pluginmanager.register(switch.Off(config), "recall-off")
         return
+    from pytest_recall.plugin import recording
+
+    recording.live_later(config)  # A worker of xdist may import us behind its conftest files.
     hooks = Hooks(config)
     config.pluginmanager.register(hooks, "recall-hooks")
     if getattr(config.option, "xmlpath", None):

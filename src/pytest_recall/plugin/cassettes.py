@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.files import clock
-from pytest_recall.files.disk import exists, remove
+from pytest_recall.files.disk import exists, open_file, remove
 from pytest_recall.files.errors import MissError, RecallError, sentence_of
 from pytest_recall.files.wording import plural
 from pytest_recall.models.rate_limiter import RateLimits
@@ -48,7 +48,8 @@ class Missed(MissError, OutcomeError):  # type: ignore[misc,valid-type]  # noqa:
 class CassetteManager:
     """The player of this process, and the cassettes that are put into it; one that `follows` is a worker's.
 
-    `workers` are those that share what the rubric allows in a minute. `differing` are the misses of wider
+    `workers` are those that share what the rubric allows in a minute. `requests` is the folder into which a replay
+    writes what was asked, a file for each process, if someone wants to compare it. `differing` are the misses of wider
     fixtures that have a recording and ask something else, and `lacking_headers` the names of those whose recording
     does not say which headers were sent. One that `compares_headers` has all of them compared, as in `replay.tape`.
     """
@@ -67,6 +68,7 @@ class CassetteManager:
         workers: int = 1,
         watch: Watch | None = None,
         live: Iterable[CallKind] = (),
+        requests: Path | None = None,
     ) -> None:
         self.mode = mode
         self.library = Library(folder)
@@ -81,6 +83,7 @@ class CassetteManager:
         self._today = today
         self._max_age = max_age
         self._follows = follows
+        self._requests = requests
         self._rules = rubric.rules()
         self.redactor = rubric.redactor(os.environ)
         self.calls: list[Call] = []
@@ -319,6 +322,7 @@ class CassetteManager:
             misses=problems,
             live=frozenset(kind for kind, way in self.player.ways.items() if way != "cassette"),
             compares_headers=self.compares_headers,
+            requests=None if self._requests is None else [],
         )
 
     def _checked(self, cassette: Cassette, about: dict[str, Any]) -> list[str]:
@@ -378,8 +382,24 @@ class CassetteManager:
 
     def _account(self, tape: Tape) -> None:
         """Take in the calls that belong to no trial: those of wider fixtures, and those made after the verdict."""
+        self._write_requests(tape)
         self.calls += (self._call(made, self._read(made)) for made in tape.made[tape.told :])
         tape.told = len(tape.made)
+
+    def _write_requests(self, tape: Tape) -> None:
+        """Write down what was asked of a tape since this was last done, where someone compares it."""
+        if not tape.requests or self._requests is None:
+            return
+        from pytest_recall.replay.matching import seen_by
+        from pytest_recall.replay.varying import to_line
+
+        requests, tape.requests = tape.requests, []
+        owner = str(tape.header.get("case") or f"fixture {tape.header.get('fixture')}")
+        # Which texts vary is decided with the words beside them, and so what is ignored of them already stays here.
+        rules = tape.known_rules.without_texts()
+        lines = "".join(f"{to_line(owner, seen_by(rules, request))}\n" for request in requests)
+        with open_file(self._requests / f"{os.getpid()}.jsonl", "ab") as file:
+            file.write(lines.encode("utf-8", "surrogatepass"))
 
     def _call(self, made: Made, exchange: Exchange | None) -> Call:
         from pytest_recall.models.prices import call_of

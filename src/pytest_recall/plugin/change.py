@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_recall.files.disk import read_text
 from pytest_recall.plugin import options, replay_first
 from pytest_recall.plugin.replay_first import KnownChange
+from pytest_recall.replay.varying import volatile_in
 from pytest_recall.runs.base import NO_BASE, altered_line, base_of, held_to, targets
 from pytest_recall.runs.ci import job_of
 from pytest_recall.runs.evidence import RECORDINGS, runs_of
@@ -43,7 +45,11 @@ def change_of(
         return KnownChange(NO_BASE, rubric, asked)
     refs = targets(config.option.recall_base, os.environ)
     base = base_of(place, refs, os.environ)
-    rubric, altered = held_to(rubric, base)
+    altered: list[str] = []
+    if not asked.requests:  # What varies is compared by the rubric of the working tree.
+        rubric, altered = held_to(rubric, base)
+    if (more := config.option.recall_dry_run_ignoring) is not None:
+        rubric = rubric.ignoring(volatile_in(read_text(config.invocation_params.dir / more, more), more))
     name = place.name(place.rubric)
     notes = [altered_line(altered, base, name)] if altered else []
     if base.unreadable:

@@ -309,6 +309,10 @@ def define(group: OptionGroup) -> None:
         metavar="FILE",
         help="with --recall-dry-run: write what was found into FILE in place of eval/_artifacts/changed.json",
     )
+    # How two replays of one commit are compared: what they ask, at another date, and with more that may differ.
+    group.addoption("--recall-dry-run-requests", metavar="DIR", help=argparse.SUPPRESS)
+    group.addoption("--recall-dry-run-later", metavar="SECONDS", type=float, help=argparse.SUPPRESS)
+    group.addoption("--recall-dry-run-ignoring", metavar="FILE", help=argparse.SUPPRESS)
     # What several eval directories are run with, each by a pytest of its own.
     group.addoption("--recall-one-of-several", metavar="NAMES", help=argparse.SUPPRESS)
 

@@ -15,7 +15,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.errors import nearest
 from pytest_recall.files.eval_directory import SUFFIXES, find_case_files
 from pytest_recall.plugin import options
-from pytest_recall.plugin.stash import WATCH
+from pytest_recall.plugin.stash import LATER, WATCH
 from pytest_recall.replay.budget import dollars_of
 from pytest_recall.replay.exchange import KINDS, CallKind
 
@@ -34,7 +34,7 @@ class Recording(NamedTuple):
     ask something new. `early` is the file of trials that end before their turn.
     Calls of the kinds `live` are made over the network, whatever the rest does. `dry_file` is where a dry run writes
     what it found, if a file was named. `of_change` says that the run of a change records what it asks, so that the next
-    one need not.
+    one need not. `requests` is the folder into which a dry run writes what was asked; empty for none.
     """
 
     mode: CassetteMode
@@ -50,6 +50,7 @@ class Recording(NamedTuple):
     live: tuple[CallKind, ...] = ()
     dry_file: str = ""
     of_change: bool = False
+    requests: str = ""
 
     @property
     def found_in(self) -> Path | None:
@@ -96,9 +97,10 @@ def recording(config: pytest.Config) -> Recording:
     if option.recall_dry_run:
         _check_dry(option, mode)
         mode = "replay"
-    elif option.recall_dry_run_file or option.recall_dry_run_of:
-        name = "--recall-dry-run-file" if option.recall_dry_run_file else "--recall-dry-run-of"
-        raise pytest.UsageError(f"{name} goes with --recall-dry-run")
+    else:
+        for name in ("file", "of", "requests", "later", "ignoring"):
+            if getattr(option, f"recall_dry_run_{name}") is not None:
+                raise pytest.UsageError(f"--recall-dry-run-{name} goes with --recall-dry-run")
     folder = str(config.invocation_params.dir / given) if given else ""
     if folder:
         _check_folder(Path(folder), "record" if record is not None else "replay", given or "")
@@ -118,6 +120,7 @@ def recording(config: pytest.Config) -> Recording:
         early=f".early-{run}.jsonl" if mode == "off" and options.concurrency(config) > 1 else "",
         live=live,
         dry_file=str(config.invocation_params.dir / found_in) if (found_in := option.recall_dry_run_file) else "",
+        requests=str(config.invocation_params.dir / into) if (into := option.recall_dry_run_requests) else "",
     )
 
 
@@ -129,6 +132,22 @@ def wanted_of(config: pytest.Config) -> frozenset[str]:
     name = config.option.recall_dry_run_of
     with options.usage_errors():
         return wanted_in(read_text(config.invocation_params.dir / name, name), name)
+
+
+def live_later(config: pytest.Config) -> None:
+    """Set the clock of this process as far ahead as `--recall-dry-run-later` says, once, until the session has ended.
+
+    Raises pytest.UsageError where nothing that could is installed.
+    """
+    seconds = getattr(config.known_args_namespace, "recall_dry_run_later", None)
+    if seconds is None or config.stash.get(LATER, False):
+        return
+    from pytest_recall.replay import other_date
+
+    if not other_date.is_installed():
+        raise pytest.UsageError(f"--recall-dry-run-later needs time-machine; {other_date.INSTALL} installs it")
+    config.stash[LATER] = True
+    config.add_cleanup(other_date.live_later(seconds))
 
 
 def live_kinds(given: str | None, mode: CassetteMode) -> tuple[CallKind, ...]:
@@ -200,6 +219,7 @@ def _exists(path: Path) -> bool:
 def guarded(config: pytest.Config) -> Iterator[None]:
     """Watch what is done within if this is a replay, and go on watching. Raises pytest.UsageError for a call."""
     known = config.known_args_namespace
+    live_later(config)
     if known.help or known.version or (known.recall_replay is None and not known.recall_dry_run):
         yield
         return

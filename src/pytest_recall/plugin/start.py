@@ -163,6 +163,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
         watch=watch,
         live=asked.live,
+        requests=Path(asked.requests) if asked.requests else None,
     )
     # What the replay before this run has found to differ is not to be answered from the recording.
     manager.compares_headers = asked.dry or (asked.mode == "missing" and plan.changes is not None)

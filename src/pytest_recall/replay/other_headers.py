@@ -85,7 +85,7 @@ def other_headers(headers: Headers, stored: Collection[str], rules: Rules, redac
     """
     names = {lower for name, _ in headers if counts(lower := name.lower()) and lower not in stored}
     return tuple(
-        (name, digest_of(rules.text(value)) if _may_be_told(name, value, rules, redactor) else "")
+        (name, digest_of(value) if _may_be_told(name, value, rules, redactor) else "")
         for name, value in asking(headers, names).items()
         if redactor.text(name) == name
     )
@@ -112,7 +112,7 @@ def header_differences(recorded: Request, request: Request, rules: Rules, redact
     lines = []
     for name in sorted(then.keys() | now.keys()):
         before, after = then.get(name), now.get(name)
-        if before == "" or (after is not None and before in (after.digest, after.exact)):
+        if before == "" or (after is not None and before == after.digest):
             continue
         if after is not None and not _may_be_told(name, after.value, rules, redactor):
             continue
@@ -122,12 +122,11 @@ def header_differences(recorded: Request, request: Request, rules: Rules, redact
 
 
 class _Valued(NamedTuple):
-    """A header with its digest under some rules, and the `exact` one: a recording may be older than the rules."""
+    """A header with the digest of its value."""
 
     name: str
     value: str
     digest: str
-    exact: str
 
 
 def _is_compared(name: str, rules: Rules) -> bool:
@@ -135,13 +134,13 @@ def _is_compared(name: str, rules: Rules) -> bool:
 
 
 def _valued(headers: Headers, rules: Rules) -> tuple[_Valued, ...]:
-    return _digested(tuple([header for header in headers if _is_compared(header[0].lower(), rules)]), rules)
+    return _digested(tuple([header for header in headers if _is_compared(header[0].lower(), rules)]))
 
 
 # A client sends the same headers with every call.
 @lru_cache(maxsize=256)
-def _digested(headers: Headers, rules: Rules) -> tuple[_Valued, ...]:
+def _digested(headers: Headers) -> tuple[_Valued, ...]:
     values = asking(headers, {name.lower() for name, _ in headers})
     if "content-type" in values:  # Its parameters are the boundary of a form, and what SDKs write in other ways.
         values["content-type"] = values["content-type"].partition(";")[0].strip().lower()
-    return tuple(_Valued(name, value, digest_of(rules.text(value)), digest_of(value)) for name, value in values.items())
+    return tuple(_Valued(name, value, digest_of(value)) for name, value in values.items())

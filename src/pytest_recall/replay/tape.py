@@ -50,11 +50,13 @@ class Mismatch(NamedTuple):
     """The first thing in which a replay differed from its recording, for calls of a `kind`, such as `agent` or `judge`.
 
     `call` is the recorded call that is nearest, counted from 1, or 0 if there is none; `lines` say what differs in it.
+    `request` is the key of what was asked in its place; empty where nothing was.
     """
 
     kind: str
     call: int = 0
     lines: tuple[str, ...] = ()
+    request: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -69,7 +71,8 @@ class Tape:
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for
     nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
     count; in a replay it is served all the same, and that is a `difference`. It `lacks_headers` if a recorded call that
-    was served does not say which it had.
+    was served does not say which it had. `requests` are those of a replay, without secrets, where someone compares
+    them; else None.
     """
 
     name: str
@@ -92,6 +95,7 @@ class Tape:
     live: frozenset[str] = frozenset()
     compares_headers: bool = False
     lacks_headers: bool = False
+    requests: list[Request] | None = None
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False
@@ -130,6 +134,8 @@ class Tape:
         if turn is None:
             return None
         place, seq = turn
+        if self.requests is not None:
+            self.requests.append(self.redactor.request(request))
         exchange = cassette.exchange(place, with_request=False)
         self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
         return exchange
@@ -342,17 +348,20 @@ class Tape:
         """Return what to say of a request that nothing answers: the nearest recorded one, and what changed."""
         return f"{self.name}: {self._missed(request, kind)}"
 
-    def _differs(self, kind: str, call: int = 0, lines: Iterable[str] = ()) -> None:
-        self.difference = self.difference or Mismatch(kind, call, tuple(lines))
+    def _differs(self, kind: str, call: int = 0, lines: Iterable[str] = (), key: str = "") -> None:
+        self.difference = self.difference or Mismatch(kind, call, tuple(lines), key)
 
     def _missed(self, request: Request, kind: str) -> str:
         asked = f"{request.method} {request.url}"
+        if self.requests is not None:
+            self.requests.append(request)
         if self.cassette is None:
             self._differs(kind)
             return f"{asked} is not recorded; {self.hint}"
         try:
             rules = self.cassette.rules
-            count = len(self.cassette.keys.get(key_of(request, rules), ()))
+            key = key_of(request, rules)
+            count = len(self.cassette.keys.get(key, ()))
             if count:
                 self._differs(kind, lines=[f"{asked} is asked more often than recorded"])
                 times = "once" if count == 1 else f"{count} times"
@@ -362,9 +371,9 @@ class Tape:
         except RecallError as error:
             return f"{asked} is not recorded, and the cassette is damaged: {error}"
         if place < 0:
-            self._differs(kind, lines=[f"{asked} is not recorded"])
+            self._differs(kind, lines=[f"{asked} is not recorded"], key=key)
             return f"{asked} is not recorded; {self.hint}"
-        self._differs(kind, others[place].seq + 1, lines)
+        self._differs(kind, others[place].seq + 1, lines, key)
         shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
         return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
 
