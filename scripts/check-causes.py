@@ -7,8 +7,8 @@
 
 Each agent is a small program of its own: a prompt, a tool between two calls, a parser of the answer, an exact judge and
 one by a model. All of them are the cases of one project, whose first night records them. Then come days of three pull
-requests each, with `policy: affected` and `confirm: evidence`. Each has one fault, and edits three other agents in a
-way that breaks nothing:
+requests each, which ask what they affect, with `confirm: evidence`. Each has one fault, and edits three other agents
+in a way that breaks nothing:
 
 - prompt: the system prompt asks for something else;
 - code: the answer is parsed in another way, or the second call is worded in another way;
@@ -57,7 +57,7 @@ LATER = 5
 LEAST = 0.95
 """The share of causes that have to be right."""
 DAY = date(2026, 1, 5)
-RUBRIC = "owner: us\npolicy: affected\nslice_cases: 1\nconfirm: evidence\n"
+RUBRIC = "owner: us\nmax_due_cases: 0\nbox_1_cases: 0\nnew_traffic_sample: 0\nconfirm: evidence\n"
 CONFTEST = (
     PROGRAM_FIXTURE
     + """
