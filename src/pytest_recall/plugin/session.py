@@ -18,6 +18,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.disk import LinkError, check_link
 from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import plural
+from pytest_recall.models.reply_names import joined, replied_models
 from pytest_recall.plugin import garbage
 from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
 from pytest_recall.plugin.options import is_worker
@@ -461,7 +462,7 @@ class Run:
             row=self.plan.before.get(trial.case_id) if under_test else None,
             attempt=self._attempts[key],
             pr=self.plan.context.pr,
-            model=self.plan.context.model if under_test else None,
+            model=joined(replied_models(trial.calls)) if under_test else None,
             counts_for_schedule=under_test
             and not trial.unproven
             # An answer that is partly recorded is news of the change, and not of the provider.

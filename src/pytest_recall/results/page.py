@@ -34,7 +34,7 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         f"# Recall scorecard: {counts(card)}",
         "",
         *([f"{rate}." for rate in (pass_rate(header, card),) if rate]),
-        cell(sentences.title(header) + partial(record)) + ".",
+        cell(sentences.title(header, card.models) + partial(record)) + ".",
         *_cut_short(record, card),
         f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."),
         sentences.limit(header, card),
@@ -137,6 +137,7 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         sentences.replays(header, card),
         sentences.orphans(header),
         sentences.moved(header),
+        sentences.other_model(header, card),
         sentences.swap(header),
         *sentences.replayed(header),
     )

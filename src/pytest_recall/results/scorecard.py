@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.metrics.intervals import unseen_share
+from pytest_recall.models.reply_names import replied_models
 from pytest_recall.results.regressions import Cause, cause, narrowed
 from pytest_recall.results.standing import informs
 from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, UNSCHEDULED, review
@@ -130,7 +131,8 @@ class Scorecard(NamedTuple):
     `suspects` are the changes that may have broken it: none where no change has touched the case, and no entry where
     that is not known. `gates` is how those of the rubric stand, `loosened` which of them ask for less than before this
     change.
-    `rates` is how many answers each judging model passed, with its errors taken out where there are labels.
+    `rates` is how many answers each judging model passed, with its errors taken out where there are labels. `models`
+    are those that the replies to the agent under test name.
     """
 
     results: tuple[CaseResult, ...]
@@ -151,6 +153,7 @@ class Scorecard(NamedTuple):
     gates: tuple[Standing, ...] = ()
     loosened: tuple[str, ...] = ()
     rates: tuple[JudgedRate, ...] = ()
+    models: tuple[str, ...] = ()
 
     def failures(self) -> dict[FailureKind, list[CaseResult]]:
         """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""
@@ -293,6 +296,7 @@ def summarize(
         regraded=_regraded(results, gradings),
         arms=_arms(with_baselines, baselines) if len(every) < len(with_baselines) else None,
         datasets=_datasets(results),
+        models=replied_models(call for trial in every for call in trial.calls),
     )
 
 
