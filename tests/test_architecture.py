@@ -269,7 +269,7 @@ WORLD = {
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {
-        *("accept", "ci", "collection", "finish", "join", "near", "plan", "report_files"),
+        *("accept", "checkout", "ci", "collection", "finish", "join", "near", "plan", "report_files"),
     },
     "schedule": {"merge_file", "state", "state_file"},
     "trials": {

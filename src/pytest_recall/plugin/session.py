@@ -322,7 +322,7 @@ class Run:
         self.amended = False
         now = clock.now()
         artifacts = self.plan.place.artifacts
-        from pytest_recall.files.git import head_of
+        from pytest_recall.runs.checkout import checkout_of
 
         try:
             if self._kept is not None:
@@ -334,8 +334,9 @@ class Run:
                     self._watch(expected)
                 return
             check_link(self.plan.place.state, self.plan.place.events)  # They are written when all has been paid for.
-            commit, branch = head_of(self.plan.place.root, os.environ)
-            self.plan = replace(self.plan, commit=commit, branch=branch)
+            plan = self.plan
+            checkout = checkout_of(plan.place, plan.base, plan.before.values(), os.environ)
+            self.plan = replace(plan, checkout=checkout)
             folder = artifacts.new_run(now)
             self.journal = Journal(folder, self.plan.header(folder.name, now.isoformat(timespec="seconds")))
             artifacts.write("today.yaml", self.plan.today())

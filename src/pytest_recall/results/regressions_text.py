@@ -9,7 +9,7 @@ from urllib.parse import quote
 from pytest_recall.files.wording import cell, code, one_line
 from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, LastPass, Scorecard
-from pytest_recall.schedule.suspects import MOST, named
+from pytest_recall.schedule.suspects import MOST, UNCOMMITTED, named
 
 _SAID = (CauseLabel.UNKNOWN, CauseLabel.PROVIDER, CauseLabel.OUTSIDE)
 """Causes that say no more than that no change is known to have touched the case."""
@@ -62,6 +62,8 @@ def suspects_line(card: Scorecard, result: CaseResult) -> str:
         if result.cause is None or result.cause.label is not CauseLabel.PROVIDER:
             return told + "provider, data or chance"
         return f"{told}provider or data, as {result.cause.finding}"
+    if touched == (UNCOMMITTED,):
+        return f"suspect: {named(touched)}, which touch it"
     if len(touched) == 1:
         return f"suspect: {named(touched)} (the change since its last pass on main that touched it)"
     newest = f"the newest {MOST} changes" if len(touched) == MOST else "changes"
