@@ -149,7 +149,7 @@ class DryRun:
 
     def write(self, plan: Plan) -> None:
         """Write what was found, for the run that asked for it and for people. Raises OSError."""
-        text = to_text(self.changes(plan), plan.context.date.isoformat(), plan.commit)
+        text = to_text(self.changes(plan), plan.context.date.isoformat(), plan.checkout.commit)
         if self._path is None:
             plan.place.artifacts.write(NAME, text)
         else:

@@ -366,7 +366,8 @@ class Tape:
                 self._differs(kind, lines=[f"{asked} is asked more often than recorded"])
                 times = "once" if count == 1 else f"{count} times"
                 return f"{asked} is asked once more than it was recorded, which is {times}; {self.hint}"
-            others = [*self.unused(), *self.served()][:MAX_COMPARED]
+            recorded = [*self.unused(), *self.served()]
+            others = ([one for one in recorded if one.kind == kind] or recorded)[:MAX_COMPARED]
             place, lines = nearest_request(request, [exchange.request for exchange in others], rules)
         except RecallError as error:
             return f"{asked} is not recorded, and the cassette is damaged: {error}"

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from pytest_recall.files.wording import listed, percent, plural
+from pytest_recall.models.reply_names import is_asked_for, joined
 from pytest_recall.replay.programs import ASKING
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard, not_evaluated_line
 from pytest_recall.schedule.boxes import OF_CHANGE, UNSCHEDULED
@@ -191,10 +192,10 @@ def _counted(names: Mapping[str, int]) -> str:
     return listed(f"{name} ({count:,})" for name, count in ordered)
 
 
-def title(header: Header) -> str:
-    """Return what kind of run it was, when, and over how much."""
+def title(header: Header, models: Sequence[str]) -> str:
+    """Return what kind of run it was, when, over how much, and which `models` replied."""
     pr = f" for #{header.pr}" if header.pr else ""
-    model = f", model {header.model}" if header.model else ""
+    model = f", model{'s' if len(models) > 1 else ''} {listed(models)}" if models else ""
     part = f", shard {header.shard}" if header.shard else ""
     kind = _MODES.get(header.mode, header.mode) if header.of_cases else f"questions of a {header.source_kind}"
     return f"{kind}{pr}, {header.date}{_seed(header)}{model}{part}"
@@ -280,6 +281,14 @@ def swap(header: Header) -> str:
         return ""
     done = "returned to box 1" if header.reset else "not moved; --reset-on-model-swap returns to box 1"
     return f"{plural(header.swapped, 'case')} last tested with another model than {header.model}: {done}."
+
+
+def other_model(header: Header, card: Scorecard) -> str:
+    """Return that other models replied than the one that was asked for, or nothing."""
+    replied = joined(card.models)
+    if header.model is None or replied is None or is_asked_for(header.model, replied):
+        return ""
+    return f"warning: the replies are of {replied}, and `--model` or `model_primary` names {header.model}"
 
 
 def unproven(card: Scorecard) -> str:

@@ -17,6 +17,7 @@ from pytest_recall.cases.settings import Mode, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, today_yaml
 from pytest_recall.runs.base import NO_BASE, Base
+from pytest_recall.runs.checkout import UNKNOWN, Checkout
 from pytest_recall.runs.context import Context, Filters
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
 from pytest_recall.schedule.boxes import OF_CHANGE, released, reset, swapped
@@ -125,8 +126,7 @@ class Plan:
     budget: float | None = None
     ledger: str = ""
     early: str = ""
-    commit: str = ""
-    branch: str = ""
+    checkout: Checkout = UNKNOWN
     is_fork: bool = False
     case_changes: tuple[CaseChange, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
@@ -324,8 +324,7 @@ class Plan:
             overdue=rest.overdue,
             unanswered=tuple((case_id, one.last_asked.isoformat(), one.days) for case_id, one in waiting),
             moved=self.moved,
-            commit=self.commit,
-            branch=self.branch,
+            **self.checkout._asdict(),
             base=self.base.commit,
             fork=self.is_fork,
             altered=tuple((one.case_id, one.how) for one in self.case_changes),

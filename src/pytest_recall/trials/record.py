@@ -34,8 +34,10 @@ class Header(NamedTuple):
     day of the oldest verdict, of `oldest_case`, and `overdue` of how many the calendar has asked before;
     `unanswered` are those that came to no verdict when they were last asked, each with that day, and on how many
     days. `moved` are rows whose case has another id now, as (old, new). `commit` and `branch` are git's; empty
-    where there is no repository, or none of a name. `source_kind` says what was asked: the `cases` of an eval set,
-    or the questions of a `dataset` or about a `persona`.
+    where there is no repository, or none of a name. `uncommitted` is a digest of the edits that no commit has, empty
+    for none, and None where that is not known; `commits` is how many the checkout has that its base has not, and
+    `in_history` are the changes named by rows that are in the history of `commit`. `source_kind` says what was asked:
+    the `cases` of an eval set, or the questions of a `dataset` or about a `persona`.
 
     `base` is the commit with whose state regressions are told, and `not_compared` says why one that has to be there
     cannot be found. `knows_change` says that a replay of all cases told which of them the change affects:
@@ -98,6 +100,9 @@ class Header(NamedTuple):
     moved: tuple[tuple[str, str], ...] = ()
     commit: str = ""
     branch: str = ""
+    uncommitted: str | None = None
+    commits: int = 0
+    in_history: tuple[str, ...] = ()
     source_kind: str = "cases"
     base: str = ""
     not_compared: str = ""
