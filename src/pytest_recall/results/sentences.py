@@ -352,9 +352,22 @@ _OTHERS = (Outcome.PASSED.value, Outcome.SKIPPED.value, NOT_RUN)
 
 
 def headline(header: Header, card: Scorecard) -> str:
-    """Return how things stand, in one sentence: what was not evaluated, what failed by what it is, and what passed."""
-    parts = (not_evaluated_line(header, card), own_recordings(header), counts(card), unknown_change(header, card))
+    """Return how things stand, in one sentence: what was not evaluated, what failed by what it is, and what passed.
+
+    Before that stands which cases a change cannot but affect, since they vary by themselves.
+    """
+    evaluated = not_evaluated_line(header, card), own_recordings(header), counts(card), unknown_change(header, card)
+    parts = varying(header), *evaluated
     return "; ".join(part for part in (*parts, pass_rate(header, card)) if part)
+
+
+def varying(header: Header) -> str:
+    """Return how many cases send something new each time, or nothing."""
+    if not header.varying:
+        return ""
+    of = f" of {header.varying_of:,} that were replayed twice" if header.varying_of else ""
+    verb = "sends" if header.varying == 1 else "send"
+    return f"{plural(header.varying, 'case')}{of} {verb} something new each time (`recall cassettes varying` says what)"
 
 
 def own_recordings(header: Header) -> str:

@@ -41,8 +41,9 @@ class Header(NamedTuple):
     cannot be found. `knows_change` says that a replay of all cases told which of them the change affects: `affected`
     are those whose requests, judging or replayed answer it has altered, `replayed` is what the replay found, a line
     each, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many verdicts rest on
-    recordings that came with the change. `unaffordable` are affected cases that the budget does not reach, each with
-    why.
+    recordings that came with the change. `varying` is how many cases send something new each time, of the
+    `varying_of` that were replayed twice; that is 0 if they were all that ask something else than recorded.
+    `unaffordable` are affected cases that the budget does not reach, each with why.
     """
 
     run: str
@@ -103,6 +104,8 @@ class Header(NamedTuple):
     replayed: tuple[str, ...] = ()
     unaffected: int = 0
     own_recordings: int = 0
+    varying: int = 0
+    varying_of: int = 0
     unaffordable: tuple[tuple[str, str], ...] = ()
 
     @property
