@@ -237,3 +237,20 @@ def test_plural(count: int, told: str) -> None:
 @pytest.mark.parametrize(("share", "told"), [(0.1129, "11.3 %"), (0.95, "95.0 %"), (0.0004, "0.0 %"), (1.0, "100.0 %")])
 def test_percent(share: float, told: str) -> None:
     assert percent(share) == told
+
+
+@pytest.mark.parametrize(
+    ("more", "first"),
+    [
+        ({}, ""),
+        ({"varying": 1}, "1 case sends something new each time (`recall cassettes varying` says what); "),
+        ({"varying": 6}, "6 cases send something new each time (`recall cassettes varying` says what); "),
+        (
+            {"varying": 6, "varying_of": 20},
+            "6 cases of 20 that were replayed twice send something new each time (`recall cassettes varying` says"
+            " what); ",
+        ),
+    ],
+)
+def test_the_first_line_begins_with_the_cases_that_vary(more: dict[str, Any], first: str) -> None:
+    assert sentences.headline(header(**more), card(2, 2)) == f"{first}no regression, 2 passed"

@@ -392,6 +392,7 @@ def first_line(header: Header, card: Scorecard) -> str:
         "" if _said_of(left) == first else left,
         own_recordings(header, card),
         unknown_change(header, card),
+        varying(header),
     )
     return "; ".join(part for part in parts if part)
 
@@ -456,6 +457,15 @@ def advice(header: Header, card: Scorecard) -> str:
 def _said_of(line: str) -> str:
     """Return a sentence as it stands at the beginning of a screen."""
     return line[:1].upper() + line[1:]
+
+
+def varying(header: Header) -> str:
+    """Return how many cases send something new each time, or nothing."""
+    if not header.varying:
+        return ""
+    of = f" of {header.varying_of:,} that were replayed twice" if header.varying_of else ""
+    verb = "sends" if header.varying == 1 else "send"
+    return f"{plural(header.varying, 'case')}{of} {verb} something new each time (`recall cassettes varying` says what)"
 
 
 def own_recordings(header: Header, card: Scorecard) -> str:

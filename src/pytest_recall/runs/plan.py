@@ -336,6 +336,8 @@ class Plan:
             replayed=() if self.changes is None else (self.changes.told, *self.changes.details()),
             unaffected=0 if self.changes is None else len(self.changes.found) - len(self.changes.affected),
             own_recordings=0 if self.changes is None else self.changes.own,
+            varying=0 if self.changes is None else len(self.changes.varying),
+            varying_of=0 if self.changes is None else self.changes.varying_of,
             unaffordable=tuple(sorted(self.unaffordable.items())),
             ci_recordings=() if self.changes is None else self.changes.of_ci,
             keeps_recordings=self.keeps_recordings,

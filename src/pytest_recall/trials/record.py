@@ -47,7 +47,8 @@ class Header(NamedTuple):
     not reach, each with why. `fork` says that the change comes from another repository, and `altered` are the cases
     of the base that the change takes away, renames or lets pass by another measure, each with how. `ci_recordings`
     are the cases whose verdict rests on a recording that CI has made for the pull request, and `keeps_recordings`
-    says that CI keeps what this run records.
+    says that CI keeps what this run records. `varying` is how many cases send something new each time, of
+    the `varying_of` that were replayed twice; that is 0 if they were all that ask something else than recorded.
     """
 
     run: str
@@ -111,6 +112,8 @@ class Header(NamedTuple):
     replayed: tuple[str, ...] = ()
     unaffected: int = 0
     own_recordings: int = 0
+    varying: int = 0
+    varying_of: int = 0
     unaffordable: tuple[tuple[str, str], ...] = ()
     fork: bool = False
     altered: tuple[tuple[str, str], ...] = ()
