@@ -66,7 +66,8 @@ class Tape:
     and its fixtures end. `process` is the one that opened it; `told` counts those of the calls
     in `made` that someone has already accounted for; `earlier` are the threads that were there before it.
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for
-    nor out of date.
+    nor out of date. `answer_tokens` is how many tokens the longest answer has that was recorded of this case before,
+    None if that is not known.
     """
 
     name: str
@@ -87,6 +88,7 @@ class Tape:
     told: int = 0
     earlier: frozenset[int] = frozenset()
     live: frozenset[str] = frozenset()
+    answer_tokens: int | None = None
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False

@@ -66,7 +66,10 @@ class ReplayFinding(NamedTuple):
     verdict before the change, each empty where there is none. `note` is why it failed. `trials` are those of the
     replay, as plain JSON, where they decide. `altered` says that requests, answer or verdict are not those of the
     base's recording. `usd` is what the recorded calls of an affected case cost at list price, None where that is
-    not known. `own` says that the recording is not that of the base: it came with the change.
+    not known: of one trial of it, and at the price of the model that will be asked. `swapped` are the recorded models
+    in place of which that is, `unpriced` the models without a price, and `estimated` says that tokens were counted from
+    texts; `answer_tokens` is how many the longest recorded answer has. `own` says that the recording is not that of the
+    base: it came with the change.
     """
 
     state: ReplayState
@@ -81,6 +84,10 @@ class ReplayFinding(NamedTuple):
     altered: bool = False
     usd: float | None = None
     own: bool = False
+    estimated: bool = False
+    swapped: str = ""
+    unpriced: tuple[str, ...] = ()
+    answer_tokens: int = 0
 
     @property
     def breaks(self) -> bool:
@@ -174,7 +181,6 @@ def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome
     """
     first = worst(findings)
     if first.state not in (ReplayState.UNAFFECTED, ReplayState.RECORDED):
-        first = first._replace(usd=None if first.usd is None else first.usd * recorded)
         if first.state is not ReplayState.UNJUDGED:
             return first
         return _open_series(first, recorded, f"one of its {recorded} trials: {first.state}")
@@ -192,7 +198,16 @@ def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome
 
 
 def _open_series(first: ReplayFinding, recorded: int, why: str) -> ReplayFinding:
-    return ReplayFinding(ReplayState.CHANGED, lines=(why,), key="series", usd=first.usd)
+    return ReplayFinding(
+        ReplayState.CHANGED,
+        lines=(why,),
+        key="series",
+        usd=first.usd,
+        estimated=first.estimated,
+        swapped=first.swapped,
+        unpriced=first.unpriced,
+        answer_tokens=first.answer_tokens,
+    )
 
 
 def wanted_text(case_ids: Iterable[str]) -> str:
