@@ -94,10 +94,11 @@ def wake(
     from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.plugin import portion, replay_first
     from pytest_recall.plugin.memories import read_source
+    from pytest_recall.runs.affordable import within_budget
     from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
     from pytest_recall.runs.context import resolve
     from pytest_recall.runs.evidence import RECORDINGS
-    from pytest_recall.runs.plan import check_names, make_plan, within_budget
+    from pytest_recall.runs.plan import check_names, make_plan
     from pytest_recall.runs.resume import rest_of
 
     with usage_errors():
@@ -157,7 +158,8 @@ def wake(
             run.resume(kept.folder, kept.record)
     # What is carried over is written beside the journal, so that the lock on that comes first.
     taken, rest = portion.carried(taken.within(rubric.budget if context.mode == "pr" else None), kept, plan)
-    run.plan = within_budget(replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early))
+    with usage_errors():
+        run.plan = within_budget(replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early))
     if altered:
         from pytest_recall.runs.base import altered_line
 

@@ -1,0 +1,68 @@
+"""What affected cases cost, and which of them a budget reaches."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState
+from pytest_recall.schedule.spread import AffectedCost, affected_cost, beyond
+from pytest_recall.trials.series import TrialCount
+
+
+def finding(usd: float | None, key: str = "", **more: object) -> ReplayFinding:
+    """Return what was found of a case that asks something else."""
+    return ReplayFinding(ReplayState.CHANGED, key=key, usd=usd)._replace(**more)
+
+
+def test_a_case_costs_its_trials_and_one_without_a_price_the_mean() -> None:
+    changes = Changes(
+        {"a": finding(1.0), "b": finding(3.0), "c": finding(None), "d": ReplayFinding(ReplayState.UNAFFECTED)}
+    )
+    counts = {"a": TrialCount(1, 4), "b": TrialCount(2, 3)}
+    assert affected_cost(changes, "abcd", counts) == AffectedCost(3, 1.0 + 6.0 + 2.0, 4.0 + 9.0 + 2.0, borrowed=1)
+    assert affected_cost(changes, "ad", counts) == AffectedCost(1, 1.0, 4.0)
+
+
+def test_without_any_price_nothing_is_known_and_nothing_beyond_the_budget() -> None:
+    changes = Changes({"a": finding(None, unpriced=("own",)), "b": finding(None)})
+    assert affected_cost(changes, "ab", {}) == AffectedCost(2, unpriced=("own",))
+    assert beyond(changes, "ab", 0.01, "s") == {}
+
+
+def test_what_is_counted_from_texts_and_at_another_price_is_said() -> None:
+    changes = Changes({"a": finding(1.0, estimated=True, swapped="old"), "b": finding(1.0)})
+    assert affected_cost(changes, "ab", {}) == AffectedCost(2, 2.0, 2.0, estimated=True, swapped=("old",))
+
+
+def test_a_case_that_is_asked_twice_takes_twice_as_much_of_the_budget() -> None:
+    changes = Changes(dict.fromkeys("abcd", finding(1.0)))
+    assert len(beyond(changes, "abcd", 3.0, "s")) == 1
+    assert len(beyond(changes, "abcd", 3.0, "s", dict.fromkeys("abcd", TrialCount(2, 3)))) == 3
+
+
+def test_each_difference_is_reached_before_a_second_case_of_one() -> None:
+    changes = Changes({**dict.fromkeys("abc", finding(1.0, "x")), "d": finding(1.0, "y")})
+    left = beyond(changes, "abcd", 2.0, "s")
+    assert "d" not in left
+    assert set(left.values()) == {"the budget of $2.00 does not reach it"}
+
+
+@given(
+    st.dictionaries(st.sampled_from("abcdefgh"), st.none() | st.floats(0, 10), min_size=1),
+    st.floats(0.01, 40),
+    st.integers(1, 3),
+)
+def test_what_is_reached_is_expected_to_fit(usd: dict[str, float | None], budget: float, trials: int) -> None:
+    changes = Changes({name: finding(one) for name, one in usd.items()})
+    counts = dict.fromkeys(usd, TrialCount(trials, 3))
+    left = beyond(changes, usd, budget, "s", counts)
+    if any(one is not None for one in usd.values()):
+        reached = [name for name in usd if name not in left]
+        known = [one for one in usd.values() if one is not None]
+        mean = sum(known) / len(known)
+        cost = sum((mean if (one := usd[name]) is None else one) * trials for name in reached)
+        assert cost <= budget + 1e-5 * (len(usd) + 1)
+        total = affected_cost(changes, usd, counts)
+        assert total.usd == pytest.approx(sum(mean if one is None else one for one in usd.values()) * trials, abs=1e-4)
