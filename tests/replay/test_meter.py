@@ -167,7 +167,9 @@ class TestMayCost:
         assert meter.may_cost(search) == 0
         assert meter.begin(search).is_taken
         meter.count(Call("agent", "live", cost=1.0))
-        assert not meter.begin(search).is_taken
+        hold = meter.begin(search)
+        assert not hold.is_taken
+        assert hold.refusal() == "the budget of $1.00 is spent"  # And does not wait for others.
 
     def test_a_model_without_a_price_is_asked_once(self, folder: Path) -> None:
         meter = meter_at(folder, 1.0)

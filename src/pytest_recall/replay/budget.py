@@ -323,7 +323,8 @@ class Meter:
 
     def waits_in_vain(self, usd: float) -> bool:
         """Whether an amount will not fit either when all calls in flight have ended at no cost."""
-        return self._ledger.state().spent + usd > self.budget * _ROUNDING
+        spent = self._ledger.state().spent
+        return spent >= self.budget or spent + usd > self.budget * _ROUNDING
 
     def progress(self) -> int:
         """Return a number that grows when a call of any process begins or ends."""
