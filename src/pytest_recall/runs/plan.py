@@ -464,20 +464,6 @@ def make_plan(
     return plan
 
 
-def within_budget(plan: Plan) -> Plan:
-    """Return the plan without the affected cases that its budget does not reach, by what their recordings have cost.
-
-    Each distinct change of a request is asked before a second case of it. Where no price is known all are asked, and
-    the budget ends the run when it is spent.
-    """
-    if plan.changes is None or plan.budget is None or plan.context.mode == "nightly" or not plan.scheduled:
-        return plan
-    from pytest_recall.schedule.spread import beyond
-
-    left = beyond(plan.changes, plan.cases, plan.budget, plan.context.seed)
-    return replace(plan, unaffordable=left).choosing() if left else plan
-
-
 def with_marked(plan: Plan, marked: Mapping[str, tuple[str, str]]) -> Plan:
     """Return the plan with the marked tests, (scenario, dimension) by id, to choose from as well.
 

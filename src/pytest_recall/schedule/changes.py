@@ -68,10 +68,12 @@ class ReplayFinding(NamedTuple):
     verdict before the change, each empty where there is none. `note` is why it failed. `trials` are those of the
     replay, as plain JSON, where they decide. `altered` says that requests, answer or verdict are not those of the
     base's recording. `usd` is what the recorded calls of an affected case cost at list price, None where that is
-    not known. `own` says that the recording is not that of the base: it came with the change. `of_ci` says that CI has
-    made it for this pull request. One that `lacks_headers` was recorded before all headers were, so that a change of
-    some is not seen. `request` is the key of what was asked in place of a recorded call, and `varies` says that a
-    second replay of the same asked something else again.
+    not known: of one trial of it, and at the price of the model that will be asked. `swapped` are the recorded models
+    in place of which that is, `unpriced` the models without a price, and `estimated` says that tokens were counted from
+    texts; `answer_tokens` is how many the longest recorded answer has. `own` says that the recording is not that of the
+    base: it came with the change. `of_ci` says that CI has made it for this pull request. One that `lacks_headers` was
+    recorded before all headers were, so that a change of some is not seen. `request` is the key of what was asked in
+    place of a recorded call, and `varies` says that a second replay of the same asked something else again.
     """
 
     state: ReplayState
@@ -90,6 +92,10 @@ class ReplayFinding(NamedTuple):
     lacks_headers: bool = False
     request: str = ""
     varies: bool = False
+    estimated: bool = False
+    swapped: str = ""
+    unpriced: tuple[str, ...] = ()
+    answer_tokens: int = 0
 
     @property
     def breaks(self) -> bool:
@@ -187,7 +193,6 @@ def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome
     """
     first = worst(findings)
     if first.state not in (ReplayState.UNAFFECTED, ReplayState.RECORDED):
-        first = first._replace(usd=None if first.usd is None else first.usd * recorded)
         if first.state is not ReplayState.UNJUDGED:
             return first
         return _open_series(first, recorded, f"one of its {recorded} trials: {first.state}")
@@ -205,7 +210,16 @@ def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome
 
 
 def _open_series(first: ReplayFinding, recorded: int, why: str) -> ReplayFinding:
-    return ReplayFinding(ReplayState.CHANGED, lines=(why,), key="series", usd=first.usd)
+    return ReplayFinding(
+        ReplayState.CHANGED,
+        lines=(why,),
+        key="series",
+        usd=first.usd,
+        estimated=first.estimated,
+        swapped=first.swapped,
+        unpriced=first.unpriced,
+        answer_tokens=first.answer_tokens,
+    )
 
 
 def wanted_text(case_ids: Iterable[str]) -> str:
