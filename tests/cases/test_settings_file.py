@@ -72,13 +72,14 @@ thresholds: {token_f1: 0.6, helpful: 1}
         (
             "owner: me\nvolatile_text: [{field: a, pattern: '\\d+'}, {field: a, pattern: '('}]\n",
             2,
-            "volatile_text.1.pattern: '(' is not a regular expression (missing ), unterminated subpattern at position 0)",
+            "volatile_text.1.pattern: '(' is not a regular expression (missing ), unterminated subpattern at position"
+            " 0)",
         ),
         (
             "owner: me\nvolatile_text: [{field: a, pattern: '.+'}]\n",
             2,
-            "volatile_text.0.pattern: '.+' fits any text, so that any answer would do; write what differs with the words"
-            " beside it",
+            "volatile_text.0.pattern: '.+' fits any text, so that any answer would do; write what differs with the"
+            " words beside it",
         ),
         ("owner: me\nvolatile_text: ['on .']\n", 2, "volatile_text.0: must be a mapping, not 'on .'"),
         (
