@@ -267,7 +267,7 @@ WORLD = {
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {
-        *("accept", "base", "ci", "collection", "evidence", "finish", "join", "plan", "report_files"),
+        *("accept", "base", "checkout", "ci", "collection", "evidence", "finish", "join", "plan", "report_files"),
     },
     "schedule": {"merge_file", "state", "state_file"},
     "trials": {

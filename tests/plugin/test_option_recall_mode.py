@@ -157,7 +157,7 @@ class TestGitHub:
         chosen(checkout, "--recall-mode=pr", "--recall-pr=18", "--recall-seed=s", "--recall-model=m-2")
         assert (checkout.today()["seed"], checkout.today()["mode"]) == ("s", "pr")
         assert checkout.state()["fresh"].last_pr == "18"
-        assert checkout.state()["fresh"].last_model == "m-2"
+        assert checkout.journal().header.model == "m-2"
 
 
 def test_a_second_run_takes_what_the_first_one_left(pytester: pytest.Pytester) -> None:

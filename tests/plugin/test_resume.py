@@ -16,7 +16,7 @@ from tests.helpers.upstream import Upstream
 
 Workers = tuple[str, ...]
 NAMES = [f"c{number}" for number in range(12)]
-RUBRIC = "owner: ana\nprices: {gpt-4o-mini: {input: 50000, output: 100000}}\n"
+RUBRIC = "owner: ana\nprices: {gpt-4o-mini: {input: 100000, output: 0}}\n"
 """A call reads 10 tokens and writes 5: one dollar each."""
 DYING = """\
 answered = plain_sync(question)

@@ -38,7 +38,7 @@ no verdict (1), no box moved:
 *
 *      eval/conftest.py:*: RuntimeError"""
 REST = """\
-pull request for #17, 2026-03-10, seed 17, model m-1
+pull request for #17, 2026-03-10, seed 17
 reason  passed  failed  error
 box 1        0       1      0
 due          1       1      0

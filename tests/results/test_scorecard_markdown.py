@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_recall.replay.exchange import Call
 from pytest_recall.results import sentences
 from pytest_recall.results.page import MAX_MARKDOWN, MAX_OPEN, markdown
 from pytest_recall.results.scorecard import LastPass
@@ -159,13 +160,18 @@ def test_scenarios_and_orphans_stay_text() -> None:
 @pytest.mark.parametrize(
     ("more", "title"),
     [
-        ({"model": "<b>m_1</b>"}, r"pull request, 2026-03-10, seed 7, model &lt;b&gt;m\_1&lt;/b&gt;."),
         ({"seed": "<b>7</b>"}, "pull request, 2026-03-10, seed &lt;b&gt;7&lt;/b&gt;."),
         ({"pr": "<b>7</b>"}, r"pull request for \#&lt;b&gt;7&lt;/b&gt;, 2026-03-10, seed 7."),
     ],
 )
 def test_markdown_and_html_in_the_title_stay_text(more: dict[str, Any], title: str) -> None:
     assert f"- {title}" in markdown(*run(A_RUN, **more)).splitlines()
+
+
+def test_the_name_of_a_model_in_the_title_stays_text() -> None:
+    one = graded("a", PASSED, "due", calls=(Call("agent", "live", "<b>m_1</b>"),))
+    title = r"pull request, 2026-03-10, seed 7, model &lt;b&gt;m\_1&lt;/b&gt;."
+    assert title in markdown(*run([one])).splitlines()
 
 
 def test_markdown_tables_have_an_end() -> None:

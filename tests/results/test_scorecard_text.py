@@ -189,7 +189,7 @@ def test_json_of_a_whole_run() -> None:
         "date": "2026-03-10",
         "seed": "7",
         "pr": "41",
-        "model": "m2",
+        "model": None,
         "owner": "anna",
         "state": "ab12",
         "writes_state": True,

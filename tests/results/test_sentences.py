@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.files.wording import percent, plural
+from pytest_recall.replay.exchange import Call
 from pytest_recall.replay.tape import CassetteMode
 from pytest_recall.results import sentences
 from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
@@ -87,7 +88,7 @@ def test_the_slice_and_why_the_rest_is_not_run(picks: list[tuple[str, str]], mor
     ("more", "title"),
     [
         ({}, "pull request, 2026-03-10, seed 7"),
-        ({"pr": "41", "model": "m1"}, "pull request for #41, 2026-03-10, seed 7, model m1"),
+        ({"pr": "41", "model": "m1"}, "pull request for #41, 2026-03-10, seed 7"),
         ({"mode": "nightly"}, "nightly, 2026-03-10, seed 7"),
         ({"mode": "all"}, "all cases, 2026-03-10, seed 7"),
         ({"mode": "explicit"}, "explicit choice, 2026-03-10, seed 7"),
@@ -96,7 +97,24 @@ def test_the_slice_and_why_the_rest_is_not_run(picks: list[tuple[str, str]], mor
     ],
 )
 def test_title(more: dict[str, Any], title: str) -> None:
-    assert sentences.title(header(**more)) == title
+    assert sentences.title(header(**more), ()) == title
+
+
+def test_a_title_names_the_models_that_replied_and_no_other() -> None:
+    asked = header(model="m1")
+    assert sentences.title(asked, ("m2",)) == "pull request, 2026-03-10, seed 7, model m2"
+    assert sentences.title(asked, ("m2", "m3")) == "pull request, 2026-03-10, seed 7, models m2, m3"
+
+
+def test_another_model_than_the_one_that_was_asked_for_is_a_warning() -> None:
+    replies = trial("a", calls=(Call("agent", "live", "m2-2026-01-01"), Call("judge", "live", "m9")))
+    card = summarize([replies], [], 1, TODAY)
+    assert card.models == ("m2-2026-01-01",)
+    told = "warning: the replies are of m2-2026-01-01, and `--model` or `model_primary` names openai:m1"
+    assert sentences.other_model(header(model="openai:m1"), card) == told
+    for same in (None, "m2", "openai:m2", "command:ask"):
+        assert sentences.other_model(header(model=same), card) == ""
+    assert sentences.other_model(header(model="m1"), summarize([trial("a")], [], 1, TODAY)) == ""
 
 
 @pytest.mark.parametrize(
@@ -219,3 +237,20 @@ def test_plural(count: int, told: str) -> None:
 @pytest.mark.parametrize(("share", "told"), [(0.1129, "11.3 %"), (0.95, "95.0 %"), (0.0004, "0.0 %"), (1.0, "100.0 %")])
 def test_percent(share: float, told: str) -> None:
     assert percent(share) == told
+
+
+@pytest.mark.parametrize(
+    ("more", "first"),
+    [
+        ({}, ""),
+        ({"varying": 1}, "1 case sends something new each time (`recall cassettes varying` says what); "),
+        ({"varying": 6}, "6 cases send something new each time (`recall cassettes varying` says what); "),
+        (
+            {"varying": 6, "varying_of": 20},
+            "6 cases of 20 that were replayed twice send something new each time (`recall cassettes varying` says"
+            " what); ",
+        ),
+    ],
+)
+def test_the_first_line_begins_with_the_cases_that_vary(more: dict[str, Any], first: str) -> None:
+    assert sentences.headline(header(**more), card(2, 2)) == f"{first}no regression, 2 passed"

@@ -14,9 +14,10 @@ import yaml
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.runs.affordable import within_budget
 from pytest_recall.runs.base import NO_BASE, Base
 from pytest_recall.runs.context import CommandLine, Filters, resolve
-from pytest_recall.runs.plan import Plan, check_names, make_plan, within_budget
+from pytest_recall.runs.plan import Plan, check_names, make_plan
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState
 from pytest_recall.schedule.selection import Pick
 from pytest_recall.schedule.state_file import State

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -176,6 +178,13 @@ def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
     return commit, branch
 
 
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_DERIVED = ":(exclude,top,glob)**/__pycache__/**"
+"""What Python writes beside the source that it reads."""
+_MAX_COMPARED = 2**20
+"""Bytes up to which an edited file is compared by its content; a larger one is by its size and its time."""
+
+
 class Repository:
     """The git repository that a folder is in; `top` is its root. Raises RecallError if there is none."""
 
@@ -215,6 +224,30 @@ class Repository:
         """Return the branch that is checked out; empty for a commit alone."""
         done = self._git("symbolic-ref", "--quiet", "--short", "HEAD")
         return os.fsdecode(done.stdout).strip() if done.returncode == 0 else ""
+
+    def is_ancestor(self, commit: str, of: str) -> bool:
+        """Whether `commit` is `of`, or in its history; False as well where this clone does not have one of them."""
+        if not _COMMIT.fullmatch(commit) or not _COMMIT.fullmatch(of):
+            return False
+        return self._git("merge-base", "--is-ancestor", commit, of).returncode == 0
+
+    def commits_between(self, base: str, head: str) -> int:
+        """Return how many commits `head` has that are not in `base`. Raises RecallError."""
+        return int(self._line("rev-list", "--count", f"{base}..{head}"))
+
+    def uncommitted(self, excluded: Iterable[Path] = (), *, untracked: bool = True) -> str:
+        """Return a digest of what differs from HEAD, in the index or beside it; empty where nothing does.
+
+        Files below `excluded` do not count, and with `untracked` those do that git does not know and does not ignore.
+        Raises RecallError.
+        """
+        apart = [f":(exclude,top,literal){name}" for path in excluded if (name := self.path_of(path))]
+        listed = self._paths(
+            *("status", "--porcelain", "-z", "--no-renames", f"--untracked-files={'all' if untracked else 'no'}"),
+            *("--", ":(top)", _DERIVED, *apart),
+        )
+        states = [f"{entry} {_content(self.top / entry[3:])}" for entry in listed]
+        return hashlib.sha256("\0".join(states).encode("utf-8", "surrogateescape")).hexdigest()[:16] if states else ""
 
     def local_name(self, ref: str) -> str:
         """Return the name of a branch without that of its remote, such as `main` for `origin/HEAD`."""
@@ -298,3 +331,14 @@ class Repository:
             raise RecallError(f"git cannot be run ({error.strerror})") from None
         except subprocess.TimeoutExpired:
             raise RecallError(f"git took longer than {SECONDS:.0f} s for `git {command[0]}`") from None
+
+
+def _content(path: Path) -> str:
+    """Return what tells an edited file from any other edit of it; empty for one that is gone."""
+    try:
+        about = path.lstat()
+        if path.is_file() and not path.is_symlink() and about.st_size <= _MAX_COMPARED:
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+    return f"{about.st_size} {about.st_mtime_ns}"

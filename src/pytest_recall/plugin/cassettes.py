@@ -19,7 +19,7 @@ from pytest_recall.files.errors import MissError, RecallError, sentence_of
 from pytest_recall.files.wording import plural
 from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.plugin.pytest_internals import OutcomeError
-from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, TAPE
+from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
@@ -109,13 +109,11 @@ class CassetteManager:
         self._unquiet = quiet_misses(player)
 
     def limit(self, budget: float, ledger_name: str) -> None:
-        """Let no call begin once the run has spent `budget` US dollars, in all of its processes together."""
-        from pytest_recall.models.prices import call_of
+        """Let no call begin for which `budget` US dollars do not suffice, in all processes of the run together."""
+        from pytest_recall.models.prices import pricing
 
         ledger = Ledger(self._place.artifacts.folder / ledger_name)
-        self.player.meter = Meter(
-            budget, ledger, lambda exchange: call_of(exchange, exchange.kind, "live", self._prices)
-        )
+        self.player.meter = Meter(budget, ledger, pricing(self._prices))
 
     def let_nothing_out(self) -> None:
         """Refuse also those calls that a replay makes live."""
@@ -129,7 +127,7 @@ class CassetteManager:
 
     @property
     def spent_out(self) -> str:
-        """Why no further call may begin; empty if one may."""
+        """Why no further case may begin; empty if one may."""
         return "" if self.player.meter is None else self.player.meter.closed()
 
     def close(self) -> None:
@@ -149,6 +147,9 @@ class CassetteManager:
         """Open the cassette of the case that `item` runs, for one attempt at it; in a `lane`, if it has one."""
         item.stash[OUTCOME] = Outcome.ERROR
         item.stash[TAPE] = tape = self._tape_of(item)
+        changes = item.config.stash[RUN].plan.changes if self.player.meter is not None else None
+        if changes is not None and (found := changes.found.get(item.stash[CASE_ID])) is not None:
+            tape.answer_tokens = found.answer_tokens or None
         self.player.push(tape, lane)
 
     def shut(self, item: pytest.Item) -> None:

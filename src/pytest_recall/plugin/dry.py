@@ -13,8 +13,9 @@ import pytest
 
 from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import MissError, RecallError
-from pytest_recall.models.prices import call_of
+from pytest_recall.models.prices import at_model, call_of
 from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
+from pytest_recall.replay.budget import models_without_price
 from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, to_text, worst
 from pytest_recall.trials.conditions import taped_of, words_of
 from pytest_recall.trials.trial import Outcome
@@ -74,9 +75,18 @@ def _found(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
         exchanges = [tape.cassette.exchange(place) for place in tape.cassette.calls]
     except RecallError:
         return found
-    costs = [call_of(exchange, exchange.kind, "replayed", rubric.prices).cost for exchange in exchanges]
-    known = [cost for cost in costs if cost is not None]
-    return found._replace(usd=fsum(known) if len(known) == len(costs) else None)
+    plan = item.config.stash[RUN].plan
+    row = plan.before.get(item.stash[CASE_ID])
+    recorded = [call_of(exchange, exchange.kind, "replayed", rubric.prices) for exchange in exchanges]
+    calls, swapped = at_model(recorded, plan.context.model, None if row is None else row.last_model, rubric.prices)
+    known = [call.cost for call in calls if call.cost is not None]
+    return found._replace(
+        usd=fsum(known) if len(known) == len(calls) else None,
+        estimated=any(call.estimated and bool(call.cost) for call in calls),
+        swapped=swapped,
+        unpriced=models_without_price(calls),
+        answer_tokens=max((call.tokens.output or 0 for call in calls if call.tokens is not None), default=0),
+    )
 
 
 def _came_to(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
@@ -149,7 +159,7 @@ class DryRun:
 
     def write(self, plan: Plan) -> None:
         """Write what was found, for the run that asked for it and for people. Raises OSError."""
-        text = to_text(self.changes(plan), plan.context.date.isoformat(), plan.commit)
+        text = to_text(self.changes(plan), plan.context.date.isoformat(), plan.checkout.commit)
         if self._path is None:
             plan.place.artifacts.write(NAME, text)
         else:

@@ -210,11 +210,10 @@ class Ending:
         why = meter.closed()
         unpaid = self._run.money.unpaid
         left = {name: len(unpaid[name]) for name in self._run.plan.baselines if name in unpaid}
-        spent, unknown = meter.sums()
-        self._run.log.note(budget_line(meter.budget, spent, unknown, why, left))
+        self._run.log.note(budget_line(meter.budget, meter.sums(), why, left))
         if unpaid and self._run.journal is not None and not self._run.log.refused:
             # The budget is that of the whole run, so that resuming with the same one asks nothing.
-            if spent < meter.budget:
+            if meter.barred():
                 told = _how_to_resume(portion.resuming(self._run.config), first="correct that, then ")
             else:
                 told = _how_to_resume(portion.resuming(self._run.config, " and a higher --budget"), first="")
@@ -226,7 +225,8 @@ class Ending:
         if (unpaid or cut) and not others and session.exitstatus in _ENDED:
             # What a rubric allows a change to spend is a limit of its check, which fails; the run itself is whole.
             plan = self._run.plan
-            own = self._run.config.option.recall_budget is not None or plan.budget != plan.rubric.budget
+            of_rubric = plan.context.mode in ("pr", "main") and plan.rubric.budget is not None
+            own = self._run.config.option.recall_budget is not None or not of_rubric
             session.exitstatus = pytest.ExitCode.INTERRUPTED if own else pytest.ExitCode.TESTS_FAILED
 
     def _tell_how_to_go_on(self, session: pytest.Session) -> None:

@@ -19,6 +19,10 @@ def lines(run: Run) -> Iterator[str | None]:
     yield run.header_line()
     if plan.changes is not None:
         yield f"recall: {sentences.replay_line(plan.changes.told)}"
+        if not run.dry:
+            from pytest_recall.runs.affordable import affected_lines
+
+            yield from (f"recall: {line}" for line in affected_lines(plan))
     elif plan.mode == "pr" and plan.scheduled and plan.rest is None and plan.files and not run.dry:
         yield _not_replayed(run)
     if plan.base.problem:

@@ -23,6 +23,7 @@ from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import arguments
+from pytest_recall.replay import other_date
 from pytest_recall.replay.cassette_file import read_header
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.runs.ci import job_of
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 EACH = 150
 """Cases for which one more process is worth its start."""
+TWICE = 20
+"""Cases that are replayed a second time at most, to see which of them send something new each time."""
 _OWN_VALUE = frozenset(
     f"--{prefix}{name}"
     for prefix in ("recall-", "")
@@ -118,10 +121,24 @@ def changes_of(
                 found = found.completed(replayed(config, source.folder, processes, base, left), own=source.own)
                 if context.mode == "main":
                     _copy(source.folder, before.keys() - found.reasons.keys(), Path(asked.folder))
+        if base.is_change and _holds_any(first.folder):
+            found = _compared(config, first.folder, base, found)
         if base.is_change and base.commit:
             found = found.checked_live(_altered(place, base), context.seed)
         if asked.of_change:
             _seed(found, [first, *rest], Path(asked.folder))
+        return found
+
+
+def _compared(config: pytest.Config, cassettes: Path, base: Base, found: Changes) -> Changes:
+    """Return `found` with what a second replay says of cases that ask something else: which vary by themselves."""
+    case_ids = found.to_replay_twice(TWICE)
+    if not case_ids:
+        return found
+    try:
+        return found.compared(replayed(config, cassettes, 1, base, case_ids, later=True))
+    except RecallError as error:  # It decides nothing.
+        say(config, f"which cases send something new each time is not known: {error}")
         return found
 
 
@@ -208,12 +225,20 @@ def say(config: pytest.Config, line: str) -> None:
 
 
 def replayed(
-    config: pytest.Config, cassettes: Path, processes: int, base: Base, wanted: Iterable[str] | None = None
+    config: pytest.Config,
+    cassettes: Path,
+    processes: int,
+    base: Base,
+    wanted: Iterable[str] | None = None,
+    *,
+    later: bool = False,
 ) -> Changes:
     """Return what a replay of the recordings in `cassettes` finds, of the `wanted` cases or of all.
 
-    Raises RecallError if it finds nothing.
+    With `later` it has other hashes, and another date where a package that sets one is installed. Raises RecallError if
+    it finds nothing.
     """
+    env = arguments.environ() | ({"PYTHONHASHSEED": _OTHER_HASHES} if later else {})
     found = Changes()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
@@ -228,12 +253,14 @@ def replayed(
                     command.append(f"--recall-base={base.commit}")
                 if wanted is not None:
                     command.append(f"--recall-dry-run-of={scratch / 'wanted.json'}")
+                if later and other_date.is_installed():
+                    command.append(f"--recall-dry-run-later={other_date.LATER.total_seconds():.0f}")
                 with (scratch / f"{part}.txt").open("wb") as output:
                     running.append(
                         subprocess.Popen(
                             command,
                             cwd=config.invocation_params.dir,
-                            env=arguments.environ(),
+                            env=env,
                             stdout=output,
                             stderr=subprocess.STDOUT,
                         )
@@ -251,6 +278,9 @@ def replayed(
                 raise RecallError(_failed(code, said))
             found = found.joined(from_text(read_text(path), "the replay of all cases"))
     return found
+
+
+_OTHER_HASHES = "271828"
 
 
 def _failed(code: int, output: str) -> str:

@@ -18,6 +18,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.disk import LinkError, check_link
 from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import plural
+from pytest_recall.models.reply_names import joined, replied_models
 from pytest_recall.plugin import garbage
 from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
 from pytest_recall.plugin.options import is_worker
@@ -321,7 +322,7 @@ class Run:
         self.amended = False
         now = clock.now()
         artifacts = self.plan.place.artifacts
-        from pytest_recall.files.git import head_of
+        from pytest_recall.runs.checkout import checkout_of
 
         try:
             if self._kept is not None:
@@ -333,8 +334,9 @@ class Run:
                     self._watch(expected)
                 return
             check_link(self.plan.place.state, self.plan.place.events)  # They are written when all has been paid for.
-            commit, branch = head_of(self.plan.place.root, os.environ)
-            self.plan = replace(self.plan, commit=commit, branch=branch)
+            plan = self.plan
+            checkout = checkout_of(plan.place, plan.base, plan.before.values(), os.environ)
+            self.plan = replace(plan, checkout=checkout)
             folder = artifacts.new_run(now)
             self.journal = Journal(folder, self.plan.header(folder.name, now.isoformat(timespec="seconds")))
             artifacts.write("today.yaml", self.plan.today())
@@ -461,7 +463,7 @@ class Run:
             row=self.plan.before.get(trial.case_id) if under_test else None,
             attempt=self._attempts[key],
             pr=self.plan.context.pr,
-            model=self.plan.context.model if under_test else None,
+            model=joined(replied_models(trial.calls)) if under_test else None,
             counts_for_schedule=under_test
             and not trial.unproven
             # An answer that is partly recorded is news of the change, and not of the provider.

@@ -70,8 +70,9 @@ def wake(
     from pytest_recall.plugin import portion
     from pytest_recall.plugin.change import budget_of, change_of, planned
     from pytest_recall.plugin.memories import read_source
+    from pytest_recall.runs.affordable import within_budget
     from pytest_recall.runs.context import resolve
-    from pytest_recall.runs.plan import check_names, make_plan, within_budget
+    from pytest_recall.runs.plan import check_names, make_plan
     from pytest_recall.runs.resume import rest_of
 
     with usage_errors():
@@ -123,7 +124,8 @@ def wake(
             run.resume(kept.folder, kept.record)
     # What is carried over is written beside the journal, so that the lock on that comes first.
     taken, rest = portion.carried(change.recording.within(budget_of(change, context)), kept, plan)
-    run.plan = within_budget(replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early))
+    with usage_errors():
+        run.plan = within_budget(replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early))
     run.log.note(*change.notes)
     run.begin_recording(taken)
     config.stash[CASSETTES] = make_manager(run, taken)

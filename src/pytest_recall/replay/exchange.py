@@ -363,7 +363,8 @@ class Call(NamedTuple):
 
     `cost` is what the call costs at list price when it is live, whether it was or not. One that was
     `batched` went through a provider's batch API, and cost `BATCHED` of that. `trouble` says how a call ended
-    badly, such as `http-500` or `cut-off`; one that was `retried` was made again, and then ended well.
+    badly, such as `http-500` or `cut-off`; one that was `retried` was made again, and then ended well. `estimated` says
+    that the vendor did not state its tokens, so that these, and the cost, are counted from its text.
     """
 
     kind: str
@@ -376,6 +377,7 @@ class Call(NamedTuple):
     batched: bool = False
     trouble: str = ""
     retried: bool = False
+    estimated: bool = False
 
     @property
     def listed(self) -> float | None:
@@ -385,7 +387,7 @@ class Call(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; what is unknown is left out."""
         plain = {name: value for name, value in self._asdict().items() if value is not None}
-        for name in ("batched", "trouble", "retried"):
+        for name in ("batched", "trouble", "retried", "estimated"):
             if not plain[name]:
                 del plain[name]
         if self.tokens is not None:

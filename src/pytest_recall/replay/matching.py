@@ -21,6 +21,7 @@ from urllib.parse import unquote_plus, urlsplit, urlunsplit
 
 from pytest_recall.replay.encodings import NO_JSON, parsed, plain_body
 from pytest_recall.replay.exchange import MATCHED, Headers, Request, asking
+from pytest_recall.replay.fenced_texts import parts_of
 from pytest_recall.replay.hosts import PORTS
 from pytest_recall.replay.redaction import boundary_of, without_addresses
 
@@ -353,8 +354,18 @@ def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
                 yield f"{inner}: {_shown(other[place])} → not asked"
             else:
                 yield from _differences(one[place], other[place], inner)
+    elif parts := list(_part_differences(one, other)):
+        yield from (f"{path}, {difference}" for difference in parts)
     else:
         yield f"{path}: {_around(other, one)} → {_around(one, other)}"
+
+
+def _part_differences(one: Any, other: Any) -> Iterator[str]:
+    """Yield the texts and criteria that differ between two prompts to a judge; nothing for anything else."""
+    if isinstance(one, str) and isinstance(other, str):
+        asked, recorded = parts_of(one), parts_of(other)
+        if asked and recorded:
+            yield from _differences(asked, recorded)
 
 
 def _shown(value: Any) -> str:

@@ -72,7 +72,8 @@ class Tape:
     nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
     count; in a replay it is served all the same, and that is a `difference`. It `lacks_headers` if a recorded call that
     was served does not say which it had. `requests` are those of a replay, without secrets, where someone compares
-    them; else None.
+    them; else None. `answer_tokens` is how many tokens the longest answer has that was recorded of this case before,
+    None if that is not known.
     """
 
     name: str
@@ -96,6 +97,7 @@ class Tape:
     compares_headers: bool = False
     lacks_headers: bool = False
     requests: list[Request] | None = None
+    answer_tokens: int | None = None
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False
@@ -366,7 +368,8 @@ class Tape:
                 self._differs(kind, lines=[f"{asked} is asked more often than recorded"])
                 times = "once" if count == 1 else f"{count} times"
                 return f"{asked} is asked once more than it was recorded, which is {times}; {self.hint}"
-            others = [*self.unused(), *self.served()][:MAX_COMPARED]
+            recorded = [*self.unused(), *self.served()]
+            others = ([one for one in recorded if one.kind == kind] or recorded)[:MAX_COMPARED]
             place, lines = nearest_request(request, [exchange.request for exchange in others], rules)
         except RecallError as error:
             return f"{asked} is not recorded, and the cassette is damaged: {error}"

@@ -95,7 +95,7 @@ def line(one: Observed) -> str:
 
 
 def _plain(bill: Bill) -> dict[str, Any]:
-    return {"usd": bill.known, "unpriced_calls": bill.unpriced}
+    return {"usd": bill.known, "unpriced_calls": bill.unpriced, "estimated": bool(bill.estimated)}
 
 
 def _money(one: Observed) -> str:

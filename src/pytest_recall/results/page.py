@@ -98,7 +98,7 @@ def _spent(record: Record) -> list[str]:
 def _of_run(record: Record, card: Scorecard) -> Iterator[str]:
     """Yield what a run was of, and what it says of all cases."""
     header, rest = record.header, sentences.not_run(record.header)
-    yield cell(sentences.title(header) + partial(record)) + "."
+    yield cell(sentences.title(header, card.models) + partial(record)) + "."
     yield f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else ".")
     yield sentences.limit(header, card)
     for line in (*judged_rates(card), *sentences.freshness(header, card)):
@@ -180,6 +180,7 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         sentences.orphans(header),
         sentences.moved(header),
         sentences.altered(header),
+        sentences.other_model(header, card),
         sentences.swap(header),
         *sentences.replayed(header),
     )

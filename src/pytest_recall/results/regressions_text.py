@@ -13,7 +13,7 @@ from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, FailureKind, LastPass, Scorecard
 from pytest_recall.results.standing import BEHIND
 from pytest_recall.schedule.boxes import OF_CHANGE
-from pytest_recall.schedule.suspects import MOST, change_of, named
+from pytest_recall.schedule.suspects import MOST, UNCOMMITTED, change_of, named
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import parse_rule
 
@@ -122,6 +122,8 @@ def suspects_line(card: Scorecard, result: CaseResult) -> str:
         if result.cause is None or result.cause.label is not CauseLabel.PROVIDER:
             return told + "provider, data or chance"
         return f"{told}provider or data, as {result.cause.finding}"
+    if touched == (UNCOMMITTED,):
+        return f"suspect: {named(touched)}, which touch it"
     if len(touched) == 1:
         return f"suspect: {named(touched)} (the change since its last pass on main that touched it)"
     newest = f"the newest {MOST} changes" if len(touched) == MOST else "changes"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.metrics.intervals import unseen_share
+from pytest_recall.models.reply_names import replied_models
 from pytest_recall.results.regressions import Cause, cause, narrowed
 from pytest_recall.results.standing import informs
 from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, UNSCHEDULED, review
@@ -139,7 +140,7 @@ class Scorecard(NamedTuple):
     change.
     `rates` is how many answers each judging model passed, with its errors taken out where there are labels.
     `texts` are the questions of failed cases, by case id, where their files still have them. `directory` is the eval
-    directory as commands name it.
+    directory as commands name it. `models` are those that the replies to the agent under test name.
     """
 
     results: tuple[CaseResult, ...]
@@ -162,6 +163,7 @@ class Scorecard(NamedTuple):
     rates: tuple[JudgedRate, ...] = ()
     texts: Mapping[str, CaseText] = MappingProxyType({})
     directory: str = "eval"
+    models: tuple[str, ...] = ()
 
     def failures(self) -> dict[FailureKind, list[CaseResult]]:
         """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""
@@ -304,6 +306,7 @@ def summarize(
         regraded=_regraded(results, gradings),
         arms=_arms(with_baselines, baselines) if len(every) < len(with_baselines) else None,
         datasets=_datasets(results),
+        models=replied_models(call for trial in every for call in trial.calls),
     )
 
 

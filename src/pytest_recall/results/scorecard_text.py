@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_recall.files.wording import grid, listed, one_line
 from pytest_recall.judges import judges_text
+from pytest_recall.models.reply_names import joined
 from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.page import (
     COLUMNS,
@@ -181,7 +182,7 @@ def terminal(
     if verbosity < 0:
         return
     if verbosity > 0:
-        yield sentences.title(header) + partial(record)
+        yield sentences.title(header, card.models) + partial(record)
         yield from _grid("reason", card.by_reason)
         if len(card.by_scenario) > 1:
             yield from _grid("scenario", card.by_scenario)
@@ -223,7 +224,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "date": header.date,
         "seed": header.seed,
         "pr": header.pr,
-        "model": header.model,
+        "model": joined(card.models),
         "owner": header.owner,
         "state": header.state,
         "writes_state": header.writes,

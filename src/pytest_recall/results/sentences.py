@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from pytest_recall.files.wording import listed, percent, plural
+from pytest_recall.models.reply_names import is_asked_for, joined
 from pytest_recall.replay.programs import ASKING
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard, not_evaluated_line
 from pytest_recall.schedule.boxes import OF_CHANGE, UNSCHEDULED
@@ -191,10 +192,10 @@ def _counted(names: Mapping[str, int]) -> str:
     return listed(f"{name} ({count:,})" for name, count in ordered)
 
 
-def title(header: Header) -> str:
-    """Return what kind of run it was, when, and over how much."""
+def title(header: Header, models: Sequence[str]) -> str:
+    """Return what kind of run it was, when, over how much, and which `models` replied."""
     pr = f" for #{header.pr}" if header.pr else ""
-    model = f", model {header.model}" if header.model else ""
+    model = f", model{'s' if len(models) > 1 else ''} {listed(models)}" if models else ""
     part = f", shard {header.shard}" if header.shard else ""
     kind = _MODES.get(header.mode, header.mode) if header.of_cases else f"questions of a {header.source_kind}"
     return f"{kind}{pr}, {header.date}{_seed(header)}{model}{part}"
@@ -280,6 +281,14 @@ def swap(header: Header) -> str:
         return ""
     done = "returned to box 1" if header.reset else "not moved; --reset-on-model-swap returns to box 1"
     return f"{plural(header.swapped, 'case')} last tested with another model than {header.model}: {done}."
+
+
+def other_model(header: Header, card: Scorecard) -> str:
+    """Return that other models replied than the one that was asked for, or nothing."""
+    replied = joined(card.models)
+    if header.model is None or replied is None or is_asked_for(header.model, replied):
+        return ""
+    return f"warning: the replies are of {replied}, and `--model` or `model_primary` names {header.model}"
 
 
 def unproven(card: Scorecard) -> str:
@@ -375,7 +384,7 @@ def altered(header: Header) -> str:
 
 def first_line(header: Header, card: Scorecard) -> str:
     """Return the verdict, and what it does not cover or rests on."""
-    if not header.of_cases:
+    if _only_counted(header, card):
         return counts(card)
     first, left = verdict(header, card), not_evaluated_line(header, card)
     parts = (
@@ -383,8 +392,14 @@ def first_line(header: Header, card: Scorecard) -> str:
         "" if _said_of(left) == first else left,
         own_recordings(header, card),
         unknown_change(header, card),
+        varying(header),
     )
     return "; ".join(part for part in parts if part)
+
+
+def _only_counted(header: Header, card: Scorecard) -> bool:
+    """Whether a run is summed up by its counts: there is no case in it that could have regressed."""
+    return not header.of_cases or (bool(card.results) and on_no_schedule(card.results))
 
 
 def verdict(header: Header, card: Scorecard) -> str:
@@ -403,6 +418,8 @@ def verdict(header: Header, card: Scorecard) -> str:
     if not answered:
         if header.knows_change and not header.picks:
             return f"No regression: this change affects none of {plural(header.total, 'case')}"
+        if not header.picks and not card.results:
+            return "No case was chosen"
         return "No verdict: no case was run" if not card.results else "No verdict: no case passed or failed"
     some, noun = (of_change, "affected case") if of_change else (answered, "case")
     passed = sum(one.trial.outcome is Outcome.PASSED for one in some)
@@ -440,6 +457,15 @@ def advice(header: Header, card: Scorecard) -> str:
 def _said_of(line: str) -> str:
     """Return a sentence as it stands at the beginning of a screen."""
     return line[:1].upper() + line[1:]
+
+
+def varying(header: Header) -> str:
+    """Return how many cases send something new each time, or nothing."""
+    if not header.varying:
+        return ""
+    of = f" of {header.varying_of:,} that were replayed twice" if header.varying_of else ""
+    verb = "sends" if header.varying == 1 else "send"
+    return f"{plural(header.varying, 'case')}{of} {verb} something new each time (`recall cassettes varying` says what)"
 
 
 def own_recordings(header: Header, card: Scorecard) -> str:
@@ -480,7 +506,7 @@ def _counts(card: Scorecard) -> list[str]:
 
 def further_counts(header: Header, card: Scorecard) -> str:
     """Return the counts of a run, unless the first line has said all of them, and how all cases stand."""
-    said = not header.of_cases or card.counts.keys() <= {Outcome.PASSED.value}
+    said = _only_counted(header, card) or card.counts.keys() <= {Outcome.PASSED.value}
     parts = ("" if said else ", ".join(_counts(card)), pass_rate(header, card))
     return "; ".join(part for part in parts if part)
 

@@ -79,7 +79,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
 
     changed = {result.trial.case_id for result in card.results if result.cause and result.cause.label in BY_PEOPLE}
     card = card.with_suspects(suspected(place, record, regressed, changed), record.trials)
-    return card._replace(passes=last_passes(place, header.run, regressed))
+    return card._replace(passes=last_passes(place, header, regressed))
 
 
 def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Settings) -> Scorecard:

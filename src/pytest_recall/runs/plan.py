@@ -17,6 +17,7 @@ from pytest_recall.cases.settings import Mode, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, today_yaml
 from pytest_recall.runs.base import NO_BASE, Base
+from pytest_recall.runs.checkout import UNKNOWN, Checkout
 from pytest_recall.runs.context import Context, Filters
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
 from pytest_recall.schedule.boxes import OF_CHANGE, released, reset, swapped
@@ -125,8 +126,7 @@ class Plan:
     budget: float | None = None
     ledger: str = ""
     early: str = ""
-    commit: str = ""
-    branch: str = ""
+    checkout: Checkout = UNKNOWN
     is_fork: bool = False
     case_changes: tuple[CaseChange, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
@@ -324,8 +324,7 @@ class Plan:
             overdue=rest.overdue,
             unanswered=tuple((case_id, one.last_asked.isoformat(), one.days) for case_id, one in waiting),
             moved=self.moved,
-            commit=self.commit,
-            branch=self.branch,
+            **self.checkout._asdict(),
             base=self.base.commit,
             fork=self.is_fork,
             altered=tuple((one.case_id, one.how) for one in self.case_changes),
@@ -337,6 +336,8 @@ class Plan:
             replayed=() if self.changes is None else (self.changes.told, *self.changes.details()),
             unaffected=0 if self.changes is None else len(self.changes.found) - len(self.changes.affected),
             own_recordings=0 if self.changes is None else self.changes.own,
+            varying=0 if self.changes is None else len(self.changes.varying),
+            varying_of=0 if self.changes is None else self.changes.varying_of,
             unaffordable=tuple(sorted(self.unaffordable.items())),
             ci_recordings=() if self.changes is None else self.changes.of_ci,
             keeps_recordings=self.keeps_recordings,
@@ -461,20 +462,6 @@ def make_plan(
     for file in files.values():
         file.cases(unread)
     return plan
-
-
-def within_budget(plan: Plan) -> Plan:
-    """Return the plan without the affected cases that its budget does not reach, by what their recordings have cost.
-
-    Each distinct change of a request is asked before a second case of it. Where no price is known all are asked, and
-    the budget ends the run when it is spent.
-    """
-    if plan.changes is None or plan.budget is None or plan.context.mode == "nightly" or not plan.scheduled:
-        return plan
-    from pytest_recall.schedule.spread import beyond
-
-    left = beyond(plan.changes, plan.cases, plan.budget, plan.context.seed)
-    return replace(plan, unaffordable=left).choosing() if left else plan
 
 
 def with_marked(plan: Plan, marked: Mapping[str, tuple[str, str]]) -> Plan:

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 from pytest_recall.cases.settings_fields import QUARANTINE_DAYS, Quarantine
 from pytest_recall.files.wording import one_line
+from pytest_recall.models.reply_names import is_asked_for
 from pytest_recall.trials.detector import CaseLikelihood
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import graded
@@ -145,10 +146,10 @@ def fold(
 
 
 def swapped(rows: Mapping[str, Row], model: str | None) -> list[str]:
-    """Return the cases whose last verdict was under another model than `model`."""
+    """Return the cases whose last verdict was under another model than the one that `model` asks for."""
     if model is None:
         return []
-    return [case_id for case_id, row in rows.items() if row.last_model not in (None, model)]
+    return [case_id for case_id, row in rows.items() if row.last_model and not is_asked_for(model, row.last_model)]
 
 
 def reset(rows: Mapping[str, Row], model: str | None, today: date) -> dict[str, Row]:

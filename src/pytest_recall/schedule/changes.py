@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain, islice, zip_longest
 from math import inf
 from typing import Any, NamedTuple
 
@@ -67,9 +68,12 @@ class ReplayFinding(NamedTuple):
     verdict before the change, each empty where there is none. `note` is why it failed. `trials` are those of the
     replay, as plain JSON, where they decide. `altered` says that requests, answer or verdict are not those of the
     base's recording. `usd` is what the recorded calls of an affected case cost at list price, None where that is
-    not known. `own` says that the recording is not that of the base: it came with the change. `of_ci` says that CI has
-    made it for this pull request. One that `lacks_headers` was recorded before all headers were, so that a change of
-    some is not seen.
+    not known: of one trial of it, and at the price of the model that will be asked. `swapped` are the recorded models
+    in place of which that is, `unpriced` the models without a price, and `estimated` says that tokens were counted from
+    texts; `answer_tokens` is how many the longest recorded answer has. `own` says that the recording is not that of the
+    base: it came with the change. `of_ci` says that CI has made it for this pull request. One that `lacks_headers` was
+    recorded before all headers were, so that a change of some is not seen. `request` is the key of what was asked in
+    place of a recorded call, and `varies` says that a second replay of the same asked something else again.
     """
 
     state: ReplayState
@@ -86,6 +90,12 @@ class ReplayFinding(NamedTuple):
     own: bool = False
     of_ci: bool = False
     lacks_headers: bool = False
+    request: str = ""
+    varies: bool = False
+    estimated: bool = False
+    swapped: str = ""
+    unpriced: tuple[str, ...] = ()
+    answer_tokens: int = 0
 
     @property
     def breaks(self) -> bool:
@@ -152,6 +162,7 @@ def finding(
             call=difference.call,
             lines=lines,
             key=_key(difference.lines, words),
+            request=difference.request,
         )
     if not outcome.is_verdict:
         return ReplayFinding(ReplayState.UNKNOWN, why=error)
@@ -182,7 +193,6 @@ def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome
     """
     first = worst(findings)
     if first.state not in (ReplayState.UNAFFECTED, ReplayState.RECORDED):
-        first = first._replace(usd=None if first.usd is None else first.usd * recorded)
         if first.state is not ReplayState.UNJUDGED:
             return first
         return _open_series(first, recorded, f"one of its {recorded} trials: {first.state}")
@@ -200,7 +210,16 @@ def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome
 
 
 def _open_series(first: ReplayFinding, recorded: int, why: str) -> ReplayFinding:
-    return ReplayFinding(ReplayState.CHANGED, lines=(why,), key="series", usd=first.usd)
+    return ReplayFinding(
+        ReplayState.CHANGED,
+        lines=(why,),
+        key="series",
+        usd=first.usd,
+        estimated=first.estimated,
+        swapped=first.swapped,
+        unpriced=first.unpriced,
+        answer_tokens=first.answer_tokens,
+    )
 
 
 def wanted_text(case_ids: Iterable[str]) -> str:
@@ -220,7 +239,7 @@ def wanted_in(text: str, name: str) -> frozenset[str]:
 
 
 class Changes(NamedTuple):
-    """What a replay found of each case, by id; `of` how many it was to look at.
+    """What a replay found of each case, by id; `of` how many it was to look at, and `twice` how many it did again.
 
     `modules` are the files of the repository that the replay imported, as paths from its root. `live` is a case that is
     asked live, though the change affects none, since it alters one of these; empty if that is not so.
@@ -230,6 +249,7 @@ class Changes(NamedTuple):
     of: int = 0
     modules: frozenset[str] = frozenset()
     live: str = ""
+    twice: int = 0
 
     def ids(self, *states: ReplayState) -> list[str]:
         """Return the cases in these states, sorted."""
@@ -294,6 +314,37 @@ class Changes(NamedTuple):
         }
         return self._replace(found={**self.found, **news})
 
+    def to_replay_twice(self, most: int) -> list[str]:
+        """Return up to `most` cases that ask something else than recorded: of each difference one before a second."""
+        groups: dict[str, list[str]] = {}
+        for case_id in self.ids(ReplayState.CHANGED):
+            groups.setdefault(self.found[case_id].key or case_id, []).append(case_id)
+        turns = chain.from_iterable(zip_longest(*(groups[key] for key in sorted(groups))))
+        return list(islice((case_id for case_id in turns if case_id is not None), most))
+
+    def compared(self, again: Changes) -> Changes:
+        """Return the same with what a second replay of some cases says of them: which vary by themselves.
+
+        Where the second one left the recording at another call, that may be for the order of calls at once.
+        """
+        news = {}
+        for case_id, second in again.found.items():
+            first = self.found[case_id]
+            at_once = second.state is ReplayState.CHANGED and second.call != first.call
+            same = (second.state, second.request) == (first.state, first.request)
+            news[case_id] = first._replace(varies=not same and not at_once and second.state is not ReplayState.UNKNOWN)
+        return self._replace(found={**self.found, **news}, twice=len(news))
+
+    @property
+    def varying(self) -> list[str]:
+        """The cases that send something new each time, as far as they were replayed twice; sorted."""
+        return sorted(case_id for case_id, one in self.found.items() if one.varies)
+
+    @property
+    def varying_of(self) -> int:
+        """How many cases were replayed twice; 0 if those are all that ask something else."""
+        return self.twice if self.twice < len(self.ids(ReplayState.CHANGED)) else 0
+
     def asking_all(self) -> Changes:
         """Return the same with what had only to be judged again to be asked again, so that all of it is recorded."""
         found = {
@@ -308,7 +359,12 @@ class Changes(NamedTuple):
 
     def joined(self, other: Changes) -> Changes:
         """Return both together, such as of two processes that replayed a part each."""
-        return Changes({**self.found, **other.found}, self.of + other.of, self.modules | other.modules)
+        return Changes(
+            {**self.found, **other.found},
+            self.of + other.of,
+            self.modules | other.modules,
+            twice=self.twice + other.twice,
+        )
 
     @property
     def told(self) -> str:
@@ -339,6 +395,8 @@ class Changes(NamedTuple):
 
     def details(self) -> Iterator[str]:
         """Yield what differs, equal differences once, and which cases fail on recorded answers."""
+        if varying := self.varying:
+            yield f"  send something new each time, of {plural(self.twice, 'case')} replayed twice: {listed(varying)}"
         groups: dict[str, list[str]] = {}
         for case_id in self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED):
             groups.setdefault(self.found[case_id].key or case_id, []).append(case_id)

@@ -34,8 +34,10 @@ class Header(NamedTuple):
     day of the oldest verdict, of `oldest_case`, and `overdue` of how many the calendar has asked before;
     `unanswered` are those that came to no verdict when they were last asked, each with that day, and on how many
     days. `moved` are rows whose case has another id now, as (old, new). `commit` and `branch` are git's; empty
-    where there is no repository, or none of a name. `source_kind` says what was asked: the `cases` of an eval set,
-    or the questions of a `dataset` or about a `persona`.
+    where there is no repository, or none of a name. `uncommitted` is a digest of the edits that no commit has, empty
+    for none, and None where that is not known; `commits` is how many the checkout has that its base has not, and
+    `in_history` are the changes named by rows that are in the history of `commit`. `source_kind` says what was asked:
+    the `cases` of an eval set, or the questions of a `dataset` or about a `persona`.
 
     `base` is the commit with whose state regressions are told, and `not_compared` says why one that has to be there
     cannot be found. `knows_change` says that a replay of all cases told which of them the change affects:
@@ -45,7 +47,8 @@ class Header(NamedTuple):
     not reach, each with why. `fork` says that the change comes from another repository, and `altered` are the cases
     of the base that the change takes away, renames or lets pass by another measure, each with how. `ci_recordings`
     are the cases whose verdict rests on a recording that CI has made for the pull request, and `keeps_recordings`
-    says that CI keeps what this run records.
+    says that CI keeps what this run records. `varying` is how many cases send something new each time, of
+    the `varying_of` that were replayed twice; that is 0 if they were all that ask something else than recorded.
     """
 
     run: str
@@ -98,6 +101,9 @@ class Header(NamedTuple):
     moved: tuple[tuple[str, str], ...] = ()
     commit: str = ""
     branch: str = ""
+    uncommitted: str | None = None
+    commits: int = 0
+    in_history: tuple[str, ...] = ()
     source_kind: str = "cases"
     base: str = ""
     not_compared: str = ""
@@ -106,6 +112,8 @@ class Header(NamedTuple):
     replayed: tuple[str, ...] = ()
     unaffected: int = 0
     own_recordings: int = 0
+    varying: int = 0
+    varying_of: int = 0
     unaffordable: tuple[tuple[str, str], ...] = ()
     fork: bool = False
     altered: tuple[tuple[str, str], ...] = ()

@@ -227,6 +227,24 @@ def confirming(confirm: str) -> AnyRule:
     return Rule("fail", *k_of_n(confirm)) if needed is None else RatioRule(needed)
 
 
+class TrialCount(NamedTuple):
+    """How many trials a case takes in a run: `expected` ones if its last verdict comes again, and `most` of all."""
+
+    expected: int = 1
+    most: int = 1
+
+
+def trial_count(rule: AnyRule | None, *, failing: bool) -> TrialCount:
+    """Return how many trials a rule takes for a case whose last verdict was a fail, or was not."""
+    if rule is None:
+        return TrialCount()
+    outcomes = [Outcome.FAILED if failing else Outcome.PASSED]
+    while rule.decided(outcomes) is None:
+        outcomes.append(outcomes[0])
+    asks_again = rule.ends == "pass" or rule.decided([Outcome.FAILED]) is None
+    return TrialCount(len(outcomes), rule.tries if asks_again else 1)
+
+
 OF_CHANGE = Rule("fail", 2, 3)
 """How a fail of a case that a change affects is confirmed, under `confirm: evidence`.
 

@@ -175,7 +175,7 @@ def _read(own: Path, code: int) -> _Replay:
         output = (own / "output.txt").read_text(encoding="utf-8", errors="replace")
         said = [line for line in output.splitlines() if line.strip()]
         errors = [line for line in said if line.startswith(("ERROR", "E  ", "INTERNALERROR"))]
-        last = one_line((errors or said or ["it printed nothing"])[-1], 300)
+        last = one_line((errors or said or ["it printed nothing"])[-1].removeprefix("E "), 300)
         raise RecallError(
             f"a replay ended with exit code {code} and found nothing ({last});"
             " `pytest -p recall --record=missing --recall-dry-run` runs it by itself"
