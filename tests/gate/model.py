@@ -41,11 +41,12 @@ class Chat(NamedTuple):
 
 
 class Call(NamedTuple):
-    """A request that has come: its path, the headers by lower-case names, and what it asks."""
+    """A request that has come: its path, the headers by lower-case names, what it asks, and if it was answered."""
 
     path: str
     headers: Mapping[str, str]
     chat: Chat
+    answered: bool
 
 
 @dataclass
@@ -126,11 +127,12 @@ class ScriptedModel:
         headers = {name.lower(): value for name, value in handler.headers.items()}
         chat = _chat_of(handler.path, headers, body)
         with self._lock:
-            self.calls.append(Call(handler.path, headers, chat))
+            refused = self.mode.needs_key and headers.get("authorization") != f"Bearer {KEY}"
+            self.calls.append(Call(handler.path, headers, chat, not refused and not self.mode.status))
             useless = self._draw.random() < self.mode.coin.get(item_of(chat.question), 0)
         if self.mode.delay:
             time.sleep(self.mode.delay)
-        if self.mode.needs_key and headers.get("authorization") != f"Bearer {KEY}":
+        if refused:
             _reply(handler, 401, {"error": {"message": "invalid api key", "type": "authentication_error"}})
         elif self.mode.status:
             _reply(handler, self.mode.status, {"error": {"message": "overloaded", "type": "server_error"}})

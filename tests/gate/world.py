@@ -153,6 +153,11 @@ class World:
         """Return a file as a ref has it."""
         return self.git(self.origin, "show", f"{ref}:{path}")
 
+    def archive(self, commit: str, path: str) -> bytes:
+        """Return a folder of a commit as a tar file."""
+        command = ["git", "archive", "--format=tar", commit, path]
+        return subprocess.run(command, cwd=self.origin, stdout=subprocess.PIPE, check=True).stdout
+
     def protect(self, *patterns: str) -> None:
         """Let the refs of these shell patterns take no push from now on, and all others any."""
         self._rules.write_text("".join(f"{pattern}\n" for pattern in patterns), encoding="utf-8")
