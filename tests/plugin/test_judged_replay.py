@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -12,6 +13,7 @@ from pytest_recall.trials.trial import Row, Trial
 from tests.helpers import kept
 from tests.helpers.project import Checkout, Project, case, row, state_yaml
 from tests.helpers.replaying import DRY, QUICK, changed, quick_run
+from tests.helpers.repository import Repository
 from tests.helpers.talking import agent, finished, talking
 from tests.helpers.upstream import Upstream, running
 from tests.plugin.conftest import Once
@@ -179,7 +181,7 @@ def test_each_recorded_trial_of_a_series_is_replayed(pytester: pytest.Pytester, 
     (checkout.path / "eval" / "cassettes" / last).unlink()
     changed(checkout, upstream, source(parse="lower()"))
     result = checkout.run("eval", "--record=missing", "--recall-dry-run")
-    result.stdout.fnmatch_lines(["  1 case, such as a: the 2 recorded trials are too few for a verdict"])
+    result.stdout.fnmatch_lines(["  1 case, such as a: too few recorded trials for a verdict: 2"])
     assert upstream.count == 0
 
 
@@ -221,8 +223,11 @@ def test_a_replay_that_finds_nothing_stops_the_run_with_what_it_said(
 
 
 def test_plugins_of_a_program_are_refused_in_a_sentence(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    there = {**RUBRIC, "eval/cassettes/one/a.ndjson": ""}
-    result = talking(upstream, source()).with_cases(*CASES).with_files(there).at(pytester).run("eval")
+    checkout = talking(upstream, source()).with_cases(*CASES).with_files(RUBRIC).at(pytester)
+    assert checkout.run_apart("eval", "--record", "--recall-mode=all").ret == 0
+    Repository.at(Path(checkout.path)).commit()
+    assert checkout.run("eval").ret == 0, "where there is no change, nothing has to be replayed"
+    result = checkout.run("eval", "--recall-base", "HEAD")
     assert result.ret == 4
     result.stderr.fnmatch_lines(
         ["ERROR: all cases are replayed in processes of their own, *, and plugins that a program *"]

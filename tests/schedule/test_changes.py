@@ -189,7 +189,7 @@ def test_a_series_with_an_open_trial_is_asked_again_from_its_first() -> None:
     short = of_series([FELL], 1, None)
     assert (short.state, short.reason) == (
         ReplayState.CHANGED,
-        "the 1 recorded trials are too few for a verdict",
+        "too few recorded trials for a verdict: 1",
     )
     assert of_series([SAME, ReplayFinding(ReplayState.UNKNOWN, why="x"), FELL], 3, None).reason == "x"
 

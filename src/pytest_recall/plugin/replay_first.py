@@ -90,8 +90,8 @@ def changes_of(
 ) -> Changes | None:
     """Return what a replay of all cases finds: of the recordings of the base, then of those that came with the change.
 
-    None where there is no change and nothing is recorded, and where cases or fixtures are only listed. Raises
-    RecallError where it cannot be found out.
+    None where there is no change and nothing is recorded, or a program has passed plugins to pytest, and where cases or
+    fixtures are only listed. Raises RecallError where it cannot be found out.
     """
     option, base, asked = config.option, change.base, change.recording
     if option.collectonly or option.showfixtures or option.show_fixtures_per_test:
@@ -104,6 +104,8 @@ def changes_of(
         first, *rest = _sources(place, context, change, Path(scratch))
         if not any(_holds_any(source.folder) for source in (first, *rest)):
             return nothing if base.is_change else None
+        if config.invocation_params.plugins and not base.is_change:
+            return None
         if config.invocation_params.plugins:
             raise RecallError(
                 "all cases are replayed in processes of their own, to see which the change affects, and plugins that a"

@@ -188,7 +188,7 @@ class Plan:
     @property
     def left(self) -> Remainder:
         """What was not chosen."""
-        decided = () if self.changes is None else self.changes.broken
+        decided = () if self.changes is None else self.changes.decided
         cases = self.cases.difference(self.unaffordable, decided)
         return remainder(cases, self.whole, self.rows, self.context.date, retests=self.mode != "nightly")
 
@@ -204,7 +204,7 @@ class Plan:
             scheduled &= changes.reasons.keys()  # A fork has no key for what is merely due.
         # A case that fails on a recorded answer has its verdict; a live one would take its place.
         return choose(
-            scheduled if changes is None else scheduled.difference(changes.broken),
+            scheduled if changes is None else scheduled.difference(changes.decided),
             self.rows,
             self.rubric,
             mode,

@@ -197,7 +197,7 @@ def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome
             return first
         return _open_series(first, recorded, f"one of its {recorded} trials: {first.state}")
     if outcome is None or not outcome.is_verdict:
-        return _open_series(first, recorded, f"the {recorded} recorded trials are too few for a verdict")
+        return _open_series(first, recorded, f"too few recorded trials for a verdict: {recorded}")
     altered = any(one.altered for one in findings)
     agree = outcome is Outcome.PASSED and first.before == Outcome.PASSED.value and not altered
     note = next((one.note for one in findings if one.note), "") if outcome is Outcome.FAILED else ""
@@ -299,6 +299,11 @@ class Changes(NamedTuple):
     def broken(self) -> list[str]:
         """The cases that passed before the change, and fail on a recorded answer; sorted."""
         return sorted(case_id for case_id, one in self.found.items() if one.breaks)
+
+    @property
+    def decided(self) -> list[str]:
+        """The cases that fail on a recorded answer, and are not known to have failed before the change; sorted."""
+        return [case_id for case_id in self.failing if self.found[case_id].before != Outcome.FAILED.value]
 
     def completed(self, others: Changes, *, own: bool) -> Changes:
         """Return the same with what a replay of other recordings decides of the cases that had to be asked.
