@@ -49,10 +49,9 @@ def test_what_it_writes_is_on_no_schedule_yet(tmp_path: Path, inside: Recall) ->
     assert "never seen             4" in inside(tmp_path, "status").out
 
 
-def test_the_workflow_is_ten_lines(tmp_path: Path, inside: Recall) -> None:
+def test_the_workflow_calls_the_one_that_is_beside_it(tmp_path: Path, inside: Recall) -> None:
     inside(tmp_path, "init", "--dir", "checks")
     text = (tmp_path / WORKFLOWS[0]).read_text(encoding="utf-8")
-    assert len(text.splitlines()) == 10
     job = yaml.safe_load(text)["jobs"]["eval"]
     assert job["uses"] == f"./{WORKFLOWS[1]}"
     assert job["with"] == {"directory": "checks", "state": "always"}
@@ -225,8 +224,8 @@ def test_a_directory_with_a_space_is_in_quotes_for_the_shell(tmp_path: Path, ins
         one for one in yaml.safe_load((tmp_path / "my evals/gitlab-ci.yml").read_text()).values() if "script" in one
     ]
     assert job["artifacts"]["paths"] == ["my evals/_artifacts"]
-    commands = [shlex.split(line) for line in job["script"] if "my evals" in line]
-    assert len(commands) == 4
+    commands = [shlex.split(line) for script in job["script"] for line in script.splitlines() if "my evals" in line]
+    assert commands
     assert all("my evals" in command or "my evals;" in command for command in commands)
 
 

@@ -53,7 +53,7 @@ def test_the_rubric_sets_mode_cap_sample_and_model(pytester: pytest.Pytester) ->
     checkout = SET.with_files({"eval/rubric.yaml": rubric}).at(pytester)
     checkout.run("eval").assert_outcomes(passed=3)
     assert checkout.slice() == {"due-old": "due", "due-new": "due", "fresh": "new"}
-    assert checkout.state()["due-old"].last_model == "m-1"
+    assert checkout.journal().header.model == "m-1"
     assert checkout.scorecard()["owner"] == "us"
 
 
@@ -65,7 +65,7 @@ def test_a_pull_request_runs_the_longest_overdue_up_to_the_cap(pytester: pytest.
     result.stdout.fnmatch_lines(
         [
             "recall: pr 2026-03-10, seed 2026-03-10: 3 of 5 cases (1 box 1, 1 due, 1 new);"
-            " not run: 1 not due until 2026-03-13, 1 over the cap"
+            " not run: 1 not due until 2026-03-13, 1 beyond the limit of one run"
         ]
     )
 

@@ -80,7 +80,7 @@ def test_more_regressions_than_a_screen_holds_are_folded() -> None:
 
 def test_markdown_of_nothing_due() -> None:
     page = markdown(*run([], exit_code=0))
-    assert page.startswith("# No verdict")
+    assert page.startswith("# No case was chosen")
     assert "##" not in page
     assert "\n- No case came to a verdict: this run shows nothing.\n" in page
 
@@ -171,7 +171,7 @@ def test_markdown_and_html_in_the_title_stay_text(more: dict[str, Any], title: s
 def test_the_name_of_a_model_in_the_title_stays_text() -> None:
     one = graded("a", PASSED, "due", calls=(Call("agent", "live", "<b>m_1</b>"),))
     title = r"pull request, 2026-03-10, seed 7, model &lt;b&gt;m\_1&lt;/b&gt;."
-    assert title in markdown(*run([one])).splitlines()
+    assert f"- {title}" in markdown(*run([one])).splitlines()
 
 
 def test_markdown_tables_have_an_end() -> None:

@@ -60,7 +60,7 @@ def test_notes_that_are_left_out_are_counted() -> None:
 
 def test_terminal_of_nothing_due() -> None:
     first, *rest = terminal(*run([], exit_code=0))
-    assert first.startswith("No verdict")
+    assert first.startswith("No case was chosen")
     assert len(rest) == 1
 
 
