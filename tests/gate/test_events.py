@@ -55,6 +55,22 @@ def test_a_merged_change_is_recorded_on_main_without_asking_again(world: Worlds)
 
 
 @pytest.mark.all
+@pytest.mark.xfail(strict=True, reason="main takes the oldest recordings that fit")
+def test_main_takes_the_recordings_of_what_was_merged(world: Worlds) -> None:
+    """Another pull request had the same prompt on a day when the model knew less, and was closed."""
+    made = world()
+    made.model.mode = Mode(refuses=frozenset({7, 8, 9}))
+    closed, merged = made.open("closed", KINDER), made.open("merged", KINDER)
+    assert_broken(made.check(closed, "opened"))
+    made.model.mode = Mode()
+    assert_green(made.check(merged, "opened"))
+    made.squash(merged)
+    check = made.pushed()
+    assert check.live == []
+    assert_green(check)
+
+
+@pytest.mark.all
 def test_a_night_asks_live_and_opens_an_issue(world: Worlds) -> None:
     made = world()
     made.model.mode = Mode(refuses=frozenset({7, 8, 9}))
