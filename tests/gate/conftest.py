@@ -26,17 +26,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave out what takes too long for each run, unless `-m` asks for marks."""
     if config.option.markexpr:
         return
-    own = Path(__file__).parent
-    long = [item for item in items if item.path.is_relative_to(own) and item.get_closest_marker("all")]
+    folder = Path(__file__).parent
+    long = [item for item in items if item.path.is_relative_to(folder) and item.get_closest_marker("all")]
     config.hook.pytest_deselected(items=long)
     items[:] = [item for item in items if item not in long]
 
 
 @pytest.fixture(scope="session")
 def _lasting() -> Iterator[ScriptedModel]:
-    made = ScriptedModel()
-    yield made
-    made.close()
+    served = ScriptedModel()
+    yield served
+    served.close()
 
 
 @pytest.fixture
@@ -78,25 +78,25 @@ class Worlds(Protocol):
 def _recorded(
     tmp_path_factory: pytest.TempPathFactory, _lasting: ScriptedModel
 ) -> Callable[[int, bool, Programs], Path]:
-    kept: dict[tuple[int, bool], Path] = {}
+    origins: dict[tuple[int, bool], Path] = {}
 
     def recorded(cases: int, record: bool, programs: Programs) -> Path:
-        if (cases, record) not in kept:
+        if (cases, record) not in origins:
             folder = tmp_path_factory.mktemp("gate") / "desk"
             env = programs.env(LLM_URL=_lasting.url)
-            kept[cases, record] = project.make(folder, cases, (), env, record=record)
-        return kept[cases, record]
+            origins[cases, record] = project.make(folder, cases, (), env, record=record)
+        return origins[cases, record]
 
     return recorded
 
 
 @pytest.fixture
-def world(
+def worlds(
     tmp_path: Path, model: ScriptedModel, host: GitHub, _recorded: Callable[[int, bool, Programs], Path]
 ) -> Worlds:
     """A world, of a project with some changes that is recorded for it alone; the plain one is recorded once."""
 
-    def made(
+    def make(
         *changes: Change,
         cases: int = 12,
         fresh: bool = False,
@@ -116,4 +116,4 @@ def world(
         world.install = install or world.install
         return world
 
-    return made
+    return make

@@ -188,8 +188,8 @@ class Programs:
         env = {name: whole[name] for name in names if name in whole}
         folders = [str(Path(programs.recall()[0]).parent), *os.environ["PATH"].split(os.pathsep)]
         if self.fresh:
-            own = Path(programs.__file__).parent / "autoload"
-            path = [one for one in env.pop("PYTHONPATH", "").split(os.pathsep) if one and Path(one) != own]
+            autoload = Path(programs.__file__).parent / "autoload"
+            path = [one for one in env.pop("PYTHONPATH", "").split(os.pathsep) if one and Path(one) != autoload]
             env |= {"PYTHONPATH": os.pathsep.join(path)} if path else {}
             folders[0] = str(installed())
         else:

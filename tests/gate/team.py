@@ -216,7 +216,7 @@ class Team:
         """Note what does not hold after a check of a change of `base`, whose rows are pushed to `branch`."""
         self.counts[check.verdict] += 1
         self.counts["live calls"] += len(check.live)
-        head = check.attempt["told"]["GITHUB_SHA"]
+        head = check.attempt["variables"]["GITHUB_SHA"]
         faults = [*self._of_exit(check), *self._of_evidence(check, base, head), *self._of_cost(check)]
         self._answered |= {
             (item_of(call.chat.question), call.chat.system, call.chat.model) for call in check.live if call.answered
@@ -263,13 +263,13 @@ class Team:
 
     def _of_rows(self, check: Check, before: str, after: str) -> Iterator[str]:
         """Yield rows that were moved though the model gave no answer to what the commit asks."""
-        commit, asked = self._commit(before), set(check.asked)
+        commit, live = self._commit(before), set(check.asked_cases)
         rows, moved = self._rows(before), self._rows(after)
         for name in sorted(moved.keys() | rows.keys()):
             if rows.get(name) == moved.get(name) or name not in commit.items:
                 continue
             item = commit.items[name]
-            if case_id(item) not in asked and (item, commit.system, commit.model) not in self._answered:
+            if case_id(item) not in live and (item, commit.system, commit.model) not in self._answered:
                 yield f"the row of {name} moved without an answer: {rows.get(name)} → {moved.get(name)}"
 
     # What a commit has

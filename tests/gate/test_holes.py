@@ -22,13 +22,13 @@ class WronglyGreenError(AssertionError):
 
 def parameters() -> list[object]:
     """Return the holes with their marks."""
-    made: list[object] = []
+    cases: list[object] = []
     for hole in HOLES:
         marks = [] if hole.quick else [pytest.mark.all]
         if hole.known:
             marks.append(pytest.mark.xfail(strict=True, raises=WronglyGreenError, reason=hole.known))
-        made.append(pytest.param(hole, id=hole.name, marks=marks))
-    return made
+        cases.append(pytest.param(hole, id=hole.name, marks=marks))
+    return cases
 
 
 def installs(package: str, site: Path) -> Install:
@@ -55,7 +55,7 @@ def recorded_by_developer(world: World, pull: Pull, old: str, new: str) -> None:
 
 
 @pytest.mark.parametrize("hole", parameters())
-def test_only_a_change_that_breaks_nothing_is_green(hole: Hole, world: Worlds, tmp_path: Path) -> None:
+def test_only_a_change_that_breaks_nothing_is_green(hole: Hole, worlds: Worlds, tmp_path: Path) -> None:
     variables = dict(hole.variables)
     install = None
     if hole.package:
@@ -65,15 +65,15 @@ def test_only_a_change_that_breaks_nothing_is_green(hole: Hole, world: Worlds, t
     if hole.cache:
         variables["CACHE"] = str(tmp_path / "answers.json")
         (tmp_path / "answers.json").write_text(json.dumps({question(item): good_answer(item) for item in range(1, 13)}))
-    made = world(*hole.setup, fresh=hole.fresh, install=install, variables=variables)
+    world = worlds(*hole.setup, fresh=hole.fresh, install=install, variables=variables)
     if hole.merged:
-        made.commit("main", *hole.merged)
-    pull = made.open("change", *hole.change)
+        world.commit("main", *hole.merged)
+    pull = world.open("change", *hole.change)
     if hole.recorded_on or hole.recorded_as[0]:
-        made.model.mode = hole.recorded_on or made.model.mode
-        recorded_by_developer(made, pull, *hole.recorded_as)
-    made.model.mode = hole.mode
-    check = made.check(pull, "opened")
+        world.model.mode = hole.recorded_on or world.model.mode
+        recorded_by_developer(world, pull, *hole.recorded_as)
+    world.model.mode = hole.mode
+    check = world.check(pull, "opened")
     print(check, check.report, sep="\n")
     assert "Traceback" not in check.output, check.output
     assert (check.verdict is Verdict.ENDED_EARLY) is hole.ends_early, check.output

@@ -35,14 +35,14 @@ class First(NamedTuple):
 
 
 @pytest.fixture
-def first(world: Worlds) -> First:
+def first(worlds: Worlds) -> First:
     """The pull request, whose first check has asked about all cases."""
-    made = world()
-    pull = made.open("feature", BREAKS_THREE)
-    check = made.check(pull, "opened")
+    world = worlds()
+    pull = world.open("feature", BREAKS_THREE)
+    check = world.check(pull, "opened")
     assert_red(check)
-    assert set(check.asked) >= BROKEN
-    return First(made, pull, check)
+    assert set(check.asked_cases) >= BROKEN
+    return First(world, pull, check)
 
 
 def assert_red(check: Check) -> None:
@@ -56,7 +56,7 @@ def assert_red(check: Check) -> None:
 def assert_red_unasked(check: Check) -> None:
     """The check is red by what the first one asked: none of the broken cases was asked again."""
     assert_red(check)
-    assert BROKEN.isdisjoint(check.asked), check
+    assert BROKEN.isdisjoint(check.asked_cases), check
 
 
 def forced(world: World, pull: Pull) -> None:
@@ -119,7 +119,7 @@ def test_what_is_corrected_is_green(first: First) -> None:
     first.world.push(first.pull, Replaced(PROMPT, "Refuse items 7 to 9.", "Be brief."), message="Mend it")
     check = first.world.check(first.pull)
     assert check.verdict is Verdict.GREEN, check
-    assert set(check.asked) >= BROKEN
+    assert set(check.asked_cases) >= BROKEN
 
 
 # On the machine of a developer
@@ -137,30 +137,30 @@ def on_a_branch(world: World, *changes: Change) -> dict[str, str]:
     return world.programs.env(LLM_URL=world.model.url, OPENAI_API_KEY=KEY)
 
 
-def test_a_second_run_after_another_model_is_red_as_well(world: Worlds) -> None:
-    made = world()
-    made.model.mode = Mode(weaker=frozenset({"m-2"}))
-    env = on_a_branch(made, SWAP)
+def test_a_second_run_after_another_model_is_red_as_well(worlds: Worlds) -> None:
+    world = worlds()
+    world.model.mode = Mode(weaker=frozenset({"m-2"}))
+    env = on_a_branch(world, SWAP)
     for number in range(2):
-        before = len(made.model.calls)
-        done = run(made.dev, RUN, env)
+        before = len(world.model.calls)
+        done = run(world.dev, RUN, env)
         assert done.returncode == 1, (number, done.stdout)
         assert "price-010" in done.stdout
-        assert (len(made.model.calls) == before) == bool(number), "what is recorded is asked again"
-        decided = run(made.dev, DECIDE, env)
+        assert (len(world.model.calls) == before) == bool(number), "what is recorded is asked again"
+        decided = run(world.dev, DECIDE, env)
         assert decided.returncode == 1, (number, decided)
         assert "regressed: price-010" in decided.stderr
 
 
-def test_a_run_that_a_developer_commits_does_not_turn_the_check_green(world: Worlds) -> None:
+def test_a_run_that_a_developer_commits_does_not_turn_the_check_green(worlds: Worlds) -> None:
     """The rows in it say that the cases fail, and its recordings that they always did; the base says neither."""
-    made = world()
-    env = on_a_branch(made, BREAKS_THREE)
-    assert run(made.dev, RUN, env).returncode == 1
-    made.git(made.dev, "add", "--all")
-    made.git(made.dev, "commit", "--quiet", "--message", "Record it")
-    assert made.git(made.dev, "show", "--stat", "--format=", "HEAD").count("eval/events/")
-    made.push_dev("feature")
+    world = worlds()
+    env = on_a_branch(world, BREAKS_THREE)
+    assert run(world.dev, RUN, env).returncode == 1
+    world.git(world.dev, "add", "--all")
+    world.git(world.dev, "commit", "--quiet", "--message", "Record it")
+    assert world.git(world.dev, "show", "--stat", "--format=", "HEAD").count("eval/events/")
+    world.push_dev("feature")
     pull = Pull(5, "feature")
     for _ in range(2):
-        assert_red(made.check(pull))
+        assert_red(world.check(pull))

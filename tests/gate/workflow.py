@@ -31,51 +31,51 @@ class Expression:
         tokens, place = [], 0
         text = text.strip()
         while place < len(text):
-            found = _TOKEN.match(text, place)
-            assert found is not None, f"this form of an expression is not known: {text[place:]!r}"
-            tokens.append(found[0].strip())
-            place = found.end()
+            token = _TOKEN.match(text, place)
+            assert token is not None, f"this form of an expression is not known: {text[place:]!r}"
+            tokens.append(token[0].strip())
+            place = token.end()
         return tokens
 
     def value(self, values: Mapping[str, Value], ok: bool = True) -> Value:
         """Return what it comes to; a name that has no value is empty. `ok` says that nothing before has failed."""
         left = [*self._tokens]
-        found = self._any(left, values, ok)
+        value = self._any(left, values, ok)
         assert not left, f"this form of an expression is not known: {self.text!r}"
-        return found
+        return value
 
     def _any(self, left: list[str], values: Mapping[str, Value], ok: bool) -> Value:
-        found = self._all(left, values, ok)
+        value = self._all(left, values, ok)
         while left and left[0] == "||":
             left.pop(0)
             other = self._all(left, values, ok)
-            found = found or other
-        return found
+            value = value or other
+        return value
 
     def _all(self, left: list[str], values: Mapping[str, Value], ok: bool) -> Value:
-        found = self._compared(left, values, ok)
+        value = self._compared(left, values, ok)
         while left and left[0] == "&&":
             left.pop(0)
             other = self._compared(left, values, ok)
-            found = other if found else found
-        return found
+            value = other if value else value
+        return value
 
     def _compared(self, left: list[str], values: Mapping[str, Value], ok: bool) -> Value:
-        found = self._one(left, values, ok)
+        value = self._one(left, values, ok)
         while left and left[0] in ("==", "!="):
             equal = left.pop(0) == "=="
             other = self._one(left, values, ok)
-            found = (str(found).lower() == str(other).lower()) is equal
-        return found
+            value = (str(value).lower() == str(other).lower()) is equal
+        return value
 
     def _one(self, left: list[str], values: Mapping[str, Value], ok: bool) -> Value:
         token = left.pop(0)
         if token == "!":
             return not self._one(left, values, ok)
         if token == "(":
-            found = self._any(left, values, ok)
+            value = self._any(left, values, ok)
             assert left.pop(0) == ")"
-            return found
+            return value
         if token.startswith("'"):
             return token[1:-1].replace("''", "'")
         if left[:2] == ["(", ")"]:
@@ -91,15 +91,15 @@ def holds(condition: str | None, values: Mapping[str, Value], *, ok: bool) -> bo
     text = condition.strip()
     inner = _EXPRESSION.fullmatch(text)
     text = inner[1] if inner else text
-    found = bool(Expression(text).value(values, ok))
-    return found if _STATUS.search(text) else found and ok
+    value = bool(Expression(text).value(values, ok))
+    return value if _STATUS.search(text) else value and ok
 
 
 def filled(text: Value, values: Mapping[str, Value]) -> str:
     """Return a text of a workflow with what its expressions come to."""
     if isinstance(text, bool):
         return str(text).lower()
-    return _EXPRESSION.sub(lambda found: str(Expression(found[1]).value(values)), str(text))
+    return _EXPRESSION.sub(lambda match: str(Expression(match[1]).value(values)), str(text))
 
 
 class Step(NamedTuple):
@@ -164,16 +164,16 @@ class Runner:
         needs = [job["needs"]] if isinstance(job.get("needs"), str) else job.get("needs", [])
         ok = all(self.jobs[one].result == "success" for one in needs)
         values = {**self.values, **{f"needs.{one}.result": self.jobs[one].result for one in needs}}
-        made = self.jobs[name] = Job(name)
+        ran = self.jobs[name] = Job(name)
         if not holds(job.get("if"), values, ok=ok):
-            made.skipped = True
-            return made
+            ran.skipped = True
+            return ran
         folder = self.folder / name
         folder.mkdir(parents=True)
         for number, step in enumerate(job["steps"]):
-            of_steps = {f"steps.{key}": value for key, value in made.outputs.items()}
-            self._step(made, number, step, job.get("env", {}), {**values, **of_steps})
-        return made
+            of_steps = {f"steps.{key}": value for key, value in ran.outputs.items()}
+            self._step(ran, number, step, job.get("env", {}), {**values, **of_steps})
+        return ran
 
     def _step(self, job: Job, number: int, step: Mapping[str, Any], env: Mapping[str, str], values: Any) -> None:
         name = step.get("name") or step.get("uses", f"step {number}")
@@ -185,18 +185,18 @@ class Runner:
                 self._install(folder)
             return
         if action := step.get("uses"):
-            given = {key: filled(value, values) for key, value in step.get("with", {}).items()}
-            succeeded = self._play(action.partition("@")[0], given, folder)
+            inputs = {key: filled(value, values) for key, value in step.get("with", {}).items()}
+            succeeded = self._play(action.partition("@")[0], inputs, folder)
             job.steps.append(Step(name, int(not succeeded), "" if succeeded else f"{action} failed"))
             return
         paths = {kind: self.folder / f"{job.name}-{number}.{kind}" for kind in ("sh", "output", "summary")}
         paths["sh"].write_text(step["run"], encoding="utf-8")
-        told = {"GITHUB_OUTPUT": str(paths["output"]), "GITHUB_STEP_SUMMARY": str(paths["summary"])}
-        given = {key: filled(value, values) for key, value in {**env, **step.get("env", {})}.items()}
+        files = {"GITHUB_OUTPUT": str(paths["output"]), "GITHUB_STEP_SUMMARY": str(paths["summary"])}
+        variables = {key: filled(value, values) for key, value in {**env, **step.get("env", {})}.items()}
         done = subprocess.run(
             [*SHELL, str(paths["sh"])],
             cwd=folder,
-            env={**self.env, **told, **given},
+            env={**self.env, **files, **variables},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             encoding="utf-8",
@@ -246,5 +246,5 @@ class Workflow:
         inputs = {name: about.get("default", "") for name, about in declared.items()}
         inputs |= {name: filled(value, known) for name, value in job.get("with", {}).items()}
         secrets = {f"secrets.{name}": filled(value, known) for name, value in job.get("secrets", {}).items()}
-        kept = {name: value for name, value in known.items() if not name.startswith("secrets.")}
-        return {**kept, **{f"inputs.{name}": value for name, value in inputs.items()}, **secrets}
+        public = {name: value for name, value in known.items() if not name.startswith("secrets.")}
+        return {**public, **{f"inputs.{name}": value for name, value in inputs.items()}, **secrets}

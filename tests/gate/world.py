@@ -96,7 +96,7 @@ class Check:
         return "\n".join(job.output for job in self.jobs.values())
 
     @property
-    def asked(self) -> list[str]:
+    def asked_cases(self) -> list[str]:
         """The ids of the cases about which the model was asked, sorted, each as often as it was."""
         return sorted(case_id(item_of(call.chat.question)) for call in self.live)
 
@@ -165,7 +165,7 @@ class World:
     def commit(
         self, branch: str, *changes: Change, start: str = "", message: str = "Change", force: bool = False
     ) -> str:
-        """Commit some changes on a branch and push it; it begins at `start` instead of its own end, if that is given.
+        """Commit some changes on a branch and push it; it begins at `start` instead of its own end, if that is inputs.
 
         Return the commit.
         """
@@ -207,9 +207,9 @@ class World:
         """Rebase the branch of a pull request onto its base, without what CI has committed to it."""
         self._on_branch(pull)
         since = f"origin/{pull.base}..HEAD"
-        own = self.git(self.dev, "log", "--reverse", "--no-merges", "--format=%H %ae", since).splitlines()
+        commits = self.git(self.dev, "log", "--reverse", "--no-merges", "--format=%H %ae", since).splitlines()
         self.git(self.dev, "reset", "--quiet", "--hard", f"origin/{pull.base}")
-        for line in own:
+        for line in commits:
             commit, _, author = line.partition(" ")
             if not author.startswith("eval-bot@"):
                 self.git(self.dev, "cherry-pick", "--allow-empty", commit)
@@ -264,7 +264,7 @@ class World:
         source = FORK if pull.fork else REPO
         about = {"number": pull.number, "head": {"sha": head, "ref": pull.branch, "repo": {"full_name": source}}}
         about["base"] = {"sha": base, "ref": pull.base}
-        told = {
+        variables = {
             "GITHUB_REF": f"refs/pull/{pull.number}/merge",
             "GITHUB_REF_NAME": f"{pull.number}/merge",
             "GITHUB_SHA": merge,
@@ -272,7 +272,7 @@ class World:
             "GITHUB_HEAD_REF": pull.branch,
         }
         event = {"action": action, "number": pull.number, "pull_request": about}
-        return self._begin("pull_request", told, event, head, pull=pull, branch=pull.base)
+        return self._begin("pull_request", variables, event, head, pull=pull, branch=pull.base)
 
     def pushed(self, branch: str = "main") -> Check:
         """Run what a push to a branch starts."""
@@ -306,35 +306,41 @@ class World:
         return self._run(**check.attempt)
 
     def _of_branch(self, branch: str) -> dict[str, str]:
-        told = {"GITHUB_REF": f"refs/heads/{branch}", "GITHUB_REF_NAME": branch}
-        return {**told, "GITHUB_SHA": self.head(branch)}
+        variables = {"GITHUB_REF": f"refs/heads/{branch}", "GITHUB_REF_NAME": branch}
+        return {**variables, "GITHUB_SHA": self.head(branch)}
 
     def _begin(
-        self, event: str, told: Mapping[str, str], content: Mapping[str, Any], shown: str,
+        self, event: str, variables: Mapping[str, str], content: Mapping[str, Any], shown: str,
         pull: Pull | None = None, branch: str = "main",
     ) -> Check:  # fmt: skip
         self._runs += 1
-        workflow = self._workflow(told["GITHUB_SHA"])
+        workflow = self._workflow(variables["GITHUB_SHA"])
         assert workflow.starts(event, str(content.get("action", "")), branch), f"{event} starts no workflow"
-        return self._run(event, told, content, shown, pull, self._runs)
+        return self._run(event, variables, content, shown, pull, self._runs)
 
     def _workflow(self, commit: str) -> Workflow:
         return Workflow.read(self.text(CALLER, commit), self.text(CALLED, commit))
 
     def _run(
-        self, event: str, told: Mapping[str, str], content: Mapping[str, Any], shown: str, pull: Pull | None, run: int
+        self,
+        event: str,
+        variables: Mapping[str, str],
+        content: Mapping[str, Any],
+        shown: str,
+        pull: Pull | None,
+        run: int,
     ) -> Check:
-        attempt = {"event": event, "told": told, "content": content, "shown": shown, "pull": pull, "run": run}
+        attempt = {"event": event, "variables": variables, "content": content, "shown": shown, "pull": pull, "run": run}
         folder = self.folder / f"run-{run}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         (folder / "event.json").write_text(json.dumps(content), encoding="utf-8")
-        workflow = self._workflow(told["GITHUB_SHA"])
+        workflow = self._workflow(variables["GITHUB_SHA"])
         fork = pull is not None and pull.fork
-        values = {"github.event_name": event, "github.token": TOKEN, "github.ref": told["GITHUB_REF"]}
+        values = {"github.event_name": event, "github.token": TOKEN, "github.ref": variables["GITHUB_REF"]}
         values |= {} if fork else {"secrets.OPENAI_API_KEY": KEY}
-        env = self.programs.env(**{**self._env(event, told, folder, run), **self.variables})
-        play = partial(self._play, folder / "artifacts", told)
+        env = self.programs.env(**{**self._env(event, variables, folder, run), **self.variables})
+        play = partial(self._play, folder / "artifacts", variables)
         runner = Runner(folder, workflow.values(values), env, play, self.install)
         self.host.read_only, before = fork, len(self.model.calls)
         rules = self._rules.read_text(encoding="utf-8")
@@ -346,7 +352,7 @@ class World:
         finally:
             self.host.read_only = False
             self._rules.write_text(rules, encoding="utf-8")
-        check = Check(event, told["GITHUB_REF"], shown, runner.jobs, self.model.calls[before:], pull=pull)
+        check = Check(event, variables["GITHUB_REF"], shown, runner.jobs, self.model.calls[before:], pull=pull)
         check.attempt = attempt
         check.comments = self.host.bodies(pull.number) if pull else []
         if card := next(folder.glob("artifacts/*/scorecard.json"), None):
@@ -355,10 +361,10 @@ class World:
         shutil.rmtree(folder)
         return check
 
-    def _env(self, event: str, told: Mapping[str, str], folder: Path, run: int) -> dict[str, str]:
+    def _env(self, event: str, variables: Mapping[str, str], folder: Path, run: int) -> dict[str, str]:
         noon = f"{self.day}T12:00:00Z"
         return {
-            **told,
+            **variables,
             "CI": "true",
             "GITHUB_ACTIONS": "true",
             "GITHUB_REPOSITORY": REPO,
@@ -374,36 +380,36 @@ class World:
         }
 
     def _play(
-        self, artifacts: Path, told: Mapping[str, str], action: str, given: Mapping[str, str], folder: Path
+        self, artifacts: Path, variables: Mapping[str, str], action: str, inputs: Mapping[str, str], folder: Path
     ) -> bool:
         """Do what an action does in the folder of a job; return whether it succeeded."""
         if action == "actions/setup-python":
             return True
         if action == "actions/checkout":
-            self._check_out(folder, told, given.get("fetch-depth", "1"))
+            self._check_out(folder, variables, inputs.get("fetch-depth", "1"))
             return True
-        path, kept = folder / given["path"], artifacts / given["name"]
+        path, artifact = folder / inputs["path"], artifacts / inputs["name"]
         if action == "actions/upload-artifact":
             if path.is_dir():
-                shutil.rmtree(kept, ignore_errors=True)
-                shutil.copytree(path, kept, symlinks=False)
+                shutil.rmtree(artifact, ignore_errors=True)
+                shutil.copytree(path, artifact, symlinks=False)
             return True
         assert action == "actions/download-artifact", action
-        if not kept.is_dir():
+        if not artifact.is_dir():
             return False
-        shutil.copytree(kept, path, dirs_exist_ok=True)
+        shutil.copytree(artifact, path, dirs_exist_ok=True)
         return True
 
-    def _check_out(self, folder: Path, told: Mapping[str, str], depth: str) -> None:
+    def _check_out(self, folder: Path, variables: Mapping[str, str], depth: str) -> None:
         """Fetch a commit, or with the depth 0 all branches, and check the commit out as GitHub's action does."""
-        ref = told["GITHUB_REF"]
+        ref = variables["GITHUB_REF"]
         branch = ref.removeprefix("refs/heads/") if ref.startswith("refs/heads/") else ""
         tracked = f"refs/remotes/origin/{branch}" if branch else ref.replace("refs/", "refs/remotes/", 1)
         self.git(folder, "init", "--quiet", "--initial-branch=main")
         self.git(folder, "remote", "add", "origin", self.origin.as_uri())
         every = ["+refs/heads/*:refs/remotes/origin/*"] if depth == "0" else [f"--depth={depth}"]
         options = ["--quiet", "--no-tags", "--prune"]
-        commit = f"+{told['GITHUB_SHA']}:{tracked}"
+        commit = f"+{variables['GITHUB_SHA']}:{tracked}"
         if depth == "0":
             self.git(folder, "fetch", *options, "origin", *every)
             self.git(folder, "fetch", *options, "origin", commit)

@@ -6,7 +6,19 @@ from pathlib import Path
 
 from tests.gate.holes.hole import ALL, LEFT_OUT, OWN_JUDGE_DECIDES, OWN_WORKFLOW, Hole
 from tests.gate.model import Mode
-from tests.gate.project import BREAKS_THREE, BROKEN, CALLER, CASES, CONFTEST, RUBRIC, Removed, Replaced, Written
+from tests.gate.project import (
+    BREAKS_THREE,
+    BROKEN,
+    CALLER,
+    CASES,
+    CONFTEST,
+    RUBRIC,
+    Removed,
+    Replaced,
+    Written,
+    case_id,
+    prompt_ends,
+)
 
 OWN_JUDGE = (
     Written(
@@ -59,6 +71,16 @@ MEASURES = [
         "laxer-judge",
         (BREAKS_THREE, Replaced(CONFTEST, "case.expected in answer.text", "True")),
         setup=OWN_JUDGE,
+        known=OWN_JUDGE_DECIDES,
+    ),
+    Hole(
+        "built-in-judge-is-overridden",
+        (
+            BREAKS_THREE,
+            Written(
+                CONFTEST, "\n\n@pytest.fixture\ndef judge_contains():\n    return lambda *_: (True, '')\n", append=True
+            ),
+        ),
         known=OWN_JUDGE_DECIDES,
     ),
     Hole("loosened-expectations", (BREAKS_THREE, expectations_loosened), says="expected answer altered"),
@@ -130,6 +152,36 @@ MEASURES = [
         ),
         known=LEFT_OUT,
     ),
+    *(
+        Hole(f"options{options.replace(' ', '')}", (BREAKS_THREE, with_options(options)))
+        for options in (
+            "--collect-only",
+            "-p no:recall",
+            "--recall-mode=observe",
+            "--recall-mode=all",
+            "--recall-mode=main",
+            "--maxfail=1",
+            "--lf",
+            "-n 2",
+            "--recall-budget=0.000001",
+            "--recall-pr=77",
+            "--record=missing --recall-dry-run",
+            "--replay --recall-trust-replays",
+            "--recall-seed=1",
+            "--recall-model=other",
+        )
+    ),
+    *(
+        Hole(f"options{options.replace(' ', '')}", (BREAKS_THREE, with_options(options)), ends_early=True)
+        for options in ("--ignore=eval/cases.jsonl", "--recall-dry-run", "--recall-resume", "--recall-dimensions=tone")
+    ),
+    Hole(
+        "options--recall-scenarios=prices",
+        (prompt_ends("Be kind. Refuse items 7 to 7."), with_options("--recall-scenarios=prices")),
+        frozenset({case_id(7)}),
+        known=LEFT_OUT,
+    ),
+    Hole("options--recall-shard=1/12", (BREAKS_THREE, with_options("--recall-shard=1/12")), known=LEFT_OUT),
     Hole("replay-by-options", (BREAKS_THREE, with_options("--replay"))),
     Hole("mode-by-options", (BREAKS_THREE, with_options("--recall-mode=nightly"))),
     Hole("no-state-by-options", (BREAKS_THREE, with_options("--recall-date=2026-11-21"))),

@@ -93,10 +93,10 @@ VOLATILE = [
     Hole("stamped-and-nothing-else", (NOTES,), NONE, setup=STAMPED),
     Hole("stamped-and-broken", (BREAKS_THREE,), setup=STAMPED),
     Hole(
-        "one-prompt-of-two-by-chance",
+        "mostly-another-prompt",
         (
             Replaced(AGENT, "import os\n", "import os\nimport random\n"),
-            Replaced(AGENT, "SYSTEM}", 'SYSTEM + random.choice(["", " Refuse items 1 to 12."])}'),
+            Replaced(AGENT, "SYSTEM}", 'SYSTEM + " Refuse items 1 to 12." * (random.random() < 0.95)}'),
         ),
         ALL,
     ),
