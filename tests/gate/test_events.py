@@ -55,7 +55,6 @@ def test_a_merged_change_is_recorded_on_main_without_asking_again(worlds: Worlds
 
 
 @pytest.mark.all
-@pytest.mark.xfail(strict=True, reason="main takes the oldest recordings that fit")
 def test_main_takes_the_recordings_of_what_was_merged(worlds: Worlds) -> None:
     """Another pull request had the same prompt on a day when the model knew less, and was closed."""
     world = worlds()

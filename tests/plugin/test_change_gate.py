@@ -229,6 +229,20 @@ class TestNotEvaluated:
         quick_run(checkout, "--recall-base", "nowhere", "-k", "a")
         assert not checkout.scorecard()["not_compared"], "a choice by hand is no check"
 
+    def test_since_a_job_chose_the_cases_itself(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Options that come with the change, such as those of `addopts`, may leave out what it breaks."""
+        checkout, repository = begun(pytester, upstream)
+        changed(checkout, upstream, source("tell"))
+        repository.commit("Change")
+        for name, value in {"GITHUB_RUN_ID": "1", "GITHUB_REF": "refs/pull/5/merge"}.items():
+            monkeypatch.setenv(name, value)
+        result, _ = pushed(checkout, upstream, *AT_MAIN, "-k", "not a and not b and not c", "--recall-mode", "pr")
+        assert checkout.scorecard()["not_compared"]
+        assert result.ret != pytest.ExitCode.OK
+        assert blocks(checkout)
+
     def test_it_is_said_where_nothing_is_recorded(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout, _ = begun(pytester, upstream, *ANY, rubric=f"{RUBRIC}recording: off\n")
         result, asked = pushed(checkout, upstream)

@@ -321,3 +321,10 @@ def test_which_cases_to_replay_is_read_as_it_was_written(wanted: set[str]) -> No
 def test_what_does_not_say_which_cases_to_replay_is_refused(text: str) -> None:
     with pytest.raises(RecallError, match=r"^of\.json: does not say which cases to replay; write a JSON list of "):
         wanted_in(text, "of.json")
+
+
+def test_of_a_case_that_was_not_replayed_nothing_is_known() -> None:
+    changes = Changes({"a": SAME}, 1).complete(["a", "b"])
+    assert changes.found["a"] == SAME
+    assert changes.found["b"].state is ReplayState.UNKNOWN
+    assert list(changes.reasons) == ["b"]

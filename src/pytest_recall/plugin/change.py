@@ -91,8 +91,9 @@ def planned(config: pytest.Config, plan: Plan, recording: Recording) -> Plan:
         now = {case.id: case for case in read_cases(file for file in plan.files.values() if not file.reason)}
         plan = replace(plan, case_changes=tuple(case_changes(before, now)))
     job = job_of(os.environ)
-    keeps = recording.of_change and bool(job.run) and job.number is not None and not job.fork
-    return replace(plan, is_fork=job.fork, keeps_recordings=keeps).choosing()
+    is_check = bool(job.run) and job.number is not None
+    keeps = recording.of_change and is_check and not job.fork
+    return replace(plan, is_fork=job.fork, is_check=is_check, keeps_recordings=keeps).choosing()
 
 
 def budget_of(change: KnownChange, context: Context) -> float | None:

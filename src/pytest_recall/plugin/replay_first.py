@@ -117,6 +117,8 @@ def changes_of(
             f"replaying {plural(len(ids), 'case')} in {plural(processes, 'process')} to see which the change affects",
         )
         found = replayed(config, first.folder, processes, base) if _holds_any(first.folder) else nothing
+        if base.is_change:
+            found = found.complete(ids)
         for source in rest:
             if left := _recorded_in(source.folder, found.reasons):
                 before = found.reasons

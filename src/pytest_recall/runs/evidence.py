@@ -60,10 +60,13 @@ def runs_of(place: Place, number: int | None, scratch: Path) -> PullRuns:
 
 
 def runs_of_all(place: Place, scratch: Path) -> PullRuns:
-    """Return the same of all pull requests that the clone has, the newest request last."""
+    """Return the same of all pull requests that the clone has, the newest request first.
+
+    Of several recordings of the same requests the first decides: what is merged is more often of a newer one.
+    """
     repository = _repository(place)
     refs = [] if repository is None else repository.refs(REFS)
-    return _runs(place, sorted(refs, key=lambda ref: (len(ref), ref)), scratch)
+    return _runs(place, sorted(refs, key=lambda ref: (len(ref), ref), reverse=True), scratch)
 
 
 def _runs(place: Place, refs: list[str], scratch: Path) -> PullRuns:

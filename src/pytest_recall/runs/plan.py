@@ -94,7 +94,8 @@ class Plan:
     reach to why. Of a `shard` the picks are its part of `whole`, the slice that all shards choose; a run that goes on
     picks what its `rest` has left.
     `collected` are the cases that pytest has left of those that a person chose, None before that is known.
-    `keeps_recordings` says that CI keeps what this run records beside the branch of its pull request.
+    `is_check` says that the run is that of a job for a pull request, `is_fork` that its change comes from another
+    repository, and `keeps_recordings` that CI keeps what it records beside the branch.
 
     A plan does not change: what is learned later, such as by collection, gives another one.
     """
@@ -128,6 +129,7 @@ class Plan:
     early: str = ""
     checkout: Checkout = UNKNOWN
     is_fork: bool = False
+    is_check: bool = False
     case_changes: tuple[CaseChange, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
     collected: frozenset[str] | None = None
@@ -179,6 +181,18 @@ class Plan:
     def unscheduled(self) -> dict[str, str]:
         """Why the questions of datasets and profiles run, by id."""
         return {case_id: file.reason for file in self.files.values() if file.reason for case_id in file.lines}
+
+    @property
+    def problem(self) -> str:
+        """Why a check cannot say what the change breaks, whatever its cases come to; empty if it can."""
+        if self.scheduled:
+            return self.base.problem
+        if not (self.is_check and self.cases and self.base.is_change):
+            return ""
+        return (
+            f"the cases are chosen by {self.wanted.explicit}, and not by what the change affects; leave that out, or split"
+            " a run with --recall-shard"
+        )
 
     @property
     def orphans(self) -> list[str]:
@@ -328,7 +342,7 @@ class Plan:
             base=self.base.commit,
             fork=self.is_fork,
             altered=tuple((one.case_id, one.how) for one in self.case_changes),
-            not_compared=self.base.problem if self.scheduled else "",
+            not_compared=self.problem,
             knows_change=self.knows_change,
             due_blocks=self.rubric.due_blocks,
             allowed=self.rubric.no_verdict_allowed,

@@ -305,6 +305,13 @@ class Changes(NamedTuple):
         """The cases that fail on a recorded answer, and are not known to have failed before the change; sorted."""
         return [case_id for case_id in self.failing if self.found[case_id].before != Outcome.FAILED.value]
 
+    def complete(self, case_ids: Iterable[str]) -> Changes:
+        """Return the same with each of these cases: of one that was not replayed, nothing is known."""
+        missing = ReplayFinding(ReplayState.UNKNOWN, why="not replayed, since something left it out of the collection")
+        return self._replace(
+            found={**{case_id: self.found.get(case_id, missing) for case_id in case_ids}, **self.found}
+        )
+
     def completed(self, others: Changes, *, own: bool) -> Changes:
         """Return the same with what a replay of other recordings decides of the cases that had to be asked.
 
