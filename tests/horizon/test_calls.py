@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.judges.judge_call import MAX_TOKENS
+from pytest_recall.judges import judge_call
 from tests.helpers.grader import Grader
 from tests.helpers.persona import write_project
 
@@ -21,6 +21,8 @@ EARLY = ("--ranges", "3d", "6d", "9d")
 """Checkpoints with 4, 8 and 12 questions."""
 CENT = 0.01
 """What a call costs."""
+TOKENS = 5
+"""What a reply of the grader has."""
 PRICES = {"grader": {"input": 1000, "output": 0}}
 
 
@@ -59,11 +61,11 @@ def scores(folder: str) -> list[Any]:
 
 
 def written() -> float:
-    """Let what is written alone cost, a cent for the five tokens of a reply; return what a call of a judge reserves."""
-    usd = CENT / 5
+    """Let what is written alone cost, a cent a reply; return what a call of a judge reserves."""
+    usd = CENT / TOKENS
     prices = {"input": 0, "output": usd * 1e6}
     rubric({"grader": prices, "reader": prices})
-    return MAX_TOKENS * usd
+    return judge_call.MAX_TOKENS * usd
 
 
 class TestBudget:
@@ -71,25 +73,31 @@ class TestBudget:
 
     @pytest.mark.parametrize("parallelism", ["1", "4"])
     def test_what_cannot_be_paid_for_is_not_asked_and_asked_with_a_new_budget(
-        self, served: Grader, capsys: pytest.CaptureFixture[str], parallelism: str
+        self,
+        served: Grader,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        parallelism: str,
     ) -> None:
+        # A call reserves the cent that it costs, so that it is known how many there are room for.
+        monkeypatch.setattr(judge_call, "MAX_TOKENS", TOKENS)
+        written()
         run = (*RUN, *EARLY, "--concurrency", parallelism)
-        # Room for one call at a time, of which each leaves a cent less.
-        assert main([*run, "--out", "out", "--budget", f"{written() + 6 * CENT}"]) == 2
+        assert main([*run, "--out", "out", "--budget", "0.075"]) == 2
         assert (len(served.bodies), len(lines())) == (7, 7)
         captured = capsys.readouterr()
-        full = "which has no room for another call, as one may cost $2.05"
-        assert f"recall: spent $0.07 of the budget of $2.11, {full}\n" in captured.err
+        full = "which has no room for another call, as one may cost $0.01"
+        assert f"recall: spent $0.07 of the budget of $0.075, {full}\n" in captured.err
         assert "17 questions were not asked; run the same command with --resume out and a new" in captured.err
         assert "3 answers of the next checkpoint, which is not whole, will count" in captured.err
         assert "1 checkpoint, 4 questions asked" in captured.out
         found = result()["metadata"]
-        assert (found["unasked"], found["stopped"]) == (17, "the budget of $2.11 has no room for another call")
+        assert (found["unasked"], found["stopped"]) == (17, "the budget of $0.075 has no room for another call")
         assert [one["type"] for one in lines(name="progress.jsonl")] == ["header", "checkpoint"]
         assert main(["bench", "report", "out"]) == 0
         told = capsys.readouterr().out
         assert "not over: 1 of 3 checkpoints were reached, 20 of 24 questions are to be asked yet, 1 min at the" in told
-        assert "pace so far, $0.04 was spent on what is known, since the budget of $2.11 has no room for" in told
+        assert "pace so far, $0.04 was spent on what is known, since the budget of $0.075 has no room for" in told
         assert main([*run, "--resume", "out", "--budget", "9"]) == 0
         assert (len(served.bodies), len(lines())) == (24, 24)
         assert "unasked" not in result()["metadata"]

@@ -96,7 +96,7 @@ MEASURES = [
     Hole(
         "recording-of-a-lucky-day",
         (BREAKS_THREE,),
-        says="recordings that the change itself brought",
+        says="recordings that CI did not make",
         recorded_on=Mode(lucky=True),
     ),
     Hole(
@@ -127,17 +127,14 @@ MEASURES = [
     Hole(
         "deselected-by-options",
         (BREAKS_THREE, with_options("-k 'not price-007 and not price-008 and not price-009'")),
-        known=LEFT_OUT,
     ),
     Hole(
         "deselected-by-id",
         (BREAKS_THREE, with_options("".join(f" --deselect eval/cases.jsonl::{one}" for one in sorted(BROKEN)))),
-        known=LEFT_OUT,
     ),
     Hole(
         "deselected-by-the-workflow",
         (BREAKS_THREE, Replaced(CALLER, "state: always", "state: always, arguments: -k price-001")),
-        known=OWN_WORKFLOW,
     ),
     Hole(
         "deselected-by-a-hook",
@@ -150,7 +147,6 @@ MEASURES = [
                 append=True,
             ),
         ),
-        known=LEFT_OUT,
     ),
     *(
         Hole(f"options{options.replace(' ', '')}", (BREAKS_THREE, with_options(options)))
@@ -179,7 +175,6 @@ MEASURES = [
         "options--recall-scenarios=prices",
         (prompt_ends("Be kind. Refuse items 7 to 7."), with_options("--recall-scenarios=prices")),
         frozenset({case_id(7)}),
-        known=LEFT_OUT,
     ),
     Hole("options--recall-shard=1/12", (BREAKS_THREE, with_options("--recall-shard=1/12")), known=LEFT_OUT),
     Hole("replay-by-options", (BREAKS_THREE, with_options("--replay"))),
@@ -187,7 +182,13 @@ MEASURES = [
     Hole("no-state-by-options", (BREAKS_THREE, with_options("--recall-date=2026-11-21"))),
     Hole("base-by-options", (BREAKS_THREE, with_options("--recall-base=HEAD"))),
     Hole("rubric-blocks-never", (BREAKS_THREE, Replaced(RUBRIC, "blocks: regression", "blocks: never"))),
-    Hole("rubric-ignores-the-prompt", (BREAKS_THREE, Written(RUBRIC, "volatile_text: ['You are.*']\n", append=True))),
+    Hole(
+        "rubric-ignores-the-prompt",
+        (
+            BREAKS_THREE,
+            Written(RUBRIC, "volatile_text: [{field: messages.*.content, pattern: 'You are.*'}]\n", append=True),
+        ),
+    ),
     Hole("rubric-records-nothing", (BREAKS_THREE, Written(RUBRIC, "recording: 'off'\n", append=True))),
     Hole(
         "rubric-of-another-confirm", (BREAKS_THREE, Replaced(RUBRIC, "confirm: evidence\n", "confirm: evidence:1000\n"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from tests.gate.holes.hole import ALL, NONE, UNMATCHED, VARIANT_A, Hole, with_header, with_variable
+from tests.gate.holes.hole import ALL, NONE, VARIANT_A, Hole, with_header, with_variable
 from tests.gate.model import VARIANT_B
 from tests.gate.project import AGENT, BREAKS_THREE, CALLED, CONFTEST, NOTES, PROMPT, Replaced, Written, prompt_ends
 
@@ -41,7 +41,6 @@ PLACES = [
         (Replaced(f"{PACKAGE}/desk/agent.py", VARIANT_A, VARIANT_B),),
         setup=(with_header("x-variant"), moved_to_a_package),
         package=PACKAGE,
-        known=UNMATCHED,
     ),
     Hole("installed-package-without-effect", (NOTES,), NONE, setup=(moved_to_a_package,), package=PACKAGE),
     Hole("parser", (Replaced(AGENT, "return text", 'return text.replace("$", "EUR ")'),), ALL, quick=True),

@@ -19,9 +19,9 @@ from tests.gate.model import VARIANT_B
 from tests.gate.project import AGENT, BREAKS_THREE, NOTES, PROMPT, Replaced, Written, prompt_ends
 
 REQUESTS = [
-    Hole("header", (TO_VARIANT_B,), setup=(with_header("x-variant"),), quick=True, known=UNMATCHED),
-    Hole("header-in-a-data-file", (FILE_TO_VARIANT_B,), setup=(*IN_A_FILE, HEADER_FROM_FILE), known=UNMATCHED),
-    Hole("header-is-new", (with_header("x-variant", VARIANT_B),), known=UNMATCHED),
+    Hole("header", (TO_VARIANT_B,), setup=(with_header("x-variant"),), quick=True),
+    Hole("header-in-a-data-file", (FILE_TO_VARIANT_B,), setup=(*IN_A_FILE, HEADER_FROM_FILE)),
+    Hole("header-is-new", (with_header("x-variant", VARIANT_B),)),
     Hole("accept-language", (TO_VARIANT_B,), setup=(with_header("accept-language"),)),
     Hole("user-agent", (TO_VARIANT_B,), setup=(with_header("user-agent"),), known=UNMATCHED),
     Hole("organization", (TO_VARIANT_B,), setup=(with_header("openai-organization"),), known=UNMATCHED),
