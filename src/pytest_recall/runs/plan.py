@@ -190,8 +190,8 @@ class Plan:
         if not (self.is_check and self.cases and self.base.is_change):
             return ""
         return (
-            f"the cases are chosen by {self.wanted.explicit}, and not by what the change affects; leave that out, or split"
-            " a run with --recall-shard"
+            f"the cases are chosen by {self.wanted.explicit}, and not by what the change affects; leave that out, or"
+            " split a run with --recall-shard"
         )
 
     @property
