@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,7 +13,7 @@ from pytest_recall.schedule.spread import AffectedCost, affected_cost, beyond
 from pytest_recall.trials.series import TrialCount
 
 
-def finding(usd: float | None, key: str = "", **more: object) -> ReplayFinding:
+def finding(usd: float | None, key: str = "", **more: Any) -> ReplayFinding:
     """Return what was found of a case that asks something else."""
     return ReplayFinding(ReplayState.CHANGED, key=key, usd=usd)._replace(**more)
 
