@@ -16,13 +16,13 @@ from tests.helpers.upstream import Upstream
 pytest.importorskip("openai")
 
 NAMES = [f"c{number}" for number in range(6)]
-# A call reads 10 tokens by the upstream, and writes 5: $0.0011 each. That of the other model is ten times as much.
+# A call writes 5 tokens by the upstream, as many as it may: $0.0011 each. That of the other model is ten times as much.
 RUBRIC = """\
 owner: ana
 model_primary: gpt-4o-mini
 prices:
-  gpt-4o-mini: {input: 100, output: 20}
-  dear: {input: 1000, output: 200}
+  gpt-4o-mini: {input: 0, output: 220}
+  dear: {input: 0, output: 2200}
 """
 EVIDENCE, TWICE = "confirm: evidence\n", "confirm: 2of3\n"
 CHANGE = ("eval", "--recall-mode", "pr", "--recall-base", "base")

@@ -219,7 +219,7 @@ class Ending:
                 told = _how_to_resume(portion.resuming(self._run.config, " and a higher --budget"), first="")
             self._run.log.note(told)
         # A case that was between two calls is an error to pytest, and not what a regression is.
-        errors = (one.error for one in self._run.trials if one.outcome is Outcome.ERROR and not one.arm)
+        errors = (one.error for one in self._run.trials if one.outcome is Outcome.ERROR)
         cut = sum(why in error for error in errors) if why else 0
         others = session.exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed > cut
         if (unpaid or cut) and not others and session.exitstatus in _ENDED:

@@ -266,7 +266,7 @@ class Meter:
         if not asks_model(request):
             return 0.0
         observed = self._observed.get(asked_model(request) or "", _Observed())
-        counted = math.ceil(request_tokens(request) * (observed.ratio or 1.0) - _ROUNDED_OFF)
+        counted = math.ceil(request_tokens(request) * max(observed.ratio, 1.0) - _ROUNDED_OFF)
         output = 0
         if writes(request) != "vectors":
             output = reply_limit(request) or observed.longest or recorded or GUESSED_ANSWER
