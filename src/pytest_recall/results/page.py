@@ -63,6 +63,8 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         names = ("case", "standing", *(("boxes",) if header.of_cases else ()), "why", "where")
         head = [f"| {' | '.join(names)} |", "|" + " --- |" * len(names)]
         meanings = [f"- {MEANINGS[kind]}" for kind in kinds if kind in MEANINGS]
+        if header.of_cases:
+            meanings.append(f"- {BOXES}")
         lines += _folded(
             ", ".join(counted(kind, len(results)) for kind, results in kinds.items()),
             [*([*meanings, ""] if meanings else []), *head, *rows, *_more(others)],
