@@ -65,7 +65,7 @@ def test_a_pull_request_runs_the_longest_overdue_up_to_the_cap(pytester: pytest.
     result.stdout.fnmatch_lines(
         [
             "recall: pr 2026-03-10, seed 2026-03-10: 3 of 5 cases (1 box 1, 1 due, 1 new);"
-            " not run: 1 not due until 2026-03-13, 1 over the cap"
+            " not run: 1 not due until 2026-03-13, 1 beyond the limit of one run"
         ]
     )
 

@@ -193,8 +193,8 @@ def terminal(
         from pytest_recall.results import baselines_text
 
         yield from baselines_text.lines(card.arms)
-    if card.panels is not None and verbosity > 0:
-        yield from judges_text.judges_lines(card.panels)
+    if card.panels is not None:
+        yield from list(judges_text.judges_lines(card.panels))[: None if verbosity > 0 else 1]
     yield from judged_rates(card)
     if card.regraded is not None:
         yield from judges_text.audit_lines(card.regraded)
