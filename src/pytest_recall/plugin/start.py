@@ -153,8 +153,8 @@ def wake(
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
         if taken.of_change:
             job = job_of(os.environ)
-            is_kept = job.host == "github" and bool(job.run) and job.number is not None and not job.fork
-            plan = replace(plan, keeps_recordings=is_kept)
+            reaches_ci = job.host == "github" and bool(job.run) and job.number is not None and not job.fork
+            plan = replace(plan, keeps_recordings=reaches_ci)
         if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})
         run = make_run(config, plan)
