@@ -13,6 +13,7 @@ from pytest_recall.replay.tape import CassetteMode
 from pytest_recall.results import sentences
 from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
 from pytest_recall.results.sentences import past_lines
+from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, failing, header, row, trial
 
@@ -245,3 +246,62 @@ def test_the_first_line_says_how_many_cases_vary(more: dict[str, Any]) -> None:
     assert sentences.varying(header()) == ""
     assert sentences.varying(header(**more)) in sentences.first_line(header(**more), card(2, 2))
     assert {int(number) for number in re.findall(r"\d+", sentences.varying(header(**more)))} == set(more.values())
+
+
+# The verdict, and what to do
+
+
+def of_change(*reasons_of: tuple[str, Outcome], **more: Any) -> tuple[Header, Scorecard]:
+    """Return a pull request whose change is known; every case passed before."""
+    trials = [trial(f"c{n}", one, reason=reason, row=row(3)) for n, (reason, one) in enumerate(reasons_of)]
+    picks = [(one.case_id, one.reason) for one in trials]
+    known = header(*picks, **{"pr": "7", "knows_change": True, **more})
+    return known, summarize(trials, picks, 40, TODAY, by_change=known.by_change)
+
+
+AFFECTED_PASS, AFFECTED_FAIL, AFFECTED_ERROR = (("affected", one) for one in (PASSED, FAILED, ERROR))
+
+
+@pytest.mark.parametrize(
+    ("made", "verdict"),
+    [
+        (of_change(AFFECTED_PASS, AFFECTED_PASS), "No regression: 2 affected cases pass"),
+        (of_change(AFFECTED_PASS), "No regression: 1 affected case passes"),
+        (of_change(AFFECTED_PASS, AFFECTED_FAIL), "This change breaks 1 of 2 affected cases"),
+        (of_change(AFFECTED_ERROR, AFFECTED_FAIL), "This change breaks 1 of 2 affected cases"),
+        (of_change(AFFECTED_PASS, ("due", FAILED)), "No regression: 1 affected case passes"),
+        (of_change(AFFECTED_PASS, ("due", FAILED), due_blocks=True), "1 of 2 cases regressed"),
+        (of_change(("due", PASSED)), "No regression: 1 case passes"),
+        (of_change(), "No regression: this change affects none of 40 cases"),
+        (of_change(("due", FAILED), knows_change=False), "1 of 1 case regressed"),
+        (of_change(("due", ERROR), knows_change=False), "No verdict: no case passed or failed"),
+        (of_change(knows_change=False), "No case was chosen"),
+    ],
+)
+def test_the_verdict(made: tuple[Header, Scorecard], verdict: str) -> None:
+    assert sentences.verdict(*made) == verdict
+    assert sentences.headline(*made).startswith(verdict)
+
+
+def test_what_was_not_evaluated_is_the_verdict_unless_the_change_breaks_a_case() -> None:
+    left = "1 of 2 affected cases was not evaluated"
+    assert sentences.verdict(*of_change(AFFECTED_PASS, AFFECTED_ERROR)).startswith(left)
+    broken, rest, *_ = sentences.first_line(*of_change(AFFECTED_FAIL, AFFECTED_ERROR)).split("; ")
+    assert (broken, rest.startswith(left)) == ("This change breaks 1 of 2 affected cases", True)
+    assert sentences.verdict(*of_change(not_compared="no commit")) == "Not evaluated: no commit"
+
+
+@pytest.mark.parametrize(
+    ("made", "something"),
+    [
+        (of_change(AFFECTED_PASS), False),
+        (of_change(AFFECTED_PASS, ("due", FAILED)), False),
+        (of_change(AFFECTED_FAIL), True),
+        (of_change(AFFECTED_ERROR), True),
+        (of_change(("due", ERROR), knows_change=False), True),
+        (of_change(not_compared="no commit"), True),
+        (of_change(), False),
+    ],
+)
+def test_there_is_something_to_do_about_what_blocks(made: tuple[Header, Scorecard], something: bool) -> None:
+    assert bool(sentences.advice(*made)) is something

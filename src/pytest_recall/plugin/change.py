@@ -92,7 +92,7 @@ def planned(config: pytest.Config, plan: Plan, recording: Recording) -> Plan:
         plan = replace(plan, case_changes=tuple(case_changes(before, now)))
     job = job_of(os.environ)
     is_check = bool(job.run) and job.number is not None
-    keeps = recording.of_change and is_check and not job.fork
+    keeps = recording.of_change and is_check and not job.fork and job.host == "github"
     return replace(plan, is_fork=job.fork, is_check=is_check, keeps_recordings=keeps).choosing()
 
 

@@ -21,16 +21,16 @@ def case_texts(place: Place, trials: Iterable[Trial]) -> dict[str, CaseText]:
     by_file: dict[str, list[Trial]] = {}
     for trial in trials:
         by_file.setdefault(trial.where.rpartition(":")[0], []).append(trial)
-    found: dict[str, CaseText] = {}
-    for name, asked in by_file.items():
+    texts: dict[str, CaseText] = {}
+    for name, failed in by_file.items():
         path = place.root / name
         if path.suffix not in SUFFIXES or not path.is_file():
             continue
         with suppress(RecallError):
             file = CaseFile(path, name)
-            fingerprints = {trial.case_id: trial.fingerprint for trial in asked if trial.case_id in file.lines}
+            fingerprints = {trial.case_id: trial.fingerprint for trial in failed if trial.case_id in file.lines}
             for case in file.cases(fingerprints):
                 text = written(case, fingerprints[case.id])
                 if not text.edited:
-                    found[case.id] = CaseText(text.asked, text.reference)
-    return found
+                    texts[case.id] = CaseText(text.asked, text.reference)
+    return texts

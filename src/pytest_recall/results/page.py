@@ -52,6 +52,7 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         "",
         *_cut_short(record, card),
         *([f"{cell(counted_line)}.", ""] if counted_line else []),
+        *[f"{cell(line[0].upper() + line[1:])}.\n" for line in judged_rates(card)],
         *([*(f"- {cell(line)}" for line in gates_text.gates_lines(card)), ""] if card.gates or card.loosened else []),
     ]
     kinds = card.failures()
@@ -63,6 +64,8 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         names = ("case", "standing", *(("boxes",) if header.of_cases else ()), "why", "where")
         head = [f"| {' | '.join(names)} |", "|" + " --- |" * len(names)]
         meanings = [f"- {MEANINGS[kind]}" for kind in kinds if kind in MEANINGS]
+        if header.of_cases:
+            meanings.append(f"- {BOXES}")
         lines += _folded(
             ", ".join(counted(kind, len(results)) for kind, results in kinds.items()),
             [*([*meanings, ""] if meanings else []), *head, *rows, *_more(others)],
@@ -101,7 +104,7 @@ def _of_run(record: Record, card: Scorecard) -> Iterator[str]:
     yield cell(sentences.title(header, card.models) + partial(record)) + "."
     yield f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else ".")
     yield sentences.limit(header, card)
-    for line in (*judged_rates(card), *sentences.freshness(header, card)):
+    for line in sentences.freshness(header, card):
         yield f"{cell(line[0].upper() + line[1:])}."
 
 

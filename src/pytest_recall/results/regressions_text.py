@@ -42,8 +42,8 @@ def lines(
     if (tally := _tally(result)) and tally not in shown:
         yield tally
     yield from causes(header, card, result)
-    if told := "; ".join(_judged(result)):
-        yield told
+    if judging := "; ".join(_judged(result)):
+        yield judging
     yield f"to repeat it{_price(header, result)}: {' && '.join(commands(header, card, result))}"
 
 
@@ -63,8 +63,8 @@ def markdown(header: Header, card: Scorecard, result: CaseResult, links: str) ->
         yield f"  - {cell(tally)}"
     for line in causes(header, card, result):
         yield f"  - {cell(line)}"
-    if told := "; ".join(_judged(result)):
-        yield f"  - {cell(told)}"
+    if judging := "; ".join(_judged(result)):
+        yield f"  - {cell(judging)}"
     yield f"  - to repeat it{_price(header, result)}: {', then '.join(map(code, commands(header, card, result)))}"
 
 
@@ -180,7 +180,7 @@ def _tally(result: CaseResult) -> str:
 def _legend(pieces: list[DiffPiece], known: LastPass) -> str:
     """Return how the words of a difference are marked."""
     marks = {"gone": f"struck out: at its last pass, {cell(known.told)}", "new": "bold: now"}
-    parts = [told for kind, told in marks.items() if any(piece.kind == kind for piece in pieces)]
+    parts = [meaning for kind, meaning in marks.items() if any(piece.kind == kind for piece in pieces)]
     return "; ".join(parts) or f"as at its last pass, {cell(known.told)}"
 
 

@@ -194,8 +194,8 @@ def terminal(
         from pytest_recall.results import baselines_text
 
         yield from baselines_text.lines(card.arms)
-    if card.panels is not None and verbosity > 0:
-        yield from judges_text.judges_lines(card.panels)
+    if card.panels is not None:
+        yield from list(judges_text.judges_lines(card.panels))[: None if verbosity > 0 else 1]
     yield from judged_rates(card)
     if card.regraded is not None:
         yield from judges_text.audit_lines(card.regraded)
@@ -396,11 +396,11 @@ def _of_case(level: str, header: Header, card: Scorecard, result: CaseResult, be
     trial = result.trial
     failed = trial.outcome is Outcome.FAILED
     standing = result.failure.value if failed else "no verdict"
-    told = [one_line(trial.note, 300)]
+    details = [one_line(trial.note, 300)]
     if failed:
-        told += map(str.strip, regressions_text.lines(header, card, result))
+        details += map(str.strip, regressions_text.lines(header, card, result))
     where = f"{below}/{trial.where}" if below else trial.where
-    return _command(level, f"{standing}: {trial.case_id}", "\n".join(told), where)
+    return _command(level, f"{standing}: {trial.case_id}", "\n".join(details), where)
 
 
 def _command(level: str, title: str, told: str, where: str = "") -> str:
