@@ -39,7 +39,7 @@ def without_input(project: Project) -> Project:
 def test_cases_and_a_model_are_a_whole_eval(pytester: pytest.Pytester, upstream: Upstream) -> None:
     selector = f"openai:m;{upstream.url}/v1"
     checkout = without_input(PLAIN).at(pytester)
-    result = checkout.run("eval", "--recall-model", selector, "-n1")
+    result = checkout.run("eval", "--recall-model", selector, "-n1", "-v")
     result.assert_outcomes(passed=2)
     assert upstream.count == 3
     assert {row.last_model for row in checkout.state().values()} == {"m"}
@@ -98,7 +98,7 @@ def test_the_model_is_the_one_that_the_replies_name(pytester: pytest.Pytester, u
     """An agent of one's own does not ask `recall_model`, so that `--model` changes nothing of what it asks."""
     source = agent("return plain_sync(f'echo {question}')")
     checkout = talking(upstream, source).with_cases(case("a")).at(pytester)
-    result = checkout.run("eval", "--model", "gpt-4o")
+    result = checkout.run("eval", "--model", "gpt-4o", "-v")
     warning = "warning: the replies are of gpt-4o-mini, and `--model` or `model_primary` names gpt-4o"
     assert warning in result.outlines
     result.stdout.fnmatch_lines(["pull request, 2026-03-10, seed 2026-03-10, model gpt-4o-mini"])

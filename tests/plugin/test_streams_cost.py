@@ -51,7 +51,7 @@ def calls(checkout: Checkout) -> Iterator[Call]:
 def test_a_budget_holds_for_streams_without_usage(pytester: pytest.Pytester, upstream: Upstream, way: str) -> None:
     """Each call has some thirty tokens of input and 100 of output by its text, and costs $0.0011."""
     checkout = streaming(pytester, upstream, f"return {way}")
-    result = checkout.run_afresh("eval", "--recall-mode=all", "--budget=0.005")
+    result = checkout.run_afresh("eval", "-v", "--recall-mode=all", "--budget=0.005")
     assert upstream.count == 4
     made = list(calls(checkout))
     assert {one.tokens and one.tokens.output for one in made} == {100}
@@ -104,7 +104,7 @@ def test_a_model_without_a_price_is_never_free_and_its_lines_are_said(
     conftest = checkout.path / "eval/conftest.py"
     text = conftest.read_text().replace("127.0.0.1", "0.0.0.0").replace('"gpt-4o-mini"', '"own"')
     conftest.write_text(text)
-    result = checkout.run_afresh("eval", "--recall-mode=all", "--budget=0.005")
+    result = checkout.run_afresh("eval", "-v", "--recall-mode=all", "--budget=0.005")
     assert upstream.count == 1
     result.stdout.fnmatch_lines(
         [
