@@ -302,8 +302,17 @@ class Changes(NamedTuple):
 
     @property
     def decided(self) -> list[str]:
-        """The cases that fail on a recorded answer, and are not known to have failed before the change; sorted."""
-        return [case_id for case_id in self.failing if self.found[case_id].before != Outcome.FAILED.value]
+        """The cases whose verdict on the change stands, so that a live answer must not take its place; sorted.
+
+        They fail on a recorded answer, and are not known to have failed before the change; or what they ask now was
+        recorded for the change.
+        """
+        failed = Outcome.FAILED.value
+        return [
+            case_id
+            for case_id in self.ids(ReplayState.RECORDED)
+            if (one := self.found[case_id]).own or one.of_ci or (one.outcome == failed and one.before != failed)
+        ]
 
     def complete(self, case_ids: Iterable[str]) -> Changes:
         """Return the same with each of these cases: of one that was not replayed, nothing is known."""
