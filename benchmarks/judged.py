@@ -61,7 +61,7 @@ def lines(folder: Path, quick: bool) -> Iterator[Line]:
             sample = run(pytest_command(*every, "pr", plugins=("recall",)), suite)
             expect(sample.output, "1 passed")
             card = (suite / "eval" / "_artifacts" / "scorecard.md").read_text(encoding="utf-8")
-            expect(card, f"0 of {count:,} cases affected", f"{count} proven")
+            expect(card, f"0 of {count:,} cases affected", f"{count} as recorded")
             return sample
 
         def replayed() -> Sample:

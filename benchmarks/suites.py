@@ -83,7 +83,9 @@ def judged_suite(folder: Path, count: int) -> Path:
     rows = ({**row, "judges": ["exact", "graded"]} for row in case_rows(count))
     path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     (folder / "pytest.ini").write_text(_INI, encoding="utf-8")
-    (folder / "eval" / "rubric.yaml").write_text("owner: us\npolicy: affected\nslice_cases: 1\n", encoding="utf-8")
+    (folder / "eval" / "rubric.yaml").write_text(
+        "owner: us\nmax_due_cases: 0\nbox_1_cases: 1\nnew_traffic_sample: 0\n", encoding="utf-8"
+    )
     return folder
 
 

@@ -7,8 +7,8 @@
 
 Each agent is a small program of its own: a prompt, a tool between two calls, a parser of the answer, an exact judge and
 one by a model. All of them are the cases of one project, whose first night records them. Then come days of three pull
-requests each, with `policy: affected` and `confirm: evidence`. Each has one fault, and edits three other agents in a
-way that breaks nothing:
+requests each, which ask what they affect, with `confirm: evidence`. Each has one fault, and edits three other agents
+in a way that breaks nothing:
 
 - prompt: the system prompt asks for something else;
 - code: the answer is parsed in another way, or the second call is worded in another way;
@@ -57,7 +57,7 @@ LATER = 5
 LEAST = 0.95
 """The share of causes that have to be right."""
 DAY = date(2026, 1, 5)
-RUBRIC = "owner: us\npolicy: affected\nslice_cases: 1\nconfirm: evidence\n"
+RUBRIC = "owner: us\nmax_due_cases: 0\nbox_1_cases: 0\nnew_traffic_sample: 0\nconfirm: evidence\n"
 CONFTEST = (
     PROGRAM_FIXTURE
     + """
@@ -216,6 +216,16 @@ class Project:
         (self.evals / "cases.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
         for one in programs.values():
             self.write(one)
+        self._git("init", "-q", "--initial-branch", "main")
+        self.commit("Begin")
+
+    def commit(self, message: str) -> None:
+        """Commit all that has changed, as a merge does: what is in no commit is no suspect of a later fall."""
+        self._git("add", "-A")
+        self._git("-c", "user.name=a", "-c", "user.email=a@example.org", "commit", "-qm", message, "--allow-empty")
+
+    def _git(self, *arguments: str) -> None:
+        subprocess.run(["git", *arguments], cwd=self.folder, check=True, capture_output=True)
 
     def write(self, one: Program) -> None:
         """Write an agent."""
@@ -283,6 +293,7 @@ def play(every: Sequence[Fault], seed: int, project: Project) -> dict[str, Named
     programs |= {f"b{number:03}": Program(f"b{number:03}") for number in range(max(len(every), BESIDE))}
     project.begin(programs)
     nothing = [case_id for case_id, _ in fallen(project.run(0, "--record", "--recall-mode=all"), "")]
+    project.commit("Record")
     if nothing:
         raise BrokenError(f"falls without a fault: {', '.join(nothing)}")
     last = max(fault.day for fault in every)
@@ -296,14 +307,17 @@ def play(every: Sequence[Fault], seed: int, project: Project) -> dict[str, Named
             programs[fault.case_id] = fault.edited(programs[fault.case_id])
             for case_id in (*beside, fault.case_id):
                 project.write(programs[case_id])
+            project.commit(f"#{fault.pr}")
             WORLD.main = False
             card = project.run(day, "--record=missing", "--recall-mode=pr", pr=fault.pr)
             WORLD.main = True
+            project.commit(f"Merge #{fault.pr}")
             for case_id, named in fallen(card, f"pull request {fault.pr}"):
                 found.setdefault(case_id, named)
         WORLD.begun |= {fault.case_id: fault for fault in every if fault.day <= day}
         for case_id, named in fallen(project.run(day, "--record", "--recall-mode=all"), f"night {day}"):
             found.setdefault(case_id, named)
+        project.commit(f"Night {day}")
         print(f"day {day}: {len(found)} of {len(every)} have fallen", file=sys.stderr, flush=True)
     return found
 

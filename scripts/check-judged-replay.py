@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Prove on made-up revisions of small agents that a judged replay lets no fail pass: what it proves is so.
+"""Prove on made-up revisions of small agents that a judged replay lets no fail pass: what it decides is so.
 
     scripts/check-judged-replay.py                1,000 revisions
     scripts/check-judged-replay.py 60 --seed 7    so many, of this seed
@@ -11,16 +11,16 @@ or nothing, or only comments. The model, on loopback, says what the request alon
 the cases of one project, which is run by the installed package in fresh processes:
 
 - as it was, in full, and recorded;
-- as revised, by a judged replay, in which nothing may reach the model, and in a pull request with its findings;
+- as revised, by a judged replay, in which nothing may reach the model, and in a pull request, which begins with one;
 - as revised, in full, and recorded, which is the truth, and replayed once more;
 - as it was, by a judged replay of what was recorded as revised: the change taken back.
 
 A hole is a verdict or an answer of a replay that is not the one of the full run, a fail that the pull request did not
-find, an edit of nothing that is not proven, or a revision that was recorded and is not proven. These are the rules by
-which RTSCheck finds faults in tools that select tests (Zhu and others, ICSE 2019), with two more of them: what is
-proven is so when the change is taken back, and what is not is not; a new case is asked, and one that has gone is not
-looked for. Exit code 1 says that there is a hole, with what it takes to see it again; 2 that a run did not come to its
-end.
+find, an edit of nothing that is not as recorded, or a revision that was recorded and is not as recorded. These are the
+rules by which RTSCheck finds faults in tools that select tests (Zhu and others, ICSE 2019), with two more of them: what
+is as recorded is so when the change is taken back, and what is not is not; a new case is asked, and one that has gone
+is not looked for. A case that makes no call has no recording, and is always asked. Exit code 1 says that there is a
+hole, with what it takes to see it again; 2 that a run did not come to its end.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from pytest_recall.schedule.changes import TO_ASK, Changes, ReplayFinding, Repla
 ROUND = 250
 """Revisions that are the cases of one project."""
 WORDS = ("Red", "green", "BLUE", "red")
-RUBRIC = "owner: us\npolicy: affected\nslice_cases: 1\n"
+RUBRIC = "owner: us\nmax_due_cases: 0\nbox_1_cases: 0\nnew_traffic_sample: 0\n"
 CALLING = """\
 import os
 
@@ -195,6 +195,11 @@ class Program:
     grading: str
     trials: int = 1
     comments: int = 0
+
+    @property
+    def calls(self) -> bool:
+        """Whether it asks a model, or its judge does."""
+        return bool(self.prompts) or "graded" in self.judges
 
     @property
     def source(self) -> str:
@@ -436,10 +441,10 @@ class Project:
         return from_text(path.read_text(encoding="utf-8"), path.name)
 
     def pulled(self) -> dict[str, Came]:
-        """Run what a pull request runs, by the findings of the judged replay."""
+        """Run what a pull request runs."""
         with tempfile.TemporaryDirectory() as scratch:
             there = Project(Path(shutil.copytree(self.folder, Path(scratch, "project"))), self._url)
-            return there.run("--recall-mode=pr", "--recall-near=file:found.json")
+            return there.run("--recall-mode=pr")
 
 
 def came(rows: Sequence[Mapping[str, Any]]) -> Came:
@@ -462,7 +467,7 @@ def holes(
     pulled: Came | None,
     back: ReplayFinding | None,
 ) -> Iterator[str]:
-    """Yield what a judged replay, and the pull request with its findings, have wrong of a revision.
+    """Yield what a judged replay, and the pull request, have wrong of a revision.
 
     `before` and `after` are its full runs, `found` and `again` its replays from the recordings of each, `pulled` what
     the pull request has in its journal, if anything, and `back` the replay of what was from what is recorded now.
@@ -472,34 +477,40 @@ def holes(
         return
     verdict = after.outcome != "error"
     # Of a run that ended in an error nothing is recorded; and under another scenario the recording is another one.
-    same = revision.before.scenario == revision.after.scenario
-    if same and verdict and before.outcome != "error" and (found.state, back.state).count(ReplayState.PROVEN) == 1:
-        changed = back if found.state is ReplayState.PROVEN else found
+    same = revision.before.scenario == revision.after.scenario and revision.before.calls and revision.after.calls
+    if same and verdict and before.outcome != "error" and as_recorded(found) != as_recorded(back):
+        changed = back if as_recorded(found) else found
         yield f"is {found.state}, and {back.state} when the change is taken back: {changed.reason}"
-    if found.state is ReplayState.PROVEN:
+    if as_recorded(found):
         if after.outcome != before.outcome:
-            yield f"is proven, and was {before.outcome} and is {after.outcome}"
+            yield f"is as recorded, and was {before.outcome} and is {after.outcome}"
         if revision.before.prompts and after.answer != before.answer:
-            yield f"is proven, and answered {before.answer!r} and answers {after.answer!r}"
-    elif found.state in (ReplayState.OTHER, ReplayState.UNJUDGED):
-        replayed = (found.trial or {}).get("answer", {}).get("text")
+            yield f"is as recorded, and answered {before.answer!r} and answers {after.answer!r}"
+    elif found.state in (ReplayState.RECORDED, ReplayState.UNJUDGED):
+        replayed = found.trials[-1].get("answer", {}).get("text") if found.trials else None
         if replayed != after.answer:
             yield f"is {found.state} with the answer {replayed!r}, and answers {after.answer!r}"
-        if found.state is ReplayState.OTHER and found.outcome != after.outcome:
-            yield f"is {found.outcome} in the replay, and {after.outcome} in full"
-        if found.breaks and (before.outcome, after.outcome) != ("passed", "failed"):
-            yield f"is said to be broken, and was {before.outcome} and is {after.outcome}"
-    if not set(revision.kinds).difference(SILENT) and verdict and found.state is not ReplayState.PROVEN:
+    if found.state is ReplayState.RECORDED and found.outcome != after.outcome:
+        yield f"is {found.outcome} in the replay, and {after.outcome} in full"
+    if found.breaks and (before.outcome, after.outcome) != ("passed", "failed"):
+        yield f"is said to be broken, and was {before.outcome} and is {after.outcome}"
+    silent = not set(revision.kinds).difference(SILENT)
+    if silent and verdict and revision.before.calls and not as_recorded(found):
         yield f"has no edit and is {found.state}: {found.reason}"
-    if verdict and again.state is not ReplayState.PROVEN:
+    if verdict and revision.after.calls and not as_recorded(again):
         yield f"was recorded as it is, and is {again.state} when it is replayed: {again.reason}"
     if pulled is None:
-        if found.state is not ReplayState.PROVEN:
+        if found.state is not ReplayState.UNAFFECTED:
             yield f"is {found.state}, and the pull request has no trial of it"
         if after.outcome != before.outcome:
             yield f"was {before.outcome} and is {after.outcome}, and the pull request has no trial of it"
     elif pulled.outcome != after.outcome:
         yield f"is {pulled.outcome} in the pull request, and {after.outcome} in full"
+
+
+def as_recorded(found: ReplayFinding) -> bool:
+    """Return whether a replay found requests, answer and verdict to be those of the recording."""
+    return found.state is ReplayState.UNAFFECTED or (found.state is ReplayState.RECORDED and not found.altered)
 
 
 class Counts:

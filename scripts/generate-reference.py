@@ -31,7 +31,6 @@ from pytest_recall import cli
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.check_commands import schema_of
 from pytest_recall.cases.settings import Settings
-from pytest_recall.cases.settings_fields import DailyBudget
 from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.judges import built_in, model_judges
 from pytest_recall.judges.calibration import Label
@@ -296,7 +295,6 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "case-fields": lambda: field_part(Case),
     "rubric-fields": lambda: field_part(Settings),
     "batch-fields": lambda: field_part(Batching),
-    "budget-fields": lambda: field_part(DailyBudget),
     "label-fields": lambda: field_part(Label),
     "dataset-fields": lambda: field_part(BenchFile),
     "metrics": metric_part,

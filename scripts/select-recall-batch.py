@@ -6,12 +6,12 @@
 A case sits in one of five boxes. A pass moves it up, a fail moves it back to box 1, and
 the box says after how many days it is due again: 1, 3, 7, 14 or 30. What a run takes:
 
-    pr       all of box 1, up to 25 due cases (longest overdue first), 5 never-seen ones
-    nightly  every overdue case, 5 never-seen ones
+    pr       up to 25 cases of box 1, up to 25 due ones (longest overdue first), 5 never-seen ones
+    nightly  every due case, 5 never-seen ones; rubric.yaml may have it filled with the oldest verdicts
     all      everything
 
-With `policy: lottery` in rubric.yaml, a pull request and a night take a fixed number of cases instead. What a change
-touches is nothing that this script knows; `recall schedule select` does.
+rubric.yaml sets other numbers. A pull request asks what its change affects as well, which only a run finds out: it
+replays what is recorded.
 
 `pytest -p recall eval` takes the same slice and runs it; a test holds the two together.
 """
@@ -51,7 +51,7 @@ def main() -> int:
     state = read_state(args.eval / "recall.yaml", "recall.yaml")
 
     # Which of it runs today, and why.
-    picks = choose(cases, state.rows, (), rubric, args.mode, args.date, seed)
+    picks = choose(cases, state.rows, rubric, args.mode, args.date, seed, unanswered=state.unanswered)
 
     # Say it, and write it down.
     chosen = []

@@ -15,7 +15,7 @@ from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
 SCRIPT = ROOT / "scripts" / "check-judged-replay.py"
-PROVEN = ReplayFinding(ReplayState.PROVEN, outcome="passed", before="passed")
+SAME = ReplayFinding(ReplayState.UNAFFECTED, outcome="passed", before="passed")
 
 
 @pytest.fixture
@@ -41,7 +41,10 @@ def test_a_few_revisions_have_no_hole(
     out = capsys.readouterr().out
     assert f"0 holes in {len(script.EDITS)} revisions of seed 3" in out
     counted = {line.split("  ")[0]: line.split()[-6:] for line in out.splitlines()}
-    assert counted["nothing"] == counted["comments"] == ["1", "0", "0", "0", "0", "0"]
+    # One of each, which is as recorded: it passes, or fails as it did.
+    for kind in ("nothing", "comments"):
+        assert sorted(counted[kind][:2]) == ["0", "1"]
+        assert counted[kind][2:] == ["0"] * 4
 
 
 def test_holes_are_told_and_end_it_with_a_code(
@@ -50,7 +53,7 @@ def test_holes_are_told_and_end_it_with_a_code(
     """What each run of a round came to is said here: that runs come to it is in the test above."""
     new = ReplayFinding(ReplayState.NOT_RECORDED)
     full = iter([{"r0000": script.Came("passed", "x", 1)}, {"r0000": script.Came("passed", "X", 1)}])
-    replays = iter([{"r0000": PROVEN, "new": new}, {"r0000": PROVEN, "new": new}, {"r0000": PROVEN, "old": new}])
+    replays = iter([{"r0000": SAME, "new": new}, {"r0000": SAME, "new": new}, {"r0000": SAME, "old": new}])
     monkeypatch.setattr(script.Project, "recorded", lambda project: next(full))
     monkeypatch.setattr(script.Project, "replayed", lambda project: SimpleNamespace(found=next(replays)))
     monkeypatch.setattr(script.Project, "pulled", lambda project: {"new": script.Came("passed", "x", 1)})
@@ -58,23 +61,29 @@ def test_holes_are_told_and_end_it_with_a_code(
     monkeypatch.setattr(script, "revisions", lambda count, seed: [revision])
     assert script.main(["1"]) == 1
     out = capsys.readouterr().out
-    assert "r0000 (prompt) is proven, and answered 'x' and answers 'X'\n" in out
+    assert "r0000 (prompt) is as recorded, and answered 'x' and answers 'X'\n" in out
     assert "1 holes in 1 revisions" in out
 
 
 @pytest.mark.parametrize(
     ("before", "after", "found", "pulled", "said"),
     [
-        (("passed", "x"), ("passed", "x"), PROVEN, None, []),
-        (("passed", "x"), ("failed", "x"), PROVEN, ("failed", "x"), ["is proven, and was passed and is failed"]),
-        (("passed", "x"), ("passed", "y"), PROVEN, None, ["is proven, and answered 'x' and answers 'y'"]),
+        (("passed", "x"), ("passed", "x"), SAME, None, []),
+        (("passed", "x"), ("failed", "x"), SAME, ("failed", "x"), ["is as recorded, and was passed and is failed"]),
+        (("passed", "x"), ("passed", "y"), SAME, None, ["is as recorded, and answered 'x' and answers 'y'"]),
         (
             ("passed", "x"),
             ("failed", "y"),
-            ReplayFinding(ReplayState.OTHER, outcome="passed", before="failed", trial={"answer": {"text": "z"}}),
+            ReplayFinding(
+                ReplayState.RECORDED,
+                outcome="passed",
+                before="failed",
+                altered=True,
+                trials=({"answer": {"text": "z"}},),
+            ),
             ("passed", "z"),
             [
-                "is other answer with the answer 'z', and answers 'y'",
+                "is recorded with the answer 'z', and answers 'y'",
                 "is passed in the replay, and failed in full",
                 "is passed in the pull request, and failed in full",
             ],
@@ -97,12 +106,12 @@ def test_what_a_replay_has_wrong_is_told(
 ) -> None:
     revision = of_a_prompt(script)
     ran = None if pulled is None else script.Came(*pulled, 1)
-    told = script.holes(revision, script.Came(*before, 1), script.Came(*after, 1), found, PROVEN, ran, found)
+    told = script.holes(revision, script.Came(*before, 1), script.Came(*after, 1), found, SAME, ran, found)
     assert list(told) == said
 
 
-def test_no_edit_and_a_revision_that_is_recorded_have_to_be_proven(script: ModuleType) -> None:
-    revision = next(one for one in script.revisions(50, 1) if one.kinds == ("nothing",))
+def test_no_edit_and_a_revision_that_is_recorded_have_to_be_as_recorded(script: ModuleType) -> None:
+    revision = next(one for one in script.revisions(50, 1) if one.kinds == ("nothing",) and one.before.calls)
     came, changed = script.Came("passed", "x", 1), ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",))
     assert list(script.holes(revision, came, came, changed, changed, came, changed)) == [
         "has no edit and is changed: a: “x” → “y”",
@@ -110,13 +119,13 @@ def test_no_edit_and_a_revision_that_is_recorded_have_to_be_proven(script: Modul
     ]
 
 
-def test_what_is_proven_is_so_when_the_change_is_taken_back(script: ModuleType) -> None:
-    revision = next(one for one in script.revisions(50, 1) if one.kinds == ("prompt",))
+def test_what_is_as_recorded_is_so_when_the_change_is_taken_back(script: ModuleType) -> None:
+    revision = next(one for one in script.revisions(50, 1) if one.kinds == ("prompt",) and one.before.calls)
     came, changed = script.Came("passed", "x", 1), ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",))
-    said = "is proven, and changed when the change is taken back: a: “x” → “y”"
-    assert list(script.holes(revision, came, came, PROVEN, PROVEN, came, changed)) == [said]
+    said = "is unaffected, and changed when the change is taken back: a: “x” → “y”"
+    assert list(script.holes(revision, came, came, SAME, SAME, came, changed)) == [said]
     error = script.Came("error", None, 1)
-    assert list(script.holes(revision, error, error, PROVEN, PROVEN, error, changed)) == []
+    assert list(script.holes(revision, error, error, SAME, SAME, error, changed)) == []
 
 
 def test_revisions_are_those_of_their_seed_and_each_edit_is_one(script: ModuleType) -> None:

@@ -8,7 +8,6 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
-from math import comb
 from typing import Any
 
 import pytest
@@ -37,14 +36,15 @@ NOT_RUN = {
     "CONTRIBUTING.md: cli > plugin": "is compared with the rooms, below",
     "docs/architecture.md: cli > plugin": "is compared with the rooms, below",
     "examples/": "what installs and runs them is run by scripts/run-examples.py; the rest asks a model",
-    "docs/schedule.md: 3 % wrong": "is compared with a simulation in tests/schedule",
+    "docs/schedule.md: a pull request: all that": "is the rule, in words",
+    "docs/schedule.md: python benchmarks/schedule/play.py": "takes minutes; tests/benchmarks runs it over less",
+    "docs/how-to/size-the-schedule.md: python benchmarks/schedule/play.py": "takes minutes; as above",
     "docs/reference/memory-baselines.md: scripts/memories-on-personas.py": "needs packages",
-    "docs/schedule.md: scripts/compare-confirm-rules.py": "needs the histories; tests/test_scripts.py runs the script",
-    "docs/schedule.md: oldest verdict:": "explains the lines of a longer run",
     "docs/how-to/gate-a-merge.md: suspects: #12, #15": "tests/plugin/test_suspects.py holds these lines",
+    "docs/how-to/limit-the-cost.md: recall: 12 affected cases": "tests/plugin/test_budget_of_changes.py holds it",
+    "docs/how-to/limit-the-cost.md: no price is known of": "tests/plugin/test_budget_of_changes.py holds it",
     "docs/how-to/keep-evals-apart.md: ====": "tests/plugin/test_several.py holds these lines",
     "docs/how-to/compare-two-runs.md: BASE  3.8 of 4 passed": "explains how a line is built",
-    "docs/how-to/keep-state-from-conflicting.md: recall state show --at origin/main > base.yaml": "needs a remote",
     "docs/how-to/long-horizon-audit.md: recall bench audit runs/mine --persona": MEMORY,
     "docs/how-to/long-horizon-audit.md: recall bench audit runs/mine --apply": MEMORY,
     "docs/how-to/long-horizon-generate.md: ferry-office/": PICTURE,
@@ -53,16 +53,15 @@ NOT_RUN = {
     "docs/how-to/long-horizon-report.md: recall bench leaderboard results/ea-180d": "needs the published runs",
     "docs/how-to/long-horizon-run.md: recall bench run --profile mara.profile.yaml --out mara --budget": PAID,
     "docs/how-to/long-horizon-run.md: recall bench run --profile mara.profile.yaml --record": PAID,
-    "docs/how-to/pick-a-slice.md: pytest -p recall eval --record=missing --recall-dry-run": PAID,
     "docs/how-to/read-the-report.md: pip install": "installs",
     "docs/how-to/run-a-memory-benchmark.md: models of the memory, ingest:": "tests/cli has such lines",
     "docs/how-to/read-the-report.md: recall view --open": "serves until it is stopped",
     "docs/how-to/record-and-replay.md: pytest -p recall eval --record": PAID,
     "docs/how-to/record-and-replay.md: programs that cases started": "tests/plugin/test_unrecorded.py holds this line",
+    "docs/how-to/record-and-replay.md: $ recall cassettes varying": "tests/plugin/test_varying.py holds such lines",
     "docs/how-to/record-and-replay.md: recall cassettes list": "lists commands; some want files of others",
     "docs/how-to/recover-a-killed-run.md: partial: 3 of 12 chosen cases not run": SHOWN,
     "docs/how-to/run-what-a-change-affects.md: pytest": PAID,
-    "docs/how-to/run-what-a-change-affects.md: recall: ": SHOWN,
     "docs/how-to/run-by-batch.md: pytest -p recall eval --recall-mode nightly --batch": PAID,
     "docs/how-to/run-in-ci.md: recall ci push --branch main": HOST,
     "docs/how-to/run-in-ci.md: recall: 12 of 88 cases": SHOWN,
@@ -70,21 +69,12 @@ NOT_RUN = {
     "docs/how-to/run-in-ci.md: set -e": HOST,
     "docs/tutorial.md: export OPENAI_BASE_URL": "says where the reader's model is; the tests have one",
     "docs/how-to/shard-a-run.md: pytest -p recall eval --recall-shard 2/4": "stands above the runs that the page makes",
-    "docs/how-to/simulate-a-schedule.md: recall schedule backtest": "wants runs on record; a table is run below",
-    "docs/how-to/simulate-a-schedule.md: scripts/rehearse-schedule.py": "takes five minutes; .ci/run has a short one",
-    "docs/how-to/simulate-a-schedule.md: rehearsed     simulated    5 other worlds": "took five minutes",
     "docs/how-to/wire-into-github.md: recall ci post comment": HOST,
     "docs/how-to/wire-into-github.md: recall ci post issue": HOST,
     "docs/how-to/wire-into-github.md: recall ci post status --commit": HOST,
     "docs/how-to/wire-into-github.md: export GITHUB_TOKEN=…": HOST,
-    "docs/reference/change-history.md: recall schedule export-history": "wants runs on record",
     "docs/reference/datasets.md: pip install": "installs",
     "docs/reference/memory-protocols.md: PROGRAM ARGS reset --yes": "is a pattern",
-    "docs/schedule.md: recall schedule backtest --history copilot-chat": "wants a history of a public project",
-    "docs/schedule.md: recall schedule simulate --history openhands": "wants histories of public projects",
-    "docs/schedule.md: runs a day": "tests/schedule/test_change_backtest.py compares it, where the history is",
-    "docs/schedule.md: mkdir -p eval": "takes too long; tests/schedule/test_simulate_targets.py holds its figures",
-    "docs/schedule.md: literal            lottery": "is compared with a simulation in the same file",
     "docs/tutorial.md: python3 -m venv .venv": "installs",
 }
 """What is neither run nor a file that a page writes: the page and the beginning of the block, and why."""
@@ -165,17 +155,6 @@ def test_commands_that_are_not_run_exist_with_their_options(options_of_pytest: s
 
 
 # Figures that follow from a formula
-
-
-def test_the_shares_that_a_green_slice_leaves_open() -> None:
-    text = (ROOT / "docs" / "schedule.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d+) \| ([\d.]+) % \|$", text, re.MULTILINE)
-    assert {int(cases) for cases, _ in rows} == {5, 10, 25, 50, 100}
-    assert [f"{1 - 0.05 ** (1 / int(cases)):.1%}".rstrip("%") for cases, _ in rows] == [share for _, share in rows]
-    # 25 of 800 drawn, of which three are broken; and a wrong fail in a slice of 25.
-    assert f"in {1 - comb(797, 25) / comb(800, 25):.0%}".replace("%", " %") in text
-    assert f"{1 - 0.95**25:.0%} of full slices".replace("%", " %") in text
-    assert f"1 % it is {1 - 0.99**25:.0%}".replace("%", " %").replace("  ", " ") in text
 
 
 # Names without a reference

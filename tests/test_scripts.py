@@ -25,8 +25,7 @@ from tests.helpers.scripts import loaded
 ROOT = Path(__file__).resolve().parent.parent
 SELECT = ROOT / "scripts" / "select-recall-batch.py"
 REHEARSE = ROOT / "scripts" / "rehearse-schedule.py"
-COMPARE = ROOT / "scripts" / "compare-confirm-rules.py"
-DAY = ("--days", "1", "--warm-up", "0", "--cases", "20", "--tags", "4", "--pulls", "3")
+DAY = ("--days", "1", "--cases", "20", "--tags", "4", "--pulls", "3")
 ON = ("--date", "2026-11-21", "--seed", "42")
 
 
@@ -141,11 +140,7 @@ def test_a_run_takes_the_made_up_days_of_the_benchmark(tmp_path: Path, monkeypat
     assert "memory: 2 questions after 2 days" in done.out, done
 
 
-@pytest.mark.parametrize(
-    "given",
-    [("--policy", "lottery", "--slice", "5"), ("--policy", "literal", "--layout", "events", "--keep-days", "0")],
-    ids=["lottery-rows", "literal-events"],
-)
+@pytest.mark.parametrize("given", [(), ("--layout", "events", "--keep-days", "0")], ids=["rows", "events"])
 def test_a_day_is_rehearsed_in_a_real_repository(
     given: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Called]
 ) -> None:
@@ -155,10 +150,10 @@ def test_a_day_is_rehearsed_in_a_real_repository(
     found = json.loads(done.out)
     assert found["faults"] == []
     # One run of everything, a night, and three pull requests, of which one has to push again if it is caught.
-    assert found["runs"] == 5 + round((found["rehearsed"]["caught"] or 0) * found["rehearsed"]["bad"])
-    assert found["rehearsed"]["slice"] == found["simulated"]["slice"]
-    assert found["rehearsed"]["longest_night"] == found["simulated"]["longest_night"]
-    assert found["rehearsed"]["bad"] == found["simulated"]["bad"]
+    assert found["runs"] == 5 + found["second_pushes"]
+    assert found["caught"] == found["second_pushes"] <= found["bad"]
+    assert found["longest_night"] > 0
+    assert found["largest_pull_request"] >= 5, "all cases of its part"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -223,25 +218,9 @@ def test_a_rehearsal_that_is_told_to_end_leaves_nothing(
 def test_a_rehearsal_refuses_what_has_no_effect(tmp_path: Path, call: Callable[..., Called]) -> None:
     for given, told in (
         (("--keep-days", "1"), "--keep-days: no effect without --layout events"),
-        (("--policy", "literal", "--slice", "5"), "--slice: no effect with --policy literal"),
         (("--keep", str(tmp_path)), f"--keep: {tmp_path} is there already"),
         (("--tags", "30"), "--tags: 30 are more than 20 cases"),
     ):
         code, out, err = call(tmp_path, REHEARSE, *DAY, *given)
         assert (code, out) == (2, "")
         assert err.endswith(f"error: {told}\n")
-
-
-def test_rules_that_confirm_a_fail_are_compared_in_both_worlds(tmp_path: Path, call: Callable[..., Called]) -> None:
-    line = {
-        "commit": "a",
-        "date": "2026-01-01",
-        "source": True,
-        "cases": [[0, "a", ["x"], [9, 1]], [1, "b", ["y"], [4, 0]]],
-    }
-    (tmp_path / "t.jsonl").write_text(json.dumps(line) + "\n", encoding="utf-8")
-    done = call(tmp_path, COMPARE, "--history", "t.jsonl", "--rules", "evidence", "--seeds", "1", "--days", "2")
-    assert done.code == 0, done.err
-    assert "3% of the verdicts on each case are wrong" in done.out
-    assert "real rates: 5.2% in the mean, 50.0% of 2 cases failed at least once" in done.out
-    assert done.out.count("| `evidence` | ") == 2

@@ -125,7 +125,7 @@ def test_the_action_does_what_the_workflow_does() -> None:
 
 INPUTS = {"inputs.install": "true", "inputs.arguments": "-q --recall-date '2026-03-10'", "inputs.fail-on": "rubric"}
 KEYS = {"secrets.OPENAI_API_KEY": "", "secrets.ANTHROPIC_API_KEY": ""}
-TOKEN = {"secrets.push-token || github.token": ""}
+TOKEN = {"secrets.push-token || github.token": "", "inputs.state": "always"}
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +211,7 @@ def test_a_pull_request_from_its_cases_to_its_check(tmp_path: Path, bare: Path, 
     assert report.step("Report the check on the commit of the state", **given).returncode == 0
     assert [(one["context"], one["state"]) for one in host.statuses[commit]] == [("eval / result", "failure")]
     assert report.step("Comment on the pull request").returncode == 0
-    assert host.bodies(7)[0].startswith("<!-- recall:recall -->\n# Recall scorecard: ")
+    assert host.bodies(7)[0].startswith("<!-- recall:recall -->\n# 1 of 2 cases regressed")
     # The job is run again: nothing is pushed on top of our own commit, and nothing is said twice.
     again = reporting(bare, evaluated(bare, "again", env), env)
     done = again.step("Commit the state")
@@ -221,6 +221,20 @@ def test_a_pull_request_from_its_cases_to_its_check(tmp_path: Path, bare: Path, 
     assert len(host.bodies(7)) == 1
 
 
+def test_a_run_that_is_refused_has_its_comment_too(tmp_path: Path, bare: Path, host: GitHub) -> None:
+    env = {**pull_request(tmp_path, host), "CI": "true"}
+    run = Job("run", clone(bare, "pull"), {**INPUTS, **KEYS}, **env)
+    with (run.folder / "eval" / "rubric.yaml").open("a", encoding="utf-8") as rubric:
+        rubric.write("bloks: never\n")
+    assert run.step("Run").returncode == 1
+    report = reporting(bare, run, env)
+    for name in ("Commit the state", "Comment on the pull request"):
+        assert report.step(name).returncode == 0
+    (body,) = host.bodies(7)
+    assert body.startswith("<!-- recall:recall -->\n# Not evaluated: ")
+    assert "bloks: unknown field" in body
+
+
 def test_a_fork_writes_nothing_and_is_green_for_it(tmp_path: Path, bare: Path, host: GitHub) -> None:
     host.read_only = True
     env = pull_request(tmp_path, host, "mallory/desk")
@@ -228,7 +242,7 @@ def test_a_fork_writes_nothing_and_is_green_for_it(tmp_path: Path, bare: Path, h
     for name in ("Commit the state", "Comment on the pull request"):
         assert report.step(name).returncode == 0
     assert boxes(bare, "feature")["right"] == 2
-    assert "# Recall scorecard" in Path(report.env["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8")
+    assert "# 1 of 2 cases regressed" in Path(report.env["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8")
 
 
 def test_nights_that_push_at_the_same_time_keep_each_others_rows(bare: Path, host: GitHub) -> None:

@@ -5,7 +5,7 @@ export type Text = string | { cut: string; of: number };
 
 export interface Vote { model?: string; replied?: string; passed?: boolean; score?: number; scores?: Record<string, number>; reason?: Text; error?: Text }
 export interface Verdict { judge?: string; passed?: boolean; score?: number; reason?: Text; model?: string; version?: string; votes?: Vote[]; appeal?: Vote; why?: string }
-export interface Call { kind?: string; source?: string; model?: string; trouble?: string; batched?: boolean; retried?: boolean; cost?: number; seconds?: number; tokens?: Record<string, number> }
+export interface Call { kind?: string; source?: string; model?: string; trouble?: string; batched?: boolean; retried?: boolean; estimated?: boolean; cost?: number; seconds?: number; tokens?: Record<string, number> }
 export interface Upstream { kind?: string; address?: Text; status?: string; seconds?: number; asked?: Text; answered?: Text }
 /** What a case came to in one run; of the newest runs also what it answered, and why that failed. */
 export interface Step { run: string; day: string; outcome: string; before?: number; after?: number; source?: string; score?: string; answer?: Text; note?: Text }

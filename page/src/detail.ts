@@ -79,7 +79,7 @@ function calls(one: Case): HTMLElement | null {
   const rows = (one.calls ?? []).map((call) => [
     call.kind, call.source + (call.batched ? ", batched" : ""), call.model,
     Object.entries(call.tokens ?? {}).map(([name, count]) => `${number(count)} ${name.replace("_", " ")}`).join(", ") || "unknown",
-    call.cost === undefined ? "unknown" : `$${call.cost.toPrecision(3)}`,
+    call.cost === undefined ? "unknown" : `${call.estimated ? "~" : ""}$${call.cost.toPrecision(3)}`,
     call.seconds === undefined ? "unknown" : `${call.seconds.toFixed(2)} s`,
     call.trouble ? call.trouble + (call.retried ? ", asked again" : "") : "",
   ]);

@@ -1,16 +1,19 @@
-"""Days: what a simulation plays, with real branches, runs and merges in the place of its rows and draws."""
+"""Days: what a team does and what breaks, with real branches, runs and merges."""
 
 from __future__ import annotations
 
+import heapq
+import math
+import random
 import sys
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, timedelta
+from itertools import count
 from operator import attrgetter
 
 from pytest_recall.cases.settings import Settings
 from pytest_recall.schedule.boxes import fold, quarantine_of
-from pytest_recall.schedule.policies import Policy
-from pytest_recall.schedule.simulate import Pull, SimulatedVerdict, Simulation, World, day_of
 from pytest_recall.schedule.suspects import touches_of, with_touches
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import graded
@@ -19,6 +22,54 @@ from rehearsal.repository import Repository
 from rehearsal.upstream import SPOILT, Upstream
 
 UPDATE = "Update the eval schedule"
+FIRST = date(2026, 1, 5)
+"""The first day."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Team:
+    """A team and its cases, by the part of the app that they ask.
+
+    A day has so many `pulls`; each edits the prompt of one part, and stays open for `open_days` in the median. Of all,
+    `bad` spoil `breaks` cases of their part, and `abandoned` are never merged. A case breaks by itself at the rate
+    `drift` a day. A verdict on a sound case is wrong in the share `flaky`.
+    """
+
+    parts: Mapping[str, Sequence[str]]
+    days: int
+    pulls: int
+    drift: float
+    bad: float = 0.2
+    breaks: int = 3
+    flaky: float = 0.03
+    open_days: float = 1.0
+    abandoned: float = 0.1
+
+    @property
+    def cases(self) -> list[str]:
+        """All cases, sorted."""
+        return sorted(case_id for ids in self.parts.values() for case_id in ids)
+
+
+@dataclass(eq=False)
+class Pull:
+    """A pull request for a part of the app, and the cases that it spoils once it is merged."""
+
+    number: int
+    part: str
+    breaks: tuple[str, ...]
+    is_merged: bool
+    record: Record | None = None
+
+    @property
+    def branch(self) -> str:
+        """The name of its branch."""
+        return f"pr-{self.number}"
+
+    @property
+    def note(self) -> str:
+        """The path of the prompt that it adds."""
+        return f"app/{self.part}/note-{self.number}.md"
 
 
 class Merged:
@@ -60,16 +111,17 @@ def _played(rows: dict[str, Row], records: Sequence[Record]) -> dict[str, Row]:
     return rows
 
 
-class Rehearsal(Simulation):
-    """The days of a simulation in a real repository.
+class Rehearsal:
+    """The days of a team in a real repository.
 
-    `processes` counts runs of pytest, `merges` and `conflicts` what git did; `longest` is the longest of all nights.
+    `processes` counts runs of pytest, `merges` and `conflicts` what git did, and `again` the second pushes; `bad` pull
+    requests spoilt something, of which `caught` were red. `slices` and `nights` are how many cases each run asked, and
+    `delays` for how many days a case was broken by itself before a run told.
     """
 
     def __init__(
         self,
-        policy: Policy,
-        world: World,
+        team: Team,
         seed: int,
         rubric: Settings,
         repository: Repository,
@@ -77,83 +129,40 @@ class Rehearsal(Simulation):
         *,
         keep_days: int,
     ) -> None:
-        super().__init__(policy, world, seed)
-        self.processes = self.merges = self.conflicts = self.longest = 0
+        self.processes = self.merges = self.conflicts = self.again = self.bad = self.caught = 0
+        self.slices: list[int] = []
+        self.nights: list[int] = []
+        self.delays: list[float] = []
+        self.rows: dict[str, Row] = {}
+        self._team = team
+        self._fate = random.Random(f"{seed}:fate")
         self._rubric = rubric
         self._repository = repository
         self._upstream = upstream
         self._merged = Merged(keep_days)
         self._fold = ("state", "fold", "--keep-days", str(keep_days))
-        self._records: dict[int, Record | None] = {}
-        self._tags = {case_id: tag for tag, ids in world.tags.items() for case_id in ids}
-        self._notes: dict[int, str] = {}
-        # What is asked is recorded as well, so that the next change has something to be replayed against.
-        self._recording = ("--record",) if rubric.policy == "affected" else ()
-        self._again = 0
+        self._broken: dict[str, float | None] = {}  # Since when by itself; None by a merge.
+        self._mending: set[str] = set()
+        # Pull requests that close, and cases that are mended, by their time; the number keeps the order of equal ones.
+        self._ahead: list[tuple[float, int, Pull | str]] = []
+        self._order = count()
 
-    @property
-    def pushed(self) -> float:
-        """Trials of second pushes a day, which a simulation does not have, and no figure."""
-        return self._again / (self.world.days - self.world.warm_up)
-
-    def begin(self) -> None:
-        """Run everything, without wrong verdicts as yet."""
-        self._repository.begin(self._rubric_text(), self.world.tags, drives=self._rubric.state == "rows")
-        self._merged.add(self._run(-1, "--recall-mode", "all", *self._recording))
-        self._upstream.flaky = self.world.flaky
-        self._repository.commit(UPDATE)
-        self.rows = self._repository.rows()
-
-    def ask_pull(self, pull: Pull, near: Collection[str], now: float) -> dict[str, bool]:
-        """Open a pull request on a branch, and run its slice there."""
-        part = self._tags[min(near if self._rubric.policy == "lottery" else pull.affected)]
-        self._notes[pull.number] = f"app/{part}/note-{pull.number}.md"
-        self._repository.git("switch", "-q", "-c", _branch(pull), "main")
-        return self._push(pull, now, " ".join(map(SPOILT.format, pull.breaks)))
-
-    def put_right(self, pull: Pull, now: float) -> None:
-        """Push once more; what the first push found never comes to the main branch."""
-        self._repository.git("switch", "-q", _branch(pull))
-        self._repository.git("reset", "-q", "--hard", "HEAD~1")
-        before = self.runs
-        self._push(pull, now, "Put right.")
-        self.runs, self._again = before, self._again + self.runs - before
-
-    def ask_night(self, today: date, now: float) -> dict[str, bool]:
-        """Run a night on the main branch."""
-        print(f"day {(today - day_of(0)).days + 1} of {self.world.days}", file=sys.stderr, flush=True)
-        record = self._run(now, "--recall-mode", "nightly", *self._recording)
-        if self._rubric.state == "events":
-            self._repository.recall(*self._fold, "--date", today.isoformat())
-        self._repository.commit(UPDATE)
-        self._merged.add(record)
-        self._merged.settle(today)
-        passes = _passes(record)
-        self.longest = max(self.longest, len(passes))
-        return passes
-
-    def keep(self, told: Sequence[SimulatedVerdict], pull: Pull | None = None) -> None:
-        """Merge a pull request; a night has committed what it found. Then look at the state."""
-        if pull is not None:
-            self.merges += 1
-            self.conflicts += not self._repository.merge(_branch(pull))
-            self._merged.add(self._records[pull.number])
-        rows = self._repository.rows()
-        for one in told:
-            self._moved(one, self.rows.get(one.case_id), rows.get(one.case_id))
-        self.rows = rows
-
-    def abandon(self, pull: Pull) -> None:
-        """Delete the branch of a pull request."""
-        self._repository.git("branch", "-q", "-D", _branch(pull))
-
-    def mend(self, case_id: str) -> None:
-        """Take out of the prompts on the main branch what spoils a case."""
-        spoilt = SPOILT.format(case_id)
-        for path in self._repository.app.glob("*/note-*.md"):
-            if spoilt in (text := path.read_text(encoding="utf-8")):
-                path.write_text(text.replace(spoilt, "Mended."), encoding="utf-8")
-        self._repository.commit(f"Mend {case_id}")
+    def run(self) -> None:
+        """Play all days. Raises StepFailedError."""
+        team, fate, numbers = self._team, self._fate, count(1)
+        self._begin()
+        for day in range(team.days):
+            self._settle(day)
+            self._night(day)
+            happening = [(fate.random(), "") for _ in range(team.pulls)]
+            happening += [(fate.random(), case_id) for case_id in team.cases if fate.random() < team.drift]
+            for time, case_id in sorted(happening):
+                self._settle(day + time)
+                if case_id:
+                    self._broken.setdefault(case_id, day + time)
+                else:
+                    self._pull(next(numbers), day + time)
+        self._settle(team.days)
 
     def late(self) -> int:
         """Return how many rows are not what all verdicts come to in the order of their days."""
@@ -171,41 +180,112 @@ class Rehearsal(Simulation):
             what = "have lost their newest verdict"
         if wrong:
             faults.append(f"{len(wrong)} rows {what}; the first of them is {wrong[0]}")
-        most = self._rubric.nightly_cases
-        if most is not None and self.longest > most:
-            faults.append(f"a night ran {self.longest} cases, and may run {most}")
         return faults
 
-    def _rubric_text(self) -> str:
-        return self._rubric.model_dump_json(exclude_unset=True) + "\n"
+    def _begin(self) -> None:
+        """Run everything, without wrong verdicts as yet."""
+        rubric = self._rubric.model_dump_json(exclude_unset=True) + "\n"
+        self._repository.begin(rubric, self._team.parts, drives=self._rubric.state == "rows")
+        self._merged.add(self._run(-1, "--recall-mode", "all"))
+        self._upstream.flaky = self._team.flaky
+        self._repository.commit(UPDATE)
+        self.rows = self._repository.rows()
 
-    def _push(self, pull: Pull, now: float, text: str) -> dict[str, bool]:
+    def _night(self, day: int) -> None:
+        """Run a night on the main branch."""
+        print(f"day {day + 1} of {self._team.days}", file=sys.stderr, flush=True)
+        record = self._run(day, "--recall-mode", "nightly")
+        if self._rubric.state == "events":
+            self._repository.recall(*self._fold, "--date", day_of(day).isoformat())
+        self._repository.commit(UPDATE)
+        self._merged.add(record)
+        self._merged.settle(day_of(day))
+        self.rows = self._repository.rows()
+        failed = _failed(record)
+        self.nights.append(0 if record is None else len(record.header.picks))
+        self._found(failed, day)
+
+    def _pull(self, number: int, now: float) -> None:
+        """Open a pull request, and push once more if it is red for what it spoils."""
+        team, fate = self._team, self._fate
+        part = fate.choice(sorted(team.parts))
+        spoilt = tuple(fate.sample(sorted(team.parts[part]), min(team.breaks, len(team.parts[part]))))
+        is_bad, is_merged = fate.random() < team.bad, fate.random() >= team.abandoned
+        lasts = math.exp(math.log(team.open_days) + fate.gauss(0, 1))
+        pull = Pull(number, part, spoilt if is_bad else (), is_merged)
+        self._repository.git("switch", "-q", "-c", pull.branch, "main")
+        self._push(pull, now, " ".join(map(SPOILT.format, pull.breaks)))
+        failed = _failed(pull.record)
+        self.slices.append(0 if pull.record is None else len(pull.record.header.picks))
+        self._found(failed, now)
+        self.bad += is_bad
+        if failed.intersection(pull.breaks):
+            self.caught += 1
+            self.again += 1
+            self._repository.git("switch", "-q", pull.branch)
+            self._repository.git("reset", "-q", "--hard", "HEAD~1")
+            pull.breaks = ()
+            self._push(pull, now, "Put right.")
+        heapq.heappush(self._ahead, (now + lasts, next(self._order), pull))
+
+    def _push(self, pull: Pull, now: float, text: str) -> None:
         """Commit a note on the branch that is checked out, run the slice, commit the state, and go back to main."""
         repository = self._repository
-        repository.write(self._notes[pull.number], f"Note {pull.number}. {text}\n")
+        repository.write(pull.note, f"Note {pull.number}. {text}\n")
         repository.commit(f"Note {pull.number}")
-        near = ("--recall-near", "git:main") if self._rubric.policy == "lottery" else self._recording
-        record = self._records[pull.number] = self._run(now, "--recall-pr", str(pull.number), *near)
+        pull.record = self._run(now, "--recall-pr", str(pull.number), "--recall-base", "main")
         repository.commit(UPDATE)
         repository.git("switch", "-q", "main")
-        return _passes(record)
+
+    def _settle(self, now: float) -> None:
+        """Merge or delete the branches that are open until `now`, and mend what was found a day ago, as it comes."""
+        while self._ahead and self._ahead[0][0] <= now:
+            _, _, what = heapq.heappop(self._ahead)
+            if isinstance(what, str):
+                self._mend(what)
+            elif what.is_merged:
+                self.merges += 1
+                self.conflicts += not self._repository.merge(what.branch)
+                self._merged.add(what.record)
+                self.rows = self._repository.rows()
+                self._broken.update(dict.fromkeys(what.breaks))
+            else:
+                self._repository.git("branch", "-q", "-D", what.branch)
+
+    def _found(self, failed: set[str], now: float) -> None:
+        """Have what is broken, and was found, mended in a day."""
+        for case_id in failed & self._broken.keys() - self._mending:
+            self._mending.add(case_id)
+            heapq.heappush(self._ahead, (now + 1, next(self._order), case_id))
+            if (since := self._broken[case_id]) is not None:
+                self.delays.append(now - since)
+
+    def _mend(self, case_id: str) -> None:
+        """Make a case sound: take out of the prompts on the main branch what spoils it."""
+        self._mending.discard(case_id)
+        self._broken.pop(case_id, None)
+        spoilt = SPOILT.format(case_id)
+        for path in self._repository.app.glob("*/note-*.md"):
+            if spoilt in (text := path.read_text(encoding="utf-8")):
+                path.write_text(text.replace(spoilt, "Mended."), encoding="utf-8")
+        self._repository.commit(f"Mend {case_id}")
 
     def _run(self, now: float, *args: str) -> Record | None:
-        self._upstream.broken = {case_id for case_id, (_, alone) in self.broken.items() if alone}
-        before = self._upstream.calls
-        record = self._repository.pytest(day_of(now), *args)
+        self._upstream.broken = {case_id for case_id, since in self._broken.items() if since is not None}
         self.processes += 1
-        self.runs += (self._upstream.calls - before) * self._counts(now)
-        return record
+        # What is asked is recorded as well, so that the next change has something to be replayed against.
+        return self._repository.pytest(day_of(now), *args, "--record")
 
 
-def _branch(pull: Pull) -> str:
-    return f"pr-{pull.number}"
+def day_of(now: float) -> date:
+    """Return the day on which it is `now`, in days since the first."""
+    return FIRST + timedelta(days=math.floor(now))
 
 
-def _passes(record: Record | None) -> dict[str, bool]:
+def _failed(record: Record | None) -> set[str]:
+    """Return the cases whose fail is confirmed."""
     trials = {} if record is None else graded(record.trials)
-    return {case_id: trial.outcome is Outcome.PASSED or trial.is_doubted for case_id, trial in trials.items()}
+    return {case_id for case_id, trial in trials.items() if trial.outcome is Outcome.FAILED and not trial.is_doubted}
 
 
 def _differing(some: Mapping[str, object], others: Mapping[str, object]) -> list[str]:

@@ -77,7 +77,10 @@ def test_cases_in_quarantine_are_left_out() -> None:
     assert (found.cases, found.verdicts, found.passed, found.apart) == (7, 7, 7, 1)
 
 
-INFORMS = "it only informs: under `blocks: regression` only a regression blocks, and "
+OUTSIDE = (
+    "it only informs: its requests are as on main: the provider, its data, or what a replay cannot see: timeouts,"
+    " proxies, the network"
+)
 
 
 def test_a_gate_is_about_a_scenario_a_dimension_or_all_cases() -> None:
@@ -119,6 +122,8 @@ def test_a_missed_gate_blocks_unless_it_or_the_rubric_only_informs(blocks: Block
 )
 def test_a_fail_that_does_not_block_says_why(blocks: Blocks, known: Row | None, words: str) -> None:
     assert informs(blocks, known) == words
+    outside = informs(blocks, known, decides=False)
+    assert outside == (words if blocks == "never" else OUTSIDE)
 
 
 def test_what_asks_for_less_is_named() -> None:

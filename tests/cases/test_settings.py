@@ -25,13 +25,10 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "max_due_cases": 25,
         "box_1_cases": 25,
         "new_traffic_sample": 5,
-        "nightly_max_cases": None,
-        "policy": "literal",
-        "slice_cases": 25,
         "nightly_cases": None,
-        "max_verdict_age": None,
-        "near_share": 0.9,
-        "near": {},
+        "recording": "on",
+        "publish_answers": False,
+        "branch_recordings": True,
         "budget": None,
         "thresholds": {},
         "prices": {},
@@ -75,6 +72,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "baselines": (),
         "baseline_window": 80_000,
         "blocks": "regression",
+        "due_blocks": False,
         "gates": (),
         "state": "rows",
     }
@@ -85,7 +83,7 @@ def test_without_a_file_nobody_owns_it() -> None:
 
 
 def test_modes() -> None:
-    assert MODES == ("pr", "nightly", "all", "observe")
+    assert MODES == ("pr", "main", "nightly", "all", "observe")
     assert [Settings(owner="x", mode=mode).mode for mode in MODES] == [*MODES]
 
 
@@ -99,7 +97,10 @@ def test_modes() -> None:
         ({"max_due_cases": "25"}, "max_due_cases"),
         ({"max_due_cases": 2.5}, "max_due_cases"),
         ({"new_traffic_sample": True}, "new_traffic_sample"),
-        ({"nightly_max_cases": -1}, "nightly_max_cases"),
+        ({"nightly_cases": 0}, "nightly_cases"),
+        ({"recording": "maybe"}, "recording"),
+        ({"due_blocks": 2}, "due_blocks"),
+        ({"policy": "lottery"}, "policy"),
         ({"thresholds": {"token_f1": 60}}, "thresholds"),
         ({"thresholds": {"token_f1": "0.6"}}, "thresholds"),
         ({"max_due": 3}, "max_due"),
@@ -117,8 +118,8 @@ def test_owner_is_named() -> None:
 
 
 def test_none_is_a_count() -> None:
-    rubric = Settings(owner="x", max_due_cases=0, new_traffic_sample=0, nightly_max_cases=0)
-    assert (rubric.max_due_cases, rubric.new_traffic_sample, rubric.nightly_max_cases) == (0, 0, 0)
+    rubric = Settings(owner="x", max_due_cases=0, box_1_cases=0, new_traffic_sample=0)
+    assert (rubric.max_due_cases, rubric.box_1_cases, rubric.new_traffic_sample) == (0, 0, 0)
 
 
 def test_workers_share_the_rates_equally() -> None:
@@ -132,31 +133,19 @@ def test_workers_share_the_rates_equally() -> None:
         rubric.rates(10)
 
 
-def test_a_budget_that_rolls_over_keeps_a_week_unless_it_says_otherwise() -> None:
-    rubric = Settings.model_validate({"owner": "o", "budget": {"per_day": 1}})
-    assert rubric.budget is not None
-    assert (rubric.budget.per_day, rubric.budget.carry_days) == (1.0, 7)
-    assert Settings.model_validate({"owner": "o", "budget": {"per_day": 0.5, "carry_days": 1}}).budget is not None
-
-
 @pytest.mark.parametrize(
     ("written", "said"),
     [
-        ({"per_day": 0}, "budget.per_day: input should be greater than or equal to 0.01; got 0"),
-        ({"per_day": -1.0}, "budget.per_day: input should be greater than or equal to 0.01; got -1.0"),
-        ({"per_day": 100_001}, "budget.per_day: input should be less than or equal to 100000; got 100001"),
-        ({"per_day": float("inf")}, "budget.per_day: input should be a finite number; got inf"),
-        ({"per_day": "1"}, "budget.per_day: must be a number, not '1'"),
-        ({"per_day": True}, "budget.per_day: must be a number, not True"),
-        ({"carry_days": 7}, "budget.per_day: is missing; add it"),
-        ({"per_day": 1, "carry_days": 0}, "budget.carry_days: input should be greater than or equal to 1; got 0"),
-        ({"per_day": 1, "carry_days": 367}, "budget.carry_days: input should be less than or equal to 366; got 367"),
-        ({"per_day": 1, "carry_days": 2.5}, "budget.carry_days: must be a whole number, not 2.5"),
-        ({"per_day": 1, "days": 7}, "budget.days: unknown field; known: carry_days, per_day, stop"),
-        (1.0, "budget: must be a mapping, not 1.0"),
+        (0, "budget: input should be greater than 0; got 0"),
+        (-1.0, "budget: input should be greater than 0; got -1.0"),
+        (1_000_001, "budget: input should be less than or equal to 1000000; got 1000001"),
+        (float("inf"), "budget: input should be a finite number; got inf"),
+        ("1", "budget: must be a number, not '1'"),
+        (True, "budget: must be a number, not True"),
     ],
 )
 def test_a_wrong_budget_gets_one_sentence(written: Any, said: str) -> None:
+    assert Settings(owner="o", budget=2).budget == 2.0
     with pytest.raises(ValidationError) as caught:
         Settings.model_validate({"owner": "o", "budget": written})
     assert explain(caught.value, Settings, "rubric.yaml", lambda _: 3) == [f"rubric.yaml:3: {said}"]

@@ -24,7 +24,7 @@ def read(folder: Path, text: str) -> Settings:
 def test_no_file_is_the_default(tmp_path: Path) -> None:
     found = read_settings(tmp_path / "rubric.yaml", NAME)
     assert found is DEFAULT_SETTINGS
-    assert (found.mode, found.max_due_cases, found.new_traffic_sample, found.nightly_max_cases) == ("pr", 25, 5, None)
+    assert (found.mode, found.max_due_cases, found.new_traffic_sample, found.nightly_cases) == ("pr", 25, 5, None)
 
 
 @pytest.mark.parametrize(("lapses", "found"), [("null", None), ("2", Quarantine(2, "me", 30))])
@@ -44,7 +44,10 @@ model_primary: No
 mode: nightly
 max_due_cases: 7
 new_traffic_sample: 0
-nightly_max_cases: 100
+nightly_cases: 100
+recording: off
+budget: 2.5
+due_blocks: true
 thresholds: {token_f1: 0.6, helpful: 1}
 """
     assert read(tmp_path, text) == Settings(
@@ -53,7 +56,10 @@ thresholds: {token_f1: 0.6, helpful: 1}
         mode="nightly",
         max_due_cases=7,
         new_traffic_sample=0,
-        nightly_max_cases=100,
+        nightly_cases=100,
+        recording="off",
+        budget=2.5,
+        due_blocks=True,
         thresholds={"token_f1": 0.6, "helpful": 1.0},
     )
 
@@ -70,15 +76,18 @@ thresholds: {token_f1: 0.6, helpful: 1}
             "cassette_kinds.foo: 'foo' is unknown; known: agent, judge, worker",
         ),
         (
-            "owner: me\nvolatile_text: ['\\d+', '(']\n",
+            "owner: me\nvolatile_text: [{field: a, pattern: '\\d+'}, {field: a, pattern: '('}]\n",
             2,
-            "volatile_text.1: '(' is not a regular expression (missing ), unterminated subpattern at position 0)",
+            "volatile_text.1.pattern: '(' is not a regular expression (missing ), unterminated subpattern at position"
+            " 0)",
         ),
         (
-            "owner: me\nvolatile_text: ['.+']\n",
+            "owner: me\nvolatile_text: [{field: a, pattern: '.+'}]\n",
             2,
-            "volatile_text.0: '.+' fits any text, so that any answer would do; write what differs, such as '\\d+'",
+            "volatile_text.0.pattern: '.+' fits any text, so that any answer would do; write what differs with the"
+            " words beside it",
         ),
+        ("owner: me\nvolatile_text: ['on .']\n", 2, "volatile_text.0: must be a mapping, not 'on .'"),
         (
             "owner: me\nmatch_headers: [x-tenant, 'x tenant']\n",
             2,

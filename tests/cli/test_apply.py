@@ -75,7 +75,7 @@ def test_scorecard_of_a_killed_run(ran: Path, inside: Recall) -> None:
     inside(ran, "state", "apply", "latest")
     card = json.loads((run / "scorecard.json").read_text(encoding="utf-8"))
     assert (card["complete"], card["exit_code"], len(card["not_run"])) == (False, None, 2)
-    assert "(cut off before its end)" in inside(ran, "score").out
+    assert "2 of 4 chosen cases not run: it was cut off before its end" in inside(ran, "score").out
     assert (run.parent / "scorecard.json").read_bytes() == (run / "scorecard.json").read_bytes()
 
 

@@ -74,14 +74,14 @@ def test_calls_of_the_memory_are_of_its_ingest_or_of_a_question(
     assert spent["usd"] == pytest.approx((read + 2 * words(served, "rank")) / 1000)
 
 
-@pytest.mark.parametrize("budget", ["0.02", "0.2"])
+@pytest.mark.parametrize("budget", ["0.1", "0.2"])
 def test_no_call_of_the_memory_begins_once_the_budget_is_spent(
     served: Endpoint, capsys: pytest.CaptureFixture[str], budget: str
 ) -> None:
     assert main([*RUN, *MEMORY, "--budget", budget]) == 2
     assert "not asked; run the same command with --resume o and a new --budget to resume" in capsys.readouterr().err
     spent = (words(served, "extract") + 2 * words(served, "rank")) / 1000
-    assert float(budget) <= spent < float(budget) + 0.2
+    assert 0 < spent <= float(budget)
     assert main([*RUN, *MEMORY, "--budget", "90"]) == 0
     assert len(read_journal(Path("o")).trials) == 12
     all_of_it = (words(served, "extract") + 2 * words(served, "rank")) / 1000

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.judges.judge_call import MAX_TOKENS
 from tests.helpers.grader import Grader
 from tests.helpers.persona import write_persona
 
@@ -74,16 +75,18 @@ def test_the_budget_is_that_of_all_together(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     Path("eval").mkdir()
-    # Each call of the judge has ten tokens, and costs a cent.
-    rubric = {"owner": "us", "prices": {"grader": {"input": 1000, "output": 0}}}
+    # Each call of the judge writes five tokens, and costs a cent. It reserves those that it may write.
+    rubric = {"owner": "us", "prices": {"grader": {"input": 0, "output": 2000}}}
+    reserved = 0.002 * MAX_TOKENS
     Path("eval/rubric.yaml").write_text(json.dumps(rubric))
     with closing(Grader()) as served:
         command = [*RUN, "--memory", "sqlite-fts", "--judge", served.selector, "--skip-preflight", "--out", "out"]
-        assert main([*command, "--budget", "0.04"]) == 2
+        assert main([*command, "--budget", f"{reserved + 0.03}"]) == 2
         captured = capsys.readouterr()
         assert len(served.bodies) == 4
-        assert "recall: spent $0.03 of the budget of $0.04\n" in captured.err
-        assert "recall: spent $0.04 of the budget of $0.04\n" in captured.err
-        assert main([*command, "--budget", "1"]) == 0
+        assert "recall: spent $0.03 of the budget of $2.08\n" in captured.err
+        full = "which has no room for another call, as one may cost $2.05"
+        assert f"recall: spent $0.04 of the budget of $2.08, {full}\n" in captured.err
+        assert main([*command, "--budget", "9"]) == 0
         assert len(served.bodies) == 6
     assert capsys.readouterr().out.splitlines()[-1].split() == ["mean", "6", "100.0", "6.00"]

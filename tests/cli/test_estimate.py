@@ -34,9 +34,12 @@ def test_it_says_what_is_known_and_from_where(spent: Path, inside: Recall) -> No
     done = inside(spent, *ON)
     assert done.code == 0
     first, time, *scenarios, last = done.out.splitlines()
-    assert first.startswith("5 cases: at least $1.12 (95 %: $0.7007 to $1.55), at list price with every call live; ")
+    said = (
+        "5 cases: at least $1.12 (95 %: $0.7007 to $1.55), $1.25 at most for the known, at list price with every call"
+    )
+    assert first.startswith(f"{said} live; ")
     assert time.startswith("the agent's time, one case after another: ")
-    assert scenarios == ["  loans: about $1.12 (95 %: $0.7007 to $1.55)", "  trouble: cost unknown"]
+    assert scenarios == ["  loans: about $1.12 (95 %: $0.7007 to $1.55), $1.25 at most", "  trouble: cost unknown"]
     assert last == (
         "from 1 earlier run: 2 cases by what it cost itself, 1 case by the mean of its scenario,"
         " 2 cases not known, and in no sum"
@@ -59,7 +62,7 @@ def test_as_json(spent: Path, inside: Recall) -> None:
         (
             ("--budget", "$1", "--scenarios", "loans"),
             1,
-            "about $1.12 (95 %: $0.7007 to $1.55) is more than the budget of $1.00",
+            "about $1.12 (95 %: $0.7007 to $1.55), $1.25 at most is more than the budget of $1.00",
         ),
         (("--budget", "9"), 1, "the budget of $9.00 may be too small: the cost of 2 cases is unknown"),
     ],

@@ -91,9 +91,8 @@ def test_the_rate_of_a_run_with_the_errors_of_its_judge_taken_out(calibrated: Ch
     assert low < 100 * 14 / 30 < high
     markdown = checkout.recall("score", "--markdown")
     (line,) = lines(markdown, "errors taken out")
-    assert TOLD.fullmatch(line.removesuffix(".").replace("\\", "")), line
-    # It stands open, above the first thing that is folded.
-    assert markdown.outlines.index(line) < markdown.outlines.index("<details>")
+    assert TOLD.fullmatch(line.removeprefix("- ").removesuffix(".").replace("\\", "")), line
+    assert markdown.outlines.index(line) < markdown.outlines.index("<details>"), "it is not folded"
     (plain,) = json.loads(checkout.recall("score", "--json").stdout.str())["judged_rates"]
     assert (plain["answers"], plain["passed"], plain["rate"], plain["not_corrected"]) == (30, 18, 0.6, None)
     assert plain["corrected"] == pytest.approx(0.48)

@@ -54,14 +54,9 @@ def test_no_command_shows_the_help_and_is_a_mistake(tmp_path: Path, inside: Reca
         ("init", ["--dir", "--dry-run", "overwrites nothing"]),
         (
             "schedule select",
-            ["--mode", "--date", "--seed", "--scenarios", "--dimensions", "--base-state", "--ids", "--files"],
+            ["--mode", "--date", "--seed", "--scenarios", "--dimensions", "--ids", "--files"],
         ),
         ("status", ["--date", "--days", "--json", "--files"]),
-        (
-            "schedule simulate",
-            ["--pulls", "--drift", "--flaky", "--usd", "--bad", "--breaks", "--recall", "--seeds", "--plot"],
-        ),
-        ("schedule backtest", ["--runs", "--verdicts", "--slice", "--nightly", "--stalest", "--json"]),
         ("score", ["RUN", "--json", "--markdown", "--fail-on", "regression", "failure", "incomplete"]),
         ("ci ratchet", ["--runs", "--add", "--pr", "--date", "--dry-run", "--json", "No gate is ever lowered"]),
         ("state apply", ["RUN", "--explicit", "Applying a run twice changes nothing"]),
@@ -162,8 +157,6 @@ NEED_EVAL = [
     ["compare", "previous", "latest"],
     ["state", "apply", "latest"],
     ["check"],
-    ["schedule", "simulate"],
-    ["schedule", "backtest"],
     ["ci", "ratchet"],
 ]
 

@@ -13,6 +13,7 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.trials.journal import read_journal
+from tests.cli.test_membench_reader import to_the_limit
 from tests.datasets.files import write_few
 from tests.helpers.priced import priced_folder
 from tests.models.endpoint import Answer, Asked, Endpoint, chat
@@ -135,9 +136,15 @@ def the_table_has_the_floors_below_the_memory_by_the_judge(out: str) -> None:
 def test_a_budget_ends_the_floors_and_the_same_command_goes_on(
     served: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    to_the_limit(served, all_passages)
     run = (*reading(served), "--sample", "3")
-    assert main([*RUN, *run, "--budget", "0.02"]) == 2
-    assert "--floors: the same command asks them, once there is an answer to all questions\n" in capsys.readouterr().err
+    # Also where nothing is asked yet, it is not said that the memory answers by itself.
+    for budget, asked in (("0.005", 0), ("0.02", 2)):
+        assert main([*RUN, *run, "--budget", budget]) == 2
+        said = capsys.readouterr().err
+        assert "--floors: the same command asks them, once there is an answer to all questions\n" in said
+        assert "answers by itself" not in said
+        assert len(served.asked) == asked
     assert main([*RUN, *run, "--budget", "0.02"]) == 2
     captured = capsys.readouterr()
     assert "recall: nothing: 2 questions not asked, since the budget of $0.02 is spent" in captured.err

@@ -243,10 +243,11 @@ def test_no_call_of_the_memory_begins_once_the_budget_is_spent(
     served: Endpoint, ran: Ran, capsys: pytest.CaptureFixture[str], name: str, at_once: str
 ) -> None:
     command = (*memory(name), "--out", "o", "--concurrency", at_once, "--budget")
-    out = ran(*command, "0.05", code=2)
-    assert "questions not asked, since the budget of $0.05 is spent in an ingest, which begins again; the same" in out
+    out = ran(*command, "0.1", code=2)
+    assert "questions not asked, since the budget of $0.10 has no room for another call" in out
+    assert " in an ingest, which begins again; the same" in out
     spent = words(served, "extract") / 1000
-    assert 0.05 <= spent < 0.05 + 0.04 * int(at_once)
+    assert 0 < spent <= 0.1
     assert trials(Path("o")) == []
     assert cost(capsys)["total"]["spent"]["usd"] == pytest.approx(spent)
     if name in ("InPool", "InThread"):  # The rest does not depend on how it asks.
@@ -262,7 +263,7 @@ def test_a_question_that_the_budget_ends_is_asked_again(
     served: Endpoint, ran: Ran, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = ran(*memory("Silent"), "--out", "o", "--budget", "0.1", code=2)
-    assert "questions not asked, since the budget of $0.10 is spent; the same command asks them" in out
+    assert "questions not asked, since the budget of $0.10 has no room for another call; the same command" in out
     kept = len(trials(Path("o")))
     assert 0 < kept < 7
     ran(*memory("Silent"), "--out", "o", "--budget", "9")

@@ -5,14 +5,15 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_recall.cli import main
-from pytest_recall.datasets.reading import PROMPTS, prompt_version
+from pytest_recall.datasets.reading import MAX_TOKENS, PROMPTS, prompt_version
+from pytest_recall.judges import judge_call
 from pytest_recall.trials.journal import read_journal
 from tests.datasets.files import write_few
 from tests.helpers.priced import priced_folder
@@ -84,6 +85,21 @@ def judging(served: Endpoint) -> tuple[str, str]:
     return "--judge", f"{served.url}/v1#judge"
 
 
+def to_the_limit(served: Endpoint, script: Callable[[Asked], Answer]) -> None:
+    """Let each call cost the cent that it reserves: what it writes alone costs, and it writes all that it may."""
+
+    def longest(asked: Asked) -> Answer:
+        answer = script(asked)
+        usage = {"prompt_tokens": 10, "completion_tokens": asked.body["max_tokens"]}
+        return answer._replace(body={**answer.body, "usage": usage})
+
+    served.script = [longest]
+    rubric = json.loads(Path("eval/rubric.yaml").read_text())
+    limits = {"reader": MAX_TOKENS, "judge": judge_call.MAX_TOKENS}
+    prices = {name: {"input": 0, "output": CENT * 1e6 / limit} for name, limit in limits.items()}
+    Path("eval/rubric.yaml").write_text(json.dumps({**rubric, "prices": prices}))
+
+
 def found(capsys: pytest.CaptureFixture[str], *more: str, code: int = 0) -> dict[str, Any]:
     assert main([*RUN, *more, "--json"]) == code
     plain: dict[str, Any] = json.loads(capsys.readouterr().out)
@@ -147,7 +163,13 @@ def test_another_reader_or_prompt_reads_again_and_a_price_that_is_not_known_is_n
     assert plain["all"]["reading"]["usd"] is not None
     other = found(capsys, *null, *reading(served, "deepseek-r1"))
     assert other["all"]["reading"]["usd"] is None
-    assert other["reading"]["cost"]["spent"] == {"usd": None, "calls": 7, "without_price": 7}
+    assert other["reading"]["cost"]["spent"] == {
+        "usd": None,
+        "calls": 7,
+        "without_price": 7,
+        "models_without_price": ["deepseek-r1"],
+        "estimated": False,
+    }
     found(capsys, *null, *reading(served), "--reader-prompt", "plain")
     assert len(served.asked) == 21
     assert served.asked[-1].body["messages"][0]["content"] == PROMPTS["plain"]
@@ -311,6 +333,7 @@ def test_a_reader_that_makes_no_call_is_no_recording(
 def test_a_budget_ends_reading_and_judging_and_the_same_command_goes_on(
     served: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    to_the_limit(served, first_passage)
     models = (*reading(served), *judging(served), "--out", "o", "--record", "tapes")
     assert main([*RUN, *models, "--budget", "0.05"]) == 2
     assert len(served.asked) == 5
@@ -343,12 +366,15 @@ def test_verdicts_that_are_not_recorded_are_told(served: Endpoint, capsys: pytes
 def test_of_questions_at_once_no_answer_that_is_paid_for_is_lost(
     served: Endpoint, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    to_the_limit(served, first_passage)
     command = (*reading(served), "--out", "o", "--concurrency", "3", "--budget")
-    assert main([*RUN, *command, "0.01"]) == 2
-    assert "questions not asked, since the budget of $0.01 is spent" in capsys.readouterr().err
+    assert main([*RUN, *command, "0.025"]) == 2
+    error = capsys.readouterr().err
+    assert "recall: 5 questions not asked, since the budget of $0.025 has no room for another call; the same" in error
+    assert "recall: spent $0.02 of the budget of $0.025, which has no room for another call" in error
     answers = [one for one in read_journal(Path("o")).trials if one.answer is not None and one.answer.by == "model"]
-    # What had begun when the budget was spent ends, and is paid for.
-    assert 1 <= len(answers) == len(served.asked) <= 3
+    # No call begins that may pass the budget, also where others are in flight.
+    assert len(answers) == len(served.asked) == 2
     whole = found(capsys, *command, "5")
     assert len(served.asked) == 7
     assert whole["all"] == found(capsys, *reading(served), "--out", "whole")["all"]
@@ -359,7 +385,8 @@ def test_a_budget_that_goes_on_known_answers_judges_nothing(
 ) -> None:
     rubric = json.loads(Path("eval/rubric.yaml").read_text())
     Path("eval/rubric.yaml").write_text(json.dumps({**rubric, "preflight": "stop"}))
-    assert main([*RUN, *judging(served), "--memory", "python:own.py:Memory", "--out", "o", "--budget", "0.005"]) == 2
+    to_the_limit(served, first_passage)
+    assert main([*RUN, *judging(served), "--memory", "python:own.py:Memory", "--out", "o", "--budget", "0.01"]) == 2
     assert len(served.asked) == 1
     assert "recall: 5 answers not judged, since the budget of" in capsys.readouterr().err
     assert read_journal(Path("o")).exit_code == 2
@@ -370,7 +397,8 @@ def test_votes_on_an_answer_that_the_budget_cuts_short_have_cost_their_money(
 ) -> None:
     rubric = json.loads(Path("eval/rubric.yaml").read_text())
     Path("eval/rubric.yaml").write_text(json.dumps({**rubric, "votes": 3}))
-    assert main([*RUN, *judging(served), "--memory", "python:own.py:Memory", "--out", "o", "--budget", "0.035"]) == 2
+    to_the_limit(served, first_passage)
+    assert main([*RUN, *judging(served), "--memory", "python:own.py:Memory", "--out", "o", "--budget", "0.045"]) == 2
     assert len(served.asked) == 4
     assert "recall: 4 answers not judged, since the budget of" in capsys.readouterr().err
     assert main(["cassettes", "cost", "o", "--json"]) == 0
@@ -379,6 +407,7 @@ def test_votes_on_an_answer_that_the_budget_cuts_short_have_cost_their_money(
 
 
 def test_a_budget_is_one_for_all_memories(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    to_the_limit(served, first_passage)
     command = (*RUN, *reading(served), "--memory", "sqlite-fts,last-5", "--out", "o", "--budget", "0.09")
     assert main(command) == 2
     captured = capsys.readouterr()

@@ -15,6 +15,7 @@ import pytest
 from pytest_recall.cli import main
 from pytest_recall.datasets.bundle import ABOUT, MANIFEST, manifest_of
 from pytest_recall.trials.journal import read_journal
+from tests.cli.test_membench_reader import to_the_limit
 from tests.datasets.files import write_few
 from tests.helpers import programs
 from tests.helpers.priced import priced_folder
@@ -260,6 +261,7 @@ def test_each_ingest_is_recorded_apart_and_replayed_from_its_own(
 
 
 def test_a_budget_is_one_for_all_ingests(served: Endpoint, capsys: pytest.CaptureFixture[str]) -> None:
+    to_the_limit(served, first_passage)
     models = ("--reader", f"{served.url}/v1#reader")
     command = (*RUN, *MEMORY, *models, "--out", "o", "--repeat", "3")
     assert main([*command, "--budget", "0.09"]) == 2

@@ -197,17 +197,17 @@ def test_labels_of_people_take_the_errors_of_a_rule_out(capsys: pytest.CaptureFi
 def test_a_spent_budget_leaves_the_rest_to_the_same_command(
     capsys: pytest.CaptureFixture[str], upstream: Upstream, tmp_path: Path, places: str
 ) -> None:
-    prices = "prices: {gpt-4o-mini: {input: 100000, output: 100000}}\n"
+    prices = "prices: {gpt-4o-mini: {input: 100000, output: 0}}\n"
     (tmp_path / "eval" / "rubric.yaml").write_text(f"owner: us\npreflight: 'off'\n{prices}")
     (tmp_path / "url.txt").write_text(upstream.url)
     answers = written("a.json", lambda *_: "right")
     by = ("--judge", "python:judge.py:remote", "--concurrency", places)
-    assert main([*RUN, answers, *by, "--budget", "0.5"]) == 2
+    assert main([*RUN, answers, *by, "--budget", "6.50"]) == 2
     some = upstream.count
     assert 0 < some < 15
     said = capsys.readouterr().err
     assert f"recall: {15 - some} judgements not made, as the budget is spent" in said
-    assert " of the budget of $0.50\n" in said
+    assert f"recall: spent ${some}.00 of the budget of $6.50, which has no room for another call, as one may" in said
     assert means(judged(capsys, answers, *by))["strict"] == 1.0
     assert upstream.count == 15
 
@@ -244,7 +244,8 @@ def test_a_price_that_is_not_known_is_told_before_the_first_call(
     (tmp_path / "eval" / "rubric.yaml").write_text("owner: us\n")
     answers = written("a.json", lambda *_: "right")
     sold = "http://127.0.0.1:9/v1#deepseek-r1"
-    said = f"judge `{sold}`: its price is unknown, so that no budget can be kept; add `deepseek-r1` to `prices`"
+    entry = "`prices: {deepseek-r1: {input: USD, output: USD}}`"
+    said = f"judge `{sold}`: its price is unknown, so that no budget can be kept; add {entry} to eval/rubric.yaml, in"
     assert main([*RUN, answers, "--judge", sold, "--budget", "1"]) == 2
     assert said in capsys.readouterr().err
     run = ("memory", "run", "--dataset", "locomo", "sample", "--reader", "python:judge.py:remote", "--out", "o")

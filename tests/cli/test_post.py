@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_recall.results.page import refusal
 from tests.cli.conftest import Recall
 from tests.cli.samples import CASES, recall, run_evals
 from tests.helpers.github import BOT, REPO, TOKEN, GitHub, failed
@@ -42,9 +43,7 @@ def event(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str) -> None:
 def test_the_scorecard_becomes_a_comment(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
     assert inside(ran, "ci", "post", "comment") == (0, f"{REPO}#7: wrote a comment\n", "")
     (body,) = host.bodies(7)
-    assert body.startswith(
-        "<!-- recall:scorecard -->\n# Recall scorecard: 1 regression, 1 error, 1 passed, 1 skipped\n"
-    )
+    assert body.startswith("<!-- recall:scorecard -->\n# 1 of 2 cases regressed\n")
     assert "- **`worse`**" in body
     run = "https://github.com/museum/desk/actions/runs/12"
     assert body.endswith(f"\n\nFor commit {HEAD[:12]}. [The run that wrote this]({run}).")
@@ -79,7 +78,7 @@ def test_an_answer_can_neither_call_anybody_nor_pass_for_a_comment_of_ours(
     assert "hubot" in body
     assert body.count("<!--") == 1
     inner = body.rpartition("\n\nFor commit")[0]
-    assert re.findall(r"@\w|&#|#\w|://", inner) == []
+    assert re.findall(r"@\w|&#|#(?!L\d)\w|://(?!github\.com/museum/desk/blob/)", inner) == []
     # Taken from the page, the line is no comment of ours, not even if the bot itself repeats it.
     host.says(7, f"You wrote:\n{body}", BOT)
     assert inside(project, "ci", "post", "comment").out == f"{REPO}#7: the comment says so already\n"
@@ -112,7 +111,7 @@ def test_a_fork_gets_a_summary(
         "nothing was posted: the token of a pull request from a fork may not write; it is in the summary of the job\n"
     )
     assert inside(ran, "ci", "post", "comment") == (0, said, "")
-    assert "# Recall scorecard: " in job.read_text(encoding="utf-8")
+    assert "# 1 of 2 cases regressed" in job.read_text(encoding="utf-8")
     assert inside(ran, "ci", "post", "issue").out == said
 
 
@@ -131,14 +130,14 @@ def test_a_limit_that_lasts_ends_in_a_sentence_and_the_summary(
     done = inside(ran, "ci", "post", "comment", "--max-wait", "30s")
     assert done.code == 2
     assert "the host limits requests (403), and asks for 60 s more, after 1 tries" in done.err
-    assert "# Recall scorecard" in job.read_text(encoding="utf-8")
+    assert "# 1 of 2 cases regressed" in job.read_text(encoding="utf-8")
 
 
 def test_an_issue_about_what_fails(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
     assert inside(ran, "ci", "post", "issue", "--label", "evals") == (0, f"{REPO}: opened issue 101 about 1 case\n", "")
     assert host.issues[101]["title"] == "Eval cases fail"
     assert host.issues[101]["labels"] == [{"name": "evals"}]
-    assert 'recall-failing: ["worse"]' in host.issues[101]["body"]
+    assert 'recall-failing: {"worse": ' in host.issues[101]["body"]
     assert inside(ran, "ci", "post", "issue", "--label", "evals").out == f"{REPO}: issue 101 says so already\n"
     # A case that is deleted is waited for no longer.
     path = ran / "eval" / "cases.yaml"
@@ -146,7 +145,7 @@ def test_an_issue_about_what_fails(ran: Path, host: GitHub, job: Path, inside: R
     run_evals(ran)
     assert inside(ran, "ci", "post", "issue", "--label", "evals").out == f"{REPO}: updated issue 101\n"
     # No case fails any more, and yet a run with an error is not all clear.
-    assert "shows less than it should:\n\n- 2 of 3 cases without a verdict" in str(host.issues[101]["body"])
+    assert "shows less than it should\n\n- 2 of 3 cases without a verdict" in str(host.issues[101]["body"])
     with (ran / "eval" / "rubric.yaml").open("a", encoding="utf-8") as file:
         file.write("no_verdict_allowed: 2\n")
     assert inside(ran, "ci", "post", "issue", "--label", "evals").out == f"{REPO}: closed issue 101\n"
@@ -204,9 +203,27 @@ def test_numbers_that_are_none(ran: Path, inside: Recall, arguments: list[str]) 
     assert inside(ran, "ci", "post", "comment", *arguments).code == 2
 
 
-def test_no_scorecard_yet(project: Path, host: GitHub, job: Path, inside: Recall) -> None:
-    done = inside(project, "ci", "post", "comment")
+def test_no_scorecard_yet(project: Path, host: GitHub, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in host.env(GITHUB_RUN_ID="").items():
+        monkeypatch.setenv(name, value)
+    done = inside(project, "ci", "post", "comment", "--pr", "7")
     assert done.err == "recall: eval/_artifacts/scorecard.md: is not there; run `pytest -p recall` first\n"
+
+
+def test_a_job_whose_run_has_left_nothing_says_so(project: Path, host: GitHub, job: Path, inside: Recall) -> None:
+    assert inside(project, "ci", "post", "comment").out == f"{REPO}#7: wrote a comment\n"
+    (body,) = host.bodies(7)
+    assert body.startswith("<!-- recall:scorecard -->\n# Not evaluated: ")
+
+
+def test_a_run_that_was_refused_opens_an_issue_and_pushes_nothing(
+    project: Path, host: GitHub, job: Path, inside: Recall
+) -> None:
+    artifacts = project / "eval" / "_artifacts"
+    artifacts.mkdir()
+    (artifacts / "scorecard.md").write_text(refusal(["eval/rubric.yaml:3: bloks: unknown"]), encoding="utf-8")
+    assert "opened issue 101 about eval/rubric.yaml:3: bloks" in inside(project, "ci", "post", "issue").out
+    assert inside(project, "ci", "push").out == "the run was refused, and no case was asked; nothing was pushed\n"
 
 
 def test_gitlab(ran: Path, host: GitHub, inside: Recall, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -177,7 +177,7 @@ def test_bad_row_for_the_schema_only(tmp_path: Path) -> None:
     ("rubric", "good"),
     [
         ({"owner": "me"}, True),
-        ({"owner": "me", "mode": "all", "max_due_cases": 0, "nightly_max_cases": None, "thresholds": {"x": 1}}, True),
+        ({"owner": "me", "mode": "all", "max_due_cases": 0, "nightly_cases": None, "thresholds": {"x": 1}}, True),
         ({}, False),
         ({"owner": ""}, False),
         ({"owner": "me", "mode": "weekly"}, False),

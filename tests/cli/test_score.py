@@ -44,10 +44,10 @@ def test_text(ran: Path, inside: Recall) -> None:
     done = inside(ran, "score")
     assert (done.code, done.err) == (1, BLOCKS.format("regressed"))
     lines = done.out.splitlines()
-    told = "1 regression, 1 error, 1 passed, 1 skipped; 66 % of the last verdicts pass, which 3 of 5 cases have"
-    assert lines[:3] == [told, "regressions (1):", "  worse (box 3 → 1)"]
-    assert re.match(r"      eval/cases.yaml:\d+: contains: ", lines[3])
-    assert f"pull request, {DATE}, seed {DATE}" in lines
+    assert lines[0].startswith("1 of 2 cases regressed; 1 regression, 1 error, 1 passed, 1 skipped; 66 % ")
+    assert lines[2:4] == ["regressions (1):", "  worse (box 3 → 1)"]
+    assert re.match(r"      eval/cases.yaml:\d+: contains: ", lines[4])
+    assert f"pull request, {DATE}, seed {DATE}" in inside(ran, "score", "-v").out.splitlines()
     assert "no verdict (2), no box moved:" in lines
     assert any(line.startswith("  error: crash: eval/") and "agent: TimeoutError: no answer" in line for line in lines)
     assert any(line.startswith("  skipped: skipped: ") and "no key" in line for line in lines)
@@ -67,7 +67,7 @@ def test_it_is_what_the_run_has_shown_but_for_what_only_pytest_knows(project: Pa
 def test_markdown_is_the_run_s_file(ran: Path, arguments: list[str], inside: Recall) -> None:
     done = inside(ran, "score", *arguments)
     assert done.out.rstrip("\n") == (artifacts(ran) / "scorecard.md").read_text(encoding="utf-8").rstrip("\n")
-    assert done.out.startswith("# Recall scorecard: 1 regression, 1 error, 1 passed, 1 skipped\n")
+    assert done.out.startswith("# 1 of 2 cases regressed\n")
 
 
 def test_json_is_the_run_s_file(ran: Path, inside: Recall) -> None:
@@ -121,6 +121,9 @@ def test_fail_on_cases_that_were_not_run(ran: Path, inside: Recall) -> None:
     assert inside(ran, "score", "--fail-on", "failure").code == 1
     with (ran / "eval" / "rubric.yaml").open("a", encoding="utf-8") as rubric:
         rubric.write("no_verdict_allowed: 1\n")
+    assert inside(ran, "score", "--fail-on", "failure").code == 1, "what the run was held to counts"
+    first, rest = (run / "trials.jsonl").read_text(encoding="utf-8").split("\n", 1)
+    (run / "trials.jsonl").write_text(json.dumps({**json.loads(first), "allowed": 1}) + "\n" + rest, encoding="utf-8")
     assert inside(ran, "score", "--fail-on", "failure").code == 0
     assert inside(ran, "score", "--fail-on", "incomplete").code == 1
 

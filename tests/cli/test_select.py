@@ -7,11 +7,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, to_text
 from pytest_recall.schedule.state_file import State
 from pytest_recall.trials.trial import Row
 from tests.cli.conftest import Recall
-from tests.cli.samples import DATE, ROWS, TODAY, files, recall, run_evals
+from tests.cli.samples import DATE, TODAY, files, recall, run_evals
 
 ON = ("schedule", "select", "--date", DATE)
 
@@ -70,25 +69,16 @@ def test_chosen(project: Path, arguments: list[str], chosen: set[str], inside: R
     assert set(ids(inside(project, *ON, *arguments).out)) == chosen
 
 
-def test_a_dry_run_says_which_cases_are_affected(project: Path, inside: Recall) -> None:
-    (project / "eval/rubric.yaml").write_text("owner: us\npolicy: affected\n", encoding="utf-8")
-    changed = ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",))
-    text = to_text(Changes({"later": changed, "right": ReplayFinding(ReplayState.PROVEN)}, 2), DATE)
-    (project / "changed.json").write_text(text, encoding="utf-8")
-    near = ("--near", "file:changed.json")
-    [picked] = [one for one in yaml.safe_load(inside(project, *ON, *near).out)["cases"] if one["id"] == "later"]
-    assert picked["reason"].startswith("affected")
-    assert "later" in inside(project, *ON, *near, "--ids").out.split()
-    assert "1 affected" in inside(project, "schedule", "estimate", "--date", DATE, *near).err
-    for command in (ON, ("schedule", "estimate", "--date", DATE)):
-        lost = inside(project, *command, "--near", "file:nosuch")
-        assert lost.code == 2
-        assert lost.err.startswith("recall: nosuch: cannot be read (No such file or directory)")
-    said = "recall: affected cases are left out: a run finds them by a replay; --recall-near file:PATH names what a dry"
-    assert said not in inside(project, *ON).err
+@pytest.mark.parametrize("command", ["select", "estimate"])
+def test_it_says_that_only_a_run_knows_what_a_change_affects(project: Path, command: str, inside: Recall) -> None:
+    asked = ("schedule", command, "--date", DATE)
+    said = "recall: what the change affects is left out: a run finds it by a replay"
+    assert said not in inside(project, *asked).err
     (project / "eval/cassettes").mkdir()
-    assert said in inside(project, *ON).err
-    assert said not in inside(project, *ON, "--near", "off").err
+    assert said in inside(project, *asked).err
+    assert said not in inside(project, *asked, "--mode", "all").err
+    (project / "eval/rubric.yaml").write_text("owner: us\nrecording: off\n", encoding="utf-8")
+    assert said not in inside(project, *asked).err
 
 
 def test_another_day(project: Path, inside: Recall) -> None:
@@ -132,20 +122,13 @@ def test_mode_of_the_rubric(project: Path, inside: Recall) -> None:
     assert inside(project, *ON).err.startswith(f"recall: all {DATE}, ")
 
 
-def test_base_state(project: Path, inside: Recall) -> None:
-    (project / "base.yaml").write_text(State({}, "").updated({"later": Row(1, 0, TODAY, TODAY)}), encoding="utf-8")
-    done = inside(project, *ON, "--base-state", "base.yaml")
-    assert ids(done.out)[0] == "later"
-    assert "(1 box 1, 4 new)" in done.err
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--scenarios", "loan"], "--scenarios: 'loan' is in no case; did you mean `loans`?"),
         (["--dimensions", "mood"], "--dimensions: 'mood' is in no case; known: facts, tone"),
         (["--mode", "nightl"], "mode: 'nightl' is unknown; did you mean `nightly`?"),
-        (["--mode", "explicit"], "mode: 'explicit' is unknown; known: all, nightly, observe, pr"),
+        (["--mode", "explicit"], "mode: 'explicit' is unknown; known: all, main, nightly, observe, pr"),
         (["--date", "2026-02-30"], "date: '2026-02-30' is not a date; write it like 2026-01-31"),
         (["--date", "tomorrow"], "date: 'tomorrow' is not a date; write it like 2026-01-31"),
     ],
@@ -162,17 +145,9 @@ def test_every_unknown_name_at_once(project: Path, inside: Recall) -> None:
     assert len(done.err.splitlines()) == 3
 
 
-@pytest.mark.parametrize("given", [["--base-state", "gone.yaml"], ["--base-state", "eval/gone"]])
-def test_no_such_base_state(project: Path, given: list[str], inside: Recall) -> None:
-    done = inside(project, *ON, *given)
-    assert (done.code, done.out) == (2, "")
-    assert given[1] in done.err
-
-
-def test_a_broken_state_beside_the_base_state(project: Path, inside: Recall) -> None:
-    (project / "base.yaml").write_text(State({}, "").updated(ROWS), encoding="utf-8")
+def test_a_broken_state(project: Path, inside: Recall) -> None:
     (project / "eval" / "recall.yaml").write_text("<<<<<<< ours\n", encoding="utf-8")
-    done = inside(project, *ON, "--base-state", "base.yaml")
+    done = inside(project, *ON)
     assert done.code == 2
     assert done.err.startswith("recall: eval/recall.yaml:1: merge-conflict marker")
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.project import BARE, ECHOING, IN, Checkout, case, failing, row
+from pytest_recall.schedule.state_file import parse_state
+from tests.helpers.project import BARE, DAY, ECHOING, IN, Checkout, case, failing, row
 from tests.helpers.repository import Repository
 from tests.plugin.test_marks import HEAD
 
@@ -127,16 +128,12 @@ def test_the_state_in_a_commit_is_the_sum(checkout: Checkout) -> None:
     repository.commit()
     base = checkout.recall("state", "show", "--at", "main")
     assert (base.ret, base.errlines) == (0, [])
-    (checkout.path / "base.yaml").write_text("\n".join(base.outlines) + "\n", encoding="utf-8")
+    at_main = parse_state("\n".join(base.outlines) + "\n", "main").rows
+    assert {case_id: found.last_tested.isoformat() for case_id, found in at_main.items()}["a"] == DAY
     checkout.run("-p", "recall", "eval", day="2026-03-11")
-    slices = []
-    for given in ("base.yaml", "base", None):
-        if given == "base":
-            repository.git("worktree", "add", "-q", "--detach", "base", "main")
-            given = "base/eval"
-        option = ("--base-state", given) if given else ()
-        slices.append(checkout.recall("schedule", "select", "--date", "2026-03-12", *option).outlines)
-    assert slices[0] == slices[1] != slices[2]
+    assert "\n".join(checkout.recall("state", "show", "--at", "main").outlines) == "\n".join(base.outlines)
+    trial = next(one for one in checkout.journal().trials if one.case_id == "b")
+    assert trial.row == at_main["b"], "a run is compared with what is committed"
 
 
 def test_of_a_commit_without_a_state_it_has_no_row(pytester: pytest.Pytester) -> None:
@@ -145,8 +142,8 @@ def test_of_a_commit_without_a_state_it_has_no_row(pytester: pytest.Pytester) ->
     checkout.run("eval")
     base = checkout.recall("state", "show", "--at", "main")
     assert (base.ret, base.errlines, base.outlines[-2:]) == (0, [], ["rows: 0", "cases:"])
-    (checkout.path / "base.yaml").write_text("\n".join(base.outlines) + "\n", encoding="utf-8")
-    checkout.run("eval", "--recall-base-state", "base.yaml", day="2026-03-11").assert_outcomes(passed=1)
+    checkout.run("eval", "--recall-base", "main", day="2026-03-11").assert_outcomes(passed=1)
+    assert checkout.journal().trials[0].row is None, "at the base the case is new"
 
 
 @pytest.mark.parametrize(

@@ -25,19 +25,37 @@ def repo(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_change_is_what_was_committed_what_was_not_and_what_is_new(repo: Path) -> None:
-    write(repo, {"src/b.py": "edited", "src/ü \n.py": "untracked", ".gitignore": "*.log\n", "noise.log": "x"})
-    git(repo, "mv", "old.txt", "moved.txt")
+@pytest.mark.parametrize(
+    ("files", "changed"),
+    [
+        ({}, []),
+        ({"eval/cases.yaml": "- id: b\n"}, ["eval/cases.yaml"]),
+        ({"eval/ü \n.yaml": "untracked"}, ["eval/ü \n.yaml"]),
+        ({"src/b.py": "edited", ".gitignore": "*.log\n", "eval/noise.log": "x"}, []),
+    ],
+)
+def test_a_change_is_what_was_committed_what_was_not_and_what_is_new(
+    repo: Path, files: dict[str, str], changed: list[str]
+) -> None:
+    write(repo, files)
     found = Repository(repo / "eval")
+    base = found.base_of(["main"])
     assert found.top.resolve() == repo.resolve()
-    assert found.changed(found.base_of(["main"])) == [
-        ".gitignore", "moved.txt", "old.txt", "src/a.py", "src/b.py", "src/ü \n.py",
-    ]  # fmt: skip
+    assert found.changed(base, repo / "eval") == changed
+    assert "src/a.py" in found.changed(base), "by a commit"
+    commit(repo)
+    assert found.changed(base, repo / "eval") == changed
+
+
+def test_a_file_that_was_moved_is_there_by_both_names(repo: Path) -> None:
+    git(repo, "mv", "old.txt", "moved.txt")
+    found = Repository(repo)
+    assert found.changed(found.base_of(["main"])) == ["moved.txt", "old.txt", "src/a.py"]
 
 
 def test_what_main_did_since_is_none_of_it(repo: Path) -> None:
     git(repo, "switch", "-q", "main")
-    write(repo, {"src/b.py": "by others"})
+    write(repo, {"eval/cases.yaml": "by others"})
     commit(repo)
     git(repo, "switch", "-q", "feature")
     found = Repository(repo)
@@ -50,6 +68,34 @@ def test_what_was_taken_back_is_no_change(repo: Path) -> None:
     assert found.changed(found.base_of(["main"])) == []
 
 
+def test_the_files_of_a_commit_beside_those_of_now(repo: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    found, folder = Repository(repo), tmp_path_factory.mktemp("base")
+    base, before = found.base_of(["main"]), git(repo, "status", "--porcelain")
+    assert found.check_out(base, repo / "src", folder / "src", folder / "index")
+    assert {path.name: path.read_text() for path in (folder / "src").iterdir()} == {"a.py": "a", "b.py": "b"}
+    assert not found.check_out(base, repo / "nowhere", folder / "none", folder / "index-2")
+    assert (repo / "src/a.py").read_text() == "new"
+    assert git(repo, "status", "--porcelain") == before
+
+
+def test_the_branch_and_where_it_stands(repo: Path) -> None:
+    found = Repository(repo)
+    assert (found.branch(), found.head()) == ("feature", git(repo, "rev-parse", "HEAD").strip())
+    assert (found.first_of(["nowhere", "main"]), found.first_of(["nowhere"])) == ("main", "")
+    git(repo, "switch", "-q", "--detach")
+    assert found.branch() == ""
+    git(repo, "update-ref", "refs/remotes/origin/trunk", "HEAD")
+    git(repo, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
+    assert [found.local_name(ref) for ref in ("main", "origin/HEAD", "origin/trunk")] == ["main", "trunk", "trunk"]
+
+
+def test_a_path_of_another_place_is_none_of_the_repository(repo: Path) -> None:
+    found = Repository(repo)
+    assert (found.path_of(repo / "src" / "a.py"), found.path_of(repo.parent)) == ("src/a.py", "")
+    assert found.text_beside("HEAD", repo / "src" / "a.py") == "new"
+    assert found.text_beside("HEAD", repo.parent / "a.py") is None
+
+
 def test_a_file_as_it_was(repo: Path) -> None:
     found = Repository(repo)
     base = found.base_of(["main"])
@@ -57,7 +103,6 @@ def test_a_file_as_it_was(repo: Path) -> None:
     assert found.text_at(base, "src/none.py") is None
     (repo / "bytes").write_bytes(b"\xff")
     assert found.text_at(commit(repo), "bytes") is None
-    assert {"src/a.py", "eval/cases.yaml"} <= set(found.files())
 
 
 def test_a_ref_that_is_not_there_is_one_sentence(repo: Path) -> None:
@@ -121,7 +166,7 @@ def test_a_damaged_repository_is_one_sentence(tmp_path: Path) -> None:
     commit(tmp_path)
     blob = git(tmp_path, "rev-parse", "HEAD:recall.yaml").strip()
     (tmp_path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
-    with pytest.raises(RecallError, match=r"^HEAD:recall\.yaml: git cannot read it \(fatal: .*\)$"):
+    with pytest.raises(RecallError, match=r"^HEAD:recall\.yaml: git cannot read it \(.* missing\)$"):
         committed(tmp_path, "HEAD")
 
 

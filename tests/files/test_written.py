@@ -75,7 +75,7 @@ def test_advice_on_a_case(field: str, value: object, advice: str) -> None:
     ("field", "value", "advice"),
     [
         ("mode", "nightl", "'nightl' is unknown; did you mean `nightly`?"),
-        ("mode", "weekly", "'weekly' is unknown; known: all, nightly, observe, pr"),
+        ("mode", "weekly", "'weekly' is unknown; known: all, main, nightly, observe, pr"),
         ("owner", "", "is empty; write some text"),
         ("max_due_cases", "many", "must be a whole number, not 'many'"),
         ("max_due_cases", 2.5, "must be a whole number, not 2.5"),

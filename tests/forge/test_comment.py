@@ -105,6 +105,45 @@ def test_what_a_scorecard_has_stays_as_it_is() -> None:
     assert quiet(folded) == folded
 
 
+BLOB = "https://github.com/museum/desk/blob/"
+OURS = f"[eval/cases.yaml:7]({BLOB}c0ffee/eval/cases.yaml#L7)"
+
+
+@pytest.mark.parametrize("around", ["{}", "- **`a`**, {}: no", "| {} | x |", "@octocat {} #12"])
+def test_a_link_to_a_line_of_the_repository_works(around: str) -> None:
+    said = quiet(around.format(OURS), BLOB)
+    assert OURS in said
+    assert not re.search(r"@\w|#1", said)
+    assert quiet(said, BLOB) == said
+    assert OURS not in quiet(around.format(OURS))
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        f"[a]({BLOB}c0ffee/eval/cases.yaml)",
+        "[a](https://github.com/museum/desk/issues/12#L7)",
+        "[a](https://github.com/mallory/desk/blob/c0ffee/x#L7)",
+        f"[a](x{BLOB}c0ffee/x#L7)",
+        f"[a]({BLOB}@octocat#L7)",
+        f"[a]({BLOB}x#L7 'title')",
+        f"![a]({BLOB}x.png#L7)",
+        f"{BLOB}c0ffee/eval/cases.yaml#L7",
+    ],
+)
+def test_any_other_link_is_text(link: str) -> None:
+    assert "://" not in quiet(link, BLOB)
+
+
+def test_the_name_of_a_link_calls_nobody() -> None:
+    assert "@octocat" not in quiet(OURS.replace("eval/cases.yaml:7", "@octocat #12"), BLOB)
+
+
+@given(TEXT)
+def test_quiet_text_with_links_is_quiet_already(text: str) -> None:
+    assert quiet(quiet(text + OURS, BLOB), BLOB) == quiet(text + OURS, BLOB)
+
+
 @given(TEXT)
 def test_quiet_text_is_quiet_already(text: str) -> None:
     assert quiet(quiet(text)) == quiet(text)
@@ -224,13 +263,34 @@ def test_a_second_look_at_the_same_run_changes_nothing(
     assert again.move in (Move.NOTHING, Move.UPDATE)
 
 
-@given(st.frozensets(st.text(min_size=1, max_size=30), max_size=10))
-def test_what_is_remembered_comes_back_and_ends_nothing(ids: frozenset[str]) -> None:
-    line = remembered(ids)
+@given(st.dictionaries(st.text(min_size=1, max_size=30), st.sampled_from(["", "2026-03-10"]), max_size=10))
+def test_what_is_remembered_comes_back_and_ends_nothing(ids: dict[str, str]) -> None:
+    line = remembered(ids, ids)
     assert line.count("-->") == 1
     assert "\n" not in line
     for end in ("\n", "\r\n"):
         assert recollect(f"<!-- recall:nightly -->{end}{line}{end}text", "issue 3") == ids
+
+
+def test_an_issue_of_an_earlier_version_knows_no_days() -> None:
+    assert recollect('x\n<!-- recall-failing: ["a", "b"] -->\n', "issue 3") == {"a": "", "b": ""}
+
+
+@pytest.mark.parametrize(
+    ("failed", "stands", "move"),
+    [
+        ("2026-03-10", "2026-03-09", Move.UPDATE),
+        ("2026-03-10", "2026-03-10", Move.CLOSE),
+        ("2026-03-10", "2026-03-12", Move.CLOSE),
+        ("", "2026-03-12", Move.UPDATE),
+        ("2026-03-10", "", Move.UPDATE),
+    ],
+)
+def test_a_pass_in_another_run_that_the_branch_knows_of_closes_the_issue(failed: str, stands: str, move: Move) -> None:
+    before = known("b")._replace(since={"b": failed})
+    assert decide(before, run("a")._replace(stands={"b": stands} if stands else {})).move is move
+    # What fails in this run fails, whatever the row said before it.
+    assert decide(before, run("a", "b")._replace(stands={"b": stands})).failing == frozenset("b")
 
 
 def test_too_many_names_are_not_kept() -> None:

@@ -215,8 +215,10 @@ def test_the_life_of_an_issue(host: GitHub, api: hosts.GitHub) -> None:
     assert track(api, "a", "b") == "opened issue 101 about 1 case"
     number, state, body = only(host)
     assert state == "open"
-    assert body.startswith('<!-- recall:nightly -->\n<!-- recall-failing: ["b"] -->\n')
-    assert "Failing: 1 case.\n- `b`\n\n# Night 1\n\nasked @\u200boctocat\n\nFor commit aaaaaaaaaaaa. [The run" in body
+    assert body.startswith('<!-- recall:nightly -->\n<!-- recall-failing: {"b": ""} -->\n')
+    opened, _, folded = body.partition("<details>")
+    assert "\n- `b`\n" in opened
+    assert "# Night 1\n\nasked @\u200boctocat\n\n</details>\n\nFor commit aaaaaaaaaaaa. [The run" in folded
     # The same run again
     writes = len(host.writes)
     assert track(api, "a", "b") == f"issue {number} says so already"

@@ -1,4 +1,4 @@
-"""Runs that replay all cases first: in processes of their own that are forked, or by a dry run in this process."""
+"""Runs that replay all cases first, in processes of their own that are forked."""
 
 from __future__ import annotations
 
@@ -21,14 +21,7 @@ def quick_run(checkout: Checkout, *options: str) -> pytest.RunResult:
 
 
 DRY = ("--record=missing", "--recall-dry-run")
-NEAR = ("--recall-near", "file:eval/_artifacts/changed.json")
-"""By these a run takes what a dry run before it has found, so that it replays nothing and may be in this process."""
-
-
-def near_run(checkout: Checkout, *options: str) -> pytest.RunResult:
-    """Run `eval` on what a dry run finds; both are in this process."""
-    checkout.run("eval", *DRY)
-    return checkout.run("eval", *NEAR, *options)
+"""The options of a dry run."""
 
 
 def changed(checkout: Checkout, upstream: Upstream, text: str) -> Checkout:

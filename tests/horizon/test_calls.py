@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cli import main
+from pytest_recall.judges import judge_call
 from tests.helpers.grader import Grader
 from tests.helpers.persona import write_project
 
@@ -20,6 +21,8 @@ EARLY = ("--ranges", "3d", "6d", "9d")
 """Checkpoints with 4, 8 and 12 questions."""
 CENT = 0.01
 """What a call costs."""
+TOKENS = 5
+"""What a reply of the grader has."""
 PRICES = {"grader": {"input": 1000, "output": 0}}
 
 
@@ -57,32 +60,45 @@ def scores(folder: str) -> list[Any]:
     return [(one["range"], one["overallScore"], one["questionsEvaluated"]) for one in ranges]
 
 
+def written() -> float:
+    """Let what is written alone cost, a cent a reply; return what a call of a judge reserves."""
+    usd = CENT / TOKENS
+    prices = {"input": 0, "output": usd * 1e6}
+    rubric({"grader": prices, "reader": prices})
+    return judge_call.MAX_TOKENS * usd
+
+
 class TestBudget:
     """No call begins once the money is spent, and what is left is asked later."""
 
     @pytest.mark.parametrize("parallelism", ["1", "4"])
     def test_what_cannot_be_paid_for_is_not_asked_and_asked_with_a_new_budget(
-        self, served: Grader, capsys: pytest.CaptureFixture[str], parallelism: str
+        self,
+        served: Grader,
+        capsys: pytest.CaptureFixture[str],
+        monkeypatch: pytest.MonkeyPatch,
+        parallelism: str,
     ) -> None:
+        # A call reserves the cent that it costs, so that it is known how many there are room for.
+        monkeypatch.setattr(judge_call, "MAX_TOKENS", TOKENS)
+        written()
         run = (*RUN, *EARLY, "--concurrency", parallelism)
-        assert main([*run, "--out", "out", "--budget", "0.07"]) == 2
-        made = len(served.bodies)
-        assert 7 <= made <= 7 + int(parallelism) - 1
-        assert len(lines()) == made
+        assert main([*run, "--out", "out", "--budget", "0.075"]) == 2
+        assert (len(served.bodies), len(lines())) == (7, 7)
         captured = capsys.readouterr()
-        spent = f"${made * CENT:.2f}"
-        assert f"recall: spent {spent} of the budget of $0.07\n" in captured.err
-        assert f"{24 - made} questions were not asked; run the same command with --resume out and a new" in captured.err
-        assert f"{made - 4} answers of the next checkpoint, which is not whole, will count" in captured.err
+        full = "which has no room for another call, as one may cost $0.01"
+        assert f"recall: spent $0.07 of the budget of $0.075, {full}\n" in captured.err
+        assert "17 questions were not asked; run the same command with --resume out and a new" in captured.err
+        assert "3 answers of the next checkpoint, which is not whole, will count" in captured.err
         assert "1 checkpoint, 4 questions asked" in captured.out
         found = result()["metadata"]
-        assert (found["unasked"], found["stopped"]) == (24 - made, "the budget of $0.07 is spent")
+        assert (found["unasked"], found["stopped"]) == (17, "the budget of $0.075 has no room for another call")
         assert [one["type"] for one in lines(name="progress.jsonl")] == ["header", "checkpoint"]
         assert main(["bench", "report", "out"]) == 0
         told = capsys.readouterr().out
         assert "not over: 1 of 3 checkpoints were reached, 20 of 24 questions are to be asked yet, 1 min at the" in told
-        assert "pace so far, $0.04 was spent on what is known, since the budget of $0.07 is spent" in told
-        assert main([*run, "--resume", "out", "--budget", "1"]) == 0
+        assert "pace so far, $0.04 was spent on what is known, since the budget of $0.075 has no room for" in told
+        assert main([*run, "--resume", "out", "--budget", "9"]) == 0
         assert (len(served.bodies), len(lines())) == (24, 24)
         assert "unasked" not in result()["metadata"]
         assert "stopped" not in result()["metadata"]
@@ -98,8 +114,8 @@ class TestBudget:
         models = {"judge": served.selector, "answer": served.selector.replace("#grader", "#reader")}
         profile = {**json.loads(write), "models": models}
         Path("clerk.profile.yaml").write_text(json.dumps(profile))
-        rubric({**PRICES, "reader": PRICES["grader"]})
-        assert main([*RUN, "--out", "out", "--budget", "0.05"]) == 2
+        # There is room for the fifth call, of the reader, and none for the sixth.
+        assert main([*RUN, "--out", "out", "--budget", f"{written() + 4 * CENT}"]) == 2
         assert [one["model"] for one in served.bodies] == ["reader", "grader", "reader", "grader", "reader"]
         assert len(lines()) == 2
         assert result()["metadata"]["unasked"] == 38
@@ -109,7 +125,7 @@ class TestBudget:
         self, served: Grader, capsys: pytest.CaptureFixture[str]
     ) -> None:
         run = [one for one in RUN if one != "--skip-preflight"]
-        assert main([*run, "--out", "out", "--budget", "0.01"]) == 2
+        assert main([*run, "--out", "out", "--budget", f"{written()}"]) == 2
         assert len(served.bodies) == 1
         assert "40 questions were not asked" in capsys.readouterr().err
         assert (lines(), result()["metadata"]["unasked"]) == ([], 40)
@@ -121,8 +137,9 @@ class TestBudget:
         sold = served.selector.replace("#grader", "#deepseek-r1")
         assert main([*RUN, "--judge", sold, "--budget", "1"]) == 2
         assert capsys.readouterr().err == (
-            f"recall: judge `{sold}`: its price is unknown, so that no budget can be kept; add `deepseek-r1` to"
-            " `prices` in eval/rubric.yaml, or leave out --budget\n"
+            f"recall: judge `{sold}`: its price is unknown, so that no budget can be kept; add"
+            " `prices: {deepseek-r1: {input: USD, output: USD}}` to eval/rubric.yaml, in US dollars per million tokens,"
+            " or leave out --budget\n"
         )
         assert served.bodies == []
 
@@ -196,7 +213,8 @@ class TestRecordings:
 
     def test_a_stopped_recording_goes_on(self, served: Grader, capsys: pytest.CaptureFixture[str]) -> None:
         run = (*RUN, *EARLY[:3], "--out", "live")
-        assert main([*run, "--record", "--budget", "0.05"]) == 2
+        assert main([*run, "--record", "--budget", f"{written() + 4 * CENT}"]) == 2
+        assert len(served.bodies) == 5
         assert main([*run, "--record"]) == 0
         assert main([*REPLAY[:-1], *EARLY[:3], "--out", "replayed", "--replay"]) == 0
         assert len(served.bodies) == 12

@@ -14,8 +14,8 @@ from tests.helpers.upstream import Upstream
 pytest.importorskip("httpx")
 
 Workers = tuple[str, ...]
-# A call reads 10 tokens and writes 5: one dollar each.
-RUBRIC = "owner: ana\nprices: {gpt-4o-mini: {input: 50000, output: 100000}}\n"
+# A call reads 10 tokens by the upstream: one dollar each. By its text it may have 23.
+RUBRIC = "owner: ana\nprices: {gpt-4o-mini: {input: 100000, output: 0}}\n"
 NAMES = [f"c{number}" for number in range(6)]
 
 
@@ -35,7 +35,7 @@ class TestSpent:
 
     def test_what_is_left_is_not_run(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout = project(upstream).at(pytester)
-        result = checkout.run("eval", "--recall-mode=all", "--budget=3")
+        result = checkout.run("eval", "--recall-mode=all", "--budget=4.50")
         result.assert_outcomes(passed=3, skipped=3)
         assert result.ret == pytest.ExitCode.INTERRUPTED
         assert upstream.count == 3
@@ -45,30 +45,41 @@ class TestSpent:
         assert len(checkout.boxes()) == 3
         how = "run the same command with --recall-resume and a higher --budget"
         on = f"to resume: {how}; it asks what has no verdict yet"
-        result.stdout.fnmatch_lines(["spent $3.00 of the budget of $3.00", on])
+        said = "spent $3.00 of the budget of $4.50, which has no room for another call, as one may cost $2.30"
+        result.stdout.fnmatch_lines([said, on])
         left_alone(checkout)
 
     @pytest.mark.parametrize("options", [("-n", "2"), ("--recall-concurrency=4",)], ids=["n2", "at once"])
-    def test_it_is_passed_by_no_more_than_the_calls_in_flight(
+    def test_it_is_passed_by_no_call_in_flight(
         self, pytester: pytest.Pytester, upstream: Upstream, options: Workers
     ) -> None:
         checkout = project(upstream, "return plain_sync(question)").at(pytester)
-        result = checkout.run("eval", "--recall-mode=all", "--budget=2", *options)
-        assert 2 <= upstream.count <= (3 if "-n" in options else 5)
-        assert len(checkout.journal().trials) == upstream.count
+        result = checkout.run("eval", "--recall-mode=all", "--budget=3.50", *options)
+        assert 1 <= upstream.count <= 3
+        assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == upstream.count
+        assert sum(trial.outcome.is_verdict for trial in checkout.journal().trials) == upstream.count
         assert result.ret == pytest.ExitCode.INTERRUPTED
-        assert len(checkout.scorecard()["not_run"]) == 6 - upstream.count
         left_alone(checkout)
+
+    def test_calls_at_once_wait_for_what_others_have_reserved(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        """Four calls may cost $2.30 each and cost $1.00: with $7.50 all six are made, though not four at a time."""
+        checkout = project(upstream, "return plain_sync(question)").at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", "--budget=7.50", "--recall-concurrency=4")
+        result.assert_outcomes(passed=6)
+        assert result.ret == pytest.ExitCode.OK
 
     def test_a_case_in_the_middle_comes_to_no_verdict(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         body = "try:\n    return plain_sync(question) + plain_sync(question)\nexcept Exception:\n    return 'sorry'"
         checkout = project(upstream, body).at(pytester)
-        result = checkout.run("eval", "--recall-mode=all", "--budget=3")
+        result = checkout.run("eval", "--recall-mode=all", "--budget=4.50")
         result.assert_outcomes(passed=1, errors=1, skipped=4)
         assert upstream.count == 3
         assert len(checkout.boxes()) == 1
         (told,) = checkout.scorecard()["no_verdict"]
-        assert told["note"].endswith("not asked, since the budget of $3.00 is spent")
+        said = "not asked, since the budget of $4.50 has no room for another call: it may cost $2.30, and $1.50 is left"
+        assert told["note"].endswith(said)
         assert result.ret == pytest.ExitCode.INTERRUPTED
 
     @pytest.mark.parametrize("fails", [False, True], ids=["cut", "failed"])
@@ -79,7 +90,7 @@ class TestSpent:
         first = asking("c0", judges=[{"contains": "no such word"}]) if fails else asking("c0")
         made = talking(upstream, agent(body)).with_cases(first, asking("c1"))
         checkout = made.with_files({"eval/rubric.yaml": f"{RUBRIC}blocks: failure\n"}).at(pytester)
-        result = checkout.run("eval", "--recall-mode=all", "--budget=3")
+        result = checkout.run("eval", "--recall-mode=all", "--budget=4.50")
         assert checkout.outcomes() == {"c0": "failed" if fails else "passed", "c1": "error"}
         assert result.ret == (pytest.ExitCode.TESTS_FAILED if fails else pytest.ExitCode.INTERRUPTED)
 
@@ -91,14 +102,14 @@ class TestSpent:
         made = talking(upstream, agent("return plain_sync(question)") + judge)
         cases = [asking(name, judges=["asked"]) for name in NAMES]
         checkout = made.with_cases(*cases).with_files({"eval/rubric.yaml": RUBRIC}).at(pytester)
-        checkout.run("eval", "--recall-mode=all", "--budget=4").assert_outcomes(passed=2, skipped=4)
+        checkout.run("eval", "--recall-mode=all", "--budget=6.25").assert_outcomes(passed=2, skipped=4)
         assert upstream.count == 4
 
 
 class TestEnough:
     """A budget that is kept."""
 
-    def test_spent_to_the_last_cent_with_nothing_left_to_run_is_a_success(
+    def test_a_run_that_has_asked_all_is_a_success(
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         asked: list[str | None] = []
@@ -110,11 +121,11 @@ class TestEnough:
 
         monkeypatch.setattr(prices, "price", counted)
         checkout = project(upstream, "return plain_sync(question)").at(pytester)
-        result = checkout.run("eval", "--recall-mode=all", "--budget=$6")
+        result = checkout.run("eval", "--recall-mode=all", "--budget=$8")
         result.assert_outcomes(passed=6)
         assert result.ret == pytest.ExitCode.OK
-        result.stdout.fnmatch_lines(["spent $6.00 of the budget of $6.00"])
-        assert asked == ["gpt-4o-mini"] * 6, "a call is priced once"
+        result.stdout.fnmatch_lines(["spent $6.00 of the budget of $8.00"])
+        assert asked == ["gpt-4o-mini"] * 12, "a call is priced before and after it"
         assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 6.0
         left_alone(checkout)
 
@@ -145,3 +156,36 @@ def test_what_is_no_amount_is_one_sentence(pytester: pytest.Pytester, upstream: 
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert any("is not an amount of US dollars above 0, such as 2.00" in line for line in result.errlines)
     assert upstream.count == 0
+
+
+class TestMayCost:
+    """What a call may cost is reserved before it begins."""
+
+    def test_the_answer_is_as_long_as_the_request_allows(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        """`plain_messages` allows 64 tokens, of which each costs a dollar; five come back."""
+        rubric = "owner: ana\nprices: {claude-haiku-4-5: {input: 0, output: 1000000}}\n"
+        checkout = project(upstream, "return plain_messages(question)", rubric).at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", "--budget=75")
+        assert upstream.count == 3  # After 15 dollars there is no room for 64.
+        result.stdout.fnmatch_lines(
+            ["spent $15.00 of the budget of $75.00, which has no room for another call, as one may cost $64.00"]
+        )
+        left_alone(checkout)
+
+    def test_a_call_that_alone_may_cost_more_is_not_made(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        checkout = project(upstream).at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", "--budget=2")
+        assert upstream.count == 0
+        result.assert_outcomes(skipped=6)
+        result.stdout.fnmatch_lines(["spent $0.00 of the budget of $2.00, which * as one may cost $2.30"])
+
+    def test_a_call_that_the_network_cut_has_cost_what_it_may_have(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        made = talking(upstream, agent("return plain_sync(question)")).with_cases(
+            asking("c0"), asking("c1", "drop"), asking("c2")
+        )
+        checkout = made.with_files({"eval/rubric.yaml": RUBRIC}).at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", "--budget=9")
+        result.stdout.fnmatch_lines(["spent ~$4.?0", "spent ~$4.?0 of the budget of $9.00"])
+        assert checkout.scorecard()["cost"]["total"]["spent"]["estimated"] is True

@@ -1,139 +1,168 @@
-"""A budget that rolls over holds what a change affects: the rest is deferred, told, and asked first at night."""
+"""What a change affects is priced before it is asked, at the model that will be asked, and held to a budget."""
 
 from __future__ import annotations
 
-from datetime import date
+from pathlib import Path
 
 import pytest
 
-from pytest_recall.files.eval_directory import Place
-from pytest_recall.schedule.account import Account
-from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, to_text
-from pytest_recall.schedule.state import current
-from tests.helpers import kept
-from tests.helpers.project import DAY, ECHOING, IN, WORKERS, Checkout, case, failing, row
-from tests.helpers.replaying import DRY, NEAR, QUICK, near_run, quick_run
+from pytest_recall.results.scorecard import blocking
+from pytest_recall.runs.finish import scorecard as summary_of
+from tests.helpers.project import WORKERS, Checkout, Project, case
+from tests.helpers.repository import Repository
 from tests.helpers.talking import agent, talking
 from tests.helpers.upstream import Upstream
 
-PRICE = "prices: {gpt-4o-mini: {input: 100000, output: 0}}\n"
-"""By which a call costs one US dollar: each prompt has ten tokens to the upstream."""
-AFFECTED = "owner: us\npolicy: affected\nslice_cases: 1\nnightly_cases: 3\n"
-NAMES = ("a", "b", "c", "d")
-CASES = [case(name, expected=f"SAY {name}".upper()) for name in NAMES]
-SAID = "said.txt"
-"""A file with what a dry run said."""
-PULL = ("--recall-mode", "pr", "--recall-pr", "7", "--recall-seed", "s")
+pytest.importorskip("openai")
+
+NAMES = [f"c{number}" for number in range(6)]
+# A call writes 5 tokens by the upstream, as many as it may: $0.0011 each. That of the other model is ten times as much.
+RUBRIC = """\
+owner: ana
+model_primary: gpt-4o-mini
+prices:
+  gpt-4o-mini: {input: 0, output: 220}
+  dear: {input: 0, output: 2200}
+"""
+EVIDENCE, TWICE = "confirm: evidence\n", "confirm: 2of3\n"
+CHANGE = ("eval", "--recall-mode", "pr", "--recall-base", "base")
 
 
-def source(prompt: str = "say") -> str:
-    return agent(f"return plain_sync(f'echo {prompt} {{question}}').upper()")
+def source(prompt: str = "say", model: str = "gpt-4o-mini") -> str:
+    """Return an agent that asks through the SDK of OpenAI."""
+    return agent(
+        f"with openai_client(max_retries=0) as client:\n"
+        f"    messages = said(f'echo {prompt} {{question}}')\n"
+        f"    done = client.chat.completions.create(messages=messages, model={model!r}, max_tokens=5)\n"
+        "    return done.choices[0].message.content.upper()"
+    )
 
 
-def recorded(pytester: pytest.Pytester, upstream: Upstream, budget: str) -> Checkout:
-    """Return a checkout of which everything is recorded, and whose prompt has changed since; `d` fell before."""
-    files = {**QUICK, "eval/rubric.yaml": f"{AFFECTED}{PRICE}budget: {budget}\n"}
-    rows = {name: row(3, due="2026-04-10", lapses=int(name == "d")) for name in NAMES}
-    checkout = kept.recorded(pytester, talking(upstream, source()).with_cases(*CASES).with_files(files))
-    talking(upstream, source("tell")).with_state(**rows).at(pytester)
+def project(upstream: Upstream, text: str, rubric: str) -> Project:
+    cases = [case(name, judges=[{"contains": name.upper()}, {"contains": "SAY"}]) for name in NAMES]
+    return talking(upstream, text).with_cases(*cases).with_files({"eval/rubric.yaml": RUBRIC + rubric})
+
+
+def changed(
+    pytester: pytest.Pytester,
+    upstream: Upstream,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    rubric: str = EVIDENCE,
+) -> Checkout:
+    """Return a checkout whose base has recordings of all cases, and whose agent is `text` since."""
+    for name in ("CI", "GITHUB_ACTIONS"):
+        monkeypatch.delenv(name, raising=False)
+    checkout = project(upstream, source(), rubric).at(pytester)
+    (checkout.path / ".gitignore").write_text("__pycache__\neval/_artifacts\n")
+    assert checkout.run_apart("eval", "--record", "--recall-mode=all").ret == pytest.ExitCode.OK
+    repository = Repository.at(Path(checkout.path))
+    repository.commit()
+    repository.git("branch", "base")
+    project(upstream, text, rubric).at(pytester)
     upstream.bodies.clear()
     return checkout
 
 
-def dried(pytester: pytest.Pytester, upstream: Upstream) -> tuple[Checkout, list[str]]:
-    """Return one with money for two cases after a dry run, and what that has said; made once for several tests."""
-
-    def begin() -> Checkout:
-        checkout = recorded(pytester, upstream, "{per_day: 2, carry_days: 1}")
-        said = checkout.run("eval", *DRY, "--recall-pr", "7", "--recall-seed", "s").outlines
-        (checkout.path / SAID).write_text("\n".join(said), encoding="utf-8")
-        return checkout
-
-    checkout = kept.after(pytester, f"dried {upstream.url}", begin)
-    upstream.bodies.clear()
-    return checkout, (checkout.path / SAID).read_text(encoding="utf-8").splitlines()
+def told(result: pytest.RunResult) -> list[str]:
+    """Return the lines of a run that are about the money of what is affected."""
+    return [line for line in result.outlines if "affected cases would cost" in line]
 
 
-def account(checkout: Checkout) -> Account:
-    return current(Place(checkout.path, checkout.path / "eval")).account
+def spent(checkout: Checkout) -> float:
+    """Return what the newest run has spent, in US dollars."""
+    usd = checkout.scorecard()["cost"]["total"]["spent"]["usd"]
+    assert isinstance(usd, float)
+    return usd
+
+
+@pytest.mark.parametrize(
+    ("rubric", "cost"),
+    [
+        ("", "about $0.0066"),
+        (TWICE, "about $0.0066, $0.0198 at most"),
+        (EVIDENCE, "about $0.0066, $0.0198 at most"),
+    ],
+    ids=["no rule", "2of3", "evidence"],
+)
+def test_a_run_says_what_its_affected_cases_cost_and_what_they_cost_at_most(
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, rubric: str, cost: str
+) -> None:
+    checkout = changed(pytester, upstream, monkeypatch, source("now say"), rubric)
+    result = checkout.run_apart(*CHANGE)
+    assert told(result) == [f"recall: 6 affected cases would cost {cost}"]
+    assert result.ret == pytest.ExitCode.OK
+    assert spent(checkout) == pytest.approx(0.0066)
 
 
 @WORKERS
-def test_what_there_is_no_money_for_is_deferred_and_told(
-    pytester: pytest.Pytester, lasting: Upstream, workers: tuple[str, ...]
+def test_a_budget_reaches_what_it_can_pay_and_the_check_fails(
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
 ) -> None:
-    checkout, dry = dried(pytester, lasting)
-    result = checkout.run("eval", *PULL, *NEAR, *workers)
-    lines = [
-        "budget: $2.00 of at most $2.00 in the bank; 4 affected cases would cost about $4.00: 2 asked, 2 deferred",
-        "deferred: budget (2): *; the next night or run by batch asks them first",
-        "what may be hidden, if none of the 2 asked fails: a break of 3 of 4: 2 runs exclude it at 95 %, *",
+    checkout = changed(pytester, upstream, monkeypatch, source("now say"), f"{EVIDENCE}budget: 0.01\n")
+    result = checkout.run_apart(*CHANGE, "--budget", "0.0054", *workers)
+    assert told(result) == [
+        "recall: 6 affected cases would cost about $0.0066, $0.0198 at most; the budget of $0.0054 reaches 4 of them"
     ]
-    pytest.LineMatcher(dry).fnmatch_lines(lines)
-    assert [f"recall: {line}" for line in dry if line.startswith("deferred: ")] == [
-        line for line in result.outlines if line.startswith("recall: deferred: ")
-    ]
-    result.stdout.fnmatch_lines(["recall: pr *: 2 of 4 cases (2 affected); not run: 2 deferred", *lines])
-    assert len(lasting.prompts) == 2
-    assert "echo tell d" in lasting.prompts  # It fell before.
-    assert set(checkout.slice().values()) == {"affected"}
-    left = [(one["id"], one["reason"], one["why"]) for one in checkout.today()["deferred"]]
-    assert [reason for _, reason, _ in left] == ["deferred: budget"] * 2
-    assert left[0][2].startswith("call 1: messages[0].content:")
+    assert 0 < spent(checkout) <= 0.0054
     card = checkout.scorecard()
-    assert [one["id"] for one in card["deferred"]] == [case_id for case_id, _, _ in left]
-    assert card["complete"]
-    assert "budget: $2.00 of at most" in (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
-    found = account(checkout)
-    assert found.by_day == {date.fromisoformat(DAY): 2.0}
-    assert found.deferred == {case_id: ("7",) for case_id, _, _ in left}
+    assert len(card["not_evaluated"]) == 6 - len(upstream.bodies)
+    record = checkout.journal()
+    # Two workers reserve at the same time, so that one more case may not be reached.
+    why, *_ = blocking(record, summary_of(record), "failure")
+    assert why.startswith(f"{6 - len(upstream.bodies)} of 6 affected cases were not evaluated")
 
 
-def test_the_next_night_asks_what_was_deferred_first_and_says_of_whom(
-    pytester: pytest.Pytester, lasting: Upstream
+def test_fails_that_are_asked_again_stay_within_the_budget(
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    checkout = recorded(pytester, lasting, "{per_day: 1, carry_days: 2}\nstate: events")
-    near_run(checkout, *PULL)
-    left = account(checkout).deferred
-    checkout.recall("state", "fold", "--keep-days", "0", "--date", DAY)
-    assert account(checkout).deferred == left
-    checkout.run("eval", "--recall-mode", "nightly", day=IN[1])
-    assert {case_id for case_id, why in checkout.slice().items() if why == "deferred by #7"} == set(left)
-    assert len(checkout.slice()) == 3
-    assert {one.reason for one in checkout.journal().trials if one.case_id in left} == {"deferred by #7"}
-    found = account(checkout)
-    assert (found.deferred, sum(found.by_day.values())) == ({}, 2.0)  # A night is not paid from the bank.
+    """Each of the six fails twice: $0.0132 is needed where the estimate was $0.0066."""
+    checkout = changed(pytester, upstream, monkeypatch, source("answer"), f"{TWICE}budget: 0.008\n")
+    result = checkout.run_apart(*CHANGE)
+    assert told(result)[0].endswith("$0.0198 at most; the budget of $0.008 reaches all of them")
+    assert spent(checkout) == pytest.approx(0.0077)
+    assert len(upstream.bodies) == 7
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_what_others_left_is_asked_alone_by_batch(pytester: pytest.Pytester, lasting: Upstream) -> None:
-    checkout, _ = dried(pytester, lasting)
-    checkout.run("eval", *PULL, *NEAR)
-    left = account(checkout).deferred
-    result = quick_run(checkout, *PULL, "--batch")
-    assert checkout.slice() == dict.fromkeys(left, "deferred by #7"), result.outlines
-    assert account(checkout).deferred == {}
+class TestOtherModel:
+    """A change of the agent's model."""
 
+    def test_the_price_is_that_of_the_model_which_is_asked(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = changed(pytester, upstream, monkeypatch, source(model="dear"))
+        result = checkout.run_apart(*CHANGE, "--recall-model", "dear", "--budget", "0.06")
+        assert told(result) == [
+            "recall: 6 affected cases would cost about $0.066, $0.198 at most, at the price of `dear` for the tokens"
+            " that `gpt-4o-mini` took; the budget of $0.06 reaches 5 of them"
+        ]
+        assert spent(checkout) == pytest.approx(0.055)
 
-def test_a_wide_change_stops_at_its_first_confirmed_regression(pytester: pytest.Pytester) -> None:
-    names = [f"c{number}" for number in range(10, 72)]
-    files = {
-        "eval/rubric.yaml": f"{AFFECTED}confirm: 2of3\nbudget: {{per_day: 900, stop: first}}\n",
-        "eval/_artifacts/changed.json": to_text(
-            Changes(dict.fromkeys(names, ReplayFinding(ReplayState.CHANGED)), of=62), DAY
-        ),
-    }
-    made = ECHOING.with_cases(*map(failing, names)).with_files(files)
-    for workers in (("--recall-concurrency", "2"), ("-n", "2")):
-        checkout = made.with_state(**dict.fromkeys(names, row(3))).at(pytester)
-        result = checkout.run("eval", *PULL, *NEAR, *workers)
-        assert result.ret == 1
-        card, record = checkout.scorecard(), checkout.journal()
-        asked = {one.case_id for one in record.trials}
-        assert 1 <= len(asked) <= 62 - 10
-        left = tuple((name, "a regression is confirmed") for name in names if name not in asked)
-        assert record.header.deferred == left
-        assert card["complete"]
-        assert not card["no_verdict"]
-        assert set(account(checkout).deferred) == set(names) - asked
-        result.stdout.fnmatch_lines([f"deferred: a regression is confirmed ({62 - len(asked)}): *"])
-        assert not list(checkout.artifacts.folder.glob(".regressed-*"))
+    def test_a_price_that_is_not_known_is_not_that_of_the_old_model(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = changed(pytester, upstream, monkeypatch, source(model="nobodys"))
+        result = checkout.run_apart(*CHANGE, "--recall-model", "nobodys", "--budget", "0.06")
+        result.stdout.fnmatch_lines(
+            [
+                "recall: 6 affected cases would cost an amount that is unknown",
+                "recall: no price is known of `nobodys`; add it to rubric.yaml, in US dollars per million tokens:",
+                "recall:   prices:",
+                "recall:     nobodys: {input: USD, output: USD}",
+            ]
+        )
+
+    def test_the_estimate_of_a_slice_says_so_as_well(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = changed(pytester, upstream, monkeypatch, source())
+        estimate = ("schedule", "estimate", "--mode", "all")
+        usual = checkout.recall(*estimate).outlines
+        assert usual[0].startswith("6 cases: about $0.0066, $0.0264 at most, at list price with every call live; ")
+        other = checkout.recall(*estimate, "--model", "dear").outlines
+        assert other[0].startswith("6 cases: about $0.066, $0.264 at most, ")
+        assert other[-1] == "at the price of `dear` for the tokens that `gpt-4o-mini` took"
+        unknown = checkout.recall(*estimate, "--model", "nobodys").outlines
+        assert unknown[0].startswith("6 cases: cost unknown, ")
+        assert unknown[-1] == "    nobodys: {input: USD, output: USD}"

@@ -30,7 +30,7 @@ def found(checkout: Checkout) -> dict[str, Any]:
     return loaded
 
 
-def test_a_dry_run_lists_what_changed_which_is_near_and_leaves_everything_as_it_was(
+def test_a_dry_run_lists_what_changed_and_leaves_everything_as_it_was(
     pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
     cases = [asking(name) for name in ("a", "b", "c")]
@@ -45,15 +45,16 @@ def test_a_dry_run_lists_what_changed_which_is_near_and_leaves_everything_as_it_
     plain = found(checkout)
     why = plain.pop("found")["b"]
     assert plain == {
-        "version": 2,
+        "version": 3,
         "date": "2026-03-10",
         "cases": 4,
         "of": 4,
         "changed": ["b"],
         "not_recorded": ["late"],
         "unjudged": [],
-        "other_answer": [],
-        "proven": ["a", "c"],
+        "recorded": [],
+        "unaffected": ["a", "c"],
+        "modules": ["eval/conftest.py"],
         "unknown": {},
     }
     assert (why["call"], why["lines"]) == (1, ["messages[0].content: “plain: b” → “shout: b”"])
@@ -62,31 +63,20 @@ def test_a_dry_run_lists_what_changed_which_is_near_and_leaves_everything_as_it_
             "recall: all 2026-03-10, seed 2026-03-10: 4 of 4 cases",
             "recall: dry run: every case is replayed with its judges; nothing is sent",
             "*recall dry run*",
-            "2 of 4 cases affected (1 ask something else, 1 not recorded, 2 proven);"
+            "2 of 4 cases affected (1 ask something else, 1 not recorded, 2 as recorded);"
             " nothing was sent or written to the state",
-            "proven, with equal requests, answer and verdict (2): a, c",
+            "not affected: requests, answer and verdict are as recorded (2): a, c",
             "would ask something else than is recorded (1): b",
             "have no recording to compare with (1): late",
             "  1 case, such as b: call 1: messages[[]0].content: “plain: b” → “shout: b”",
-            "eval/_artifacts/changed.json: written, for --recall-near file:PATH",
+            "eval/_artifacts/changed.json: written",
         ]
     )
-    assert {"2 proven", "1 affected", "1 not recorded"} <= {
+    assert {"2 not affected", "1 affected", "1 not recorded"} <= {
         part.strip(" =") for part in result.outlines[-1].partition(" in ")[0].split(",")
     }
     assert (finished(checkout), upstream.count, checkout.state_text()) == (before, asked, state)
     assert checkout.artifacts.runs() == runs
-
-    # What it found is near.
-    (checkout.path / "eval/rubric.yaml").write_text("owner: us\npolicy: lottery\nslice_cases: 1\n", encoding="utf-8")
-    result = checkout.run("eval", "--replay", "--recall-near", "file:eval/_artifacts/changed.json")
-    assert checkout.slice() == {"b": "near"}
-    result.stdout.fnmatch_lines(
-        [
-            "recall: near the change: 1 of 4 cases (1 listed in eval/_artifacts/changed.json);"
-            " eval/_artifacts/changed.json cannot tell of 1 case"
-        ]
-    )
 
 
 def test_listing_finds_nothing_out(pytester: pytest.Pytester, upstream: Upstream) -> None:
@@ -103,7 +93,7 @@ def index():
 
 @pytest.fixture
 def agent(index):
-    return lambda question: index
+    return lambda question: index + plain_sync(question)
 """
 MARKED = """\
 import pytest
@@ -138,16 +128,19 @@ def test_calls_that_are_no_longer_made_and_those_of_a_fixture_or_a_marked_test_a
     project.with_files(conftests(1)).at(pytester)
     assert checkout.run(*DRY).ret == 0
     assert (found(checkout)["changed"], found(checkout)["unknown"]) == (["a", "b", "c", "marked"], {})
-    assert found(checkout)["proven"] == ["d"]
+    assert found(checkout)["unaffected"] == ["d"]
     assert upstream.count == asked
 
 
 def test_a_crash_is_no_change_and_no_success(pytester: pytest.Pytester, upstream: Upstream) -> None:
-    checkout = talking(upstream, agent("raise RuntimeError('boom')")).with_cases(asking("a")).at(pytester)
+    checkout = talking(upstream, talker()).with_cases(asking("a")).at(pytester)
+    checkout.run("eval", "--record").assert_outcomes(passed=1)
+    talking(upstream, agent("raise RuntimeError('boom')")).with_cases(asking("a"), asking("late")).at(pytester)
     result = checkout.run(*DRY)
     assert result.ret == 1
     assert found(checkout)["unknown"] == {"a": "agent: RuntimeError: boom"}
-    assert (found(checkout)["changed"], found(checkout)["not_recorded"]) == ([], [])
+    # What has no recording is not replayed, and so does not crash.
+    assert (found(checkout)["changed"], found(checkout)["not_recorded"]) == ([], ["late"])
 
 
 def test_no_judge_is_asked_without_a_recording(pytester: pytest.Pytester, upstream: Upstream) -> None:
@@ -204,13 +197,13 @@ def test_questions_of_a_dataset_whose_texts_have_other_names_in_a_store_are_prov
     checkout.run("eval", "eval/long.dataset.yaml", "--record")
     result = checkout.run(*DRY, "eval/long.dataset.yaml")
     plain = found(checkout)
-    assert (plain["other_answer"], plain["unknown"]) == ([], {}), result.outlines[-12:]
-    assert len(plain["proven"]) == 8
+    assert (plain["changed"], plain["unknown"]) == ([], {}), result.outlines[-12:]
+    assert len(plain["recorded"]) == 8, "questions of a dataset have no row"
 
 
 def test_of_a_case_that_is_not_there(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = talking(upstream, talker()).with_cases(asking("a")).at(pytester)
-    (checkout.path / "of.json").write_text('{"aa": []}', encoding="utf-8")
+    (checkout.path / "of.json").write_text('["aa"]', encoding="utf-8")
     result = checkout.run(*DRY, "--recall-dry-run-of=of.json")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert [line for line in result.errlines if line] == ["ERROR: --recall-dry-run-of: no case `aa`; did you mean `a`?"]

@@ -107,7 +107,7 @@ def agent():
     assert "eval/recall.yaml: not written (" in said
     run = checkout.artifacts.runs()[-1].name
     assert f"; correct that, then `recall state apply {run}`" in said
-    result.stdout.fnmatch_lines(["*= recall scorecard =*", "new          1"])
+    result.stdout.fnmatch_lines(["*= recall scorecard =*", "*No regression: 1 case passes*", "1 case, *"])
     assert checkout.scorecard()["counts"] == {"passed": 1}
     if "write_text" in harm:  # What was not written can be applied later.
         (checkout.path / "eval/recall.yaml").unlink()

@@ -68,9 +68,8 @@ def test_lf_is_explicit(pytester: pytest.Pytester) -> None:
 
 
 def test_a_failed_case_is_not_said_to_move(pytester: pytest.Pytester) -> None:
-    checkout, result = kept.ran(pytester, SET, "eval/cases.yaml::wip")
+    _, result = kept.ran(pytester, SET, "eval/cases.yaml::wip")
     result.stdout.fnmatch_lines(["regressions (1):", "  wip (box 4, not moved)"])
-    assert "box 4, not moved" in (checkout.artifacts.folder / "scorecard.md").read_text()
 
 
 def test_apply_refuses_an_explicit_run_unless_told_otherwise(pytester: pytest.Pytester) -> None:

@@ -24,7 +24,8 @@ def test_a_build_gets_annotations_links_and_one_summary(
         monkeypatch.setenv(name, value)
     result = checkout.run("eval", "-n", "1")
     folder = checkout.path.name
-    [line] = [line for line in result.outlines if line.startswith("::")]
+    verdict, line = [line for line in result.outlines if line.startswith("::")]
+    assert verdict.startswith("::error title=1 of 2 cases regressed::")
     assert line.startswith(f"::error file={folder}/eval/cases.yaml,line=7,title=regression%3A broke::exact: expected")
     page = (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
     assert f"[eval/cases.yaml:7](https://github.com/a/b/blob/c0ffee/{folder}/eval/cases.yaml#L7)" in page

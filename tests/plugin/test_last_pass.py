@@ -51,11 +51,12 @@ def test_a_cassette_knows_it_where_no_earlier_run_is_left(pytester: pytest.Pytes
     shutil.rmtree(checkout.artifacts.folder)
     path = checkout.path / "eval/cases.yaml"
     path.write_text(path.read_text().replace('"."', '"wrong"'))
-    result = checkout.run("eval", day=IN[1])
+    result = checkout.run("eval", "--recall-mode=all", day=IN[1])
     (failed,) = checkout.scorecard()["failed"]
     assert failed["last_pass"]["answer"] == failed["answer"] == "right"
-    assert failed["last_pass"]["from"].startswith("when it was recorded on 20")
-    result.stdout.fnmatch_lines(["*at its last pass, when it was recorded on 20*, and now: the same answer"])
+    assert failed["last_pass"]["from"].startswith("in the recording of this checkout, of 20")
+    told = "*at its last pass, in the recording of this checkout, of 20*, and now: the same answer"
+    result.stdout.fnmatch_lines([told])
 
 
 def test_where_nobody_has_kept_it_nothing_is_said(pytester: pytest.Pytester) -> None:

@@ -386,7 +386,7 @@ def test_an_edit_of_a_list_of_parameters_moves_no_history(pytester: pytest.Pytes
     assert set(checkout.state()) == {"b[{'q': 'x'}]", "b[{'q': 'y'}]"}
     (checkout.path / "test_it.py").write_text(LISTED % after, encoding="utf-8")
     result = checkout.run(day=IN[1])
-    assert "no regression, 1 new failure, 2 passed" in result.stdout.str()
+    assert "No regression: 2 of 3 cases pass; 1 new failure, 2 passed" in result.stdout.str()
 
 
 def test_parameters_that_are_too_long_for_an_id_are_told(pytester: pytest.Pytester) -> None:
@@ -442,12 +442,11 @@ def collected_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_commands_know_them(pytester: pytest.Pytester) -> None:
     source = marked(["m1", "m2"]).replace('("m2")', '("m2", scenario="money")')
     checkout = MIXED.with_files({"eval/test_marked.py": source}).at(pytester)
-    more = {"select": ["--mode=all", "--ids"], "simulate": ["--seeds=1", "--days=30"], "estimate": ["--mode=all"]}
+    more = {"select": ["--mode=all", "--ids"], "estimate": ["--mode=all"]}
     told = {
         "status": "8 cases on ",
         "select": "m2",
         "check": "6 cases in 1 file, 1 scenario, 1 dimension, 2 marked tests: all in order",
-        "simulate": "8 cases under 0 tags",
         "estimate": "8",
     }
     for command, said in told.items():

@@ -61,7 +61,7 @@ def test_a_fail_whose_appeal_comes_to_nothing_is_no_verdict(pytester: pytest.Pyt
 
 def test_a_pass_whose_audit_comes_to_nothing_stands(pytester: pytest.Pytester) -> None:
     checkout = judged(asks("a", "right"), appellate_judge="limited", audit_passes=1.0, preflight="off").at(pytester)
-    result = checkout.run("eval")
+    result = checkout.run("eval", "-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["  audited passes: 1 asked, 0 overturned, 1 came to nothing; *"])
     assert checkout.boxes() == {"a": 1}
@@ -93,7 +93,7 @@ class TestPreflight:
 
     def test_a_warning_is_in_the_scorecard(self, pytester: pytest.Pytester) -> None:
         checkout = self.generous(preflight="warn").at(pytester)
-        result = checkout.run("eval")
+        result = checkout.run("eval", "-v")
         result.assert_outcomes(passed=3)
         line = f"  rubric, {model('generous')}: * of them wrong, and * may be: trust its verdicts little"
         result.stdout.fnmatch_lines(["  preflight: * known answers judged right", line])

@@ -110,7 +110,7 @@ def test_a_model_that_nobody_finds_is_refused_also_where_no_case_asks_it(
 
 def test_several_judges_are_a_panel_whose_majority_decides(pytester: pytest.Pytester) -> None:
     checkout = judged(asks("a", "wrong"), judge=["oracle", "second", "generous"], preflight="off").at(pytester)
-    result = checkout.run("eval")
+    result = checkout.run("eval", "-v")
     result.assert_outcomes(failed=1)
     verdict, judgement = verdict_on(checkout, "a")
     assert [vote.passed for vote in judgement.votes] == [False, False, True]
@@ -123,7 +123,7 @@ def test_a_pass_that_is_audited_may_turn_out_false(pytester: pytest.Pytester) ->
     checkout = judged(
         asks("a", "wrong"), judge="generous", appellate_judge="oracle", audit_passes=1.0, preflight="off"
     ).at(pytester)
-    result = checkout.run("eval")
+    result = checkout.run("eval", "-v")
     result.assert_outcomes(failed=1)
     verdict, judgement = verdict_on(checkout, "a")
     assert (verdict.model, judgement.cause, judgement.overturned) == (model("oracle"), "audit", True)
@@ -168,7 +168,7 @@ class TestCalibration:
         return checkout, checkout.run("eval")
 
     def test_without_one_all_of_it_does(self, pytester: pytest.Pytester) -> None:
-        checkout, result = kept.ran(pytester, judged(*self.CASES), "eval")
+        checkout, result = kept.ran(pytester, judged(*self.CASES), "eval", "-v")
         result.stdout.fnmatch_lines(
             ["judged by models: 2 verdicts, 2 of them (100.0 %) by judges that are not calibrated"]
         )
@@ -182,7 +182,7 @@ class TestCalibration:
             for v in (version, "0")
         ]
         (checkout.path / "eval/calibration.yaml").write_text("judges:\n" + "".join(f"  - {row}\n" for row in rows))
-        result = checkout.run("eval", "--recall-mode", "all")
+        result = checkout.run("eval", "--recall-mode", "all", "-v")
         result.stdout.fnmatch_lines(
             [
                 "judged by models: 2 verdicts, 1 of them (50.0 %) by judges that are not calibrated",
@@ -190,7 +190,7 @@ class TestCalibration:
                 f"  rubric, {model('oracle')}, version {version}: 1, kappa 0.81 over 120 answers",
             ]
         )
-        checkout.recall("score").stdout.fnmatch_lines(["*1 of them (50.0 %) by judges that are not calibrated*"])
+        checkout.recall("score", "-v").stdout.fnmatch_lines(["*1 of them (50.0 %) by judges that are not calibrated*"])
 
     def test_one_that_is_broken_is_said_at_the_end(self, pytester: pytest.Pytester) -> None:
         checkout = (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.helpers.project import BARE, ECHOING, RECORDING, Project, case
-from tests.helpers.talking import asking
+from tests.helpers.project import BARE, ECHOING, IN, RECORDING, Project, case
+from tests.helpers.talking import agent, asking, talking
 from tests.helpers.upstream import Upstream
 
 Workers = tuple[str, ...]
@@ -39,10 +39,12 @@ def without_input(project: Project) -> Project:
 def test_cases_and_a_model_are_a_whole_eval(pytester: pytest.Pytester, upstream: Upstream) -> None:
     selector = f"openai:m;{upstream.url}/v1"
     checkout = without_input(PLAIN).at(pytester)
-    result = checkout.run("eval", "--recall-model", selector, "-n1")
+    result = checkout.run("eval", "--recall-model", selector, "-n1", "-v")
     result.assert_outcomes(passed=2)
     assert upstream.count == 3
-    assert {row.last_model for row in checkout.state().values()} == {selector}
+    assert {row.last_model for row in checkout.state().values()} == {"m"}
+    result.stdout.fnmatch_lines(["*, model m"])
+    result.stdout.no_fnmatch_line("warning: the replies are of*")
     trial = checkout.journal().trials[0]
     assert trial.answer is not None
     assert trial.answer.usage == {"input_tokens": 10, "output_tokens": 5}
@@ -83,10 +85,32 @@ def test_one_that_cannot_be_asked_is_refused_where_it_is_needed(
     assert checkout.run("eval", "--collect-only", *options).ret == 0
 
 
-def test_a_name_that_is_no_selector_is_a_name_all_the_same(pytester: pytest.Pytester) -> None:
+def test_where_no_call_is_seen_no_model_is_named(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("a")).at(pytester)
-    checkout.run("eval", "--model=m-1").assert_outcomes(passed=1)
-    assert checkout.state()["a"].last_model == "m-1"
+    result = checkout.run("eval", "--model=m-1")
+    result.assert_outcomes(passed=1)
+    assert "m-1" not in result.stdout.str()
+    assert checkout.state()["a"].last_model is None
+    assert checkout.scorecard()["model"] is None
+
+
+def test_the_model_is_the_one_that_the_replies_name(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    """An agent of one's own does not ask `recall_model`, so that `--model` changes nothing of what it asks."""
+    source = agent("return plain_sync(f'echo {question}')")
+    checkout = talking(upstream, source).with_cases(case("a")).at(pytester)
+    result = checkout.run("eval", "--model", "gpt-4o", "-v")
+    warning = "warning: the replies are of gpt-4o-mini, and `--model` or `model_primary` names gpt-4o"
+    assert warning in result.outlines
+    result.stdout.fnmatch_lines(["pull request, 2026-03-10, seed 2026-03-10, model gpt-4o-mini"])
+    assert checkout.state()["a"].last_model == checkout.scorecard()["model"] == "gpt-4o-mini"
+    page = (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
+    assert r"seed 2026-03-10, model gpt-4o-mini." in page
+    assert r"- warning: the replies are of gpt-4o-mini, and \`--model\` or" in page
+    # What is asked for now is compared with what replied at the last verdict.
+    told = "1 case last tested with another model than gpt-4o: not moved; --reset-on-model-swap returns to box 1."
+    assert told in checkout.run("eval", "--model", "gpt-4o", day=IN[1]).outlines
+    result = checkout.run("eval", "--model", "openai:gpt-4o-mini", day=IN[1])
+    assert not any("another model" in line or "warning" in line for line in result.outlines)
 
 
 def test_without_an_agent_a_name_that_is_no_selector_asks_nobody(pytester: pytest.Pytester) -> None:

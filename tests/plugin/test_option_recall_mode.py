@@ -49,11 +49,11 @@ def test_all_are_chosen_by_a_mode_of_that_name(pytester: pytest.Pytester) -> Non
 
 
 def test_the_rubric_sets_mode_cap_sample_and_model(pytester: pytest.Pytester) -> None:
-    rubric = "owner: us\nmodel_primary: m-1\nmode: nightly\nnightly_max_cases: 1\nnew_traffic_sample: 0\n"
+    rubric = "owner: us\nmodel_primary: m-1\nmode: nightly\nnightly_cases: 3\nnew_traffic_sample: 0\n"
     checkout = SET.with_files({"eval/rubric.yaml": rubric}).at(pytester)
-    checkout.run("eval").assert_outcomes(passed=1)
-    assert checkout.slice() == {"due-old": "due"}
-    assert checkout.state()["due-old"].last_model == "m-1"
+    checkout.run("eval").assert_outcomes(passed=3)
+    assert checkout.slice() == {"due-old": "due", "due-new": "due", "fresh": "new"}
+    assert checkout.journal().header.model == "m-1"
     assert checkout.scorecard()["owner"] == "us"
 
 
@@ -65,7 +65,7 @@ def test_a_pull_request_runs_the_longest_overdue_up_to_the_cap(pytester: pytest.
     result.stdout.fnmatch_lines(
         [
             "recall: pr 2026-03-10, seed 2026-03-10: 3 of 5 cases (1 box 1, 1 due, 1 new);"
-            " not run: 1 not due until 2026-03-13, 1 over the cap"
+            " not run: 1 not due until 2026-03-13, 1 beyond the limit of one run"
         ]
     )
 
@@ -114,7 +114,6 @@ def test_the_seed_draws_whatever_the_order_of_the_file_and_with_workers(pytester
     [
         ("--recall-mode=nightli", "*mode: 'nightli' is unknown; did you mean `nightly`?"),
         ("--recall-date=10.3.2026", "*date: '10.3.2026' is not a date; write it like 2026-01-31"),
-        ("--recall-base-state=gone.yaml", "*gone.yaml is not there;*"),
     ],
 )
 def test_a_value_that_is_none_is_a_usage_error(pytester: pytest.Pytester, option: str, sentence: str) -> None:
@@ -158,35 +157,9 @@ class TestGitHub:
         chosen(checkout, "--recall-mode=pr", "--recall-pr=18", "--recall-seed=s", "--recall-model=m-2")
         assert (checkout.today()["seed"], checkout.today()["mode"]) == ("s", "pr")
         assert checkout.state()["fresh"].last_pr == "18"
-        assert checkout.state()["fresh"].last_model == "m-2"
+        assert checkout.journal().header.model == "m-2"
 
 
-class TestBaseState:
-    """A second push to a pull request runs what the first one ran."""
-
-    def after_first_push(self, pytester: pytest.Pytester) -> Checkout:
-        base = SET.at(pytester).state_text() or ""
-        checkout = by_default(pytester)
-        (checkout.path / "base.yaml").write_text(base)
-        return checkout
-
-    def test_it_runs_what_the_first_one_promoted_and_writes_the_state_itself(self, pytester: pytest.Pytester) -> None:
-        checkout = self.after_first_push(pytester)
-        first, base = sorted(checkout.slice()), (checkout.path / "base.yaml").read_text()
-        assert checkout.boxes() == {"retest": 2, "due-old": 3, "due-new": 5, "later": 3, "fresh": 1}
-        assert chosen(checkout, "--recall-base-state=base.yaml") == first
-        # Passes again before they are due promote nothing; `fresh` is in box 1 and moves on.
-        assert checkout.boxes() == {"retest": 2, "due-old": 3, "due-new": 5, "later": 3, "fresh": 2}
-        assert (checkout.path / "base.yaml").read_text() == base
-
-    def test_without_it_what_was_promoted_is_not_due_any_more(self, pytester: pytest.Pytester) -> None:
-        assert chosen(self.after_first_push(pytester)) == ["fresh"]
-
-    def test_a_broken_one_stops_the_run(self, pytester: pytest.Pytester) -> None:
-        checkout = SET.with_files({"base.yaml": "<<<<<<< ours\n"}).at(pytester)
-        result = checkout.run("eval", "--recall-base-state=base.yaml")
-        assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(
-            ["ERROR: base.yaml:1: merge-conflict marker; run `recall state resolve`, then run again"]
-        )
-        assert checkout.asked() == []
+def test_a_second_run_takes_what_the_first_one_left(pytester: pytest.Pytester) -> None:
+    """What was promoted is not due any more; what it is compared with is another matter."""
+    assert chosen(by_default(pytester)) == ["fresh"]

@@ -30,7 +30,7 @@ def test_a_recording_does_not_leave_its_folder(
     link = "eval/cassettes/one/a.ndjson"
     checkout = talking(upstream, agent("return httpx2_sync('one')")).with_cases(asking("a")).at(pytester)
     target = plant(checkout, link, "mine\n", tmp_path)
-    result = checkout.run("eval", how)
+    result = checkout.run("eval", how, "--recall-mode=all")
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"*{link}: is a link to {target}, out of its folder, *; remove the link*"])
     assert target.read_text(encoding="utf-8") == "mine\n"

@@ -76,7 +76,7 @@ class TestKilled:
         assert finished(checkout) == {}
         again = "return ' & '.join(map(httpx2_sync, ['one', 'comes', 'three']))"
         talking(upstream, agent(again)).at(pytester)
-        result = checkout.run("eval", "--record=missing")
+        result = checkout.run("eval", "--record=missing", "--recall-mode=all")
         assert result.ret == pytest.ExitCode.OK, result.stdout.str()
         assert upstream.prompts == ["comes", "held", "one", "three"]
         recorded = numbers(answers(checkout)["a"])
@@ -120,7 +120,7 @@ class TestUnfinished:
         assert finished(checkout) == {}
         assert len(drafts(checkout)) == 1
         asks(upstream, "httpx2_sync", "a").at(pytester)
-        checkout.run("eval", "--record").assert_outcomes(passed=1)
+        checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(passed=1)
         assert drafts(checkout) == []
         assert numbers(answers(checkout)["a"]) == [2]
 

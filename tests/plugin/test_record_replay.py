@@ -93,7 +93,9 @@ def test_a_fail_is_asked_again_in_a_replay_if_that_is_recorded(pytester: pytest.
     assert [trial.rule for trial in checkout.journal().trials] == [""]
     assert checkout.outcomes() == {"a": "failed"}
     assert sources(checkout) == {"a": "replayed"}
+    checkout.forget()  # A case that is known to fail has nothing to confirm.
     checkout.run("eval", "--record", "--recall-mode=all").assert_outcomes(failed=1)
+    checkout.forget()
     upstream.close()
     checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(failed=1)
     assert [trial.repeat for trial in checkout.journal().trials] == [1, 2]

@@ -148,7 +148,7 @@ class TestConfirm:
         known["bad"] = row(1, 0, failure_note="no", failed=2, tried=9)
         letters = {"good": "p", "twice": "ff", "doubt": "fppp", "flaky": "fpp", "late": "f", "bad": "f", "new": "fppp"}
         cases = [spelled(name, text) for name, text in letters.items()]
-        checkout = project(*cases, rubric="confirm: evidence\n").with_state(**known).at(pytester)
+        checkout = project(*cases, rubric="confirm: evidence:70\n").with_state(**known).at(pytester)
         result = checkout.run("eval", "-n1")
         result.assert_outcomes(passed=2, failed=3, xfailed=2)
         assert sorted(checkout.asked()) == sorted(
@@ -167,7 +167,7 @@ class TestConfirm:
         assert state["doubt"] == known["doubt"]._replace(evidence=2.24, failed=1, tried=4)
         result.stdout.fnmatch_lines(
             [
-                "*not confirmed, so that no box moved (2): *doubt, likelihood ratio 2.24 of 70*",
+                "*not confirmed, so that no box moved (2): *doubt, failed 1 of 4*",
                 "flake, failed of tried (5): twice 2 of 2, *flaky 5 of 23*",
             ]
         )
@@ -240,7 +240,7 @@ class TestQuarantine:
         assert again.ret == pytest.ExitCode.OK
         again.stdout.fnmatch_lines(
             [
-                "no regression, 1 in quarantine; 50 % of the last verdicts of all 2 cases pass",
+                "No regression: 0 of 1 case passes; 1 in quarantine; 50 % of the last verdicts of all 2 cases pass",
                 "1 in quarantine: `recall score -v` shows it",
                 "in quarantine, so that a failure blocks nothing (1): coin (2026-03-10 to 2026-04-09, ana, 4 lapses)",
             ]

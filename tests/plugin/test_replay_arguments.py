@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.files.eval_directory import Place
-from pytest_recall.plugin import replay_base, replay_first
-from pytest_recall.plugin.replay_first import Tree
-from pytest_recall.schedule.changes import Changes
-from tests.helpers.repository import git
+from pytest_recall.plugin import arguments, replay_first
 
 
 @pytest.mark.parametrize(
@@ -35,8 +31,9 @@ def test_a_part_is_a_shard_without_coverage(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\n")
     config = pytester.parseconfig()
     config.option.no_cov = False
-    tree = Tree(pytester.path, pytester.path / "cassettes")
-    alone, second = (replay_first._command(config, tree, Path("/s"), shard) for shard in ((1, 1), (2, 3)))
+    cassettes = pytester.path / "cassettes"
+    alone, second = (replay_first._command(config, cassettes, Path("/s"), shard) for shard in ((1, 1), (2, 3)))
+    assert f"--recall-record=missing:{cassettes}" in alone
     assert "--recall-shard=2/3" in second
     assert "--recall-dry-run-file=/s/2.json" in second
     assert not any(one.startswith("--recall-shard") for one in alone)
@@ -48,16 +45,7 @@ def test_what_addopts_and_the_environment_add_is_left_out_as_well(
 ) -> None:
     pytester.makeini("[pytest]\naddopts = -p recall --recall-budget=2 --color=no\n")
     monkeypatch.setenv("PYTEST_ADDOPTS", "--recall-record --durations=3")
-    tree = Tree(pytester.path, pytester.path / "cassettes")
-    command = replay_first._command(pytester.parseconfig(), tree, Path("/s"), (1, 1))
+    command = replay_first._command(pytester.parseconfig(), pytester.path / "cassettes", Path("/s"), (1, 1))
     assert [one for one in command if "budget" in one or one.startswith("addopts")] == ["addopts="]
     assert ("--recall-record" in command, "--durations=3" in command, "--color=no" in command) == (False, True, True)
-    assert "PYTEST_ADDOPTS" not in tree.environ()
-
-
-def test_without_a_base_nothing_is_taken_off(pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]) -> None:
-    config, found = pytester.parseconfigure(), Changes()
-    place, tree = Place(pytester.path, pytester.path / "eval"), Tree(pytester.path, pytester.path / "cassettes")
-    git(pytester.path, "init", "-q")
-    assert replay_base.without_varying(config, place, tree, ["main"], found, {}) is found
-    assert "recall: the base is not replayed, since " in capsys.readouterr().out
+    assert "PYTEST_ADDOPTS" not in arguments.environ()

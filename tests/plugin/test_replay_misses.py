@@ -356,3 +356,33 @@ class TestMissing:
         assert {name: numbers(text) for name, text in answers(checkout).items()} == {"a": [1, 7, 3], "b": [4, 5, 6]}
         # What is asked for no more is lasting, and the order is that of the calls.
         assert [exchange.seq for exchange in calls(cassette(checkout, "a"))] == [0, 1, 2]
+
+
+def test_a_miss_of_a_judge_names_the_text_that_differs_and_not_the_mark_around_it(
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-of-a-test")
+    rubric = f"owner: us\njudge: openai:judge-1;{upstream.url}/v1\npreflight: 'off'\n"
+    kind = asking("a", input="echo at nine", judges=[{"rubric": {"expected": "It is kind."}}])
+    upstream.says = '{"reasoning": "Fine.", "scores": {"requirement": 1}}'
+
+    def replayed(parse: str, **given: object) -> str:
+        body = f"plain_sync(question)\nreturn question.removeprefix('echo '){parse}"
+        project = talking(upstream, agent(body)).with_cases({**kind, **given})
+        checkout = project.with_files({"eval/rubric.yaml": rubric}).at(pytester)
+        recorded = (checkout.path / "eval/cassettes").exists()
+        result = checkout.run("eval", "--replay" if recorded else "--record", "--recall-mode=all")
+        assert (result.ret == 0) is not recorded
+        return result.stdout.str()
+
+    replayed("")
+    said = replayed(".replace('nine', 'ten')")
+    assert "nearest: call 2, recorded → asked\n" in said
+    assert "messages[1].content, ANSWER: “at nine” → “at ten”\n" in said
+    assert "The mark is" not in said
+    said = replayed("", judges=[{"rubric": {"expected": "It is warm."}}])
+    assert (
+        "messages[0].content, criterion requirement: “… requirement: It is kind. (0: it does not; 1: it does)” →"
+        in said
+    )
+    assert "The mark is" not in said

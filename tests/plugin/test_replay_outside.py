@@ -248,7 +248,7 @@ def agent(shared):
         checkout.run("eval", "--record").assert_outcomes(passed=1)
         assert [call.source for call in checkout.journal().calls] == ["live"] * 3
         assert len(trial(checkout, "a").calls) == 1
-        result = checkout.run(*REPLAY, "-n2")
+        result = checkout.run(*REPLAY, "-n2", "-v")
         assert [call.source for call in checkout.journal().calls] == ["replayed"] * 3
         result.stdout.fnmatch_lines(
             ["spent nothing, replayed 4 calls*", "  (fixtures): spent nothing, replayed 3 calls*"]

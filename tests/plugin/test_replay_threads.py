@@ -332,4 +332,4 @@ return raw(question, connect)
         assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
         rubric = {"eval/rubric.yaml": "owner: me\nignore_hosts: [localhost]\n"}
         checkout = project(upstream, body, more=RAW).with_files(rubric).at(pytester)
-        assert checkout.run("eval", "--record").ret == 0
+        assert checkout.run("eval", "--record", "--recall-mode=all").ret == 0

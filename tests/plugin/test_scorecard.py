@@ -16,26 +16,29 @@ SET = ECHOING.with_cases(
     case("later", scenario="fees"),
 ).with_state(good=row(2), broke=row(3, 3), bad_still=row(1, 0, failure_note="exact: no"), later=row(4, due=IN[7]))
 HEAD = """\
-1 regression, 1 new failure, 1 known failure, 1 error, 1 passed; 40 % of the last verdicts pass, which 5 of 6 cases have
+1 of 4 cases regressed; 1 regression, 1 new failure, 1 known failure, 1 error, 1 passed; *
+what to do: *
 regressions (1):
   broke (box 3 → 1)
       eval/cases.yaml:7: exact: expected “something else”, got “broke”
         asked:    broke
         expected: something else
         answered: broke
+      to repeat it: pytest -p recall eval/cases.yaml::broke
 new failures (1):
   bad-new (new → box 1)
       eval/cases.yaml:19: exact: expected “something else”, got “bad-new”
         asked:    bad-new
         expected: something else
         answered: bad-new
+      to repeat it: pytest -p recall eval/cases.yaml::bad-new
 1 known failure: `recall score -v` shows it
 no verdict (1), no box moved:
   error: crash: eval/cases.yaml:25: agent: RuntimeError: boom
 *
 *      eval/conftest.py:*: RuntimeError"""
 REST = """\
-pull request for #17, 2026-03-10, seed 17, model m-1
+pull request for #17, 2026-03-10, seed 17
 reason  passed  failed  error
 box 1        0       1      0
 due          1       1      0
@@ -43,6 +46,8 @@ new          0       1      1
 scenario  passed  failed  error
 fees           1       1      0
 loans          0       2      1
+"""
+LIMIT = """\
 With 4 of 6 cases tested, *52.7 %*"""
 END = """\
 eval/recall.yaml: 4 rows changed
@@ -54,7 +59,7 @@ RUN = ("eval", "--recall-pr=17", "--recall-model=m-1")
 
 @pytest.mark.parametrize(
     ("options", "parts"),
-    [((), (HEAD, REST, END)), (("-q",), (HEAD, END)), (("-n1",), (HEAD, REST, END))],
+    [((), (HEAD, LIMIT, END)), (("-q",), (HEAD, END)), (("-n1",), (HEAD, LIMIT, END))],
     ids=["plain", "quiet", "n1"],
 )
 def test_the_section_in_the_terminal(
@@ -62,8 +67,12 @@ def test_the_section_in_the_terminal(
 ) -> None:
     _, result = ran(pytester, SET, *RUN, *options)
     result.stdout.fnmatch_lines(["*= recall scorecard =*", *"\n".join(parts).splitlines()])
-    if REST not in parts:
-        result.stdout.no_fnmatch_line("reason *")
+    result.stdout.no_fnmatch_line("reason *")
+
+
+def test_tables_are_shown_where_more_is_asked_for(pytester: pytest.Pytester) -> None:
+    result = SET.at(pytester).run(*RUN, "-v")
+    result.stdout.fnmatch_lines([*REST.splitlines(), LIMIT], consecutive=False)
 
 
 @pytest.mark.parametrize("option", ["--tb=no", "--tb=line", "-qq"])
@@ -83,7 +92,7 @@ def test_known_failures_are_listed_where_more_is_asked_for(pytester: pytest.Pyte
     # Who chooses a case wants to see it, and all of it.
     checkout.run("eval/cases.yaml::bad-still").stdout.fnmatch_lines(
         [
-            "no regression, 1 known failure; *",
+            "No regression: 0 of 1 case passes; 1 known failure; *",
             "known failures (1):",
             "  bad-still (box 1, not moved)",
             "* expected: something else",
@@ -162,11 +171,12 @@ def test_the_files_hold_the_same_and_more(pytester: pytest.Pytester) -> None:
     }
     assert [told["id"] for told in card["no_verdict"]] == ["crash"]
     assert card["regressions"] == ["broke"]
-    assert card["not_chosen"] == {"near": 0, "not_due": 1, "over_cap": 0, "unseen": 0}
+    assert card["not_chosen"] == {"not_due": 1, "over_cap": 0, "unseen": 0}
     assert card["complete"] is True
     page = (checkout.artifacts.folder / "scorecard.md").read_text()
-    assert page.startswith("# Recall scorecard: 1 regression, 1 new failure, 1 known failure, 1 error, 1 passed\n")
-    assert "\n- **`broke`** (box 3 → 1), eval/cases.yaml:7: exact: expected" in page
+    assert page.startswith("# 1 of 4 cases regressed\n")
+    assert "\n- **`broke`**, eval/cases.yaml:7: exact: expected" in page
+    assert "\n  - asked: broke\n  - expected: something else\n  - answered: broke\n" in page
     for cells in (["`bad-still`", "known failure", "box 1"], ["`crash`", "error", "agent: RuntimeError: boom"]):
         assert any(line.startswith(f"| {' | '.join(cells)} |") for line in page.splitlines())
 

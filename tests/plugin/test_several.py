@@ -19,6 +19,7 @@ from xml.etree import ElementTree
 import pytest
 
 from pytest_recall.files.eval_directory import JOURNAL, Place
+from pytest_recall.files.wording import plural
 from pytest_recall.plugin import several
 from pytest_recall.replay.exchange import Call
 from pytest_recall.schedule.state_file import read_state
@@ -116,8 +117,8 @@ def assert_each_has_its_own(checkout: Checkout, lines: list[str], of_a: dict[str
     at = next(at for at, line in enumerate(lines) if "recall: all eval directories" in line)
     told = [line.partition(";")[0] for line in lines[at + 1 :]]
     assert told == [
-        f"svc_a/eval: no regression, {len(of_a)} passed",
-        "svc_b/eval: no regression, 1 new failure, 1 passed",
+        f"svc_a/eval: No regression: {plural(len(of_a), 'case')} {'passes' if len(of_a) == 1 else 'pass'}",
+        "svc_b/eval: No regression: 1 of 2 cases pass",
     ]
 
 
@@ -195,7 +196,6 @@ def test_one_within_another_is_left_to_itself(pytester: pytest.Pytester, togethe
     ("option", "said"),
     [
         ("--recall-resume", "--recall-resume is about one run, and `svc_a/eval` and `svc_b/eval` are run one by one"),
-        ("--recall-base-state=x.yaml", "--recall-base-state is about one run, and"),
         ("--recall-record=tapes", "a folder for --record is about one run, and"),
         ("--recall-record=missing:tapes", "a folder for --record is about one run, and"),
         ("--recall-replay=tapes", "a folder for --replay is about one run, and"),
@@ -441,7 +441,10 @@ def test_a_signal_to_the_command_alone_reaches_what_it_runs(
 
 @pytest.mark.parametrize(
     ("limit", "last", "code"),
-    [("-x", "svc_b/eval: not run", 1), ("--maxfail=2", "svc_b/eval: no regression, 1 new failure", 1)],
+    [
+        ("-x", "svc_b/eval: not run", 1),
+        ("--maxfail=2", "svc_b/eval: No regression: 1 of 2 cases pass; 1 new failure", 1),
+    ],
 )
 def test_failures_are_counted_over_all(
     pytester: pytest.Pytester, together: Together, limit: str, last: str, code: int
@@ -463,7 +466,7 @@ def test_a_scenario_of_one_is_none_of_the_other(pytester: pytest.Pytester, toget
     code, lines = together("svc_a", "svc_b", "--recall-scenarios=billing")
     assert code == 0
     assert set(boxes(checkout, "svc_a")) == set()  # You chose the cases.
-    assert [line for line in lines if "1 passed" in line]
+    assert any("No regression: 1 case passes" in line for line in lines)
     code, lines = together("svc_a", "svc_b", "--recall-scenarios=biling")
     assert code == pytest.ExitCode.USAGE_ERROR
 
@@ -478,8 +481,9 @@ def test_marked_tests_beside_them_are_in_the_run_of_the_directory_that_they_are_
     code, lines = together(".")
     assert code == 1
     assert lines[-2:] == [
-        "eval: no regression, 1 new failure, 1 passed; 50 % of the last verdicts of all 2 cases pass",
-        "svc_b/eval: no regression, 1 passed; 100 % of the last verdicts of 1 case pass",
+        "eval: No regression: 1 of 2 cases pass; 1 new failure, 1 passed;"
+        " 50 % of the last verdicts of all 2 cases pass",
+        "svc_b/eval: No regression: 1 case passes; 100 % of the last verdicts of 1 case pass",
     ]
     assert len(Place(checkout.path, checkout.path / "eval").artifacts.runs()) == 1
 

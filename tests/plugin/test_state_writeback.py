@@ -24,8 +24,8 @@ def test_a_new_case_lands_in_box_1_after_its_first_run(pytester: pytest.Pytester
     result = checkout.run("eval", "--recall-pr=17", "--recall-model=m-1")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert checkout.state() == {
-        "a": Row(1, 1, DAY, day(IN[1]), "17", "m-1"),
-        "b": Row(1, 0, DAY, day(IN[1]), "17", "m-1", "exact: expected “something else”, got “b”", "17"),
+        "a": Row(1, 1, DAY, day(IN[1]), "17"),
+        "b": Row(1, 0, DAY, day(IN[1]), "17", None, "exact: expected “something else”, got “b”", "17"),
     }
     result.stdout.fnmatch_lines(["eval/recall.yaml: 2 rows changed"])
 
@@ -158,7 +158,7 @@ class TestModelSwap:
         result.assert_outcomes(passed=1)
         assert checkout.slice() == {"a": "box 1"}
         assert checkout.state() == {
-            "a": Row(2, 1, DAY, day(IN[3]), last_model="m-2"),
+            "a": Row(2, 1, DAY, day(IN[3])),  # Its agent makes no call that would name a model.
             "b": row(4, 4, due=IN[14], last_model="m-2"),
         }
         # Asking again resets nothing that was retested.
@@ -186,7 +186,7 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
     assert card.pop("cost")["total"]["calls"] == 0
     assert card.pop("sources") == {"live": 6}
     assert card.pop("headline") == (
-        "1 regression, 1 new failure, 4 passed; 66 % of the last verdicts of all 6 cases pass"
+        "1 of 6 cases regressed; 1 regression, 1 new failure, 4 passed; 66 % of the last verdicts of all 6 cases pass"
     )
     assert card.pop("last_verdicts") == {"cases": 6, "known": 6, "passed": 4}
     assert (card.pop("new_failures"), card.pop("known_failures")) == (["d"], [])
@@ -213,14 +213,13 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "complete": True,
         "total": 6,
         "chosen": 6,
-        "not_chosen": {"near": 0, "not_due": 0, "over_cap": 0, "unseen": 0},
-        "policy": "literal",
-        "near": None,
+        "not_chosen": {"not_due": 0, "over_cap": 0, "unseen": 0},
+        "base": None,
+        "not_compared": None,
+        "knows_change": False,
         "replayed": None,
         "affected": [],
-        "budget": None,
-        "deferred": [],
-        "stale": 0,
+        "not_evaluated": [],
         "observed": None,
         "partial": None,
         "shard": None,

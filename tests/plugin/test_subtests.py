@@ -49,7 +49,7 @@ def test_a_test_comes_to_no_better_than_its_subtests(
     assert checkout.boxes() == dict.fromkeys(("subtests", "parts"), box)
     assert (result.ret == 0) == (outcome == "passed")
     if outcome == "failed":
-        result.stdout.fnmatch_lines(["2 regressions; *", "      1 subtest failed: assert 1 != 1"])
+        result.stdout.fnmatch_lines(["2 of 2 cases regressed; *", "      1 subtest failed: assert 1 != 1"])
 
 
 @needs_subtests

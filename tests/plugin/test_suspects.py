@@ -12,6 +12,7 @@ from pytest_recall.schedule.state import current
 from pytest_recall.trials.journal import Journal
 from tests.helpers.github import REPO, GitHub
 from tests.helpers.project import BARE, DAY, IN, RUBRIC, Checkout, case, row
+from tests.helpers.repository import commit
 from tests.helpers.samples import header
 from tests.helpers.talking import asks
 from tests.helpers.upstream import Upstream
@@ -59,6 +60,7 @@ def test_a_case_that_falls_names_them(layout: str, pytester: pytest.Pytester, mo
     for pr, cases in (("12", ["hours"]), ("13", ["fees"]), ("15", ["hours", "new"])):
         merged(checkout, pr, *cases)
     assert touched(checkout) == {"hours": ("12", "15"), "fees": ("13",)}
+    commit(checkout.path)
     assert checkout.recall("status").ret == 0
     result = checkout.run("eval", "--recall-mode", "nightly", day=IN[1])
     assert f"      {TOLD}" in result.outlines
@@ -75,8 +77,9 @@ def test_a_case_that_falls_names_them(layout: str, pytester: pytest.Pytester, mo
         posted = checkout.recall("ci", "post", "issue")
         assert posted.outlines == [f"{REPO}: opened issue 101 about 2 cases"]
         body = str(host.issues[101]["body"])
-        assert "- `hours`: suspects: \\#\u200b12, \\#\u200b15 \\(changes since its last pass on main that" in body
-        assert "- `fees`: suspect: \\#\u200b13 " in body
+        hours, fees = body.index("- **`hours`**"), body.index("- **`fees`**")
+        assert fees < body.index("  - suspect: \\#\u200b13 ") < hours
+        assert hours < body.index("  - suspects: \\#\u200b12, \\#\u200b15 \\(changes since")
     finally:
         host.close()
 
@@ -108,6 +111,7 @@ def test_where_no_change_is_known_to_have_touched_it(pytester: pytest.Pytester, 
     cases = [case("a", input="echo right", expected="wrong"), case("b", input="echo b", expected="b")]
     project = asks(upstream, "httpx2_sync").with_cases(*cases)
     checkout = project.with_state(a=row(3, 3), b=row(3, 3, touched=("12",))).at(pytester)
+    commit(checkout.path)
     checkout.run("eval", "--record", "--recall-mode", "nightly")
     assert f"      {NONE}" in checkout.recall("score", "latest").outlines
     assert checkout.scorecard()["failed"][0]["suspects"] == []
@@ -123,7 +127,25 @@ def test_where_that_is_not_known_nothing_is_said(
     cases = [case("a", input="echo right", expected="wrong"), case("b", input="echo b", expected="b")]
     project = asks(upstream, "httpx2_sync").with_cases(*cases)
     checkout = project.with_state(a=row(3, 3, passed_under=under), b=row(3, 3, touched=touched)).at(pytester)
+    commit(checkout.path)
     result = checkout.run("eval", "--record", "--recall-mode", "nightly")
     assert "  a (box 3 → 1)" in result.outlines
     assert not any("touched it" in line for line in result.outlines)
     assert checkout.scorecard()["failed"][0]["suspects"] is None
+
+
+def test_an_edit_that_no_replay_has_looked_at_may_have_touched_it(
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    cases = [case("a", input="echo right", expected="wrong"), case("b", input="echo b", expected="b")]
+    project = asks(upstream, "httpx2_sync").with_cases(*cases)
+    checkout = project.with_state(a=row(3, 3), b=row(3, 3, touched=("12",))).at(pytester)
+    commit(checkout.path)
+    (checkout.path / "prompt.txt").write_text("an edit", encoding="utf-8")
+    result = checkout.run("eval", "--record", "--recall-mode", "nightly")
+    assert "  a (box 3 → 1)" in result.outlines
+    assert not any("touched it" in line for line in result.outlines)
+    # What a job leaves beside the files of git is no edit.
+    monkeypatch.setenv("CI", "true")
+    assert f"      {NONE}" in checkout.run("eval", "--recall-mode", "all").outlines

@@ -8,7 +8,7 @@ import pytest
 
 from tests.helpers.project import DAY, ECHOING, case, crashing, row
 
-LOTTERY = "owner: us\npolicy: lottery\nslice_cases: 5\nnightly_cases: 5\n"
+FIVE = "owner: us\nmax_due_cases: 5\n"
 
 
 def test_a_run_notes_them_and_prints_how_old_the_verdicts_are(pytester: pytest.Pytester) -> None:
@@ -36,10 +36,10 @@ def test_a_run_notes_them_and_prints_how_old_the_verdicts_are(pytester: pytest.P
     assert "without a verdict when last asked (1): lost (asked on 2 days, again from 2026-03-13 on)" in told
 
 
-def test_ten_nights_leave_no_healthy_case_behind(pytester: pytest.Pytester) -> None:
-    """20 cases, 5 a night, of which 6 always skip: did they not rest, they would take each night from some time on."""
+def test_ten_runs_leave_no_healthy_case_behind(pytester: pytest.Pytester) -> None:
+    """20 cases, 5 a run, of which 6 always skip: did they not rest, they would be each run."""
     names = [f"c{n:02}" for n in range(20)]
-    rows = {name: row(1, tested="2026-03-01", due="2026-03-02") for name in names}
+    rows = {name: row(2, tested="2026-03-01", due="2026-03-02") for name in names}
     agent = """
 @pytest.fixture
 def agent():
@@ -51,15 +51,15 @@ def agent():
     return answer
 """
     project = ECHOING.with_cases(*map(case, names)).with_agent(agent).with_state(**rows)
-    checkout = project.with_files({"eval/rubric.yaml": LOTTERY}).at(pytester)
+    checkout = project.with_files({"eval/rubric.yaml": FIVE}).at(pytester)
     first = date.fromisoformat(DAY)
-    for night in range(10):
-        checkout.run("eval", "--recall-mode=nightly", day=(first + timedelta(night)).isoformat())
+    for number in range(10):
+        checkout.run("eval", day=(first + timedelta(number)).isoformat())
     state = checkout.state()
     healthy = [name for name in names if name >= "c06"]
-    # Without a rest it would be the first night, or none.
-    assert min(state[name].last_tested for name in healthy) >= first + timedelta(4)
-    result = checkout.run("eval", "--recall-mode=nightly", day=(first + timedelta(10)).isoformat())
+    # Without a rest it would be the first day, or none.
+    assert min(state[name].last_tested for name in healthy) >= first + timedelta(3)
+    result = checkout.run("eval", day=(first + timedelta(10)).isoformat())
     result.stdout.fnmatch_lines(["oldest verdict: 19 days old, of c0*", "without a verdict when last asked (6): *"])
 
 

@@ -179,7 +179,15 @@ _bodies = (
     | objects.map(lambda value: json.dumps(value, indent=1).encode())
 )
 _urls = st.sampled_from([CHAT, "http://localhost:8080/v1/messages?beta=true", "https://api.example.com/é?q=%20#x"])
-requests = st.builds(Request, st.sampled_from(["GET", "POST"]), _urls, headers, _bodies)
+_others = st.dictionaries(_names, st.just("") | st.text("0123456789abcdef", min_size=6, max_size=6), max_size=3)
+requests = st.builds(
+    Request,
+    st.sampled_from(["GET", "POST"]),
+    _urls,
+    headers,
+    _bodies,
+    st.none() | _others.map(lambda others: tuple(others.items())),
+)
 
 
 @st.composite

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.matching import Rules, key_of, nearest_request, numbered, with_known_ids
+from pytest_recall.replay.matching import Rules, VolatileText, key_of, nearest_request, numbered, with_known_ids
 from tests.helpers.samples import costly
 
 RULES = Rules()
@@ -232,7 +232,7 @@ def test_what_is_kept_on_the_server_is_told_by_its_id() -> None:
 
 
 def test_the_ids_of_a_provider_are_in_no_way_of_what_the_rubric_leaves_out() -> None:
-    rules = Rules(["messages.*.tool_calls", "messages.*.content"], texts=[r"\d+"])
+    rules = Rules(["messages.*.tool_calls", "messages.*.content"], texts=[VolatileText("model", r"\d+")])
     url, body = chat([("x", "", ""), ("y", "", "")])
     found = rules.stripped(url, body)
     assert [message.get("tool_call_id") for message in found["messages"]] == [None, None, 1, 2]

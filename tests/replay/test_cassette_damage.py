@@ -267,6 +267,7 @@ def forged(path: Path, change: Any) -> Path:
         lambda fields, lines: fields["request"]["body"]["json"].update(messages={"$list": "0123456789abcdef"}),
         lambda fields, lines: fields["request"]["body"]["json"].update(messages={"$list": ["x"]}),
         lambda fields, lines: fields["request"].update(body={}),
+        lambda fields, lines: fields["request"].update(others=["x-variant"]),
     ],
 )
 def test_a_call_that_is_none(path: Path, change: Any) -> None:

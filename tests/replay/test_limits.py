@@ -14,7 +14,7 @@ import pytest
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.rate import MINUTE, Rate, Target
 from pytest_recall.models.rate_limiter import SLICE, RateLimiter, RateLimits, RateTurn
-from pytest_recall.replay.budget import Ledger, Meter
+from pytest_recall.replay.budget import Ledger, Meter, Pricing
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Call, Request, Tokens
 from pytest_recall.replay.open_tapes import CURRENT_CASE
@@ -148,7 +148,7 @@ def test_a_call_tells_its_limit_of_the_tokens_that_were_counted(
     clock = Clock()
     one = limiter(Rate(tokens=1000), clock)
     counted = Call("agent", "live", cost=0.0, tokens=None if used is None else Tokens(input=used))
-    meter = Meter(1.0, Ledger(tmp_path / "spent"), lambda exchange: counted)
+    meter = Meter(1.0, Ledger(tmp_path / "spent"), Pricing(lambda exchange: counted, lambda request, tokens: 0.0))
     body = b'{"max_tokens": 500}'
     for _ in range(4):
         recorder = CallRecorder(tape_of(tmp_path, mode="off"), ask("a"), "agent", record=False, meter=meter)

@@ -14,8 +14,9 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
 from pytest_recall.replay.matching import Rules, key_of
+from pytest_recall.replay.other_headers import digest_of
 from pytest_recall.replay.redaction import Redactor
-from pytest_recall.replay.tape import CassetteMode, Tape
+from pytest_recall.replay.tape import CassetteMode, Mismatch, Tape
 
 RULES = Rules()
 URL = "http://upstream/v1/messages"
@@ -146,8 +147,90 @@ class TestServing:
         assert len(found) == len(set(found)) == 1000
 
 
+def varied(variant: str, answer: str = "fine", seq: int = 0) -> Exchange:
+    """Return a call that was recorded with a header of its own."""
+    made = call("a", answer, seq)
+    return made._replace(request=made.request._replace(others=(("x-variant", digest_of(variant)),)))
+
+
+def asks(variant: str) -> Request:
+    """Return the request of such a call."""
+    request = ask("a")
+    return request._replace(headers=(*request.headers, ("X-Variant", variant)))
+
+
+class TestHeaders:
+    """Where all headers are compared, another value of one is a difference."""
+
+    LINE = "header x-variant: another value than recorded"
+
+    def tape(self, folder: Path, *calls: Exchange, mode: CassetteMode = "replay") -> Tape:
+        """Return a tape that compares them."""
+        tape = tape_of(folder, *calls, mode=mode)
+        tape.compares_headers = True
+        return tape
+
+    def test_one_that_differs_is_served_and_said(self, tmp_path: Path) -> None:
+        tape = self.tape(tmp_path, call("b", "1", 0), varied("a", "2", 1), varied("a", "3", 2))
+        assert [body_of(tape.serve(asks(variant), "worker")) for variant in "bc"] == [b"2", b"3"]
+        assert tape.difference == Mismatch("worker", 2, (self.LINE,))
+        assert tape.misses == []
+
+    def test_without_that_they_are_not_looked_at(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, varied("a"))
+        assert tape.serve(asks("b"), "agent") is not None
+        assert (tape.difference, tape.lacks_headers) == (None, False)
+
+    def test_of_equal_requests_the_one_with_these_headers_comes_first(self, tmp_path: Path) -> None:
+        tape = self.tape(tmp_path, *(varied(variant, variant, seq) for seq, variant in enumerate("abab")))
+        assert [body_of(tape.serve(asks(variant), "agent")) for variant in "bbaa"] == [b"b", b"b", b"a", b"a"]
+        assert tape.difference is None
+        assert tape.serve(asks("a"), "agent") is None
+
+    def test_a_recording_that_does_not_say_is_held_to_nothing(self, tmp_path: Path) -> None:
+        tape = self.tape(tmp_path, call("a"), call("b", seq=1)._replace(background=True))
+        assert tape.serve(ask("b"), "agent") is not None
+        assert not tape.lacks_headers
+        assert tape.serve(asks("b"), "agent") is not None
+        assert (tape.difference, tape.lacks_headers) == (None, True)
+
+    def test_what_cases_share_is_refused(self, tmp_path: Path) -> None:
+        """It is not asked again for each of them, so that each has to be told."""
+        tape = self.tape(tmp_path, varied("a"))
+        tape.header = {"fixture": "index", "scope": "session"}
+        with pytest.raises(RecallError, match=f"^case: call 1: {self.LINE}; record it$"):
+            tape.serve(asks("b"), "agent")
+        assert tape.difference == Mismatch("agent", 1, (self.LINE,))
+
+    def test_a_run_that_records_what_is_missing_asks_anew(self, tmp_path: Path) -> None:
+        tape = self.tape(tmp_path, varied("a"), mode="missing")
+        assert tape.serve(asks("b"), "agent") is None
+        assert body_of(tape.serve(asks("a"), "agent")) == b"fine"
+        assert tape.difference is None
+
+    def test_a_damaged_line_is_said(self, tmp_path: Path) -> None:
+        tape, path = self.tape(tmp_path, varied("a")), tmp_path / "case.ndjson"
+        path.write_bytes(path.read_bytes().replace(b"x-variant", b"x-Variant"))
+        tape.cassette = Cassette(path, "case", RULES)
+        with pytest.raises(RecallError, match=r"^case:3: damaged"):
+            tape.serve(asks("a"), "agent")
+
+
 class TestKeeping:
     """What is recorded, and what is not."""
+
+    def test_other_headers_are_kept_as_digests(self, tmp_path: Path) -> None:
+        secret = "correct-horse-battery"
+        tape = tape_of(tmp_path, mode="record", secrets={"MY_KEY": secret})
+        sent = (("X-Variant", "the-value"), ("x-own", secret), ("authorization", "k"), ("User-Agent", "u"))
+        tape.keep(call("a")._replace(request=ask("a")._replace(headers=sent)), record=True)
+        tape.keep(call("b"), record=True)
+        tape.close()
+        kept = [exchange.request for exchange in tape.kept()]
+        assert [request.headers for request in kept] == [(), ask("b").headers]
+        assert [request.others for request in kept] == [(("x-own", ""), ("x-variant", digest_of("the-value"))), ()]
+        text = (tmp_path / "draft.ndjson").read_text(encoding="utf-8")
+        assert (secret in text, "the-value" in text) == (False, False)
 
     def test_calls_are_kept_in_a_draft_as_they_end(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")

@@ -20,7 +20,7 @@ def run(
     trials: list[Trial], *, left: list[tuple[str, str]] | None = None, exit_code: int | None = 1, **more: Any
 ) -> tuple[Record, Scorecard]:
     """Return the record and the scorecard of a run."""
-    picks = [(one.case_id, one.reason) for one in trials] + (left or [])
+    picks = [*dict.fromkeys((one.case_id, one.reason) for one in trials), *(left or [])]
     record = Record(header=header(*picks, **more), trials=tuple(trials), exit_code=exit_code)
     return record, scorecard(record)
 

@@ -78,6 +78,7 @@ def test_json_says_null_for_what_nobody_knows() -> None:
         "calls": 1,
         "tokens": {"input": None, "output": None, "cache_read": None, "cache_write": None},
         "calls_without_tokens": 1,
+        "estimated": False,
         "usd": None,
         "calls_without_price": 1,
         "no_verdict": [{"id": "a", "outcome": "error", "note": "agent: TimeoutError: no answer"}],

@@ -39,10 +39,19 @@ def text(found: Comparison) -> str:
     return "\n".join(terminal(found))
 
 
+def test_a_title_names_the_model_of_the_replies() -> None:
+    found = compared(*(cases(9, 9, calls=(Call("agent", "live", model),)) for model in ("small-1", "large-2")))
+    assert text(found).splitlines()[:2] == [
+        "BASE one: all cases, 2026-03-10, seed 7, model small-1",
+        "HEAD two: all cases, 2026-03-10, seed 7, model large-2",
+    ]
+    assert [as_json(found)[name]["model"] for name in ("base", "head")] == ["small-1", "large-2"]
+
+
 def test_a_drop_is_shown() -> None:
     assert text(compared(cases(40, 40), cases(30, 40))).splitlines()[:8] == [
-        "BASE one: all cases, 2026-03-10, seed 7, model small",
-        "HEAD two: all cases, 2026-03-10, seed 7, model large",
+        "BASE one: all cases, 2026-03-10, seed 7",
+        "HEAD two: all cases, 2026-03-10, seed 7",
         "40 cases with a verdict in both",
         "",
         "BASE  40 of 40 passed: 100.0 % (99 %: 85.8 to 100.0 %)",

@@ -13,10 +13,10 @@ from pytest_recall.trials.cost import Bill
 def observed(**more: Any) -> Observed:
     """Return a run of five cases, two of which the slice has."""
     given: dict[str, Any] = {"caught": (), "missed": (), "saved": Bill(), "spent": Bill(), **more}
-    return Observed("a", "2026-03-10", "due", 5, 2, **given)
+    return Observed("a", "2026-03-10", 5, 2, **given)
 
 
-TOLD = "observed, policy due: the slice would have run 2 of 5 cases"
+TOLD = "observed: the slice would have run 2 of 5 cases"
 
 
 @pytest.mark.parametrize(

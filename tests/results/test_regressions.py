@@ -77,7 +77,12 @@ def test_without_a_finding_it_says_what_is_as_it_was() -> None:
         (),
     )
     assert cause(failed(), row(3)) == (CauseLabel.UNKNOWN, "nothing is known of its last pass to compare with", ())
-    assert cause(failed(source="replayed"), row(3, passed_under=WAS)).label is CauseLabel.CODE
+    assert cause(failed(source="replayed"), row(3, passed_under=WAS)).label is CauseLabel.AGENT
+    same = cause(failed(f"{WAS} retold=same", source="replayed"), row(3, passed_under=WAS))
+    assert (same.label, same.finding) == (
+        CauseLabel.UNKNOWN,
+        "case, prompt, model and judge are as at the last pass, and the answer is the one that was recorded",
+    )
 
 
 def test_an_answer_that_never_came_goes_before_what_people_changed() -> None:
@@ -133,8 +138,8 @@ def test_messages_call_a_case_flaky_and_files_keep_the_label_they_have() -> None
         ("taped=2026-01-02", CauseLabel.CASSETTE),
         ("taped=2026-01-02 retold=same", CauseLabel.CASSETTE),
         ("taped=2026-01-02 retold=other", CauseLabel.CODE),
-        ("taped=2026-03-01", CauseLabel.CODE),
-        ("", CauseLabel.CODE),
+        ("taped=2026-03-01", CauseLabel.AGENT),
+        ("", CauseLabel.AGENT),
     ],
 )
 def test_a_recording_from_before_the_last_pass_is_stale_unless_the_agent_made_something_else_of_it(
@@ -150,10 +155,28 @@ def test_the_same_recording_that_passed_is_not_stale() -> None:
     assert cause(failed(f"{WAS} taped=2026-01-02", source="replayed"), before).label is CauseLabel.CODE
 
 
+def test_where_nothing_is_known_of_the_last_pass_no_recording_is_stale() -> None:
+    assert cause(failed("taped=2026-01-02", source="replayed"), row(3)).label is CauseLabel.UNKNOWN
+
+
+def test_of_as_many_values_as_are_kept_another_one_is_no_change() -> None:
+    many, other = WAS.replace("small-1", "a+b+c+d"), WAS.replace("small-1", "e")
+    assert cause(failed(other), row(3, passed_under=many)).label is CauseLabel.AGENT
+    many, other = (WAS.replace("111111", digests) for digests in ("a1+a2+a3+a4", "a5"))
+    assert cause(failed(other), row(3, passed_under=many)).label is CauseLabel.AGENT
+
+
 def test_a_model_is_known_by_its_name_where_no_call_was_seen() -> None:
-    found = cause(failed(model="large-2"), row(3, passed_under=WAS, last_model="small-1"))
+    was = WAS.replace(" model=small-1", "")
+    found = cause(failed(model="large-2"), row(3, passed_under=was, last_model="small-1"))
     assert (found.label, found.finding) == (CauseLabel.MODEL, "last tested with small-1, now with large-2")
-    assert cause(failed(model="large-2"), row(3, passed_under=WAS)).label is CauseLabel.AGENT
+    assert cause(failed(model="large-2"), row(3, passed_under=was)).label is CauseLabel.AGENT
+
+
+def test_the_selector_in_a_row_of_an_earlier_version_is_no_other_model() -> None:
+    before = row(3, passed_under=WAS.replace(" model=small-1", ""), last_model="openai:small-1")
+    assert cause(failed(model="small-1-2026-01-01"), before).label is CauseLabel.AGENT
+    assert cause(failed(model="small-2"), before).label is CauseLabel.MODEL
 
 
 SAME = Cause(CauseLabel.AGENT, "case is as at the last pass", ("also",))

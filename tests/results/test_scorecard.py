@@ -194,3 +194,69 @@ def test_what_is_no_matter_of_an_answer(more: dict[str, Any], said: str) -> None
 def test_many_are_named_in_part() -> None:
     trials = [trial(f"c{number}", FAILED, row=row(3)) for number in range(7)]
     assert why(trials) == ["regressed: c0, c1, c2, c3, c4 and 2 more"]
+
+
+# Where it is known what a change affects, only that decides
+
+
+def decided(
+    *trials: Trial, picks: tuple[tuple[str, str], ...] = (), blocks: Blocks = "regression", **more: Any
+) -> list[str]:
+    """Return why a pull request blocks whose change is known."""
+    chosen = tuple((one.case_id, one.reason) for one in trials) + picks
+    known = header(*chosen, **{"knows_change": True, **more})
+    card = summarize(trials, chosen, 40, TODAY, by_change=known.by_change)
+    return blocking(Record(known, trials, 0), card, blocks, known.allowed)
+
+
+@pytest.mark.parametrize("blocks", RULES)
+@pytest.mark.parametrize("reason", ["affected", "judged again", "recorded answer"])
+def test_a_fail_of_what_the_change_affects_blocks(reason: str, blocks: Blocks) -> None:
+    said = "regressed: a" if blocks == "regression" else "failed: a"
+    assert decided(trial("a", FAILED, reason=reason, row=row()), blocks=blocks) == [said]
+
+
+@pytest.mark.parametrize("blocks", RULES)
+@pytest.mark.parametrize("reason", ["due", "box 1", "new"])
+def test_a_fail_of_another_case_blocks_only_if_the_rubric_says_so(reason: str, blocks: Blocks) -> None:
+    failed = trial("a", FAILED, reason=reason, row=row())
+    assert decided(failed, blocks=blocks) == []
+    assert decided(failed, blocks=blocks, due_blocks=True)
+    (result,) = summarize([failed], [], 40, TODAY, by_change=True).results
+    assert (result.failure, result.blocks, result.regression) == ("failure outside the change", False, True)
+
+
+@pytest.mark.parametrize("blocks", RULES)
+@pytest.mark.parametrize(
+    ("case", "left"),
+    [
+        ({"trials": [trial("a", ERROR, reason="affected")]}, 1),
+        ({"trials": [trial("a", SKIPPED, reason="judged again")]}, 1),
+        ({"picks": (("a", "affected"), ("b", "due"))}, 1),
+        ({"unaffordable": (("a", "no money"), ("b", "no money"))}, 2),
+    ],
+    ids=["error", "skipped", "not run", "no money"],
+)
+def test_an_affected_case_without_a_verdict_blocks_however_many_are_allowed(
+    case: dict[str, Any], left: int, blocks: Blocks
+) -> None:
+    trials = [trial("ok", reason="affected"), *case.get("trials", [])]
+    more = {name: value for name, value in case.items() if name != "trials"}
+    (said,) = decided(*trials, blocks=blocks, allowed=9, **more)
+    assert said.startswith(f"{left} of {left + 1} affected cases w")
+    assert decided(*trials, blocks="never", **more) == []
+
+
+def test_another_case_without_a_verdict_is_no_matter_of_the_check() -> None:
+    trials = [trial("ok", reason="affected"), trial("a", ERROR, reason="due"), trial("b", SKIPPED, reason="new")]
+    assert decided(*trials, picks=(("c", "box 1"),)) == []
+    (said,) = decided(*trials, picks=(("c", "box 1"),), due_blocks=True)
+    assert said.startswith("3 of 4 cases without a verdict, 0 allowed: 1 error, 1 skipped, 1 not run")
+    assert decided(*trials, picks=(("c", "box 1"),), due_blocks=True, allowed=3) == []
+
+
+@pytest.mark.parametrize("blocks", RULES)
+def test_a_base_that_cannot_be_found_blocks(blocks: Blocks) -> None:
+    assert decided(trial("a", reason="affected"), blocks=blocks, not_compared="no commit") == [
+        "not evaluated: no commit"
+    ]

@@ -9,79 +9,83 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.gate import Gate
-from pytest_recall.results.scorecard_text import MAX_MARKDOWN, MAX_TERMINAL, MOST, as_json, commands, markdown, terminal
+from pytest_recall.results import sentences
+from pytest_recall.results.scorecard import Scorecard
+from pytest_recall.results.scorecard_text import (
+    MAX_MARKDOWN,
+    MAX_TERMINAL,
+    MOST,
+    annotation_lines,
+    as_json,
+    markdown,
+    terminal,
+)
 from pytest_recall.results.standing import Standing
-from pytest_recall.trials.trial import Verdict
+from pytest_recall.trials.record import Record
+from pytest_recall.trials.trial import Verdict, WeighedTrials
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, failing, row, trial
 from tests.results.runs import A_RUN, graded, run, told
 
 # In a terminal
 
 
-def test_terminal_of_a_whole_run() -> None:
+def test_more_is_shown_where_more_is_asked_for() -> None:
     record, card = run(A_RUN, left=[("late", "new")], orphans=("gone",), swapped=2, model="m2", pr="41")
-    assert list(terminal(record, card)) == [
-        "1 regression, 1 known failure, 1 error, 1 passed, 1 skipped, 1 not run",
-        "partial: 1 of 6 chosen cases not run: the run ended before their turn",
-        "regressions (1):",
-        "  worse (box 3 → 1)",
-        "      eval/cases.yaml:12: contains: no “one pound”",
-        "1 known failure: `recall score -v` shows it",
-        "no verdict (2), no box moved:",
-        "  error: crash: agent: TimeoutError: no answer",
-        "  skipped: skip: not today",
-        "chosen but not run (1): late",
-        "pull request for #41, 2026-03-10, seed 7, model m2",
-        "reason  passed  failed  error  skipped  not run",
-        "box 1        0       1      0        0        0",
-        "due          1       1      1        0        0",
-        "new          0       0      0        1        1",
-        "1 row of the state without a case in the collected files, skipped: gone",
-        "2 cases last tested with another model than m2: not moved; --reset-on-model-swap returns to box 1.",
-        "With 3 of 40 cases tested, a change that breaks up to 63.2 % of all cases could go unseen (95 %).",
-    ]
+    quiet, plain, verbose = (list(terminal(record, card, verbosity)) for verbosity in (-1, 0, 1))
+    assert len(quiet) < len(plain) < len(verbose)
+    assert quiet[0] == plain[0] == verbose[0]
+    for line in ("regressions (1):", "no verdict (2), no box moved:", "chosen but not run (1): late"):
+        assert line in quiet
+    for lines in (quiet, plain):
+        assert "1 known failure: `recall score -v` shows it" in lines
+        assert "due          1       1      1        0        0" not in lines
+    assert "due          1       1      1        0        0" in verbose
+    assert sentences.orphans(record.header) in plain
+    assert sentences.orphans(record.header) not in quiet
 
 
-def test_terminal_of_a_good_run_is_short() -> None:
-    record, card = run([graded("fine", PASSED, "due", row(2, 2))], exit_code=0, total=1)
-    assert list(terminal(record, card)) == [
-        "no regression, 1 passed",
-        "pull request, 2026-03-10, seed 7",
-        "reason  passed",
-        "due          1",
-        "1 case, and every one came to a verdict.",
-    ]
+def test_notes_that_are_left_out_are_counted() -> None:
+    flaky = graded("shaky", PASSED, "due", row(2, 2, failed=1, tried=9), weighed=WeighedTrials((True,), 70))
+    swapped: dict[str, Any] = {
+        "orphans": ("gone",),
+        "swapped": 2,
+        "model": "m2",
+        "quarantined": ("a",),
+        "moved": (("b", "c"),),
+    }
+    lines = list(terminal(*run([flaky], exit_code=0, **swapped)))
+    assert len(lines) <= 9
+    assert "2 more notes: `recall score -v` shows them" in lines
 
 
 def test_terminal_of_nothing_due() -> None:
-    record, card = run([], exit_code=0)
-    assert list(terminal(record, card)) == [
-        "nothing run",
-        "pull request, 2026-03-10, seed 7",
-        "No case came to a verdict: this run shows nothing.",
-    ]
+    first, *rest = terminal(*run([], exit_code=0))
+    assert first.startswith("No case was chosen")
+    assert len(rest) == 1
 
 
 def test_terminal_shows_scenarios_where_there_are_several() -> None:
     record, card = run([graded("a", PASSED, "due"), trial("b", PASSED, reason="due", scenario="opening hours")])
-    assert "scenario       passed" in list(terminal(record, card))
-    assert "opening hours       1" in list(terminal(record, card))
+    assert "scenario       passed" in list(terminal(record, card, 1))
+    assert "opening hours       1" in list(terminal(record, card, 1))
 
 
 def test_a_run_that_was_cut_off_says_so() -> None:
     title = "pull request, 2026-03-10, seed 7"
     cut_off, ended = run(A_RUN, exit_code=None), run(A_RUN, exit_code=2)
-    assert f"{title} (cut off before its end)" in list(terminal(*cut_off))
-    assert title in list(terminal(*ended))
-    assert rf"{title} \(cut off before its end\)." in markdown(*cut_off).splitlines()
-    assert f"{title}." in markdown(*ended).splitlines()
+    assert f"{title} (cut off before its end)" in list(terminal(*cut_off, 1))
+    assert title in list(terminal(*ended, 1))
+    assert rf"- {title} \(cut off before its end\)." in markdown(*cut_off).splitlines()
+    assert f"- {title}." in markdown(*ended).splitlines()
 
 
-@pytest.mark.parametrize("render", [lambda *a: "\n".join(terminal(*a)), markdown])
-def test_a_run_that_writes_nothing_moves_nothing(render: Any) -> None:
+@pytest.mark.parametrize(
+    ("render", "box"), [(lambda *a: "\n".join(terminal(*a)), "box 3"), (markdown, "box 1")], ids=["terminal", "page"]
+)
+def test_a_run_that_writes_nothing_moves_nothing(render: Any, box: str) -> None:
     new = graded("fresh", FAILED, "explicit")
     text = render(*run([*A_RUN, new], writes=False, scheduled=False, mode="explicit"))
-    assert "box 3, not moved" in text
+    assert f"{box}, not moved" in text
     assert "→" not in text
 
 
@@ -185,7 +189,7 @@ def test_json_of_a_whole_run() -> None:
         "date": "2026-03-10",
         "seed": "7",
         "pr": "41",
-        "model": "m2",
+        "model": None,
         "owner": "anna",
         "state": "ab12",
         "writes_state": True,
@@ -197,18 +201,17 @@ def test_json_of_a_whole_run() -> None:
         "lost": [],
         "total": 40,
         "chosen": 6,
-        "policy": "literal",
-        "not_chosen": {"near": 0, "not_due": 30, "over_cap": 3, "unseen": 1},
-        "stale": 0,
+        "not_chosen": {"not_due": 30, "over_cap": 3, "unseen": 1},
         "freshness": None,
-        "near": None,
+        "base": None,
+        "not_compared": None,
+        "knows_change": False,
         "replayed": None,
         "affected": [],
-        "budget": None,
-        "deferred": [],
+        "not_evaluated": [],
         "next_due": "2026-03-12",
         "counts": {"passed": 1, "failed": 2, "error": 1, "skipped": 1, "not run": 1},
-        "headline": "1 regression, 1 known failure, 1 error, 1 passed, 1 skipped, 1 not run",
+        "headline": sentences.headline(record.header, card),
         "last_verdicts": None,
         "regressions": ["worse"],
         "new_failures": [],
@@ -289,13 +292,24 @@ def test_unknown_is_null_and_not_zero() -> None:
 WHERE = "eval/cases.yaml:12"
 
 
-def test_regressions_are_errors_new_failures_warnings_and_known_ones_no_news() -> None:
-    _, card = run([*A_RUN, graded("fresh", FAILED, "new")])
-    assert list(commands(card)) == [
-        "::error file=eval/cases.yaml,line=12,title=regression%3A worse::contains: no “one pound”%0Alikely cause:"
-        " not known: nothing is known of its last pass to compare with",
-        "::warning title=new failure%3A fresh::contains: no “one pound”",
-        "::warning title=no verdict%3A crash::agent: TimeoutError: no answer",
+def of_cases(made: tuple[Record, Scorecard], below: str = "") -> list[str]:
+    """Return the annotations of cases, without the one of the whole run."""
+    record, card = made
+    lines = list(annotation_lines(record.header, card, below))
+    return [line for line in lines if not line.startswith(f"::error title={sentences.verdict(record.header, card)}::")]
+
+
+def test_the_verdict_and_regressions_are_errors_new_failures_warnings_and_known_ones_no_news() -> None:
+    made = run([*A_RUN, graded("fresh", FAILED, "new")])
+    verdict, *_ = annotation_lines(made[0].header, made[1])
+    assert (
+        verdict
+        == f"::error title={sentences.first_line(made[0].header, made[1])}::{sentences.advice(made[0].header, made[1])}"
+    )
+    assert [line.partition("::contains")[0].partition("::agent")[0] for line in of_cases(made)] == [
+        "::error file=eval/cases.yaml,line=12,title=regression%3A worse",
+        "::warning title=new failure%3A fresh",
+        "::warning title=no verdict%3A crash",
     ]
 
 
@@ -306,11 +320,11 @@ def test_an_answer_gives_no_command(said: str) -> None:
     one = graded(
         "a,b", FAILED, "due", row(3), where="eval/a,b: 100%.yaml:3", verdicts=(Verdict(passed=False, reason=said),)
     )
-    (line,) = commands(run([one])[1])
+    (line,) = of_cases(run([one]))
     place = "file=eval/a%2Cb%3A 100%25.yaml,line=3,title=regression%3A a%2Cb"
     assert line.startswith(f"::error {place}::")
     assert not re.search(r"[\r\n]", line)
-    assert "%0A::" not in line.replace("%0Alikely", "")
+    assert "%0A::" not in line
 
 
 @pytest.mark.parametrize(
@@ -327,32 +341,33 @@ def test_an_answer_gives_no_command(said: str) -> None:
     ],
 )
 def test_a_regression_names_its_suspects(touched: tuple[str, ...], told: str) -> None:
-    _, card = run([graded("a", FAILED, "due", row(3), where=WHERE), graded("b", FAILED, "due", row(3), where=WHERE)])
-    first, second = commands(card._replace(suspects={"a": touched}))
-    assert first.endswith(f"%0A{told}")
+    record, card = run([graded(name, FAILED, "due", row(3), where=WHERE) for name in "ab"])
+    first, second = of_cases((record, card._replace(suspects={"a": touched})))
+    assert f"%0A{told}%0A" in first
     assert "%0Asuspect" not in second
     assert "no change" not in second
 
 
 def test_paths_are_those_of_the_repository() -> None:
-    _, card = run([graded("a", FAILED, "due", row(3), where=WHERE)])
-    assert "file=agents/bot/eval/cases.yaml,line=12," in next(commands(card, "agents/bot"))
+    (line,) = of_cases(run([graded("a", FAILED, "due", row(3), where=WHERE)]), "agents/bot")
+    assert "file=agents/bot/eval/cases.yaml,line=12," in line
 
 
 def test_what_blocks_nobody_is_no_annotation() -> None:
     apart = graded("a", FAILED, "due", row(3, quarantined=TODAY))
-    assert list(commands(run([apart, graded("b", FAILED, "due", row(3), unproven="kappa")])[1])) == []
+    assert of_cases(run([apart, graded("b", FAILED, "due", row(3), unproven="kappa")])) == []
 
 
 def test_a_missed_gate_is_an_error_of_no_file() -> None:
-    _, card = run([])
+    record, card = run([])
     gates = [Standing(Gate(at_least=0.9, informs=informs), 10, 10, 5, 0) for informs in (False, True)]
-    (line,) = commands(card._replace(gates=tuple(gates)))
+    (line,) = of_cases((record, card._replace(gates=tuple(gates))))
     assert line.startswith("::error title=a gate is missed::gate `all cases` missed: 50.0 %25 of 10 last verdicts")
 
 
 def test_there_are_no_more_than_github_shows() -> None:
     fails = [graded(f"a{n}", FAILED, "due", row(3)) for n in range(MOST + 5)]
     new = [graded(f"b{n}", FAILED, "new") for n in range(MOST)]
-    lines = list(commands(run([*fails, *new, graded("c", ERROR, "due")])[1]))
+    record, card = run([*fails, *new, graded("c", ERROR, "due")])
+    lines = list(annotation_lines(record.header, card))
     assert sorted(line.split()[0] for line in lines) == ["::error"] * MOST + ["::warning"] * MOST

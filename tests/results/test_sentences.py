@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 
 from pytest_recall.files.wording import percent, plural
+from pytest_recall.replay.exchange import Call
 from pytest_recall.replay.tape import CassetteMode
 from pytest_recall.results import sentences
 from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
 from pytest_recall.results.sentences import past_lines
+from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, failing, header, row, trial
 
@@ -73,7 +76,7 @@ def result(box: int | None, outcome: Outcome = PASSED, streak: int = 1) -> CaseR
             [("a", "box 1"), ("b", "due"), ("c", "due"), ("d", "new")],
             {"not_due": 30, "next_due": "2026-03-12", "over_cap": 4, "unseen": 2},
             "pr 2026-03-10, seed 7: 4 of 40 cases (1 box 1, 2 due, 1 new);"
-            " not run: 30 not due until 2026-03-12, 4 over the cap, 2 new, not drawn",
+            " not run: 30 not due until 2026-03-12, 4 beyond the limit of one run, 2 new, not drawn",
         ),
         ([("a", "all"), ("b", "all")], {"mode": "all", "total": 2}, "all 2026-03-10, seed 7: 2 of 2 cases"),
         ([], {"mode": "nightly", "total": 12345}, "nightly 2026-03-10, seed 7: 0 of 12,345 cases"),
@@ -87,7 +90,7 @@ def test_the_slice_and_why_the_rest_is_not_run(picks: list[tuple[str, str]], mor
     ("more", "title"),
     [
         ({}, "pull request, 2026-03-10, seed 7"),
-        ({"pr": "41", "model": "m1"}, "pull request for #41, 2026-03-10, seed 7, model m1"),
+        ({"pr": "41", "model": "m1"}, "pull request for #41, 2026-03-10, seed 7"),
         ({"mode": "nightly"}, "nightly, 2026-03-10, seed 7"),
         ({"mode": "all"}, "all cases, 2026-03-10, seed 7"),
         ({"mode": "explicit"}, "explicit choice, 2026-03-10, seed 7"),
@@ -96,7 +99,24 @@ def test_the_slice_and_why_the_rest_is_not_run(picks: list[tuple[str, str]], mor
     ],
 )
 def test_title(more: dict[str, Any], title: str) -> None:
-    assert sentences.title(header(**more)) == title
+    assert sentences.title(header(**more), ()) == title
+
+
+def test_a_title_names_the_models_that_replied_and_no_other() -> None:
+    asked = header(model="m1")
+    assert sentences.title(asked, ("m2",)) == "pull request, 2026-03-10, seed 7, model m2"
+    assert sentences.title(asked, ("m2", "m3")) == "pull request, 2026-03-10, seed 7, models m2, m3"
+
+
+def test_another_model_than_the_one_that_was_asked_for_is_a_warning() -> None:
+    replies = trial("a", calls=(Call("agent", "live", "m2-2026-01-01"), Call("judge", "live", "m9")))
+    card = summarize([replies], [], 1, TODAY)
+    assert card.models == ("m2-2026-01-01",)
+    told = "warning: the replies are of m2-2026-01-01, and `--model` or `model_primary` names openai:m1"
+    assert sentences.other_model(header(model="openai:m1"), card) == told
+    for same in (None, "m2", "openai:m2", "command:ask"):
+        assert sentences.other_model(header(model=same), card) == ""
+    assert sentences.other_model(header(model="m1"), summarize([trial("a")], [], 1, TODAY)) == ""
 
 
 @pytest.mark.parametrize(
@@ -114,17 +134,27 @@ def test_the_honest_limit(tested: int, line: str) -> None:
     assert sentences.limit(header(), card(tested, 40)) == line
 
 
-def test_the_limit_where_a_replay_has_proven_the_rest() -> None:
-    reasons = ["affected", "judged again", "other answer", "due"]
+def test_the_limit_where_it_is_known_what_a_change_affects() -> None:
+    reasons = ["affected", "judged again", "recorded answer", "due"]
     one = summarize([trial(f"c{n}", reason=reason) for n, reason in enumerate(reasons)], [], 40, TODAY)
-    seen = sentences.limit(header(proven=37), one)
-    assert seen.startswith(
-        "The judged replay proves 37 of 40 cases, and the other 3 came to a verdict. With 4 of 40 cases tested, a fault"
-        " of the provider or the data that breaks up to "
+    known = header(knows_change=True, unaffected=37)
+    told = "The change leaves 37 of 40 cases as they were"
+    assert sentences.limit(known, one) == f"{told}, and 3 that it affects came to a verdict."
+    assert sentences.limit(known, card(0, 40)) == f"{told}."
+
+
+def test_what_the_verdict_on_a_change_rests_on_is_in_the_headline() -> None:
+    one = summarize([trial("a", reason="recorded answer")], [], 40, TODAY)
+    assert "1 of 1 verdict rests on recordings that CI did not make" in sentences.headline(
+        header(knows_change=True, own_recordings=1), one
     )
-    # A case that is neither proven nor tested may hide what the change breaks.
-    assert sentences.limit(header(proven=36), one).startswith("With 4 of 40 cases tested, a change that breaks up to ")
-    assert sentences.limit(header(proven=40), card(0, 40)) == "The judged replay proves 40 of 40 cases; none was asked."
+    unknown = header(("a", "due"), pr="7", base="c0ffee")
+    told = "1 of 40 asked; what this change affects is not known"
+    assert told in sentences.headline(unknown, one)
+    for known in (unknown._replace(knows_change=True), unknown._replace(mode="nightly"), unknown._replace(base="")):
+        assert told not in sentences.headline(known, one)
+    short = unknown._replace(knows_change=True, unaffordable=(("b", "no money"),))
+    assert sentences.headline(short, one).startswith("1 of 2 affected cases was not evaluated (no money)")
 
 
 def test_the_limit_of_questions_says_nothing_of_a_schedule() -> None:
@@ -209,3 +239,69 @@ def test_plural(count: int, told: str) -> None:
 @pytest.mark.parametrize(("share", "told"), [(0.1129, "11.3 %"), (0.95, "95.0 %"), (0.0004, "0.0 %"), (1.0, "100.0 %")])
 def test_percent(share: float, told: str) -> None:
     assert percent(share) == told
+
+
+@pytest.mark.parametrize("more", [{"varying": 1}, {"varying": 6}, {"varying": 6, "varying_of": 20}])
+def test_the_first_line_says_how_many_cases_vary(more: dict[str, Any]) -> None:
+    assert sentences.varying(header()) == ""
+    assert sentences.varying(header(**more)) in sentences.first_line(header(**more), card(2, 2))
+    assert {int(number) for number in re.findall(r"\d+", sentences.varying(header(**more)))} == set(more.values())
+
+
+# The verdict, and what to do
+
+
+def of_change(*reasons_of: tuple[str, Outcome], **more: Any) -> tuple[Header, Scorecard]:
+    """Return a pull request whose change is known; every case passed before."""
+    trials = [trial(f"c{n}", one, reason=reason, row=row(3)) for n, (reason, one) in enumerate(reasons_of)]
+    picks = [(one.case_id, one.reason) for one in trials]
+    known = header(*picks, **{"pr": "7", "knows_change": True, **more})
+    return known, summarize(trials, picks, 40, TODAY, by_change=known.by_change)
+
+
+AFFECTED_PASS, AFFECTED_FAIL, AFFECTED_ERROR = (("affected", one) for one in (PASSED, FAILED, ERROR))
+
+
+@pytest.mark.parametrize(
+    ("made", "verdict"),
+    [
+        (of_change(AFFECTED_PASS, AFFECTED_PASS), "No regression: 2 affected cases pass"),
+        (of_change(AFFECTED_PASS), "No regression: 1 affected case passes"),
+        (of_change(AFFECTED_PASS, AFFECTED_FAIL), "This change breaks 1 of 2 affected cases"),
+        (of_change(AFFECTED_ERROR, AFFECTED_FAIL), "This change breaks 1 of 2 affected cases"),
+        (of_change(AFFECTED_PASS, ("due", FAILED)), "No regression: 1 affected case passes"),
+        (of_change(AFFECTED_PASS, ("due", FAILED), due_blocks=True), "1 of 2 cases regressed"),
+        (of_change(("due", PASSED)), "No regression: 1 case passes"),
+        (of_change(), "No regression: this change affects none of 40 cases"),
+        (of_change(("due", FAILED), knows_change=False), "1 of 1 case regressed"),
+        (of_change(("due", ERROR), knows_change=False), "No verdict: no case passed or failed"),
+        (of_change(knows_change=False), "No case was chosen"),
+    ],
+)
+def test_the_verdict(made: tuple[Header, Scorecard], verdict: str) -> None:
+    assert sentences.verdict(*made) == verdict
+    assert sentences.headline(*made).startswith(verdict)
+
+
+def test_what_was_not_evaluated_is_the_verdict_unless_the_change_breaks_a_case() -> None:
+    left = "1 of 2 affected cases was not evaluated"
+    assert sentences.verdict(*of_change(AFFECTED_PASS, AFFECTED_ERROR)).startswith(left)
+    broken, rest, *_ = sentences.first_line(*of_change(AFFECTED_FAIL, AFFECTED_ERROR)).split("; ")
+    assert (broken, rest.startswith(left)) == ("This change breaks 1 of 2 affected cases", True)
+    assert sentences.verdict(*of_change(not_compared="no commit")) == "Not evaluated: no commit"
+
+
+@pytest.mark.parametrize(
+    ("made", "something"),
+    [
+        (of_change(AFFECTED_PASS), False),
+        (of_change(AFFECTED_PASS, ("due", FAILED)), False),
+        (of_change(AFFECTED_FAIL), True),
+        (of_change(AFFECTED_ERROR), True),
+        (of_change(("due", ERROR), knows_change=False), True),
+        (of_change(not_compared="no commit"), True),
+        (of_change(), False),
+    ],
+)
+def test_there_is_something_to_do_about_what_blocks(made: tuple[Header, Scorecard], something: bool) -> None:
+    assert bool(sentences.advice(*made)) is something

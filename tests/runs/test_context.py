@@ -118,10 +118,10 @@ def test_the_first_and_the_last_date(day: str) -> None:
     ("bad", "said"),
     [
         ("nigthly", "; did you mean `nightly`?"),
-        ("weekly", "; known: all, nightly, observe, pr"),
-        ("explicit", "; known: all, nightly, observe, pr"),
-        ("", "; known: all, nightly, observe, pr"),
-        ("PR", "; known: all, nightly, observe, pr"),
+        ("weekly", "; known: all, main, nightly, observe, pr"),
+        ("explicit", "; known: all, main, nightly, observe, pr"),
+        ("", "; known: all, main, nightly, observe, pr"),
+        ("PR", "; known: all, main, nightly, observe, pr"),
     ],
 )
 def test_what_is_no_mode(bad: str, said: str) -> None:

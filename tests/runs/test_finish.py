@@ -273,7 +273,7 @@ def test_the_scorecard_is_written_for_the_run_and_as_the_newest(place: Place) ->
     for name in ("scorecard.md", "scorecard.json"):
         assert (run / name).read_bytes() == (place.artifacts.folder / name).read_bytes()
     assert json.loads((run / "scorecard.json").read_text(encoding="utf-8"))["counts"] == {"failed": 1, "passed": 1}
-    assert (run / "scorecard.md").read_text(encoding="utf-8").startswith("# Recall scorecard: no regression, 1 new ")
+    assert (run / "scorecard.md").read_text(encoding="utf-8").startswith("# No regression: 1 of 2 cases pass\n")
 
 
 def test_a_baseline_that_comes_after_a_fold_folds_nothing_twice(place: Place) -> None:

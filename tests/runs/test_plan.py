@@ -14,7 +14,8 @@ import yaml
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.runs.budgeted import held_to_budget, stopped
+from pytest_recall.runs.affordable import within_budget
+from pytest_recall.runs.base import NO_BASE, Base
 from pytest_recall.runs.context import CommandLine, Filters, resolve
 from pytest_recall.runs.plan import Plan, check_names, make_plan
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState
@@ -48,14 +49,23 @@ def plan_of(
     rubric: Settings = DEFAULT_SETTINGS,
     *,
     complete: bool = True,
-    base_state: Path | None = None,
+    base: Base = NO_BASE,
+    changes: Changes | None = None,
     reset_on_swap: bool = False,
     **asked: str,
 ) -> Plan:
     """Return the plan of a run on the sample day with seed 1."""
     context = resolve(CommandLine(**{"seed": "1", **asked}), {}, rubric, TODAY)
     return make_plan(
-        place, paths, context, rubric, wanted, complete=complete, base_state=base_state, reset_on_swap=reset_on_swap
+        place,
+        paths,
+        context,
+        rubric,
+        wanted,
+        complete=complete,
+        base=base,
+        changes=changes,
+        reset_on_swap=reset_on_swap,
     )
 
 
@@ -235,30 +245,27 @@ def test_without_case_files_every_row_is_an_orphan(place: Place) -> None:
     assert plan_of(place, [], complete=True).orphans == ["a", "b", "c"]
 
 
-def test_a_second_push_can_run_what_the_first_one_ran(place: Place, tmp_path: Path) -> None:
-    base = state_file(tmp_path / "main.yaml", ROWS)
-    state_file(place.state, {**ROWS, "b": row(4, 4, due=TODAY + days(14)), "d": row(1, 1, due=TODAY + days(1))})
-    path = cases_file(place, "a", "b", "c", "d")
-    first = (Pick("a", "box 1"), Pick("b", "due"), Pick("d", "new"))
-    plan = plan_of(place, [path], base_state=base)
-    assert plan.picks == first
-    assert plan.rows == ROWS
-    assert plan_of(place, [path]).picks != first
+def test_verdicts_are_compared_with_the_base_and_the_schedule_goes_on(place: Place) -> None:
+    """What runs of the change have written moves its boxes, and excuses nothing."""
+    at_base = {"a": row(2, 2, due=TODAY), "b": row(3, 3)}
+    state_file(place.state, {"a": failing(due=TODAY + days(1)), "b": row(4, 4, due=TODAY + days(14))})
+    path = cases_file(place, "a", "b")
+    plan = plan_of(place, [path], base=Base("main", "c0ffee", is_change=True, rows=at_base))
+    assert (plan.before, dict(plan.picks)) == (at_base, {"a": "box 1"})
+    header = plan.header("run-1", "")
+    assert (header.base, header.verdicts, header.passing) == ("c0ffee", 2, 2)
+    # What has no state at the base is new, and not what a push before this one made of it.
+    assert plan_of(place, [path], base=Base("main", "c0ffee", is_change=True)).before == {}
+    plain = plan_of(place, [path])
+    assert plain.before == plain.rows
+    assert plan_of(place, [path], base=Base("main", "c0ffee")).before == plain.rows
 
 
-def test_a_base_state_that_is_not_there(place: Place, tmp_path: Path) -> None:
-    with pytest.raises(RecallError) as caught:
-        plan_of(place, [cases_file(place, "a")], base_state=tmp_path / "main.yaml")
-    assert str(caught.value) == "base state: main.yaml is not there; give the path of a state file"
-
-
-@pytest.mark.parametrize("base", [True, False])
 @pytest.mark.parametrize("broken", ["version: 9\ncases:\n", "<<<<<<< ours\n", "- a\n"])
-def test_a_broken_state_stops_the_run_before_it_starts(place: Place, tmp_path: Path, base: bool, broken: str) -> None:
+def test_a_broken_state_stops_the_run_before_it_starts(place: Place, broken: str) -> None:
     place.state.write_text(broken, encoding="utf-8")
-    other = state_file(tmp_path / "main.yaml", ROWS)
     with pytest.raises(RecallError, match=r"^eval/recall\.yaml:1: "):
-        plan_of(place, [cases_file(place, "a")], base_state=other if base else None)
+        plan_of(place, [cases_file(place, "a")], base=Base("main", "c0ffee", rows=ROWS))
 
 
 def test_a_new_model_is_reported(place: Place) -> None:
@@ -299,24 +306,57 @@ def test_a_mistake_in_a_case_that_is_not_chosen(place: Place) -> None:
 # What is written down
 
 
-def test_how_changes_touch_a_case_is_told_where_all_of_it_is_known(place: Place) -> None:
-    known = {"a": row(), "b": row(touched=("12",)), "c": row(), "d": failing(), "e": row()}
-    state_file(place.state, known)
-    states = {"a": ReplayState.PROVEN, "b": ReplayState.PROVEN, "c": ReplayState.CHANGED, "e": ReplayState.UNKNOWN}
-    changes = Changes({case_id: ReplayFinding(state) for case_id, state in states.items()}, 6)
-    plan = plan_of(place, [cases_file(place, *known, "f", "g")], rubric=Settings(owner="us", policy="affected"))
-    told = replace(plan, changes=changes)
-    assert {case_id: told.touch(case_id) for case_id in (*known, "f")} == {
-        "a": "none", "b": "", "c": "local", "d": "", "e": "", "f": "",
+# What a replay has found of the change
+
+
+def found_of(**states: ReplayFinding) -> Changes:
+    """Return what a replay of these cases found."""
+    return Changes(states, len(states))
+
+
+SAME, OTHER = ReplayFinding(ReplayState.UNAFFECTED), ReplayFinding(ReplayState.CHANGED, lines=("x",), usd=0.25)
+REJUDGED = ReplayFinding(ReplayState.UNJUDGED, lines=("y",))
+BROKEN = ReplayFinding(ReplayState.RECORDED, outcome="failed", before="passed")
+
+
+def test_what_a_change_affects_comes_first_and_alone_decides(place: Place) -> None:
+    state_file(place.state, ROWS)
+    path = cases_file(place, "a", "b", "c", "d", "e")
+    changes = found_of(a=SAME, b=SAME, c=OTHER, d=REJUDGED, e=BROKEN)
+    plan = plan_of(place, [path], changes=changes)
+    assert plan.picks == (Pick("c", "affected"), Pick("d", "judged again"), Pick("a", "box 1"), Pick("b", "due"))
+    assert plan.knows_change
+    assert {case_id: plan.decides(case_id) for case_id in "abcde"} == {
+        "a": False, "b": False, "c": True, "d": True, "e": True,
     }  # fmt: skip
-    assert replace(plan, changes=Changes({}, 6)).touch("a") == ""
-    assert (plan.touch("a"), plan_of(place, []).touch("a")) == ("none", "")
+    header = plan.header("run-1", "")
+    assert (header.knows_change, header.by_change, header.unaffected, header.affected) == (True, True, 2, ("c", "d"))
+
+    plan = plan_of(place, [path], changes=changes, rubric=Settings(owner="x", due_blocks=True))
+    assert all(map(plan.decides, "abcde"))
+    assert not plan.header("run-1", "").by_change
+    assert all(map(plan_of(place, [path]).decides, "abcde"))
 
 
-def test_without_changes_or_money_there_is_no_budget_to_hold(place: Place) -> None:
-    plan = plan_of(place, [cases_file(place, "a")])
-    assert held_to_budget(plan) is plan
-    assert stopped(plan, ["a"]) is plan
+def test_a_budget_leaves_out_what_it_does_not_reach_and_says_so(place: Place) -> None:
+    path = cases_file(place, "a", "b", "c")
+    plan = plan_of(place, [path], changes=found_of(a=OTHER, b=OTHER, c=SAME))
+    assert within_budget(plan) is plan
+    assert within_budget(replace(plan, budget=0.5)).unaffordable == {}
+    short = within_budget(replace(plan, budget=0.3))
+    (left,) = short.unaffordable
+    assert {left, *ids(short)} == {"a", "b", "c"}
+    assert dict(short.picks)["c"] == "new"
+    assert dict(short.header("run-1", "").unaffordable) == short.unaffordable
+    (entry,) = yaml.safe_load(short.today())["not_evaluated"]
+    assert entry == {"id": left, "reason": short.unaffordable[left], "why": "x"}
+    explicit = plan_of(place, [path], Filters(explicit="-k"), changes=found_of(a=OTHER))
+    assert within_budget(replace(explicit, budget=0.01)).unaffordable == {}
+
+
+def test_the_budget_of_a_change_is_none_of_a_night(place: Place) -> None:
+    plan = replace(plan_of(place, [cases_file(place, "a")], changes=found_of(a=OTHER), mode="nightly"), budget=0.01)
+    assert within_budget(plan) is plan
 
 
 def test_today_says_what_was_chosen_and_why(place: Place) -> None:
@@ -345,13 +385,12 @@ def test_today_of_nothing_due(place: Place) -> None:
     assert (found["chosen"], found["of"], found["cases"]) == (0, 1, [])
 
 
-def test_the_digest_is_that_of_the_state_chosen_from(place: Place, tmp_path: Path) -> None:
-    base = state_file(tmp_path / "main.yaml", ROWS)
+def test_the_digest_is_that_of_the_state_chosen_from(place: Place) -> None:
     path = cases_file(place, "a")
     empty = plan_of(place, [path]).digest
-    based = plan_of(place, [path], base_state=base).digest
     state_file(place.state, ROWS)
-    assert plan_of(place, [path]).digest == based != empty
+    base = Base("main", "c0ffee", is_change=True, rows={})
+    assert plan_of(place, [path]).digest == plan_of(place, [path], base=base).digest != empty
 
 
 def test_the_header_has_all_that_the_scorecard_needs(place: Place) -> None:

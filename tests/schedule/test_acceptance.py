@@ -60,7 +60,8 @@ def test_a_quarantine_that_the_fail_has_led_to_is_taken_back_and_no_other() -> N
 def test_on_the_main_branch_it_clears_what_the_run_knew_of() -> None:
     one, after = fell(row(4, 4, touched=("12",)))
     after = after._replace(touched=("12", COMMIT[:12], "15"))
-    assert accepted(after, one, pr=None, commit=COMMIT).touched == ("15",)
+    about = {"commit": COMMIT, "base": "3b1f09c2aa41", "commits": 1, "uncommitted": ""}
+    assert accepted(after, one, pr=None, **about).touched == ("15",)
     assert accepted(after, one).touched == ("12", COMMIT[:12], "15")
 
 

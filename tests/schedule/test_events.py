@@ -12,19 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.cases.settings_fields import Quarantine
-from pytest_recall.replay.exchange import Call
-from pytest_recall.schedule.account import Account
 from pytest_recall.schedule.boxes import DATASET, fold, reset
 from pytest_recall.schedule.events import (
     Apart,
     Event,
     Events,
     events_of,
-    fold_account,
     fold_events,
     fold_unanswered,
     in_order,
-    with_account,
 )
 from pytest_recall.schedule.selection import Unanswered
 from pytest_recall.schedule.state import event_files, events_text, parse_events, read_events, write_events
@@ -188,32 +184,23 @@ def test_the_parts_of_a_resumed_run_fold_as_the_whole_run(
         lapses=2,
         owner="ana",
         reset=swap,
-        budgeted=("$1",),
-        deferred=(("x", ""), ("y", "")),
-        waiting=(("a", "7"), ("c", "3")),
         affected=("b", "d"),
     )
-    calls = (Call("agent", "live", cost=0.5),)
     trials: list[Trial] = []
     files: dict[str, Events] = {}
     digests = random.sample(range(100), len(parts))
     for digest, part in zip(digests, parts, strict=True):
         done = {one.case_id for one in trials if one.outcome.is_verdict}
-        asked = [
-            trial(each, outcome, reason="affected", calls=calls, row=known.get(each)) for each, outcome in part.items()
-        ]
+        asked = [trial(each, outcome, reason="affected", row=known.get(each)) for each, outcome in part.items()]
         trials += (one for one in asked if one.case_id not in done)
         found = [one for one in trials if one.case_id in part.keys() - done]
         told = events_of(record, found, len(trials), first=not files)
-        told = with_account(told, record, trials, first=not files)
         files[f"run-{digest:02}"] = told._replace(quarantine=Quarantine(2, "ana"))
-    whole = with_account(events_of(record, trials, len(trials)), record, trials)
+    whole = events_of(record, trials, len(trials))
     once = {"run": whole._replace(quarantine=Quarantine(2, "ana"))}
     asked_before = {"a": Unanswered(TODAY - days(3), 2)}
-    spent_before = Account(deferred={"c": ("3",)})
     assert fold_events(known, files) == fold_events(known, once)
     assert fold_unanswered(asked_before, files) == fold_unanswered(asked_before, once)
-    assert fold_account(spent_before, files) == fold_account(spent_before, once)
 
 
 def test_runs_that_began_in_one_second_are_folded_one_after_the_other() -> None:
@@ -257,7 +244,6 @@ verdicts = st.builds(
     st.lists(some_text, max_size=3).map(tuple),
     texts,
     st.none() | st.integers(1, 9),
-    st.lists(some_text, max_size=3).map(tuple),
     st.text("pf", max_size=4),
     st.integers(0, 99),
     texts,
@@ -276,7 +262,6 @@ one_run = st.builds(
     st.lists(some_text, max_size=3).map(tuple),
     texts,
     st.lists(some_text, max_size=3).map(tuple),
-    spent=st.none() | st.floats(0, 1e6),
 )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.schedule.boxes import reset
@@ -44,8 +43,6 @@ def test_json() -> None:
         "failing": ["a"],
         "orphans": ["away", "b", "c", "d", "gone"],
         "unanswered": {},
-        "deferred": {},
-        "bank": None,
     }
 
 
@@ -61,26 +58,26 @@ def test_a_reset_neither_fails_a_case_nor_heals_it() -> None:
     assert forecast(again, again, TODAY, 1).failing == ("b",)
 
 
-# How long a new set takes to be known, by policy and size
+# How long a new set takes to be known
 
 
-LOTTERY = Settings(owner="x", policy="lottery", slice_cases=25, nightly_cases=58)
+NIGHTS = Settings(owner="x", nightly_cases=58)
 
 
-def test_the_boxes_take_five_new_cases_a_run() -> None:
+def test_a_run_takes_five_new_cases() -> None:
     assert warm_up(800, 800, DEFAULT_SETTINGS, TODAY) == WarmUp(800, 800, 160, 160, TODAY + days(160))
     never = DEFAULT_SETTINGS.model_copy(update={"new_traffic_sample": 0})
     assert warm_up(800, 800, never, TODAY) == WarmUp(800, 800, None, None, None)
 
 
-def test_slices_of_a_size_take_as_many() -> None:
-    assert warm_up(800, 800, LOTTERY, TODAY) == WarmUp(800, 800, 32, 14, TODAY + days(14))
+def test_a_night_that_is_filled_takes_as_many() -> None:
+    assert warm_up(800, 800, NIGHTS, TODAY) == WarmUp(800, 800, 160, 14, TODAY + days(14))
 
 
 def test_a_set_that_is_known_or_soon_will_be_needs_none() -> None:
-    assert warm_up(400, 800, LOTTERY, TODAY) is None
-    assert warm_up(250, 250, LOTTERY, TODAY) is None
-    assert warm_up(0, 0, LOTTERY, TODAY) is None
+    assert warm_up(400, 800, NIGHTS, TODAY) is None
+    assert warm_up(50, 50, NIGHTS, TODAY) is None
+    assert warm_up(0, 0, NIGHTS, TODAY) is None
 
 
 # The forecast as lines
@@ -126,19 +123,6 @@ def test_a_bar_is_never_empty_and_never_too_long() -> None:
     bars = [line.count("█") for line in lines if "█" in line]
     assert bars == [1, WIDTH, 1, WIDTH]
     assert "  box 2, every  3 d  1,000  " + "█" * WIDTH in lines
-
-
-def test_a_budget_and_what_it_has_left_unasked() -> None:
-    found = forecast(["a", "b"], {"a": row()}, TODAY, 1)
-    assert found.to_json()["bank"] is None
-    found = replace(found, deferred={"a": ("12", "0123456789ab")}, bank=(2.354, 7))
-    assert list(terminal(found))[-3:] == [
-        "budget: $2.35 of at most $7.00 in the bank",
-        "",
-        "deferred (1), which the next night asks first: a (by #12, 0123456789ab)",
-    ]
-    told = found.to_json()
-    assert (told["bank"], told["deferred"]) == ({"left": 2.354, "most": 7}, {"a": ["12", "0123456789ab"]})
 
 
 # How old the verdicts are after a run: of those that were chosen, and of those that were left out

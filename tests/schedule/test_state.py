@@ -228,7 +228,6 @@ def test_a_damaged_file_is_one_sentence_and_stays(place: Place) -> None:
 @pytest.mark.parametrize(
     ("line", "key", "value", "said"),
     [
-        (0, "spent", -1, "spent: -1 is not an amount of US dollars"),
         (1, "weighed", "pfx", "weighed: 'pfx' are not trials, p or f"),
     ],
 )
@@ -281,7 +280,6 @@ def test_a_case_with_verdicts_that_wait_is_neither_moved_nor_forgotten(place: Pl
         {"apart": (Apart("a", TODAY),)},
         {"unanswered": ("a",)},
         {"change": "pr7", "affected": ("a",)},
-        {"deferred_by": "pr7", "deferred": ("a",)},
     ],
 )
 def test_what_else_waits_for_a_case_keeps_it_as_well(place: Place, told: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from datetime import date
 from math import comb
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -24,6 +25,9 @@ from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, days, failing, header, row, rows, trial, unhurried
 
 COMMIT = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"
+BASE = "3b1f09c2aa41" + 28 * "0"
+CLEAN: dict[str, Any] = {"commit": COMMIT, "base": BASE, "commits": 1, "uncommitted": ""}
+"""The fields of a run of one commit since its base, with no other edits."""
 some = st.sampled_from([str(number) for number in range(1, 7)] + [COMMIT[:12], "0123456789ab"])
 lists = st.lists(some, max_size=MOST, unique=True).map(tuple)
 few = st.lists(some, max_size=4, unique=True).map(tuple)
@@ -75,20 +79,31 @@ def test_nothing_else_clears(one: Trial) -> None:
     assert folded(known, one._replace(row=known["a"]), pr=one.pr)["a"].touched == ("12",)
 
 
-def test_a_run_of_no_pull_request_adds_its_commit_unless_the_case_passed_in_it() -> None:
+def test_a_run_of_no_pull_request_adds_its_commits_unless_the_case_passed_in_it() -> None:
     known = {"passed": row(2, 2, touched=("12",)), "failed": row(3, 3, touched=("12",)), "left": row(4, 4)}
     trials = [trial(name, PASSED if name == "passed" else FAILED, row=known[name]) for name in ("passed", "failed")]
-    after = folded(known, *trials, commit=COMMIT, affected=tuple(known))
+    after = folded(known, *trials, **CLEAN, affected=tuple(known))
     assert {name: one.touched for name, one in after.items()} == {
         "passed": (),
         "failed": ("12", COMMIT[:12]),
         "left": (COMMIT[:12],),
     }
+    after = folded(known, **{**CLEAN, "commits": 3}, affected=("left",))
+    assert after["left"].touched == (f"{BASE[:12]}..{COMMIT[:12]}",)
 
 
-def test_what_is_of_no_known_change_adds_none() -> None:
+UNKNOWN = pytest.mark.parametrize(
+    "more",
+    [{"commit": ""}, {"base": ""}, {"base": COMMIT, "commits": 0}, {"uncommitted": None}, {"uncommitted": "ab12"}],
+    ids=["no repository", "no base", "the base itself", "edits not known", "edits"],
+)
+
+
+@UNKNOWN
+def test_what_is_of_no_known_change_adds_none(more: dict[str, object]) -> None:
     known = {"a": row(2, 2)}
-    assert folded(known, commit="", affected=("a",)) == known
+    about = {**CLEAN, **more} if more != {"commit": ""} else {}
+    assert folded(known, **about, affected=("a",)) == known
 
 
 def test_a_run_that_is_folded_twice_adds_its_change_once() -> None:
@@ -127,10 +142,37 @@ def test_touches_move_no_box(known: Row, affected: tuple[str, ...], cleared: tup
 
 def test_the_suspects_of_a_fall_are_those_of_its_row_and_the_change_of_the_run() -> None:
     fell = trial("a", FAILED, row=row(3, 3, touched=("12", "15")))
-    assert suspects.suspects(fell, header()) == ("12", "15")
-    assert suspects.suspects(fell, header(pr="16", affected=("a",))) == ("12", "15", "16")
-    assert suspects.suspects(fell, header(pr="16", affected=("b",))) == ("12", "15")
-    assert suspects.suspects(trial("a", FAILED), header(commit=COMMIT, affected=("a",))) == (COMMIT[:12],)
+    both = ("12", "15")
+    assert suspects.suspects(fell, header(in_history=both)) == both
+    assert suspects.suspects(fell, header(in_history=both, pr="16", affected=("a",))) == ("12", "15", "16")
+    assert suspects.suspects(fell, header(in_history=both, pr="16", affected=("b",))) == both
+    assert suspects.suspects(trial("a", FAILED), header(**CLEAN, affected=("a",))) == (COMMIT[:12],)
+    assert suspects.suspects(trial("a", FAILED), header(**CLEAN)) == ()
+
+
+def test_what_is_not_in_the_history_is_no_suspect_and_leaves_open_whether_there_is_one() -> None:
+    fell = trial("a", FAILED, row=row(3, 3, touched=("12", "15")))
+    assert suspects.suspects(fell, header()) is None
+    assert suspects.suspects(fell, header(in_history=("15",))) == ("15",)
+    assert suspects.suspects(fell, header(pr="16", affected=("a",))) == ("16",)
+
+
+def test_edits_that_are_not_committed_are_the_suspect_and_no_commit_is() -> None:
+    edited = {**CLEAN, "uncommitted": "ab12", "affected": ("a",)}
+    found = suspects.suspects(trial("a", FAILED), header(**edited))
+    assert found == (suspects.UNCOMMITTED,)
+    assert suspects.named(found) == "your uncommitted changes"
+    fell = trial("a", FAILED, row=row(3, 3, touched=("12",)))
+    found = suspects.suspects(fell, header(**edited, in_history=("12",)))
+    assert suspects.named(found or ()) == "#12, your uncommitted changes"
+
+
+@UNKNOWN
+def test_where_the_change_of_the_run_is_not_known_none_is_named(more: dict[str, object]) -> None:
+    if more.get("uncommitted"):
+        return
+    about = {**CLEAN, **more} if more != {"commit": ""} else {}
+    assert suspects.suspects(trial("a", FAILED), header(**about, affected=("a",))) is None
 
 
 def test_pull_requests_and_commits_are_told_apart() -> None:

@@ -144,6 +144,23 @@ def test_a_judge_is_its_models_its_prompt_and_its_criteria_and_not_its_appeal() 
     assert under(appealed._replace(verdicts=(again,))) == one
 
 
+def test_a_judge_is_not_known_where_a_vote_is_missing_or_an_appeal_hides_how_many_there_were() -> None:
+    votes = tuple(Vote(model=model, passed=True) for model in ("m", "n"))
+    assert panel(votes).judge
+    assert not panel((votes[0], Vote(model="n", error="no reply within 60 s"))).judge
+    twice = (votes[0], votes[0])
+    assert panel(twice).judge
+    appeal = Vote(model="z", passed=True)
+    assert not panel(twice, appeal).judge
+    assert panel(votes, appeal) == panel(votes)
+
+
+def panel(votes: tuple[Vote, ...], appeal: Vote | None = None) -> Conditions:
+    """Return the conditions of a trial with these votes."""
+    judgement = Judgement(votes, appeal)
+    return under(trial(verdicts=(Verdict(passed=True, judge="rubric", version="v1", judgement=judgement),)))
+
+
 def test_a_threshold_counts_where_the_case_has_none_of_its_own() -> None:
     scored = trial(verdicts=(Verdict(passed=True, score=0.8, judge="token_f1"),))
     rubric = Settings.model_validate({"owner": "us", "thresholds": {"token_f1": 0.5, "other": 0.1}})

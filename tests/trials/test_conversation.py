@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.models.model import Message
+from pytest_recall.replay.token_estimate import LETTERS_A_TOKEN
 from pytest_recall.trials import baseline_agents as talk
 from tests.helpers.samples import unhurried
 
@@ -121,7 +122,7 @@ def test_a_split_loses_nothing_and_keeps_as_much_as_fits(messages: tuple[Message
 def test_the_parts_are_all_of_the_text_and_fit(messages: tuple[Message, ...], window: int) -> None:
     found = list(talk.parts(talk.turns(messages), window))
     assert "".join(found) == "".join(f"{m.role}: {m.content}\n" for m in messages)
-    assert all(0 < len(part) <= window * talk.LETTERS_A_TOKEN for part in found)
+    assert all(0 < len(part) <= window * LETTERS_A_TOKEN for part in found)
 
 
 def test_a_message_is_only_cut_where_it_is_longer_than_a_part() -> None:

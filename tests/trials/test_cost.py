@@ -6,9 +6,19 @@ import json
 
 import pytest
 
+from pytest_recall.replay.budget import LedgerTotal, no_room, reason
 from pytest_recall.replay.exchange import Call, Tokens
+from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend, by_scenario, spend_of
-from pytest_recall.trials.cost_text import COST_MEANING, cost_json, cost_lines, markdown, table
+from pytest_recall.trials.cost_text import (
+    COST_MEANING,
+    ESTIMATED_MEANING,
+    budget_line,
+    cost_json,
+    cost_lines,
+    markdown,
+    table,
+)
 
 SOME = Tokens(100, 20)
 
@@ -23,6 +33,8 @@ def calls(
 REPLAYED = calls(24, 0.00875, "replayed", tokens=Tokens(1_500, 20, 300, None)) + calls(3, 0.0041, kind="judge")
 FEES = calls(2, 0.25, tokens=Tokens(10, 20, 0, 5)) + calls(1, None, tokens=None)
 
+
+KNOWN: dict[str, object] = {"estimated": False, "models_without_price": []}
 
 # Lines
 
@@ -55,18 +67,85 @@ def test_a_line_for_each_of_several_scenarios() -> None:
         (calls(1, 0.25, "replayed"), "spent nothing, replayed 1 call that would cost $0.25"),
         (FEES, "spent at least $0.50 (1 call without a price)"),
         (
-            calls(1, 0.5) + calls(2, 0.25, "replayed") + calls(3, None, "replayed"),
+            calls(1, 0.5) + calls(2, 0.25, "replayed") + calls(3, None, "replayed", tokens=None),
             "spent $0.50, replayed 5 calls that would cost at least $0.50 (3 calls without a price)",
         ),
-        (calls(3, None), "made 3 calls, price unknown"),
+        (calls(3, None, tokens=None), "made 3 calls, price unknown"),
         (
-            calls(1, None) + calls(1200, None, "replayed"),
+            calls(1, None, tokens=None) + calls(1200, None, "replayed", tokens=None),
             "made 1 call, price unknown, replayed 1,200 calls, price unknown",
         ),
     ],
 )
 def test_what_is_unknown_is_said(made: list[Call], told: str) -> None:
     assert cost_lines({"a": spend_of(made)}) == [told]
+
+
+def test_a_price_that_is_not_known_is_asked_for_in_the_lines_of_a_rubric() -> None:
+    made = [*calls(2, None), *calls(1, 0.5), Call("agent", "live", "own: 7b", None, SOME)]
+    assert cost_lines({"a": spend_of(made)}) == [
+        "spent at least $0.50 (3 calls without a price)",
+        "no price is known of `gpt-4o`, `own: 7b`; add it to rubric.yaml, in US dollars per million tokens:",
+        "  prices:",
+        "    gpt-4o: {input: USD, output: USD}",
+        '    "own: 7b": {input: USD, output: USD}',
+    ]
+    assert markdown({"a": spend_of(made)})[-6:] == [
+        "```text",
+        "no price is known of 'gpt-4o', 'own: 7b'; add it to rubric.yaml, in US dollars per million tokens:",
+        "  prices:",
+        "    gpt-4o: {input: USD, output: USD}",
+        '    "own: 7b": {input: USD, output: USD}',
+        "```",
+    ]
+
+
+def test_without_the_price_list_its_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cost_text, "available", lambda: False)
+    last = cost_lines({"a": spend_of(calls(1, None))})[-1]
+    assert last == "the list prices of vendors come with `pip install 'pytest-recall[replay]'`"
+
+
+ESTIMATED = [one._replace(estimated=True) for one in calls(2, 0.25)]
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (ESTIMATED, "spent ~$0.50"),
+        (ESTIMATED + calls(1, 0.5), "spent ~$1.00"),
+        (
+            ESTIMATED + calls(1, 0.5, "replayed") + calls(1, None, tokens=None),
+            "spent at least ~$0.50 (1 call without a price), replayed 1 call that would cost $0.50",
+        ),
+    ],
+)
+def test_a_sum_with_an_estimate_has_a_tilde(made: list[Call], told: str) -> None:
+    assert cost_lines({"a": spend_of(made)}) == [told, f"~: 2 calls {ESTIMATED_MEANING}"]
+    assert cost_json({"a": spend_of(made)})["total"]["spent"]["estimated"] is True
+    assert table({"a": spend_of(made)})[1].split("~$")[1]
+
+
+def test_what_an_estimated_call_costs_nothing_is_no_estimate() -> None:
+    assert cost_lines({"a": spend_of([calls(1, 0.0)[0]._replace(estimated=True)])}) == ["spent $0.00"]
+
+
+@pytest.mark.parametrize(
+    ("spent", "why", "told"),
+    [
+        (LedgerTotal(0.5), "", "spent $0.50 of the budget of $1.00"),
+        (LedgerTotal(0.5, estimated=True), "", "spent ~$0.50 of the budget of $1.00"),
+        (LedgerTotal(0.5, 2), "", "spent $0.50 of the budget of $1.00, without 2 calls of unknown cost"),
+        (LedgerTotal(1.0), reason(1.0, 1.0), "spent $1.00 of the budget of $1.00"),
+        (
+            LedgerTotal(0.5, refused=0.75),
+            no_room(1.0),
+            "spent $0.50 of the budget of $1.00, which has no room for another call, as one may cost $0.75",
+        ),
+    ],
+)
+def test_what_is_left_of_a_budget(spent: LedgerTotal, why: str, told: str) -> None:
+    assert budget_line(1.0, spent, why) == told
 
 
 def test_calls_outside_of_scenarios_and_hostile_names() -> None:
@@ -135,10 +214,10 @@ def test_json() -> None:
         "replayed": 2,
         "tokens": {"input": 100, "output": 20, "cache_read": None, "cache_write": None},
         "without_tokens": 2,
-        "spent": {"usd": 0.5, "calls": 1, "without_price": 0},
-        "saved": {"usd": None, "calls": 2, "without_price": 2},
-        "record": {"usd": 0.5, "calls": 3, "without_price": 2},
-        "replay": {"usd": 0.0, "calls": 0, "without_price": 0},
+        "spent": {"usd": 0.5, "calls": 1, "without_price": 0, **KNOWN},
+        "saved": {"usd": None, "calls": 2, "without_price": 2, **KNOWN},
+        "record": {"usd": 0.5, "calls": 3, "without_price": 2, **KNOWN},
+        "replay": {"usd": 0.0, "calls": 0, "without_price": 0, **KNOWN},
     }
     assert found == {"version": 1, "total": one, "scenarios": {"loans": one}}
     assert json.loads(json.dumps(found)) == found

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.exchange import Call
+from pytest_recall.models.prices import at_model
+from pytest_recall.models.settings import Prices
+from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.trials.cost import MAX_SEEN, Amount, CaseCost, estimate, seen, together
-from pytest_recall.trials.cost_text import estimate_lines
+from pytest_recall.trials.cost_text import estimate_json, estimate_lines, history_lines
 from pytest_recall.trials.record import Record
+from pytest_recall.trials.series import TrialCount
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, SKIPPED, case_ids, header, trial, unhurried
 
@@ -27,7 +32,7 @@ def record(*trials: Trial) -> Record:
 def test_what_a_case_took_in_a_run_is_all_of_its_trials() -> None:
     first = trial("a", scenario="x", calls=(call(0.5), call(0.25)), seconds=2.0)
     again = trial("a", scenario="x", calls=(call(0.25),), seconds=1.0, repeat=2, rule="pass 2of2")
-    assert seen([record(first, again)]) == [CaseCost("a", "x", 1.0, 3.0)]
+    assert seen([record(first, again)]) == [CaseCost("a", "x", 1.0, 3.0, trials=2)]
 
 
 def test_a_case_without_calls_cost_nothing() -> None:
@@ -67,7 +72,7 @@ def test_a_case_by_itself_then_by_its_scenario_else_unknown() -> None:
 
 def test_only_the_newest_runs_of_a_case_count() -> None:
     history = [CaseCost("a", "x", 1.0, None)] * MAX_SEEN + [CaseCost("a", "x", 99.0, None)]
-    assert estimate({"a": "x"}, history).usd == Amount(1.0, 1.0, 1.0, 1, 0, 0)
+    assert estimate({"a": "x"}, history).usd == Amount(1.0, 1.0, 1.0, 1, 0, 0, most=1.0)
 
 
 def test_the_interval_holds_the_next_run_of_two_that_differ() -> None:
@@ -75,6 +80,81 @@ def test_the_interval_holds_the_next_run_of_two_that_differ() -> None:
     amount = estimate({"a": "x"}, HISTORY[:2]).usd
     assert amount.low == 0.0
     assert amount.high == pytest.approx(2 + 3.3948, abs=1e-3)
+
+
+def test_a_case_costs_as_many_trials_as_its_rule_takes() -> None:
+    """One that was asked three times for three dollars costs one, and three if its next trial fails."""
+    history = [CaseCost("a", "x", 3.0, 6.0, trials=3), CaseCost("b", "x", 2.0, 1.0)]
+    confirmed = {"a": TrialCount(1, 3), "b": TrialCount(2, 3)}
+    found = estimate({"a": "x", "b": "x"}, history, confirmed).usd
+    assert (found.total, found.most) == (1.0 + 2 * 2.0, 3 * 1.0 + 3 * 2.0)
+    assert estimate({"a": "x"}, history, confirmed).seconds.total == 2.0
+    new = estimate({"new": "x"}, history, {"new": TrialCount(1, 4)}).usd
+    assert (new.total, new.most) == (1.5, 4 * 2.0)
+
+
+def test_at_most_is_said_where_it_is_more() -> None:
+    history = [CaseCost("a", "x", 1.0, 1.0)]
+    first = next(iter(estimate_lines({"": estimate({"a": "x"}, history, {"a": TrialCount(1, 4)})}, 1)))
+    assert first.startswith("1 case: about $1.00, $4.00 at most, ")
+    first = next(iter(estimate_lines({"": estimate({"a": "x"}, history)}, 1)))
+    assert first.startswith("1 case: about $1.00, at list price")
+    partly = estimate({"a": "x", "new": "y"}, history, {"a": TrialCount(1, 4)})
+    assert next(iter(estimate_lines({"": partly}, 1))).startswith(
+        "2 cases: at least $1.00, $4.00 at most for the known, "
+    )
+
+
+def test_an_estimate_by_what_was_estimated_has_a_tilde() -> None:
+    counted = record(trial("a", calls=(call(0.5)._replace(estimated=True),)))
+    found = estimate({"a": ""}, seen([counted]))
+    assert next(iter(estimate_lines({"": found}, 1))).startswith("1 case: about ~$0.50, ")
+    assert estimate_json({"": found}, 1)["usd"]["estimated"] is True
+
+
+class TestOtherModel:
+    """An agent that has another model than in its earlier runs."""
+
+    OLD = Call("agent", "live", "gpt-4o-mini", "openai", Tokens(1000, 100), 0.5)
+    OWN: ClassVar = {"new": Prices(input=10, output=100)}
+
+    def costs(self, calls: tuple[Call, ...], model: str | None, before: str | None = "gpt-4o-mini") -> CaseCost:
+        made = Record(header()._replace(model=before), (trial("a", calls=calls),))
+        (found,) = seen([made], at_price=lambda some, named: at_model(some, model, named, self.OWN))
+        return found
+
+    def test_its_price_is_that_of_the_tokens_which_the_old_one_took(self) -> None:
+        found = self.costs((self.OLD,), "new")
+        assert found.usd == pytest.approx(0.01 + 0.01)
+        assert found.replaced == "gpt-4o-mini"
+        assert list(history_lines([found], ["a"], "new")) == [
+            "at the price of `new` for the tokens that `gpt-4o-mini` took"
+        ]
+
+    @pytest.mark.parametrize("model", [None, "gpt-4o-mini", "openai:gpt-4o-mini", "gpt-4o-mini-2024-07-18"])
+    def test_the_same_model_keeps_what_it_cost(self, model: str | None) -> None:
+        found = self.costs((self.OLD,), model)
+        assert (found.usd, found.replaced) == (0.5, "")
+
+    def test_judges_embeddings_and_other_models_of_the_agent_keep_theirs(self) -> None:
+        judge = self.OLD._replace(kind="judge", model="judge", cost=1.0)
+        vectors = self.OLD._replace(model="embedding", tokens=Tokens(10), cost=2.0)
+        router = self.OLD._replace(model="router", cost=4.0)
+        assert self.costs((judge, vectors, router, self.OLD), "new").usd == pytest.approx(7.02)
+
+    def test_without_a_name_in_the_run_all_models_of_the_agent_are_replaced(self) -> None:
+        found = self.costs((self.OLD, self.OLD._replace(model="other")), "new", None)
+        assert found.usd == pytest.approx(0.04)
+        assert found.replaced == "gpt-4o-mini, other"
+
+    def test_a_model_without_a_price_has_an_unknown_cost_and_its_lines_are_said(self) -> None:
+        found = self.costs((self.OLD,), "nobodys")
+        assert found.usd is None
+        assert list(history_lines([found], ["a"], "nobodys"))[-1] == "    nobodys: {input: USD, output: USD}"
+
+    def test_a_name_of_the_same_model_that_no_price_list_has_is_no_other_model(self) -> None:
+        found = self.costs((self.OLD,), "our agent", "our agent")
+        assert (found.usd, found.replaced) == (0.5, "")
 
 
 def test_what_a_baseline_took_is_its_own() -> None:
@@ -139,7 +219,9 @@ def test_agents_are_independent_so_that_their_margins_add_by_squares() -> None:
 
 
 costs = st.none() | st.floats(0, 100)
-histories = st.lists(st.builds(CaseCost, case_ids, st.sampled_from("xyz"), costs, costs), max_size=30)
+histories = st.lists(
+    st.builds(CaseCost, case_ids, st.sampled_from("xyz"), costs, costs, trials=st.integers(1, 5)), max_size=30
+)
 
 
 @unhurried
@@ -150,6 +232,7 @@ def test_every_case_is_counted_once_and_parts_add_up(slice_: dict[str, str], his
         assert amount.own + amount.borrowed + amount.unknown == count
         assert 0 <= amount.low <= amount.total + 1e-9
         assert amount.total <= amount.high + 1e-9
+        assert amount.total <= amount.most + 1e-9
     assert sum(amount.total for amount in found.by_scenario.values()) == pytest.approx(found.usd.total)
     assert sum(amount.unknown for amount in found.by_scenario.values()) == found.usd.unknown
 

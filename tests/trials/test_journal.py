@@ -67,7 +67,11 @@ headers = st.builds(
     orphans=names,
     swapped=counts,
     budget=st.none() | st.floats(0, 10**6, exclude_min=True),
-    per_case=st.none() | st.floats(0, 10**6),
+    allowed=st.floats(0, 10),
+    knows_change=st.booleans(),
+    due_blocks=st.booleans(),
+    affected=names,
+    unaffordable=st.lists(pairs, max_size=3).map(tuple),
 )
 
 

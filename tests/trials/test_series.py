@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.cases.case import k_of_n
 from pytest_recall.trials.detector import CaseLikelihood, RatioRule
-from pytest_recall.trials.series import AnyRule, Rule, graded, rule_of, series
+from pytest_recall.trials.series import AnyRule, Rule, TrialCount, graded, rule_of, series, trial_count
 from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, case, outcomes, row, trial, unhurried
 
@@ -108,12 +108,12 @@ def test_no_rule(text: str) -> None:
         (3, None, Rule("pass", 3, 3)),
         ("2of3", "evidence:70", Rule("pass", 2, 3)),
         (1, "2of3", Rule("fail", 2, 3)),
-        (1, "evidence:70", RatioRule(10, CaseLikelihood(4.0, 1, 9), twice=True)),
+        (1, "evidence:70", RatioRule(70, CaseLikelihood(4.0, 1, 9))),
     ],
 )
 def test_what_a_case_asks_for_goes_before_the_rubric(trials: object, confirm: str | None, rule: AnyRule | None) -> None:
     known = row(evidence=4.0, failed=1, tried=9)
-    assert rule_of(case(trials=trials), confirm, known, "local") == rule
+    assert rule_of(case(trials=trials), confirm, known) == rule
 
 
 def test_numbers_are_read() -> None:
@@ -150,3 +150,29 @@ def test_one_replayed_trial_makes_the_verdict_no_evidence() -> None:
     told = [trial("a", PASSED, repeat=n, rule="pass 2of2", counts_for_schedule=n == 2) for n in (1, 2)]
     (found,) = graded(told).values()
     assert not found.counts_for_schedule
+
+
+@pytest.mark.parametrize(
+    ("rule", "failing", "count"),
+    [
+        (None, True, TrialCount(1, 1)),
+        (Rule("fail", 2, 3), False, TrialCount(1, 3)),
+        (Rule("fail", 2, 3), True, TrialCount(2, 3)),
+        (Rule("fail", 1, 1), False, TrialCount(1, 1)),
+        (Rule("pass", 4, 5), False, TrialCount(5, 5)),
+        (Rule("pass", 4, 5), True, TrialCount(5, 5)),
+        (RatioRule(70), False, TrialCount(1, 4)),
+        # Nothing is to be confirmed of one that is known to fail.
+        (RatioRule(70).about(row(1, failure_note="no")), True, TrialCount(1, 1)),
+    ],
+)
+def test_how_many_trials_a_case_takes(rule: AnyRule | None, failing: bool, count: TrialCount) -> None:
+    assert trial_count(rule, failing=failing) == count
+
+
+@given(st.integers(1, 4).flatmap(lambda n: st.builds(Rule, st.just("fail"), st.integers(1, n), st.just(n))), outcomes)
+def test_no_series_takes_more_than_the_most(rule: Rule, ends: list[Outcome]) -> None:
+    taken = 0
+    while rule.decided(ends[:taken]) is None and taken < len(ends):
+        taken += 1
+    assert taken <= trial_count(rule, failing=False).most

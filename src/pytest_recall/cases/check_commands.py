@@ -18,7 +18,7 @@ from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, marked_in, place_of, say
 from pytest_recall.files import clock
-from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import DATASET_FILES, Place, find_files
 from pytest_recall.files.wording import plural
 from pytest_recall.runs.context import today_in
@@ -93,7 +93,6 @@ def run_check(args: argparse.Namespace) -> int:
             " files of other names with --files"
         )
     rubric = read_settings(place.rubric, place.name(place.rubric))
-    _check_near(rubric, place, cases)
     _check_selectors(rubric, place.name(place.rubric))
     _note_judges(rubric, place, cases)
     if not asked:  # Questions of datasets have scenarios that are not read here.
@@ -158,29 +157,6 @@ def _rows(place: Place) -> Mapping[str, Row]:
     today = clock.now().date()
     check_dates(state, max(today, today_in(os.environ, today)), place.name(place.state))
     return state.rows
-
-
-def _check_near(rubric: Settings, place: Place, cases: Iterable[Case]) -> None:
-    """Say which paths of the rubric's `near` fit no file. Raises RecallError for tags that no case has."""
-    from pytest_recall.schedule.selection import unmatched
-
-    if not rubric.near:
-        return
-    name = f"{place.name(place.rubric)}: near"
-    tags = {tag for case in cases for tag in case.tags}
-    lost = [tag for tag in rubric.near if tag not in tags]
-    if lost:
-        raise RecallError(*(f"{name}: `{tag}` is the tag of no case{nearest(tag, tags)}" for tag in lost))
-    # Imported here: most eval sets map nothing, and need no git.
-    from pytest_recall.files.git import Repository
-
-    try:
-        paths = Repository(place.root).files()
-    except RecallError as error:
-        say(f"{name}: its paths were not looked for, since {error}")
-        return
-    for tag, glob in unmatched(rubric.near, paths):
-        say(f"{name}: {tag}: `{glob}` fits no file of the repository")
 
 
 def _names_dataset(path: Path) -> bool:

@@ -9,21 +9,20 @@ import shlex
 import sys
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
-from pytest_recall.cases.settings import DEFAULT_SETTINGS, LITERAL
 from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.cli.common import Commands, command, placeless
+from pytest_recall.cli.common import Commands, command, journals, placeless
 from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import find_case_files, own_case_file, patterns_in
+from pytest_recall.files.eval_directory import Artifacts, find_case_files, own_case_file, patterns_in
 from pytest_recall.files.wording import plural
 
-if TYPE_CHECKING:
-    from pytest_recall.schedule.sizing import Proposal
-
+FIRST_CASES = 4
+"""Cases in the template."""
+SCHEDULE = "# SCHEDULE"
+"""Stands in the template of the rubric for what runs."""
 # From the template's name to its place; a path that starts with `eval` moves with --dir.
 TEMPLATES = {
     "cases.yaml": "eval/cases.yaml",
@@ -86,7 +85,9 @@ def run_init(args: argparse.Namespace) -> int:
             continue
         text = files("pytest_recall").joinpath("templates", template).read_text(encoding="utf-8")
         if not args.dry_run:
-            write_text(path, filled(text, folder.as_posix()).replace("# SCHEDULE", _schedule(cases)))
+            if SCHEDULE in text:
+                text = text.replace(SCHEDULE, _schedule(folder, cases))
+            write_text(path, filled(text, folder.as_posix()))
         written += 1
         print(f"{'would write' if args.dry_run else 'wrote'}   {path.as_posix()}: {ABOUT[template]}")
     if args.github or args.gitlab:
@@ -114,8 +115,22 @@ def filled(text: str, folder: str) -> str:
         "EVAL_ARTIFACTS": in_yaml(f"{folder}/_artifacts"),
         "EVAL_YAML": in_yaml(folder),
         "EVAL_DIR": folder,
+        "DEFAULT_BRANCH": in_yaml(_default_branch()),
     }
     return re.sub("|".join(known), lambda found: known[found[0]], text)
+
+
+def _default_branch() -> str:
+    """Return the branch that changes are merged into: as the clone knows it, else the one that is checked out."""
+    from pytest_recall.files.git import Repository
+    from pytest_recall.runs.base import OFTEN_DEFAULT
+
+    try:
+        repository = Repository(Path.cwd())
+        known = repository.first_of(OFTEN_DEFAULT)
+        return repository.local_name(known) if known else repository.branch() or "main"
+    except RecallError:
+        return "main"
 
 
 def _case_files(folder: Path) -> list[Path]:
@@ -131,50 +146,37 @@ def _cases(folder: Path) -> list[Case]:
         return []
 
 
-def _schedule(cases: list[Case]) -> str:
-    """Return the part of a rubric that says what runs, with sizes for `cases`, or for a first set."""
-    from pytest_recall.schedule.simulated import parts
+def _price(folder: Path, cases: list[Case]) -> float | None:
+    """Return what all `cases` cost once in US dollars, by the runs on record; None where these do not say."""
+    from pytest_recall.trials.cost import estimate, seen
+
+    records = list(journals([Artifacts(folder).folder]))
+    amount = estimate({case.id: case.scenario for case in cases}, seen(reversed(records))).usd
+    priced = len(cases) - amount.unknown
+    return amount.total * len(cases) / priced if priced else None
+
+
+def _schedule(folder: Path, cases: list[Case]) -> str:
+    """Return the part of a rubric that says what runs, with sizes for `cases`, or for the first set."""
     from pytest_recall.schedule.sizing import block
 
-    tags, _ = parts(cases)
-    return block(_sizes(cases), len(cases), tags)
-
-
-def _sizes(cases: list[Case]) -> Proposal:
-    from pytest_recall.schedule.simulate import World
-    from pytest_recall.schedule.simulated import parts
-    from pytest_recall.schedule.sizing import LEAST, proposal
-
-    tags, _ = parts(cases)
-    return proposal(tags, len(cases) or LEAST, World.breaks, World.recall, DEFAULT_SETTINGS.near_share)
+    return block(len(cases) or FIRST_CASES, _price(folder, cases))
 
 
 def _recommend(folder: Path, cases: list[Case]) -> None:
     """Print the settings that a rubric which is there lacks, with sizes for its cases."""
-    from pytest_recall.schedule.sizing import aligned, settings
+    from pytest_recall.schedule.sizing import aligned, recommended
 
     path = folder / "rubric.yaml"
     if not path.exists() or not cases:
         return
-    rubric = read_settings(path, path.as_posix())
-    given = rubric.model_dump(mode="json", exclude_unset=True)
-    lines = [line for line in settings(_sizes(cases), len(cases)) if line.name not in given]
-    if rubric.policy == "literal":
-        lines = settings(_sizes(cases), len(cases))
-    if not lines:
+    given = read_settings(path, path.as_posix()).model_fields_set
+    lines = [line for line in recommended(len(cases), _price(folder, cases)) if line.name not in given]
+    if all(line.is_comment for line in lines):
         return
     print(f"\n{path.as_posix()} was not changed. Recommended for its {plural(len(cases), 'case')}:\n")
     for line in aligned(lines):
         print(f"  {line}")
-    idle = [name for name in LITERAL if name in given]
-    if idle:
-        print(f"\nin place of {', '.join(f'`{name}`' for name in idle)}, which have no effect then.")
-    print(
-        "`recall schedule simulate` says what they come to. `policy: lottery` draws a fixed number of cases; the boxes"
-    )
-    print(
-        "alone: `policy: literal`. With any of them the workflow's `state: always` keeps what pull requests have run."
-    )
 
 
 def _check_cases(folder: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -23,14 +22,14 @@ from pytest_recall.cases.settings_fields import (
     Count,
     Criterion,
     CriterionName,
-    DailyBudget,
+    Dollars,
     HeaderNames,
     KnownVerdict,
-    Pattern,
     RateLimit,
     Score,
     Some,
     Strictness,
+    VolatilePattern,
     WrittenNames,
 )
 from pytest_recall.files.errors import FieldError, RecallError, nearest
@@ -39,32 +38,21 @@ from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.models.settings import Batching, Hosts, Prices, Urls
 from pytest_recall.replay.clients.native import CLIENTS
 from pytest_recall.replay.exchange import DESCRIBING, MATCHED, STORED_RESPONSE, CallKind, Kept, Way
-from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.matching import QUESTION, Rules, VolatileText
 from pytest_recall.replay.programs import ASKING, FETCHING
 from pytest_recall.replay.wire_formats import PROVIDERS
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings_fields import Quarantine
     from pytest_recall.replay.redaction import Redactor
+    from pytest_recall.replay.varying import Volatile
 
-Mode = Literal["pr", "nightly", "all", "observe"]
-MODES: tuple[Mode, ...] = ("pr", "nightly", "all", "observe")
-PolicyName = Literal["literal", "lottery", "affected"]
+Mode = Literal["pr", "main", "nightly", "all", "observe"]
+MODES: tuple[Mode, ...] = ("pr", "main", "nightly", "all", "observe")
+Recording = Literal["on", "off"]
 
 StateLayout = Literal["rows", "events"]
 LAYOUTS: tuple[StateLayout, ...] = ("rows", "events")
-
-LITERAL = {
-    "max_due_cases": "`slice_cases` is the size of its slice",
-    "box_1_cases": "box 1 is within `slice_cases`",
-    "new_traffic_sample": "new cases are within `slice_cases`",
-    "nightly_max_cases": "`nightly_cases` is the size of its night",
-}
-"""What takes the place of each setting that only the boxes alone have, under the other policy."""
-_LOTTERY = ("slice_cases", "nightly_cases", "max_verdict_age", "near_share", "near")
-
-# The fields of the providers' requests that hold the question.
-_QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
 
 # What a replay refuses by its name.
 _REFUSED = ASKING | FETCHING | CLIENTS.keys()
@@ -84,47 +72,37 @@ class Settings(BaseModel):
         default=None, description="The model that the agent under test runs on; a change of it is reported."
     )
     mode: Mode = Field(default="pr", description="The mode of a run that does not name one.")
-    max_due_cases: Count = Field(default=25, description="Due cases in a pull-request run, beside box 1.")
+    max_due_cases: Count = Field(
+        default=25, description="Due cases in a pull-request run, the longest overdue first, beside box 1."
+    )
     box_1_cases: Count | None = Field(
         default=25, description="Cases of box 1 in a pull-request run, those that failed first; null for all of them."
     )
     new_traffic_sample: Count = Field(default=5, description="Never-seen cases in a run, picked by seed.")
-    nightly_max_cases: Count | None = Field(
-        default=None, description="Overdue cases in a nightly run; without it, every one."
-    )
-    policy: PolicyName = Field(
-        default="literal",
-        description="What a run takes: `literal`, what the boxes say; `lottery`, a fixed number, near the change"
-        " first; or `affected`, all cases that a replay finds affected by the change, and then as the lottery.",
-    )
-    slice_cases: Some = Field(
-        default=25,
-        description="With `lottery` or `affected`: cases in a pull-request run, exactly, box 1 and new ones too.",
-    )
     nightly_cases: Some | None = Field(
         default=None,
-        description="With `lottery` or `affected`: cases in a nightly run, exactly; without it, all that are stale,"
-        " in box 1, due or new.",
+        description="Cases in a nightly run: what is due is asked however much it is, and a night with less is filled"
+        " with the oldest verdicts; without it, no night is.",
     )
-    max_verdict_age: Some | None = Field(
+    recording: Recording = Field(
+        default="on",
+        description="`on`: a replay of the recordings tells what a change affects; `off`, for a team that records"
+        " nothing: a pull request asks box 1, due and new cases, and what its change affects is not known.",
+    )
+    publish_answers: bool = Field(
+        default=False,
+        description="Whether recordings, which hold answers of models, may be pushed to a public repository; without it"
+        " a pull request there is asked again at each push.",
+    )
+    branch_recordings: bool = Field(
+        default=True,
+        description="Whether recordings that were committed on the branch of a change, and not made by CI for it, give"
+        " verdicts on it; their number is in the first line of the result.",
+    )
+    budget: Dollars | None = Field(
         default=None,
-        description="With `lottery` or `affected`: a verdict of so many days is stale; a nightly run asks its case"
-        " first.",
-    )
-    near_share: Score = Field(
-        default=0.9,
-        description="With `lottery` or `affected`: how much of a slice what the change touches may have before box 1"
-        " and new cases, which would else never be asked while changes are large.",
-    )
-    near: dict[Name, WrittenNames] = Field(
-        default={},
-        description="With `lottery` or `affected`: the paths, as in `.gitignore`, whose change touches the cases with"
-        " a tag.",
-    )
-    budget: DailyBudget | None = Field(
-        default=None,
-        description="With `affected`: what the cases that changes affect may cost a day, `per_day` in US dollars; what"
-        " is left of it is kept for `carry_days`. Cases for which there is no money are deferred to the next night.",
+        description="US dollars that a pull request may spend, in a run that names no `--budget`; an affected case for"
+        " which nothing is left is not evaluated, and the check fails.",
     )
     thresholds: dict[str, Score] = Field(
         default={}, description="The lowest passing score by judge, where a case does not say."
@@ -138,9 +116,10 @@ class Settings(BaseModel):
     )
     confirm: Confirm | None = Field(
         default=None,
-        description="`2of3`: a fail is asked again, and counts if two of up to three trials fail; `evidence:70`: it is"
-        " asked again up to three times, and counts once all that is known of the case makes it 70 times as likely that"
-        " it passes 40 % as often as before; `evidence` is the same with 70. Without it, a fail counts at once.",
+        description="`2of3`: a fail is asked again, and counts if two of up to three trials fail; `evidence:35`: so is"
+        " that of a case that the change affects, and that of any other is asked again up to three times and counts"
+        " once all that is known of the case makes it 35 times as likely that it passes 40 % as often as before;"
+        " `evidence` is the same with 35. Without it, a fail counts at once.",
     )
     outage_limit: Some | None = Field(
         default=5,
@@ -227,14 +206,16 @@ class Settings(BaseModel):
     volatile_query: tuple[Name, ...] = Field(
         default=(), description="Parameters of URLs that may differ from the recorded ones, by name."
     )
-    volatile_text: tuple[Pattern, ...] = Field(
-        default=(), description="Regular expressions of what may differ in any text of a request, such as dates."
+    volatile_text: tuple[VolatilePattern, ...] = Field(
+        default=(),
+        description="What may differ within the text of one field of a request, such as a date: the field, and a"
+        " regular expression.",
     )
     match_headers: HeaderNames = Field(
         default=(), description="Request headers that a call is matched by, beside those that always are."
     )
     ignore_headers: HeaderNames = Field(
-        default=(), description="Request headers that a call is not matched by, though it would be by default."
+        default=(), description="Request headers that are not compared at all, though they would be by default."
     )
     keep_headers: HeaderNames = Field(
         default=(), description="Response headers that are recorded, beside those that always are."
@@ -279,6 +260,11 @@ class Settings(BaseModel):
         description="What blocks a merge and turns a run red: `never`, `regression`, `failure` or `incomplete`; other"
         " failures only inform.",
     )
+    due_blocks: bool = Field(
+        default=False,
+        description="Whether a pull request is blocked as well by the confirmed fail of a case that its change does not"
+        " affect, and that was asked since it is due, in box 1 or new.",
+    )
     gates: tuple[Gate, ...] = Field(
         default=(), description="Pass rates that scenarios or dimensions have to keep; see how to gate a merge."
     )
@@ -297,7 +283,7 @@ class Settings(BaseModel):
     @classmethod
     def _leaves_the_question(cls, paths: tuple[str, ...]) -> tuple[str, ...]:
         for path in paths:
-            if _QUESTION.fullmatch(path):
+            if QUESTION.fullmatch(path):
                 raise ValueError(
                     f"`{path}` is what is asked, and any answer would fit; name the part that differs, such as"
                     " `messages.*.id`"
@@ -340,24 +326,30 @@ class Settings(BaseModel):
             raise FieldError("judge_kappa_bound", "has no effect without `judge_min_kappa`; give both, or neither")
         return self
 
-    @model_validator(mode="after")
-    def _fits_its_policy(self) -> Settings:
-        if self.policy != "literal":
-            idle = [name for name in LITERAL if name in self.model_fields_set]
-            if idle:
-                nor = "; nor has ".join([LITERAL[idle[0]], *(f"`{name}`: {LITERAL[name]}" for name in idle[1:])])
-                raise FieldError(idle[0], f"has no effect under `policy: {self.policy}`: {nor}; remove it")
-        elif idle := [name for name in _LOTTERY if name in self.model_fields_set]:
-            nor = "".join(f", nor has `{name}`" for name in idle[1:])
-            raise FieldError(
-                idle[0], f"has no effect without `policy: lottery` or `affected`{nor}; give both, or neither"
-            )
-        return self
-
     def rules(self) -> Rules:
         """Return by what recorded calls are found again."""
-        matched = (MATCHED | _lower(self.match_headers)) - _lower(self.ignore_headers)
-        return Rules(self.volatile_fields, headers=matched, query=self.volatile_query, texts=self.volatile_text)
+        ignored = _lower(self.ignore_headers)
+        texts = (VolatileText(one.field, one.pattern) for one in self.volatile_text)
+        return Rules(
+            self.volatile_fields,
+            headers=(MATCHED | _lower(self.match_headers)) - ignored,
+            query=self.volatile_query,
+            texts=texts,
+            ignored=ignored,
+        )
+
+    def ignoring(self, volatile: Volatile) -> Settings:
+        """Return these settings with more that may differ from recorded requests."""
+        texts = (VolatilePattern(field=one.field, pattern=one.pattern) for one in volatile.texts)
+        more: Mapping[str, Iterable[object]] = {
+            "volatile_fields": volatile.fields,
+            "volatile_query": volatile.query,
+            "volatile_text": tuple(texts),
+            "ignore_headers": volatile.headers,
+        }
+        return self.model_copy(
+            update={name: (*getattr(self, name), *values) for name, values in more.items() if values}
+        )
 
     def kept_headers(self) -> Kept:
         """Return which headers are recorded."""

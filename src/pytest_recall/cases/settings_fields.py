@@ -47,7 +47,7 @@ WrittenNames = Annotated[
 ]
 
 
-RATIO = 70
+RATIO = 35
 """The likelihood ratio at which a case has regressed, where the rubric does not say."""
 LEAST_RATIO, MOST_RATIO = 5, 10_000
 """What a rubric may ask for."""
@@ -87,7 +87,9 @@ def _is_pattern(text: str) -> str:
     except re.error as error:
         raise ValueError(f"{text!r} is not a regular expression ({error})") from None
     if pattern.search("") or pattern.fullmatch("What does a late return cost?"):
-        raise ValueError(f"{text!r} fits any text, so that any answer would do; write what differs, such as '\\d+'")
+        raise ValueError(
+            f"{text!r} fits any text, so that any answer would do; write what differs with the words beside it"
+        )
     return text
 
 
@@ -102,6 +104,18 @@ def _are_headers(names: tuple[str, ...]) -> tuple[str, ...]:
 
 HeaderNames = Annotated[tuple[Name, ...], AfterValidator(_are_headers)]
 Pattern = Annotated[str, AfterValidator(_is_pattern)]
+
+
+class VolatilePattern(BaseModel):
+    """What may differ within the text of one field of a request."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    field: Name = Field(
+        description="The field, as a dotted path with `*` for each element of a list, such as `messages.*.content`;"
+        " `url` is the URL as well, and `body` a body that is no JSON."
+    )
+    pattern: Pattern = Field(description="A regular expression of what may differ, with the words beside it.")
 
 
 PerMinute = Annotated[int, Field(strict=True, ge=1)]
@@ -178,20 +192,8 @@ class Criterion(_Written):
         return self.scale or USUAL_SCALE
 
 
-class DailyBudget(_Written):
-    """What the cases that changes affect may cost a day in US dollars, and for how many days the rest is kept."""
-
-    per_day: Annotated[float, Field(strict=True, ge=0.01, le=100_000, allow_inf_nan=False)] = Field(
-        description="US dollars that each day adds to the bank."
-    )
-    carry_days: Annotated[int, Field(strict=True, ge=1, le=366)] = Field(
-        default=7, description="How many days' worth the bank holds at most; 1 keeps nothing."
-    )
-    stop: Literal["never", "first"] = Field(
-        default="never",
-        description="With `first` a change that affects more than 60 cases asks no more as soon as one of them is"
-        " confirmed as a regression; the rest is deferred.",
-    )
+Dollars = Annotated[float, Field(strict=True, gt=0, le=1_000_000, allow_inf_nan=False)]
+"""An amount of US dollars."""
 
 
 class KnownVerdict(_Written):

@@ -12,7 +12,7 @@ from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings, StateLayout
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.validation import read_mapping
+from pytest_recall.files.validation import parse_mapping, read_mapping
 
 _STATE = re.compile(r"^state:[ \t]*[\w\"']*(?P<rest>[ \t]*(?:#.*)?)$", re.MULTILINE)
 
@@ -22,6 +22,11 @@ def read_settings(path: Path, name: str) -> Settings:
     if not path.exists():
         return DEFAULT_SETTINGS
     return read_mapping(path, name, Settings, "`owner: <who answers for it>`")
+
+
+def parse_settings(text: str, name: str) -> Settings:
+    """Return the rubric in `text`, which messages call `name`. Raises RecallError."""
+    return parse_mapping(text, name, Settings, "`owner: <who answers for it>`")
 
 
 def gates_in(text: str) -> tuple[Gate, ...]:

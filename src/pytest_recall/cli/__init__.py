@@ -46,13 +46,10 @@ COMMANDS: Mapping[str, str | Group] = {
     "check": "cases.check_commands:add_check",
     "status": "schedule.commands:add_status",
     "schedule": Group(
-        "choose a slice, estimate its cost, and compare it with other schedules",
+        "choose a slice, and estimate its cost",
         (
             "schedule.policy_commands:add_select",
             "trials.commands:add_estimate",
-            "schedule.policy_commands:add_simulate",
-            "schedule.policy_commands:add_backtest",
-            "schedule.history_commands:add_export",
         ),
     ),
     "score": "results.commands:add_score",
@@ -72,11 +69,12 @@ COMMANDS: Mapping[str, str | Group] = {
         ),
     ),
     "cassettes": Group(
-        "recorded calls: list, show, verify, scan, prune, move, import and export them, and what they cost",
+        "recorded calls: list, show, verify, scan, prune, move, import and export them, what varies and what they cost",
         (
             "replay.commands.listing:add_list",
             "replay.commands.show:add_show",
             "replay.commands.scan:add_scan",
+            "replay.commands.varying:add_varying",
             "replay.commands.files:add_prune",
             "replay.commands.files:add_move",
             "replay.commands.files:add_convert",
@@ -128,6 +126,7 @@ COMMANDS: Mapping[str, str | Group] = {
         "commands for CI jobs: post a scorecard, push the state, join shards, raise gates",
         (
             "forge.commands:add_post",
+            "forge.commands:add_fetch",
             "forge.commands:add_push",
             "runs.commands:add_merge",
             "results.commands:add_ratchet",

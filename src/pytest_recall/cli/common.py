@@ -6,7 +6,7 @@ import argparse
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +14,14 @@ from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files import clock
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import Place, find_case_files, find_place, named_journal, patterns_in
+from pytest_recall.files.eval_directory import Place, find_case_files, find_place, named_journal, patterns_in, runs_in
 from pytest_recall.replay.budget import dollars_of
-from pytest_recall.runs.context import LONGEST, CommandLine, Context, NearSources, resolve, sources
-from pytest_recall.schedule.selection import OPTION
+from pytest_recall.runs.context import LONGEST, CommandLine, Context, resolve
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.replay.tape import CassetteMode
-    from pytest_recall.schedule.changes import Changes
+    from pytest_recall.trials.record import Record
 
 Commands = Any
 """What `add_subparsers` returns; argparse has no public name for it."""
@@ -36,6 +35,17 @@ EXAMPLES = "90s, 500ms or 2m"
 def say(sentence: str) -> None:
     """Say a sentence on standard error."""
     print(f"recall: {sentence}", file=sys.stderr, flush=True)
+
+
+def journals(folders: Iterable[Path]) -> Iterator[Record]:
+    """Yield the journals of the runs in `folders`, the oldest first; one that cannot be read is named, and left out."""
+    from pytest_recall.trials.journal import read_journal
+
+    for folder in runs_in(folders):
+        try:
+            yield read_journal(folder)
+        except RecallError as error:
+            say(f"left out: {error}")
 
 
 def whole(what: str, least: int, most: float = math.inf) -> Callable[[str], int]:
@@ -106,35 +116,10 @@ def add_files(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_near(parser: argparse.ArgumentParser) -> None:
-    """Add the option for what the change touches."""
-    parser.add_argument(
-        "--near",
-        action="append",
-        default=[],
-        metavar="WHAT",
-        help="what the change touches: git:REF, tags, file:PATH or off, as with `--recall-near`; may be repeated",
-    )
-
-
-def near_of(args: argparse.Namespace) -> NearSources:
-    """Return where to learn what the change touches. Raises RecallError."""
-    return sources(args.near, os.environ, Path.cwd())
-
-
-def changes_of(near: NearSources, place: Place, context: Context, rubric: Settings) -> Changes | None:
-    """Return what a dry run found of each case, where the slice depends on it, or say that it is not known.
-
-    A command replays nothing itself. Raises RecallError.
-    """
-    if rubric.policy != "affected" or context.mode != "pr" or near.asked.off:
-        return None
-    from pytest_recall.runs.near import listed_changes
-
-    found = listed_changes(near)
-    if found is None and place.cassettes.is_dir():
-        say(f"affected cases are left out: a run finds them by a replay; {OPTION} file:PATH names what a dry run found")
-    return found
+def note_affected(place: Place, context: Context, rubric: Settings) -> None:
+    """Say that a command does not know which cases a change affects, where a run would: it replays nothing itself."""
+    if rubric.recording == "on" and context.mode == "pr" and place.cassettes.is_dir():
+        say("what the change affects is left out: a run finds it by a replay")
 
 
 def add_cassette(parser: argparse.ArgumentParser, note: str = "", whose: str = "the judges") -> None:

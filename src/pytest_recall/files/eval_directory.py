@@ -238,19 +238,19 @@ def _order(name: str) -> tuple[str, int]:
 
 
 def today_yaml(
-    fields: Mapping[str, Any], cases: Iterable[Mapping[str, Any]], deferred: Iterable[Mapping[str, Any]] = ()
+    fields: Mapping[str, Any], cases: Iterable[Mapping[str, Any]], left: Iterable[Mapping[str, Any]] = ()
 ) -> str:
-    """Return the text of today.yaml: what a run was asked to do, one line per chosen case and per deferred one."""
+    """Return the text of today.yaml: what a run was asked to do, a line for each case chosen, or not evaluated."""
     # Imported here: every pytest session asks where its artifacts would be.
     from pytest_recall.files import strict_yaml
 
     head = "".join(f"{key}: {strict_yaml.flow(value)}\n" for key, value in fields.items())
     rows = "".join(f"  - {strict_yaml.flow(case)}\n" for case in cases)
-    left = "".join(f"  - {strict_yaml.flow(case)}\n" for case in deferred)
+    others = "".join(f"  - {strict_yaml.flow(case)}\n" for case in left)
     return (
         "# The slice of the newest run, and why each case is in it. Written by pytest-recall.\n"
         + head
-        + (f"deferred:\n{left}" if left else "")
+        + (f"not_evaluated:\n{others}" if others else "")
         + ("cases:\n" + rows if rows else "cases: []\n")
     )
 

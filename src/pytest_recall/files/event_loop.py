@@ -1,4 +1,4 @@
-"""Tell whether this thread runs an event loop of asyncio, without importing asyncio."""
+"""Tell whether this thread runs an event loop of asyncio, and wait in one, without importing asyncio."""
 
 from __future__ import annotations
 
@@ -14,3 +14,8 @@ def running_asyncio() -> Any:
     """
     get_running_loop = getattr(sys.modules.get("asyncio.events"), "_get_running_loop", None)
     return None if get_running_loop is None or get_running_loop() is None else sys.modules["asyncio"]
+
+
+async def sleep(seconds: float) -> None:
+    """Wait in a task while the others of its loop run on. trio's is the only other loop that the clients know."""
+    await (running_asyncio() or sys.modules["trio"]).sleep(seconds)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
+import re
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
@@ -15,9 +17,9 @@ from pytest_recall.files.wording import one_line
 NO_GIT = "git: not found; install it, or put it on the PATH"
 
 
-def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+def _git(folder: Path, *arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False)
+        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False, input=stdin)
     except OSError:
         raise RecallError(NO_GIT) from None
 
@@ -72,12 +74,27 @@ def committed(folder: Path, revision: str) -> dict[str, str]:
     listed = _git(folder, "ls-tree", "-rz", f"{revision}^{{commit}}", "--", "recall.yaml", "events/")
     if listed.returncode:
         raise RecallError(f"{revision}: git knows no such revision ({_said(listed)})")
-    found: dict[str, str] = {}
+    names: dict[str, bytes] = {}
     for entry in listed.stdout.split(b"\0")[:-1]:
         about, _, name = entry.partition(b"\t")
-        path = name.decode("utf-8", "replace")
-        found[path] = _blob(folder, about.split()[2].decode("ascii"), f"{revision}:{path}")
-    return found
+        names[name.decode("utf-8", "replace")] = about.split()[2]
+    return dict(zip(names, _blobs(folder, names, revision), strict=True)) if names else {}
+
+
+def _blobs(folder: Path, names: Mapping[str, bytes], revision: str) -> Iterator[str]:
+    """Yield the texts of objects by path, which one process of git prints one after the other."""
+    done = _git(folder, "cat-file", "--batch", stdin=b"\n".join(names.values()) + b"\n")
+    if done.returncode:
+        raise RecallError(f"{revision}: git cannot read it ({_said(done)})")
+    place = 0
+    for name in names:
+        end = done.stdout.index(b"\n", place)
+        about = done.stdout[place:end].split()
+        if len(about) != 3:
+            raise RecallError(f"{revision}:{name}: git cannot read it ({b' '.join(about).decode()})")
+        size = int(about[2])
+        yield _text(done.stdout[end + 1 : end + 1 + size], f"{revision}:{name}")
+        place = end + 1 + size + 1
 
 
 def merge_lines(ours: Path, base: Path, theirs: Path) -> bool:
@@ -129,11 +146,18 @@ BRANCHES = ("GITHUB_HEAD_REF", "GITHUB_REF_NAME", "CI_MERGE_REQUEST_SOURCE_BRANC
 """Variables in which a build finds the name of its branch, where it has checked out a commit alone."""
 
 
+def is_repository(folder: Path, environ: Mapping[str, str]) -> bool:
+    """Whether there is a repository around a folder.
+
+    Git is not started to say that there is none: a short run has nothing that takes longer.
+    """
+    here = folder.absolute()
+    return "GIT_DIR" in environ or any(exists(above / ".git") for above in (here, *here.parents))
+
+
 def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the commit that is checked out in a folder, and its branch; empty where that is not known."""
-    here = folder.absolute()
-    # Git is not started to say that no folder has a repository: a short run has nothing that takes longer.
-    if "GIT_DIR" not in environ and not any(exists(above / ".git") for above in (here, *here.parents)):
+    if not is_repository(folder, environ):
         return "", ""
     try:
         done = subprocess.run(
@@ -154,6 +178,13 @@ def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
     return commit, branch
 
 
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_DERIVED = ":(exclude,top,glob)**/__pycache__/**"
+"""What Python writes beside the source that it reads."""
+_MAX_COMPARED = 2**20
+"""Bytes up to which an edited file is compared by its content; a larger one is by its size and its time."""
+
+
 class Repository:
     """The git repository that a folder is in; `top` is its root. Raises RecallError if there is none."""
 
@@ -163,44 +194,96 @@ class Repository:
 
     def base_of(self, refs: Sequence[str]) -> str:
         """Return the commit at which this checkout left the first of `refs` that is there. Raises RecallError."""
-        found = next((commit for ref in refs if (commit := self._commit(ref))), None)
-        if found is None:
+        ref = self.first_of(refs)
+        if not ref:
             raise RecallError(
                 f"`{refs[0]}` is no commit in this clone; correct it or fetch it"
                 " (with actions/checkout: `fetch-depth: 0`)"
             )
-        done = self._git("merge-base", "--", found, "HEAD")
+        done = self._git("merge-base", "--", self._commit(ref), "HEAD")
         if done.returncode == 1:
             raise RecallError(
-                f"`{refs[0]}` and HEAD have no commit in common in this clone; fetch more of the history"
+                f"`{ref}` and HEAD have no commit in common in this clone; fetch more of the history"
                 " (with actions/checkout: `fetch-depth: 0`)"
             )
         return self._checked(done).decode().strip()
+
+    def first_of(self, refs: Sequence[str]) -> str:
+        """Return the first of `refs` that is a commit here; empty if none is."""
+        return next((ref for ref in refs if self._commit(ref)), "")
+
+    def refs(self, start: str) -> list[str]:
+        """Return the refs of the clone whose names begin so. Raises RecallError."""
+        return os.fsdecode(self._checked(self._git("for-each-ref", "--format=%(refname)", start))).split()
+
+    def head(self) -> str:
+        """Return the commit that is checked out; empty before the first one."""
+        return self._commit("HEAD")
+
+    def branch(self) -> str:
+        """Return the branch that is checked out; empty for a commit alone."""
+        done = self._git("symbolic-ref", "--quiet", "--short", "HEAD")
+        return os.fsdecode(done.stdout).strip() if done.returncode == 0 else ""
+
+    def is_ancestor(self, commit: str, of: str) -> bool:
+        """Whether `commit` is `of`, or in its history; False as well where this clone does not have one of them."""
+        if not _COMMIT.fullmatch(commit) or not _COMMIT.fullmatch(of):
+            return False
+        return self._git("merge-base", "--is-ancestor", commit, of).returncode == 0
+
+    def commits_between(self, base: str, head: str) -> int:
+        """Return how many commits `head` has that are not in `base`. Raises RecallError."""
+        return int(self._line("rev-list", "--count", f"{base}..{head}"))
+
+    def uncommitted(self, excluded: Iterable[Path] = (), *, untracked: bool = True) -> str:
+        """Return a digest of what differs from HEAD, in the index or beside it; empty where nothing does.
+
+        Files below `excluded` do not count, and with `untracked` those do that git does not know and does not ignore.
+        Raises RecallError.
+        """
+        apart = [f":(exclude,top,literal){name}" for path in excluded if (name := self.path_of(path))]
+        listed = self._paths(
+            *("status", "--porcelain", "-z", "--no-renames", f"--untracked-files={'all' if untracked else 'no'}"),
+            *("--", ":(top)", _DERIVED, *apart),
+        )
+        states = [f"{entry} {_content(self.top / entry[3:])}" for entry in listed]
+        return hashlib.sha256("\0".join(states).encode("utf-8", "surrogateescape")).hexdigest()[:16] if states else ""
+
+    def local_name(self, ref: str) -> str:
+        """Return the name of a branch without that of its remote, such as `main` for `origin/HEAD`."""
+        done = self._git("rev-parse", "--abbrev-ref", ref)
+        return os.fsdecode(done.stdout).strip().removeprefix("origin/") if done.returncode == 0 else ref
 
     def _commit(self, ref: str) -> str:
         done = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         return done.stdout.decode().strip() if done.returncode == 0 else ""
 
-    def changed(self, base: str) -> list[str]:
-        """Return the paths, from the root, that differ from the commit `base`: committed, not yet, or untracked.
+    def path_of(self, path: Path) -> str:
+        """Return `path` from the root of the repository; empty for one that is elsewhere."""
+        real, root = path.resolve(), self.top.resolve()
+        return real.relative_to(root).as_posix() if real.is_relative_to(root) else ""
 
-        A file that was moved is there by its old and by its new name.
+    def changed(self, commit: str, path: Path | None = None) -> list[str]:
+        """Return the paths, from the root, that are not as they were in `commit`: committed, not yet, or untracked.
+
+        Those below `path`, or all; a file that was moved is there by its old and by its new name.
         """
-        differing = self._paths("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", base, "--")
-        return sorted({*differing, *self._paths("ls-files", "-z", "--others", "--exclude-standard")})
+        name = "." if path is None else self.path_of(path) or "."
+        differing = self._paths("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", commit, "--", name)
+        return sorted({*differing, *self._paths("ls-files", "-z", "--others", "--exclude-standard", "--", name)})
 
-    def files(self) -> list[str]:
-        """Return the paths, from the root, of all files but ignored ones."""
-        return self._paths("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+    def check_out(self, commit: str, path: Path, folder: Path, index: Path) -> bool:
+        """Write the files of `commit` below `path` into `folder`, by way of the file `index`; False if there are none.
 
-    def check_out(self, commit: str, folder: Path, index: Path) -> None:
-        """Write all files of `commit` into `folder`, by way of the file `index`; the clone stays as it is.
-
-        Raises RecallError.
+        The clone stays as it is. Raises RecallError.
         """
         environ = {"GIT_INDEX_FILE": str(index)}
-        self._checked(self._git("read-tree", commit, environ=environ))
+        tree = f"{commit}:{self.path_of(path)}"
+        if self._git("rev-parse", "--verify", "--quiet", "--end-of-options", tree).returncode:
+            return False
+        self._checked(self._git("read-tree", tree, environ=environ))
         self._checked(self._git("checkout-index", "--all", "--quiet", f"--prefix={folder}/", environ=environ))
+        return True
 
     def text_at(self, commit: str, path: str) -> str | None:
         """Return the text of the file at `path` in `commit`; None if it was not there, is not text or too large."""
@@ -212,6 +295,11 @@ class Repository:
             return self._checked(self._git("cat-file", "blob", name)).decode("utf-8-sig").replace("\r\n", "\n")
         except UnicodeDecodeError:
             return None
+
+    def text_beside(self, commit: str, path: Path) -> str | None:
+        """Return the text of a file of this checkout as it was in `commit`, as `text_at` does."""
+        name = self.path_of(path)
+        return self.text_at(commit, name) if name else None
 
     def _paths(self, *command: str) -> list[str]:
         out = self._checked(self._git(*command))
@@ -243,3 +331,14 @@ class Repository:
             raise RecallError(f"git cannot be run ({error.strerror})") from None
         except subprocess.TimeoutExpired:
             raise RecallError(f"git took longer than {SECONDS:.0f} s for `git {command[0]}`") from None
+
+
+def _content(path: Path) -> str:
+    """Return what tells an edited file from any other edit of it; empty for one that is gone."""
+    try:
+        about = path.lstat()
+        if path.is_file() and not path.is_symlink() and about.st_size <= _MAX_COMPARED:
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return ""
+    return f"{about.st_size} {about.st_mtime_ns}"

@@ -41,7 +41,11 @@ _BRANCHES = frozenset({"constrained-str", "str", "dict", "dict[str,json]", "tupl
 
 def read_mapping(path: Path, name: str, model: type[Model], start: str) -> Model:
     """Return the YAML file at `path`, called `name`, as a `model`; `start` is how one begins. Raises RecallError."""
-    text = read_text(path, name)
+    return parse_mapping(read_text(path, name), name, model, start)
+
+
+def parse_mapping(text: str, name: str, model: type[Model], start: str) -> Model:
+    """Return the YAML in `text`, as `read_mapping` does of a file."""
     value = strict_yaml.load(text, name)
     if not isinstance(value, dict):
         raise RecallError(f"{name}:1: must be a mapping; start with {start}")

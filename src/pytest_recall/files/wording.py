@@ -43,8 +43,13 @@ def percent(share: float) -> str:
 _SMALLEST = 1e-8
 
 
-def dollars(amount: float) -> str:
-    """Return an amount with the digits that it needs: cents from a dollar on, two figures of a small one."""
+def dollars(amount: float, *, estimated: bool = False) -> str:
+    """Return an amount with the digits that it needs: cents from a dollar on, two figures of a small one.
+
+    One that is `estimated`, even in part, has a `~` before it.
+    """
+    if estimated:
+        return "~" + dollars(amount)
     if amount <= -_SMALLEST:
         return "-" + dollars(-amount)
     if amount < _SMALLEST:

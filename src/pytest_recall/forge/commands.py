@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
+import shutil
+import tempfile
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -14,17 +16,21 @@ from pytest_recall.cli.common import EXAMPLES, Commands, add_files, case_paths, 
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import plural
 from pytest_recall.forge import post
 from pytest_recall.forge.client import ReadOnlyError, UnavailableError
 from pytest_recall.forge.comment import Verdicts, marker
 from pytest_recall.forge.hosts import GitHub, GitLab
-from pytest_recall.forge.push import Remote, push
-from pytest_recall.results import scorecard_text
+from pytest_recall.forge.push import Remote, push, push_recordings
+from pytest_recall.results import regressions_text, scorecard_text
+from pytest_recall.results.page import refusal
 from pytest_recall.results.regressions_text import suspects_line
 from pytest_recall.results.scorecard import troubles
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import CiJob, job_of
+from pytest_recall.runs.evidence import REFS, ref_of, runs_of
 from pytest_recall.schedule.commands import check_writes
+from pytest_recall.schedule.state import current
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.trial import Outcome
 
@@ -42,8 +48,9 @@ The comment is known by a hidden first line and by who wrote it. The same text i
 runs at the same time may have left, the oldest stays.
 """
 ISSUE = """\
-A case is on the issue from a fail until it passes or is deleted; a night that did not ask it changes nothing. A fail in
-quarantine, or by a judge that may not block, is none.
+A case is on the issue from a fail until it passes or is deleted; a night that did not ask it changes nothing, unless
+the state of the branch says that it has passed since, in whichever run. A fail in quarantine, or by a judge that may
+not block, is none.
 
   no case failed, no issue         nothing
   a case fails, no issue           an issue is opened
@@ -110,12 +117,11 @@ def comment(args: argparse.Namespace) -> int:
         raise RecallError("post: this is not a job of a pull request; give its number with --pr")
     if args.file is None:
         place = place_of(args)
-        path, name = place.artifacts.folder / "scorecard.md", place.name(place.artifacts.folder / "scorecard.md")
-        if not path.exists():
-            raise RecallError(f"{name}: is not there; run `pytest -p recall` first")
+        path = place.artifacts.folder / "scorecard.md"
+        text = _scorecard_page(path, place.name(path), job)
     else:
-        path, name = args.file, str(args.file)
-    sheet = post.Posting(args.name, read_text(path, name), job.commit, job.url)
+        text = read_text(args.file, str(args.file))
+    sheet = post.Posting(args.name, text, job.commit, job.url, _links(job))
     try:
         with closing(_host(args, job)) as host:
             done = post.comment(host, job.number, args.name, sheet.page(), dry=args.dry_run)
@@ -125,6 +131,20 @@ def comment(args: argparse.Namespace) -> int:
     return 0
 
 
+def _scorecard_page(path: Path, name: str, job: CiJob) -> str:
+    """Return the page of the newest run; in a job whose run has left none, a page that says so. Raises RecallError."""
+    if path.exists():
+        return read_text(path, name)
+    if not job.run:
+        raise RecallError(f"{name}: is not there; run `pytest -p recall` first")
+    return refusal(["the run ended before it could write a scorecard, and its log says why"])
+
+
+def _links(job: CiJob) -> str:
+    """Return the address below which the files of the repository stand on the web; empty where it is not known."""
+    return f"{job.server}/{job.repo}/blob/" if job.host == "github" else ""
+
+
 def issue(args: argparse.Namespace) -> int:
     """Run the command."""
     marker(args.name)
@@ -132,13 +152,24 @@ def issue(args: argparse.Namespace) -> int:
     if job.host != "github":
         raise RecallError("post: issues are kept at GitHub only; write a comment")
     place = place_of(args)
+    page = place.artifacts.folder / "scorecard.md"
+    if args.run_name == "latest" and not place.artifacts.runs() and page.exists():
+        # It was refused before it began.
+        text = read_text(page, place.name(page))
+        why = tuple(line.removeprefix("- ") for line in text.splitlines() if line.startswith("- "))
+        why = why or ("the run was refused, and no case was asked",)
+        sheet = post.Posting(args.name, text, job.commit, job.url, _links(job))
+        return _post_issue(args, job, sheet, Verdicts(frozenset(), frozenset(), troubles=why), f"refused-{job.run}")
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
     card = finish.scorecard(record, place, folder)
+    links = finish.links(os.environ, place.root)
     known = {case_id for path in case_paths(place, args) for case_id in CaseFile(path, place.name(path)).lines}
+    failed = {result.trial.case_id: result for result in card.with_outcome(Outcome.FAILED) if result.blocks}
+    rows = current(place).rows
     verdicts = Verdicts(
         passed=frozenset(result.trial.case_id for result in card.with_outcome(Outcome.PASSED)),
-        failed=frozenset(result.trial.case_id for result in card.with_outcome(Outcome.FAILED) if result.blocks),
+        failed=frozenset(failed),
         gone=frozenset(record.header.orphans) - known,
         troubles=tuple(
             troubles(record, card, read_settings(place.rubric, place.name(place.rubric)).no_verdict_allowed)
@@ -146,11 +177,22 @@ def issue(args: argparse.Namespace) -> int:
         suspects={
             one.trial.case_id: suspects_line(card, one) for one in card.results if one.trial.case_id in card.suspects
         },
+        stands={case_id: row.last_tested.isoformat() for case_id, row in rows.items() if not row.failing},
+        day=record.header.date,
+        details={
+            case_id: "\n".join(regressions_text.markdown(record.header, card, one, links))
+            for case_id, one in failed.items()
+        },
     )
-    sheet = post.Posting(args.name, scorecard_text.markdown(record, card), job.commit, job.url)
+    text = scorecard_text.markdown(record, card, links)
+    sheet = post.Posting(args.name, text, job.commit, job.url, _links(job))
     news = "".join(
         character for character in f"{folder.name}-{job.run}"[-40:] if character.isalnum() or character in "-_"
     )
+    return _post_issue(args, job, sheet, verdicts, news)
+
+
+def _post_issue(args: argparse.Namespace, job: CiJob, sheet: post.Posting, verdicts: Verdicts, news: str) -> int:
     try:
         with closing(_github(args, job)) as host:
             done = post.issue(host, sheet, verdicts, args.label, args.title, news, args.dry_run)
@@ -231,13 +273,20 @@ def add_push(commands: Commands) -> None:
     parser.add_argument("run_name", nargs="?", default="latest", metavar="RUN", help="a run's name (default: latest)")
     parser.add_argument("--branch", help="the branch (default: the job's, else the current one)")
     parser.add_argument("--remote", default="origin", help="where it is (default: origin)")
-    parser.add_argument("--once", action="store_true", help="not if the newest commit there is eval-bot's already")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--once", action="store_true", help="not if the newest commit there is eval-bot's already")
+    how.add_argument(
+        "--recordings-only", action="store_true", help="keep what a pull request has recorded, and commit no state"
+    )
     parser.add_argument("--dry-run", action="store_true", help="apply and commit, and push nothing")
 
 
 def run_push(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
+    if args.run_name == "latest" and not place.artifacts.runs() and (place.artifacts.folder / "scorecard.md").exists():
+        print("the run was refused, and no case was asked; nothing was pushed")
+        return 0
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
     check_writes(record, folder, explicit=True)
@@ -245,14 +294,67 @@ def run_push(args: argparse.Namespace) -> int:
     if job.fork:
         print("a pull request from a fork has no branch that can be written to; nothing was pushed")
         return 0
+    user = "oauth2" if job.host == "gitlab" else "x-access-token"
+    rubric = read_settings(place.rubric, place.name(place.rubric))
+    publishes = not job.public or rubric.publish_answers
+    if record.header.pr is not None and job.number is not None and not publishes:
+        print("recordings are not kept: this repository is public; `publish_answers: true` in rubric.yaml allows it")
+    elif record.header.pr is not None and job.number is not None:
+        remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, job.token, job.server, user)
+        name = "-".join(filter(None, (folder.name, job.run)))
+        with tempfile.TemporaryDirectory() as scratch:
+            print(push_recordings(remote, place, record, name, job.number, Path(scratch), dry=args.dry_run))
+    if args.recordings_only:
+        return 0
     if not record.header.writes:
         print(f"{folder.name}: its cases were chosen by hand, so it moves no box; nothing was pushed")
         return 0
-    user = "oauth2" if job.host == "gitlab" else "x-access-token"
     remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, job.token, job.server, user)
-    done = push(remote, place, folder, record, once=args.once, dry=args.dry_run)
+    done = push(remote, place, folder, record, once=args.once, publishes=publishes, dry=args.dry_run)
     if done.commit is not None and job.outputs is not None:
         with job.outputs.open("a", encoding="utf-8") as file:
             file.write(f"commit={done.commit}\n")
     print(done.said)
+    return 0
+
+
+FETCH_DETAILS = """\
+What earlier runs of a pull request have asked is in a ref of its own, `refs/recall/pull/N`, which no push to the branch
+changes. A run that finds it there asks nothing twice; without it, all that the change affects is asked again.
+
+With --to they are written into a folder, so that what CI has asked is repeated without a call of a model:
+
+  recall ci fetch --pr 7 --to recordings-7
+  pytest -p recall 'eval/cases.yaml::late-fee' --replay=recordings-7
+
+Outside of a pull request those of all are fetched: the default branch takes what fits its requests. A GITHUB_TOKEN,
+GH_TOKEN or GITLAB_TOKEN that may read the repository is handed to git; the step that runs the cases needs none.
+"""
+
+
+def add_fetch(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(
+        commands, "fetch", "fetch what earlier runs of this pull request have recorded", run_fetch, FETCH_DETAILS
+    )
+    parser.add_argument("--pr", type=whole("a number of a pull request", 1), metavar="N", help="the pull request")
+    parser.add_argument("--remote", default="origin", help="where it is (default: origin)")
+    parser.add_argument("--to", type=Path, metavar="DIR", help="a folder for the recordings, which --replay=DIR reads")
+
+
+def run_fetch(args: argparse.Namespace) -> int:
+    """Run the command."""
+    place, job = place_of(args), job_of(os.environ, number=args.pr)
+    user = "oauth2" if job.host == "gitlab" else "x-access-token"
+    remote = Remote(place.eval_dir, args.remote, job.branch or "HEAD", job.token, job.server, user)
+    if job.number is None:
+        print(f"{REFS}*: {plural(remote.fetch_all(REFS), 'pull request')} with recordings")
+        return 0
+    commit = remote.fetch_ref(ref_of(job.number))
+    print(f"{ref_of(job.number)}: {f'fetched ({commit[:12]})' if commit else 'not there: nothing was recorded yet'}")
+    if commit and args.to is not None:
+        with tempfile.TemporaryDirectory() as scratch:
+            # What a later run has recorded of a case takes the place of what an earlier one has.
+            for folder in runs_of(place, job.number, Path(scratch)).recordings:
+                shutil.copytree(folder, args.to, dirs_exist_ok=True)
     return 0

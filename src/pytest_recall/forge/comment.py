@@ -17,6 +17,8 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,59}")
 _TAG = re.compile(r"<(?=[A-Za-z/!?])(?!/?(?:details|summary|br)\s*/?>)", re.IGNORECASE)
 _LINE_START = re.compile(r"^([ \t>*+-]*)/", re.MULTILINE)
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+_LINK = r"(?<![\]!\\])\[((?:[^\[\]\\\n]|\\[^\n]){{1,400}})\]\(({links}[\w.~%/+-]{{1,600}}#L[0-9]{{1,9}})\)"
+"""A link to a line of a file: its name and its address."""
 _APART = "\u200b"
 # What a host turns into a notice to someone, a backlink or a command, and between what it is taken apart.
 _LOUD = (
@@ -47,25 +49,37 @@ def same(body: str, other: str) -> bool:
     return body.replace("\r\n", "\n").rstrip() == other.replace("\r\n", "\n").rstrip()
 
 
-def quiet(text: str) -> str:
+def quiet(text: str, links: str = "") -> str:
     """Return Markdown that calls no one: no mention, reference, link, HTML, hidden comment or command works in it.
 
-    Looks as it did, but for HTML, which shows. `<details>`, `<summary>` and `<br>` stay what they are.
+    Looks as it did, but for HTML, which shows. `<details>`, `<summary>` and `<br>` stay what they are. So do links to
+    the line of a file below the address `links`, whoever wrote them: they notify no one.
     """
     text = _CONTROL.sub("\ufffd", text.replace("\r\n", "\n"))
+    if not links:
+        return _quiet(text)
+    # Every third part is the name of a link, and the next one its address.
+    parts = re.split(_LINK.format(links=re.escape(links)), text)
+    for number, part in enumerate(parts):
+        name, address = number % 3 == 1, number % 3 == 2
+        parts[number] = f"({part})" if address else f"[{_quiet(part)}]" if name else _quiet(part)
+    return "".join(parts)
+
+
+def _quiet(text: str) -> str:
     text = _TAG.sub("&lt;", text)
     for pattern, apart in _LOUD:
         text = pattern.sub(apart, text)
     return _LINE_START.sub(rf"\1{_APART}/", text)
 
 
-def page(head: str, text: str, foot: str, *, rest: str, limit: int = LIMIT) -> str:
+def page(head: str, text: str, foot: str, *, rest: str, limit: int = LIMIT, links: str = "") -> str:
     """Return `head`, as much of `text` as fits, and `foot`, in at most `limit` characters.
 
-    `text` is made quiet. It is cut after a line, and then `rest` says so and where the rest is. `head`, `foot` and
-    `rest` are ours, and have to fit.
+    `text` is made quiet, but for `links`. It is cut after a line, and then `rest` says so and where the rest is.
+    `head`, `foot` and `rest` are ours, and have to fit.
     """
-    text = quiet(text).strip("\n")
+    text = quiet(text, links).strip("\n")
     whole = _joined(head, text, foot)
     if size(whole) <= limit:
         return whole
@@ -132,19 +146,23 @@ class Move(Enum):
 class Known(NamedTuple):
     """An issue as it is: `declined` if someone closed it as not planned.
 
-    `failing` are the cases that it says fail; None if they were too many to be kept.
+    `failing` are the cases that it says fail; None if they were too many to be kept. `since` has the day in ISO 8601 on
+    which each of them failed last, where it is known.
     """
 
     is_open: bool
     declined: bool
     failing: frozenset[str] | None
+    since: Mapping[str, str] = MappingProxyType({})
 
 
 class Verdicts(NamedTuple):
     """What a run knows of the cases: ids. `gone` are those that no case file has any more.
 
     `troubles` say why the run shows less than it should, a phrase each: no case answers for them. `suspects` says of
-    cases that fell which changes may have broken them, a phrase each.
+    cases that fell which changes may have broken them, a phrase each. `stands` has the day of the last verdict of each
+    case whose row on the branch says that it passed, whichever run has asked it. `day` is that of the run. `details`
+    are lists in Markdown of what is known of cases that fail.
     """
 
     passed: frozenset[str]
@@ -152,6 +170,9 @@ class Verdicts(NamedTuple):
     gone: frozenset[str] = frozenset()
     troubles: tuple[str, ...] = ()
     suspects: Mapping[str, str] = MappingProxyType({})
+    stands: Mapping[str, str] = MappingProxyType({})
+    day: str = ""
+    details: Mapping[str, str] = MappingProxyType({})
 
 
 class Decision(NamedTuple):
@@ -165,7 +186,8 @@ class Decision(NamedTuple):
 def decide(known: Known | None, run: Verdicts) -> Decision:
     """Return what a run does to the issue, None if there is no issue yet.
 
-    A case fails until it passes or is gone: a run that did not ask it, or came to no verdict, is no news of it. An
+    A case fails until it passes or is gone: a run that did not ask it, or came to no verdict, is no news of it. It has
+    passed as well where its row says so of the day on which it failed, or of a later one: another run has asked it. An
     issue that was closed is opened again only by a case that it did not know to fail, and never if it was declined.
     Where the names were too many to be kept, a run does not know what is new, and closes nothing. A run that shows less
     than it should opens the issue and closes none.
@@ -177,7 +199,7 @@ def decide(known: Known | None, run: Verdicts) -> Decision:
         return Decision(Move.NOTHING, known.failing)
     if known.failing is None:
         return Decision(Move.UPDATE if known.is_open else Move.NOTHING, None)
-    failing = (known.failing - run.passed - run.gone) | run.failed
+    failing = (known.failing - run.passed - run.gone - _passed_since(known, run)) | run.failed
     news = tuple(sorted(failing - known.failing))
     if not known.is_open:
         if news or run.troubles:
@@ -187,16 +209,25 @@ def decide(known: Known | None, run: Verdicts) -> Decision:
     return Decision(Move.UPDATE if failing or run.troubles else Move.CLOSE, failing, news)
 
 
-def remembered(failing: Iterable[str] | None) -> str:
-    """Return the hidden line with the failing cases; no id in it can end it."""
-    text = json.dumps(None if failing is None else sorted(failing))
+def _passed_since(known: Known, run: Verdicts) -> frozenset[str]:
+    """Return the cases that failed by the issue, and of which the branch has a pass that is not older than that."""
+    since = {case_id: day for case_id in known.failing or () if (day := known.since.get(case_id))}
+    return frozenset(case_id for case_id, day in since.items() if run.stands.get(case_id, "") >= day)
+
+
+def remembered(failing: Iterable[str] | None, since: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return the hidden line with the failing cases, and `since` when; no id in it can end it."""
+    text = json.dumps(None if failing is None else {case_id: since.get(case_id, "") for case_id in sorted(failing)})
     if len(text) > MOST:
         text = "null"
     return f"<!-- recall-failing: {text.replace('-', chr(92) + 'u002d').replace('>', chr(92) + 'u003e')} -->"
 
 
-def recollect(body: str, name: str) -> frozenset[str] | None:
-    """Return the failing cases in the text of the issue `name`. Raises RecallError if someone has edited them."""
+def recollect(body: str, name: str) -> dict[str, str] | None:
+    """Return the failing cases in the text of the issue `name`, each with the day on which it failed last.
+
+    Issues of earlier versions have no days. Raises RecallError if someone has edited them.
+    """
     line = [*body.replace("\r\n", "\n").split("\n", 2), ""][1]
     found = _MEMORY.fullmatch(line)
     try:
@@ -205,6 +236,7 @@ def recollect(body: str, name: str) -> frozenset[str] | None:
         ids = 0
     if ids is None:
         return None
-    if not isinstance(ids, list) or not all(isinstance(case_id, str) for case_id in ids):
+    days = ids.values() if isinstance(ids, dict) else ()
+    if not isinstance(ids, list | dict) or not all(isinstance(text, str) for text in (*ids, *days)):
         raise RecallError(f"{name}: its second line, which is hidden, was edited; delete the text or close the issue")
-    return frozenset(ids)
+    return dict(ids) if isinstance(ids, dict) else dict.fromkeys(ids, "")

@@ -26,19 +26,25 @@ from pytest_recall.forge.hosts import Comment, Host, Issue, Tracker
 
 SHOWN = 50
 """Cases that a list names at the most."""
+DETAILED = 10
+"""Cases of which an issue says all that is known."""
 _Ours = TypeVar("_Ours", Comment, Issue)
 
 
 class Posting(NamedTuple):
-    """What is posted: the `name` of the marker, Markdown that is not trusted, and where it comes from."""
+    """What is posted: the `name` of the marker, Markdown that is not trusted, and where it comes from.
+
+    Links to lines of files below the address `links` stay links.
+    """
 
     name: str
     text: str
     commit: str | None = None
     url: str | None = None
+    links: str = ""
 
     def page(self, head: str = "", above: str = "") -> str:
-        """Return the page, with a hidden line `head` below the marker, and text `above` the rest."""
+        """Return the page, with a hidden line `head` below the marker; with text `above` it, the rest is folded."""
         foot = " ".join(
             part
             for part in (
@@ -50,7 +56,10 @@ class Posting(NamedTuple):
         where = f"is in [the files of the run]({self.url})" if self.url else "is in `scorecard.md` of the run"
         rest = f"_This is not all: the page is longer than a comment may be, and the rest {where}._"
         first = marker(self.name) + (f"\n{head}" if head else "")
-        return page(first, f"{above}\n\n{self.text}" if above else self.text, foot, rest=rest, limit=LIMIT)
+        text = self.text
+        if above:
+            text = f"{above}\n\n<details>\n<summary>The newest run</summary>\n\n{text}\n\n</details>"
+        return page(first, text, foot, rest=rest, limit=LIMIT, links=self.links)
 
 
 def comment(host: Host, number: int, name: str, body: str, *, dry: bool = False) -> str:
@@ -106,9 +115,11 @@ def issue(host: Tracker, sheet: Posting, run: Verdicts, label: str, title: str, 
     found = _one(host, _ours(host.issues(label), sheet.name, login), dry)
     known = None
     if found is not None:
-        known = Known(found.is_open, found.declined, recollect(found.body, f"issue {found.number}"))
+        days = recollect(found.body, f"issue {found.number}")
+        known = Known(found.is_open, found.declined, None if days is None else frozenset(days), days or {})
     told = decide(known, run)
-    body = sheet.page(remembered(told.failing), _standing(told, run))
+    since = {**(known.since if known is not None else {}), **dict.fromkeys(run.failed, run.day)}
+    body = sheet.page(remembered(told.failing, since), standing(told, run))
     if found is None:
         if told.move is Move.NOTHING:
             return "no case fails, and there is no issue"
@@ -148,22 +159,34 @@ def _one(host: Tracker, found: list[Issue], dry: bool) -> Issue | None:
     return found[0] if found else None
 
 
-def _standing(told: Decision, run: Verdicts) -> str:
+def standing(told: Decision, run: Verdicts) -> str:
     """Return why the run shows less than it should, and the cases that fail, as the issue lists them."""
     if run.troubles:
-        lines = ["The newest run shows less than it should:", "", *(f"- {quiet(trouble)}" for trouble in run.troubles)]
-        rest = _standing(told, run._replace(troubles=())) if told.failing else ""
+        lines = [
+            "# The newest run shows less than it should",
+            "",
+            *(f"- {quiet(trouble)}" for trouble in run.troubles),
+        ]
+        rest = standing(told, run._replace(troubles=())) if told.failing else ""
         return "\n".join([*lines, "", rest] if rest else lines)
     if told.failing is None:
         return "More cases fail than can be named here. Close this issue by hand when they no longer do."
     if not told.failing:
         return "Every case that failed has passed since."
     waiting = told.failing - run.failed
-    lines = [f"Failing: {plural(len(told.failing), 'case')}."]
-    lines += [
-        _item(case_id, run) + (" (no verdict in the newest run)" if case_id in waiting else "")
-        for case_id in sorted(told.failing)[:SHOWN]
+    fails = plural(len(told.failing), "case") + (" fails" if len(told.failing) == 1 else " fail")
+    lines = [
+        f"# {fails}",
+        "",
+        "**What to do:** see what is no longer as it was when these cases passed, and correct that; if a new answer is"
+        " right, correct what its case expects. This issue closes when all of them pass on the default branch.",
+        "",
     ]
+    for number, case_id in enumerate(sorted(told.failing)[:SHOWN]):
+        if number < DETAILED and case_id in run.details:
+            lines.append(run.details[case_id])
+        else:
+            lines.append(_item(case_id, run) + (" (no verdict in the newest run)" if case_id in waiting else ""))
     return "\n".join([*lines, *_more(len(told.failing))])
 
 

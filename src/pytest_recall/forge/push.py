@@ -14,15 +14,23 @@ from contextlib import contextmanager
 from datetime import date
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.disk import locked, write_text
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import FOLDER, Place
-from pytest_recall.files.wording import one_line, plural
+from pytest_recall.files.eval_directory import CASSETTES, FOLDER, Place
+from pytest_recall.files.wording import listed, one_line, plural
+from pytest_recall.replay.cassette_file import read_header, read_lines
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.secrets import suspicious
 from pytest_recall.runs import finish
-from pytest_recall.schedule.state import KEEP_DAYS, compact
+from pytest_recall.runs.evidence import EVENTS, RECORDINGS, SPENT, ref_of, spent_text
+from pytest_recall.schedule.boxes import OF_CHANGE
+from pytest_recall.schedule.events import events_of
+from pytest_recall.schedule.state import KEEP_DAYS, compact, write_events
+from pytest_recall.trials.cost import of_run, total
 from pytest_recall.trials.journal import NAME
 from pytest_recall.trials.record import Record
 
@@ -32,6 +40,7 @@ ROLES = ("AUTHOR", "COMMITTER")
 DEPTH = 100
 """Commits of the branch that are looked at; a clone that is whole stays whole."""
 SECONDS = 300
+NO_ENVIRON: Mapping[str, str] = MappingProxyType({})
 
 
 class GitError(RecallError):
@@ -117,13 +126,56 @@ class Remote:
         """Make a commit the newest of the branch. Raises GitError if others were faster, or a rule forbids it."""
         self.git("push", "--quiet", "--no-verify", self._remote, f"{commit}:refs/heads/{self.branch}")
 
-    def git(self, *arguments: str, at: Path | None = None) -> str:
+    def fetch_ref(self, ref: str) -> str:
+        """Fetch a ref under its own name and return its commit; empty where the remote has none."""
+        if not self.git("ls-remote", self._remote, ref):
+            return ""
+        depth = [f"--depth={DEPTH}"] if self._shallow else []
+        self.git("fetch", "--quiet", "--no-tags", *depth, self._remote, f"+{ref}:{ref}")
+        return self.git("rev-parse", ref)
+
+    def fetch_all(self, start: str) -> int:
+        """Fetch all refs whose names begin so, and return how many there are."""
+        self.git("fetch", "--quiet", "--no-tags", "--prune", self._remote, f"+{start}*:{start}*")
+        return len(self.git("for-each-ref", "--format=%(refname)", start).split())
+
+    def push_files(self, ref: str, files: Mapping[str, Path], message: str) -> str:
+        """Add files, by their paths in the tree, to what a ref holds, and return the commit.
+
+        Raises GitError if the remote does not take it, or others were faster each time.
+        """
+        blobs = self.git(
+            "hash-object", "-w", "--no-filters", "--stdin-paths", stdin="\n".join(map(str, files.values()))
+        )
+        entries = [f"100644 {blob}\t{path}\n" for blob, path in zip(blobs.split(), files, strict=True)]
+        for count in range(1, TRIES + 1):
+            parent = self.fetch_ref(ref)
+            with tempfile.TemporaryDirectory() as folder:
+                index = {"GIT_INDEX_FILE": str(Path(folder, "index"))}
+                if parent:
+                    self.git("read-tree", parent, environ=index)
+                self.git("update-index", "--add", "--index-info", stdin="".join(entries), environ=index)
+                tree = self.git("write-tree", environ=index)
+            commit = self.git("commit-tree", tree, *(("-p", parent) if parent else ()), "-m", message)
+            try:
+                self.git("push", "--quiet", "--no-verify", self._remote, f"{commit}:{ref}")
+            except GitError:
+                if count == TRIES or self.fetch_ref(ref) == parent:
+                    raise
+                continue
+            break
+        return commit
+
+    def git(
+        self, *arguments: str, at: Path | None = None, stdin: str | None = None, environ: Mapping[str, str] = NO_ENVIRON
+    ) -> str:
         """Return what a git command prints. Raises GitError with the last line that it says."""
         try:
             done = subprocess.run(
                 ["git", *arguments],
                 cwd=at or self._folder,
-                env=self._env,
+                env={**self._env, **environ},
+                input=stdin,
                 capture_output=True,
                 encoding="utf-8",
                 errors="replace",
@@ -181,18 +233,21 @@ def push(
     record: Record,
     *,
     once: bool = False,
+    publishes: bool = True,
     dry: bool = False,
     sleep: Callable[[float], object] = time.sleep,
 ) -> Pushed:
     """Fold the run in the folder `run` into the state at the tip of the branch, and push that as eval-bot.
 
     The checkout at hand stays as it is. If someone else pushes first, the run is applied to what they pushed, so
-    that nothing of either is lost. The commit says which trials are in it, and no trial is applied to a branch again.
-    With `once`, nothing is done on top of a commit of eval-bot. Raises RecallError if the branch takes no push; the run
-    is then as it was, and can be pushed later.
+    that nothing of either is lost. The commit says which trials are in it, and no trial is applied to a branch
+    again. A run of the default branch brings its recordings, if it `publishes` them. With `once`, nothing is done
+    on top of a commit of eval-bot. Raises RecallError if the branch takes no push; the run is then as it was, and
+    can be pushed later.
     """
     inside = place.eval_dir.resolve().relative_to(remote.top.resolve())
     line = f"{TRAILER}: {run.name} {_digest(run)} "
+    recordings = _missing_of_main(place, record) if publishes else {}
     seen = ""
     count = 0
     while True:
@@ -204,7 +259,7 @@ def push(
         if applied and applied >= len(record.trials):
             return Pushed(None, f"{run.name}: already in the state of {remote.branch}")
         with remote.worktree(tip) as tree:
-            rows = _apply(Place(tree, tree / inside), run, record, applied)
+            rows = _apply(Place(tree, tree / inside), run, record, applied, recordings)
             message = f"Update the eval schedule\n\n{_counts(record, rows)}\n\n{line}{len(record.trials)}"
             commit = remote.commit(tree, inside.as_posix(), FOLDER, message)
             if commit is None:
@@ -223,14 +278,79 @@ def push(
         return Pushed(commit, f"{run.name}: {plural(rows, 'row')} changed; pushed {commit[:12]} to {remote.branch}")
 
 
+def push_recordings(
+    remote: Remote, place: Place, record: Record, run: str, number: int, scratch: Path, *, dry: bool = False
+) -> str:
+    """Add what the run of a pull request has left to the ref that no push to its branch drops; return a sentence.
+
+    Those are its recordings, its verdicts, and what it has spent; `run` names its folder there, and `scratch` is an
+    empty folder. A recording in which a secret is found is left out, so that its case has no evidence later.
+    """
+    inside = place.eval_dir.resolve().relative_to(remote.top.resolve())
+    recordings, secret = _recordings(place)
+    files = {(inside / run / CASSETTES / name).as_posix(): path for name, path in recordings.items()}
+    files |= {(inside / run / name).as_posix(): path for name, path in _facts(record, scratch).items()}
+    left = f"; left out, since a secret is in them: {listed(secret)}" if secret else ""
+    count = plural(len(recordings), "recording")
+    if dry:
+        return f"{count} would be kept for #{number}{left}"
+    commit = remote.push_files(ref_of(number), files, f"Recordings of {run}")
+    return f"{count} kept for #{number} in {ref_of(number)} ({commit[:12]}){left}"
+
+
+def _recordings(place: Place) -> tuple[dict[str, Path], list[str]]:
+    """Return what the newest run has recorded apart, by path, and the paths of those in which a secret is found."""
+    folder = place.artifacts.folder / RECORDINGS
+    files: dict[str, Path] = {}
+    secret: list[str] = []
+    for path in Library(folder).files():
+        name = path.relative_to(folder).as_posix()
+        if any(suspicious(line.decode("utf-8", "replace")) for line in read_lines(path, path.name)):
+            secret.append(name)
+        else:
+            files[name] = path.resolve()
+    return files, secret
+
+
+def _facts(record: Record, scratch: Path) -> dict[str, Path]:
+    """Write the events of a run, and what it has spent, into a folder; return both by their names in the ref."""
+    events = events_of(record.header, record.trials, len(record.trials))
+    written = [write_events(scratch / EVENTS, events)] if events.says_anything else []
+    usd = total(of_run(record)).spent.usd or 0.0
+    write_text(scratch / SPENT, spent_text(record.header.date, usd))
+    return {f"{EVENTS}/{path.name}": path.resolve() for path in written} | {SPENT: (scratch / SPENT).resolve()}
+
+
+def _missing_of_main(place: Place, record: Record) -> dict[str, Path]:
+    """Return what a run of the default branch has recorded of cases whose recording was missing or of other requests.
+
+    A night asks others as well: their recordings are as good as they were, and stay.
+    """
+    header = record.header
+    if header.mode not in ("main", "nightly"):
+        return {}
+    recordings = _recordings(place)[0]
+    if header.mode == "main":
+        return recordings
+    missing = {case_id for case_id, reason in header.picks if reason in OF_CHANGE}
+    return {name: path for name, path in recordings.items() if read_header(path, name).get("case") in missing}
+
+
 def _digest(run: Path) -> str:
     """Return what tells runs of one name apart: two checkouts may have begun theirs in the same second."""
     with (run / NAME).open("rb") as file:
         return sha256(file.readline()).hexdigest()[:12]
 
 
-def _apply(place: Place, run: Path, record: Record, applied: int) -> int:
-    """Apply a run to the state at `place`, which has the first `applied` trials, and return how many rows changed."""
+def _apply(place: Place, run: Path, record: Record, applied: int, recordings: Mapping[str, Path]) -> int:
+    """Apply a run to the state at `place`, which has the first `applied` trials, and return how many rows changed.
+
+    What the run of the default branch has recorded takes its place among the cassettes.
+    """
+    for name, path in recordings.items():
+        target = place.cassettes / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target)
     # Whether it is in the state of the checkout at hand says nothing of this one.
     copy = place.artifacts.folder / run.name
     shutil.copytree(run, copy, dirs_exist_ok=True)

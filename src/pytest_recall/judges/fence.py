@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.case import Case
+from pytest_recall.replay import fenced_texts
 
 DATA = (
     "The material stands between lines that begin with BEGIN or END and carry the mark that the message names. All of"
@@ -36,11 +37,8 @@ def fenced(parts: Iterable[FencedPart]) -> str:
     mark = hashlib.sha256(contents).hexdigest()[:24]
     while any(mark in part.text for part in parts):
         mark = hashlib.sha256(mark.encode("ascii") + contents).hexdigest()[:24]
-    blocks = [f"The mark is {mark}."]
-    for name, text, note in parts:
-        told = f"{name} ({note})" if note else name
-        blocks.append(f"BEGIN {mark} {told}\n{text}\nEND {mark} {name}")
-    return "\n\n".join(blocks)
+    blocks = (fenced_texts.block(mark, name, text, note) for name, text, note in parts)
+    return "\n\n".join((fenced_texts.mark_line(mark), *blocks))
 
 
 def question(case: Case) -> str:

@@ -17,6 +17,7 @@ from pytest_recall.judges import fence, judge_call, memory_judge, paper, preflig
 from pytest_recall.judges.fence import FencedPart
 from pytest_recall.judges.judge_call import Inquiry, Prompt, Seat, reply_schema, score_schema, version_of
 from pytest_recall.judges.panel import Panel
+from pytest_recall.replay.fenced_texts import CRITERIA, criterion_line
 from pytest_recall.trials.trial import Answer, Preflight, Verdict, Vote
 
 DEFAULT_THRESHOLD = 0.5
@@ -35,8 +36,7 @@ answer gives no ground for a higher one.
 Reply with one JSON object: first "reasoning", in at most four sentences that point to the words of the answer which
 decide; then "scores", with a whole number for each criterion.
 
-Criteria:
-"""
+{CRITERIA}"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ def _requirements(expected: Any) -> dict[str, Criterion]:
 def _told(name: str, criterion: Criterion) -> str:
     low, high = criterion.range
     levels = "; ".join(f"{level}: {text}" for level, text in sorted((criterion.anchors or {}).items()))
-    return f"- {name}, from {low} to {high}: {criterion.question}" + (f" ({levels})" if levels else "")
+    return criterion_line(name, low, high, criterion.question + (f" ({levels})" if levels else ""))
 
 
 DEFAULT_THRESHOLD = 0.5

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal
 from functools import cache, lru_cache
@@ -15,7 +15,9 @@ from urllib.parse import urlsplit
 from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError
 from pytest_recall.models.model import Model, Reply, parse
-from pytest_recall.replay.exchange import BATCHED, Call, Exchange, Tokens
+from pytest_recall.replay.budget import Pricing
+from pytest_recall.replay.exchange import BATCHED, Call, Exchange, Request, Tokens
+from pytest_recall.replay.token_estimate import with_estimate
 from pytest_recall.replay.wire_formats import asked_model, provider_of, usage_of
 
 if TYPE_CHECKING:
@@ -153,9 +155,15 @@ def url_of(model: Model) -> str | None:
 
 
 def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Prices]) -> Call:
-    """Return the call that `exchange` was, with its price; `prices` are those of the rubric."""
+    """Return the call that `exchange` was, with its price; `prices` are those of the rubric.
+
+    Tokens that the response does not state are counted from the texts.
+    """
     response = exchange.response
-    model, tokens = usage_of(exchange.request, response) if response else (None, None)
+    model, tokens, estimated = None, None, False
+    if response:
+        model, tokens = usage_of(exchange.request, response)
+        tokens, estimated = with_estimate(tokens, exchange.request, response)
     provider = provider_of(exchange.request.url)
     on = datetime.fromisoformat(exchange.at) if source == "live" else None
     asked, url = asked_model(exchange.request) or "", exchange.request.url
@@ -170,7 +178,64 @@ def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Pri
         cost=cost * BATCHED if batched and cost is not None else cost,
         seconds=round(exchange.seconds, 3),
         batched=batched,
+        estimated=estimated,
     )
+
+
+def at_model(
+    calls: Sequence[Call], model: str | None, before: str | None, own: Mapping[str, Prices]
+) -> tuple[list[Call], str]:
+    """Return recorded calls of a case at the price of the `model` that an agent will ask, and which one that replaces.
+
+    The tokens stay those of the recording. The second is empty if the calls are as they were: without a `model`, if the
+    agent has asked it already, and if no price of it is known and the case was asked `before` under this name, which
+    need not be the one that replies have. Judges, and calls without output, ask what they asked.
+    """
+    asked = {call.model for call in calls if _generates(call)} - {None}
+    if not model or not asked or any(_is_same(model, name) for name in asked if name):
+        return list(calls), ""
+    known = _of_agent(before, asked)
+    replaced = sorted(known if known else (name for name in asked if name))
+    news: list[Call] = []
+    for call in calls:
+        if not _generates(call) or call.model not in replaced:
+            news.append(call)
+            continue
+        sellers = dict.fromkeys((call.provider, None))
+        costs = (price(model, seller, call.tokens, None, own) for seller in sellers)
+        cost = next((cost for cost in costs if cost is not None), None)
+        if cost is None and before == model:
+            return list(calls), ""
+        news.append(call._replace(model=model, cost=cost, batched=False))
+    return news, ", ".join(replaced)
+
+
+def _generates(call: Call) -> bool:
+    return call.kind != "judge" and call.tokens is not None and bool(call.tokens.output)
+
+
+def _of_agent(before: str | None, asked: Iterable[str | None]) -> list[str]:
+    """Return which of the models was the agent's main one, as its last verdict names that."""
+    return [name for name in asked if name and before and _is_same(before, name)]
+
+
+def _is_same(model: str, other: str) -> bool:
+    """Return whether two names are of one model, with or without its vendor and the date of its edition."""
+    one, two = (_VENDOR.sub("", name.strip().lower()) for name in (model, other))
+    return one == two or is_edition(one, two) or is_edition(two, one)
+
+
+_VENDOR = re.compile(r"\A(?:.*/|(?:openai|anthropic|azure|google|bedrock):)")
+
+
+def pricing(prices: Mapping[str, Prices]) -> Pricing:
+    """Return what the budget of a run has to know of prices; `prices` are those of the rubric."""
+
+    def price_of(request: Request, tokens: Tokens) -> float | None:
+        asked, url = asked_model(request), request.url
+        return price(asked, provider_of(url), tokens, clock.now(), prices, url)
+
+    return Pricing(lambda exchange: call_of(exchange, exchange.kind, "live", prices), price_of)
 
 
 @cache

@@ -11,17 +11,17 @@ Blog, 2015), so that threads that failed together do not come back together.
 
 from __future__ import annotations
 
-import json
 from collections import deque
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from math import isfinite
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.token_estimate import reply_limit
 
 MINUTE = 61.0
 """Seconds in which a minute's worth may begin: one more, as calls arrive later than they begin, and not evenly so."""
@@ -29,9 +29,6 @@ MINUTE = 61.0
 PROGRAMS: Mapping[str, str | None] = {"claude": "anthropic", "codex": "openai", "copilot": None, "command": None}
 """Programs that are asked as models, by the kind of their selector, and whose limits hold where they have none."""
 _BYTES_A_TOKEN = 4
-# Where the wire formats say how long a reply may be.
-_REPLY = ("max_tokens", "max_completion_tokens", "max_output_tokens", "maxOutputTokens", "maxTokens")
-_WITHIN = ("generationConfig", "inferenceConfig")
 
 
 class Rate(NamedTuple):
@@ -152,18 +149,7 @@ def target_of(key: str, names: Collection[str]) -> Target:
 
 def expected_tokens(request: Request) -> int:
     """Return about how many tokens a call takes, counted as vendors do for their limits: the reply in full."""
-    return len(request.body) // _BYTES_A_TOKEN + _longest_reply(request.body)
-
-
-def _longest_reply(body: bytes) -> int:
-    try:
-        plain = json.loads(body) if body[:1] == b"{" else None
-    except (ValueError, RecursionError):
-        return 0
-    if not isinstance(plain, dict):
-        return 0
-    inner: list[dict[str, Any]] = [plain, *(plain[name] for name in _WITHIN if isinstance(plain.get(name), dict))]
-    return max((found for one in inner for name in _REPLY if type(found := one.get(name)) is int), default=0)
+    return len(request.body) // _BYTES_A_TOKEN + (reply_limit(request) or 0)
 
 
 _TEMPORARY = frozenset({408, 409, 429})

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
 from typing import Any
 
-from pytest_recall.files import clock
-from pytest_recall.files.event_loop import running_asyncio
+from pytest_recall.files import clock, event_loop
 from pytest_recall.models.rate import PROGRAMS, CallQueue, Rate, Target, expected_tokens, program_of
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.hosts import names_of, place_of
@@ -75,7 +73,7 @@ class RateTurn:
         """Wait in this task until the call may begin."""
         try:
             while (seconds := self._seconds()) > 0:
-                await _sleep(seconds)
+                await event_loop.sleep(seconds)
                 self._check()
         except BaseException:
             self._leave()
@@ -128,8 +126,3 @@ class RateLimits:
 
     def _first(self, targets: Iterable[Target]) -> RateLimiter | None:
         return next((self._limiters[target] for target in targets if target in self._limiters), None)
-
-
-async def _sleep(seconds: float) -> None:
-    # trio's is the only other loop that the clients know.
-    await (running_asyncio() or sys.modules["trio"]).sleep(seconds)

@@ -59,8 +59,14 @@ def pytest_load_initial_conftests(
         # These take the functions of the clock and the disk, before a conftest file can have replaced them.
         from pytest_recall.plugin import options, recording
 
-        with options.added(early_config, parser, args), recording.guarded(early_config):
-            result = yield
+        try:
+            with options.added(early_config, parser, args), recording.guarded(early_config):
+                result = yield
+        except Exception as error:
+            from pytest_recall.plugin import refusal
+
+            refusal.leave_page(recording.seen(early_config), error)
+            raise
         if any(isinstance(argument, str) and argument.startswith("-") for argument in args):
             options.refuse(parser, args)
         return result
@@ -112,6 +118,9 @@ def pytest_configure(config: pytest.Config) -> None:
     if not switch.is_on(config):
         config.pluginmanager.register(switch.Off(config), "recall-off")
         return
+    from pytest_recall.plugin import recording
+
+    recording.live_later(config)  # A worker of xdist may import us behind its conftest files.
     hooks = Hooks(config)
     config.pluginmanager.register(hooks, "recall-hooks")
     if getattr(config.option, "xmlpath", None):
@@ -142,7 +151,13 @@ class Hooks:
             return
         from pytest_recall.plugin import start
 
-        start.start(self.config)
+        try:
+            start.start(self.config)
+        except Exception as error:
+            from pytest_recall.plugin import refusal
+
+            refusal.leave_page(self.config, error)
+            raise
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -432,6 +447,10 @@ class Hooks:
 
                 if start.idle_choice(self.config):
                     session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            if session.exitstatus:
+                from pytest_recall.plugin import refusal
+
+                refusal.page_of_no_run(session, self.run, sys.exception())
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
     def pytest_recall_sections(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:

@@ -16,7 +16,7 @@ from pytest_recall.plugin import baselines, memories
 from pytest_recall.plugin.ahead import NARROW
 from pytest_recall.plugin.pytest_internals import fixtures_of, value_of
 from pytest_recall.plugin.stash import AHEAD, ANSWER, CASE_ID, CASSETTES, LOOPS, RESULT, RUN
-from pytest_recall.schedule.boxes import DATASET, PROFILE, REJUDGED
+from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, PROFILE, REJUDGED
 from pytest_recall.trials.baselines import Baseline
 from pytest_recall.trials.execution import PREFLIGHT, Awaiter, Result, run_case
 from pytest_recall.trials.series import rule_of
@@ -51,14 +51,13 @@ class CaseItem(pytest.Function):
         self.arm = baseline.name if baseline else ""
         self.stash[CASE_ID] = case.id
         # What is asked again to be sure of a fail is asked for the sake of the schedule, which no baseline is on.
-        plan = self.config.stash[RUN].plan
+        run: Run = self.config.stash[RUN]
+        plan = run.plan
         confirm = None if baseline or plan.files[self.path].reason else plan.rubric.confirm
         if confirm is not None and not self.config.stash[CASSETTES].asks_again(case.id, case.scenario):
             confirm = None
-        row = None if baseline else plan.rows.get(case.id)
-        # Of a case without a recording no replay has said which changes touch it.
-        traced = confirm is not None and self.config.stash[CASSETTES].has_recording(case.id, case.scenario)
-        self.rule = rule_of(case, confirm, row, plan.touch(case.id) if traced else "")
+        of_change = run.dry is not None or plan.reasons.get(case.id) in OF_CHANGE
+        self.rule = rule_of(case, confirm, None if baseline else plan.before.get(case.id), of_change=of_change)
         self.extra_keyword_matches.update((case.scenario, case.dimension))
         for tag in case.tags:
             self.add_marker(_mark(self.config, tag))
@@ -107,8 +106,8 @@ class CaseItem(pytest.Function):
         plan = self.config.stash[RUN].plan
         if plan.changes is None or self.arm or plan.reasons.get(self.case.id) != REJUDGED:
             return None
-        plain = plan.changes.found[self.case.id].trial
-        return None if plain is None else Trial.from_json(plain)
+        trials = plan.changes.found[self.case.id].trials
+        return Trial.from_json(trials[-1]) if trials else None
 
     def ask(self) -> Result:
         """Ask and judge the case with its fixtures, in whichever thread. Raises CaseError."""

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_recall.files import clock
-from pytest_recall.files.disk import exists, remove
+from pytest_recall.files.disk import exists, open_file, remove
 from pytest_recall.files.errors import MissError, RecallError, sentence_of
 from pytest_recall.files.wording import plural
 from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.plugin.pytest_internals import OutcomeError
-from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, TAPE
+from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Library
@@ -35,7 +35,6 @@ from pytest_recall.trials.trial import Outcome
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
-    from pytest_recall.replay.matching import Rules
 
 
 SHARED = "shared"
@@ -49,9 +48,10 @@ class Missed(MissError, OutcomeError):  # type: ignore[misc,valid-type]  # noqa:
 class CassetteManager:
     """The player of this process, and the cassettes that are put into it; one that `follows` is a worker's.
 
-    `workers` are those that share what the rubric allows in a minute. `differing` are the misses of wider
-    fixtures that have a recording and ask something else. `passing` has regular expressions of what differs by itself
-    in the requests of a case, by its id.
+    `workers` are those that share what the rubric allows in a minute. `requests` is the folder into which a replay
+    writes what was asked, a file for each process, if someone wants to compare it. `differing` are the misses of wider
+    fixtures that have a recording and ask something else, and `lacking_headers` the names of those whose recording
+    does not say which headers were sent. One that `compares_headers` has all of them compared, as in `replay.tape`.
     """
 
     def __init__(
@@ -68,12 +68,14 @@ class CassetteManager:
         workers: int = 1,
         watch: Watch | None = None,
         live: Iterable[CallKind] = (),
-        passing: Mapping[str, Iterable[str]] = MappingProxyType({}),
+        requests: Path | None = None,
     ) -> None:
         self.mode = mode
         self.library = Library(folder)
         self.problems: list[str] = []
         self.differing: set[str] = set()
+        self.lacking_headers: set[str] = set()
+        self.compares_headers = False
         self._place = place
         self._folder_name = place.name(folder)
         self._record = "--record" if folder == place.cassettes else f"--record={self._folder_name}"
@@ -81,8 +83,8 @@ class CassetteManager:
         self._today = today
         self._max_age = max_age
         self._follows = follows
+        self._requests = requests
         self._rules = rubric.rules()
-        self._passing = passing
         self.redactor = rubric.redactor(os.environ)
         self.calls: list[Call] = []
         self._prices = rubric.prices
@@ -107,13 +109,11 @@ class CassetteManager:
         self._unquiet = quiet_misses(player)
 
     def limit(self, budget: float, ledger_name: str) -> None:
-        """Let no call begin once the run has spent `budget` US dollars, in all of its processes together."""
-        from pytest_recall.models.prices import call_of
+        """Let no call begin for which `budget` US dollars do not suffice, in all processes of the run together."""
+        from pytest_recall.models.prices import pricing
 
         ledger = Ledger(self._place.artifacts.folder / ledger_name)
-        self.player.meter = Meter(
-            budget, ledger, lambda exchange: call_of(exchange, exchange.kind, "live", self._prices)
-        )
+        self.player.meter = Meter(budget, ledger, pricing(self._prices))
 
     def let_nothing_out(self) -> None:
         """Refuse also those calls that a replay makes live."""
@@ -127,7 +127,7 @@ class CassetteManager:
 
     @property
     def spent_out(self) -> str:
-        """Why no further call may begin; empty if one may."""
+        """Why no further case may begin; empty if one may."""
         return "" if self.player.meter is None else self.player.meter.closed()
 
     def close(self) -> None:
@@ -147,6 +147,9 @@ class CassetteManager:
         """Open the cassette of the case that `item` runs, for one attempt at it; in a `lane`, if it has one."""
         item.stash[OUTCOME] = Outcome.ERROR
         item.stash[TAPE] = tape = self._tape_of(item)
+        changes = item.config.stash[RUN].plan.changes if self.player.meter is not None else None
+        if changes is not None and (found := changes.found.get(item.stash[CASE_ID])) is not None:
+            tape.answer_tokens = found.answer_tokens or None
         self.player.push(tape, lane)
 
     def shut(self, item: pytest.Item) -> None:
@@ -200,10 +203,7 @@ class CassetteManager:
         repeat = _repeat(item)
         if repeat > 1:
             about["repeat"] = repeat
-        rules = self._rules
-        if patterns := self._passing.get(item.stash[CASE_ID]):
-            rules = rules.with_texts(patterns)
-        return self._tape(self._path(item, repeat), about, hint, rules)
+        return self._tape(self._path(item, repeat), about, hint)
 
     def _path(self, item: pytest.Item, repeat: int) -> Path:
         return self.library.of_case(item.stash[CASE_ID], _scenario(item), repeat, _arm(item))
@@ -218,6 +218,10 @@ class CassetteManager:
     def has_recording(self, case_id: str, scenario: str) -> bool:
         """Whether a case is recorded."""
         return exists(self.library.of_case(case_id, scenario))
+
+    def is_recorded(self, item: pytest.Item) -> bool:
+        """Whether the case of an item is recorded."""
+        return exists(self._path(item, 1))
 
     def recorded_trials(self, item: pytest.Item) -> int:
         """Return how many trials of the case in a row are recorded, 1 at least."""
@@ -264,6 +268,8 @@ class CassetteManager:
         finally:
             if tape.difference is not None and tape.cassette is not None:
                 self.differing.update(tape.misses)
+            if tape.lacks_headers:
+                self.lacking_headers.add(name)
         tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))
 
@@ -286,8 +292,8 @@ class CassetteManager:
             self._shared.close()
             self._finish(self._shared, self._shared_path, whole=True)
 
-    def _tape(self, path: Path, about: dict[str, Any], hint: str, rules: Rules | None = None) -> Tape:
-        rules = rules or self._rules
+    def _tape(self, path: Path, about: dict[str, Any], hint: str) -> Tape:
+        rules = self._rules
         name = f"{self._folder_name}/{path.relative_to(self.library.folder).as_posix()}"
         cassette = None
         problems: list[str] = []
@@ -316,6 +322,8 @@ class CassetteManager:
             header=about,
             misses=problems,
             live=frozenset(kind for kind, way in self.player.ways.items() if way != "cassette"),
+            compares_headers=self.compares_headers,
+            requests=None if self._requests is None else [],
         )
 
     def _checked(self, cassette: Cassette, about: dict[str, Any]) -> list[str]:
@@ -375,8 +383,24 @@ class CassetteManager:
 
     def _account(self, tape: Tape) -> None:
         """Take in the calls that belong to no trial: those of wider fixtures, and those made after the verdict."""
+        self._write_requests(tape)
         self.calls += (self._call(made, self._read(made)) for made in tape.made[tape.told :])
         tape.told = len(tape.made)
+
+    def _write_requests(self, tape: Tape) -> None:
+        """Write down what was asked of a tape since this was last done, where someone compares it."""
+        if not tape.requests or self._requests is None:
+            return
+        from pytest_recall.replay.matching import seen_by
+        from pytest_recall.replay.varying import to_line
+
+        requests, tape.requests = tape.requests, []
+        owner = str(tape.header.get("case") or f"fixture {tape.header.get('fixture')}")
+        # Which texts vary is decided with the words beside them, and so what is ignored of them already stays here.
+        rules = tape.known_rules.without_texts()
+        lines = "".join(f"{to_line(owner, seen_by(rules, request))}\n" for request in requests)
+        with open_file(self._requests / f"{os.getpid()}.jsonl", "ab") as file:
+            file.write(lines.encode("utf-8", "surrogatepass"))
 
     def _call(self, made: Made, exchange: Exchange | None) -> Call:
         from pytest_recall.models.prices import call_of

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Iterator
 from math import fsum
@@ -14,33 +13,36 @@ import pytest
 
 from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import MissError, RecallError
-from pytest_recall.models.prices import call_of
-from pytest_recall.plugin.replay_first import ELSEWHERE
+from pytest_recall.models.prices import at_model, call_of
 from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
-from pytest_recall.runs.budgeted import allotted
-from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, of_series, to_text
+from pytest_recall.replay.budget import models_without_price
+from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, to_text, worst
 from pytest_recall.trials.conditions import taped_of, words_of
+from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
     from pytest_recall.runs.plan import Plan
 
 _SHOWN = {
-    ReplayState.PROVEN: ("proven", ".", "PROVEN"),
+    ReplayState.UNAFFECTED: ("not affected", ".", "NOT AFFECTED"),
     ReplayState.CHANGED: ("affected", "a", "AFFECTED"),
     ReplayState.NOT_RECORDED: ("not recorded", "n", "NOT RECORDED"),
     ReplayState.UNJUDGED: ("to be judged again", "j", "TO BE JUDGED AGAIN"),
-    ReplayState.OTHER: ("with another answer", "o", "ANOTHER ANSWER"),
+    ReplayState.RECORDED: ("decided by recorded answers", "r", "RECORDED"),
 }
 
 
 def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Say on the report what the replay of a case came to; a fault of the replay itself fails no case here."""
     found = _found(item, call)
-    if found.state in (ReplayState.OTHER, ReplayState.UNJUDGED):
-        trial = json.loads(report.recall)[-1]
-        if "answer" not in trial and ANSWER in item.stash:
-            trial["answer"] = item.stash[ANSWER].clean(item.stash[TAPE].redactor.text).to_json()
-        found = found._replace(trial=trial)
+    # Of the recordings of a change itself what they come to is a verdict, also where it is that of the row.
+    decides = (ReplayState.UNAFFECTED,) if item.config.option.recall_dry_run_of else ()
+    if found.state in (ReplayState.RECORDED, ReplayState.UNJUDGED, *decides):
+        # Of a series the report of the last trial has all.
+        trials = json.loads(report.recall)
+        if "answer" not in trials[-1] and ANSWER in item.stash:
+            trials[-1]["answer"] = item.stash[ANSWER].clean(item.stash[TAPE].redactor.text).to_json()
+        found = found._replace(trials=tuple(trials))
     setattr(report, "recall_dry", json.dumps(found.to_json()))  # noqa: B010
     if OUTCOMES in item.stash:
         return  # One of several trials, of which all together decide.
@@ -60,18 +62,31 @@ def settle(item: pytest.Item, call: pytest.CallInfo[None], report: Any, found: R
 
 
 def _found(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
-    """Return what the replay of a case came to, with what its recording has cost where a budget is held to that."""
+    """Return what the replay of a case came to, with what its recording has cost if it has to be asked."""
     found, tape = _came_to(item, call), item.stash.get(TAPE, None)
     rubric = item.config.stash[RUN].plan.rubric
-    if found.state is ReplayState.PROVEN or rubric.budget is None or tape is None or tape.cassette is None:
+    if tape is not None:
+        fixtures = item.config.stash[CASSETTES].lacking_headers.intersection(getattr(item, "fixturenames", ()))
+        found = found._replace(lacks_headers=tape.lacks_headers or bool(fixtures))
+    decided = found.state in (ReplayState.UNAFFECTED, ReplayState.RECORDED)
+    if decided or tape is None or tape.cassette is None:
         return found
     try:
         exchanges = [tape.cassette.exchange(place) for place in tape.cassette.calls]
     except RecallError:
         return found
-    costs = [call_of(exchange, exchange.kind, "replayed", rubric.prices).cost for exchange in exchanges]
-    known = [cost for cost in costs if cost is not None]
-    return found._replace(usd=fsum(known) if len(known) == len(costs) else None)
+    plan = item.config.stash[RUN].plan
+    row = plan.before.get(item.stash[CASE_ID])
+    recorded = [call_of(exchange, exchange.kind, "replayed", rubric.prices) for exchange in exchanges]
+    calls, swapped = at_model(recorded, plan.context.model, None if row is None else row.last_model, rubric.prices)
+    known = [call.cost for call in calls if call.cost is not None]
+    return found._replace(
+        usd=fsum(known) if len(known) == len(calls) else None,
+        estimated=any(call.estimated and bool(call.cost) for call in calls),
+        swapped=swapped,
+        unpriced=models_without_price(calls),
+        answer_tokens=max((call.tokens.output or 0 for call in calls if call.tokens is not None), default=0),
+    )
 
 
 def _came_to(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
@@ -95,7 +110,7 @@ def _came_to(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
         None if tape is None else tape.difference,
         recorded,
         answer=answer,
-        row=plan.rows.get(item.stash[CASE_ID]),
+        row=plan.before.get(item.stash[CASE_ID]),
         error="" if error is None else str(error),
         words=words,
     )
@@ -107,13 +122,12 @@ def status(report: Any) -> tuple[str, str, str] | None:
     return None if found.breaks and report.failed else _SHOWN.get(found.state)
 
 
-def _imported_from(folder: Path) -> str:
-    """Return a module that was imported from `folder`, but not from an environment in it; empty if there is none."""
-    for name, module in sorted(sys.modules.items()):
-        path = getattr(module, "__file__", None)
-        if path and Path(path).is_relative_to(folder) and not Path(path).is_relative_to(sys.prefix):
-            return name
-    return ""
+def _modules(root: Path) -> frozenset[str]:
+    """Return the files below `root` that were imported, but for those of an environment in it, as paths from there."""
+    real = root.resolve()
+    files = (Path(file).resolve() for module in list(sys.modules.values()) if (file := getattr(module, "__file__", "")))
+    own = (path for path in files if path.is_relative_to(real) and not path.is_relative_to(sys.prefix))
+    return frozenset(path.relative_to(real).as_posix() for path in own)
 
 
 class DryRun:
@@ -123,6 +137,13 @@ class DryRun:
         self._found: dict[str, ReplayFinding] = {}
         self._path = path
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Leave out a case that has no recording: nothing is there to compare with, and it might ask past a replay."""
+        if CASE_ID in item.stash and not item.config.stash[CASSETTES].is_recorded(item):
+            item.stash[OUTCOME] = Outcome.SKIPPED
+            pytest.skip("not recorded")
+
     def take(self, case_id: str, told: str, why: str) -> None:
         """Take in what the replay of a case came to, as the report has it; `why` is what is unknown without one."""
         found = ReplayFinding.from_json(json.loads(told)) if told else ReplayFinding(ReplayState.UNKNOWN, why=why)
@@ -130,20 +151,15 @@ class DryRun:
         if found.state is ReplayState.UNKNOWN:
             found = found._replace(why=why or found.why)
         # At the end of a teardown there may be something to say against it.
-        self._found[case_id] = found if known is None else of_series([known, found], 1)
+        self._found[case_id] = found if known is None else worst([known, found])
 
     def changes(self, plan: Plan) -> Changes:
         """Return what was found of the cases of `plan`."""
-        return Changes(self._found, len(plan.picks))
+        return Changes(self._found, len(plan.picks), _modules(plan.place.root))
 
     def write(self, plan: Plan) -> None:
-        """Write what was found, for `--recall-near` and for the run that asked for it. Raises OSError."""
-        text = to_text(self.changes(plan), plan.context.date.isoformat(), plan.commit)
-        if (top := os.environ.get(ELSEWHERE)) and (name := _imported_from(Path(top))):
-            said = (
-                f"its replay imports `{name}` from this checkout, as an installed package does that is not on sys.path"
-            )
-            text = json.dumps({"error": said})
+        """Write what was found, for the run that asked for it and for people. Raises OSError."""
+        text = to_text(self.changes(plan), plan.context.date.isoformat(), plan.checkout.commit)
         if self._path is None:
             plan.place.artifacts.write(NAME, text)
         else:
@@ -154,7 +170,5 @@ class DryRun:
         told = self.changes(plan)
         yield f"{told.told}; nothing was sent or written to the state"
         yield from told.lines()
-        if self._path is None and (allotment := allotted(plan, told)) is not None:
-            yield from allotment.lines()
         name = plan.place.name(self._path or plan.place.artifacts.folder / NAME)
-        yield f"{name}: written, for --recall-near file:PATH"
+        yield f"{name}: written"

@@ -20,14 +20,16 @@ from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.replay.exchange import Call
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
-from pytest_recall.results.scorecard_text import commands
+from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import alone_line, aside_lines, looped_line, past_lines, unasked, unrecorded_line
 from pytest_recall.results.standing import informs
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import append_summary
 from pytest_recall.runs.plan import read_cases
+from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.record import Record
+from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
@@ -98,8 +100,6 @@ class Ending:
         with self._guarded("cases that were renamed"):
             self._look_for_moved()
         asked = {one.case_id for one in run.trials if not one.arm}
-        if run.gate is not None:
-            run.gate.finish(asked)
         header = run.plan.header(folder.name, "")
         left = {case_id for case_id, _ in header.picks if case_id not in asked}
         why = unasked(left, run.found.deselected, self._why(session))
@@ -109,7 +109,8 @@ class Ending:
         missed = any(one.stops(run.plan.rubric.blocks) for one in gates)
         # What failed before the run was cut off has not passed since.
         failed = run.before is not None and has_failed(header, run.trials)
-        if session.exitstatus == pytest.ExitCode.OK and (missed or failed or self._broken_by_the_change()):
+        red = missed or failed or self._fails_on_recorded_answers() or self._leaves_open()
+        if session.exitstatus == pytest.ExitCode.OK and red:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
         try:
             if run.amended and run.plan.rest is None:
@@ -148,13 +149,23 @@ class Ending:
                 f"{what}: not complete ({told}); this is a mistake in pytest-recall: report it"
             )
 
-    def _broken_by_the_change(self) -> bool:
-        """Whether a case that blocks fails by the change alone, in the replay before the slice was chosen."""
+    def _fails_on_recorded_answers(self) -> bool:
+        """Whether a case that blocks fails on its recorded answer, in the replay before the slice was chosen."""
         plan = self._run.plan
         if plan.changes is None:
             return False
-        rows = (plan.rows.get(case_id) for case_id in plan.changes.broken)
+        rows = (plan.before.get(case_id) for case_id in plan.changes.failing if case_id not in plan.reasons)
         return any(not informs(plan.rubric.blocks, row) and (row is None or row.quarantined is None) for row in rows)
+
+    def _leaves_open(self) -> bool:
+        """Whether a case that the change affects has no verdict, or there is nothing to compare the cases with."""
+        plan = self._run.plan
+        if plan.rubric.blocks == "never" or not (plan.scheduled or plan.problem):
+            return False
+        grading = graded(one for one in self._run.trials if not one.arm)
+        judged = {case_id for case_id, trial in grading.items() if trial.outcome.is_verdict}
+        waits = {case_id for case_id, reason in plan.reasons.items() if reason in OF_CHANGE}
+        return bool(plan.problem or plan.unaffordable or waits - judged)
 
     def _look_for_moved(self) -> None:
         """Find the rows whose case has another id now."""
@@ -199,21 +210,24 @@ class Ending:
         why = meter.closed()
         unpaid = self._run.money.unpaid
         left = {name: len(unpaid[name]) for name in self._run.plan.baselines if name in unpaid}
-        spent, unknown = meter.sums()
-        self._run.log.note(budget_line(meter.budget, spent, unknown, why, left))
+        self._run.log.note(budget_line(meter.budget, meter.sums(), why, left))
         if unpaid and self._run.journal is not None and not self._run.log.refused:
             # The budget is that of the whole run, so that resuming with the same one asks nothing.
-            if spent < meter.budget:
+            if meter.barred():
                 told = _how_to_resume(portion.resuming(self._run.config), first="correct that, then ")
             else:
                 told = _how_to_resume(portion.resuming(self._run.config, " and a higher --budget"), first="")
             self._run.log.note(told)
         # A case that was between two calls is an error to pytest, and not what a regression is.
-        errors = (one.error for one in self._run.trials if one.outcome is Outcome.ERROR and not one.arm)
+        errors = (one.error for one in self._run.trials if one.outcome is Outcome.ERROR)
         cut = sum(why in error for error in errors) if why else 0
         others = session.exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed > cut
         if (unpaid or cut) and not others and session.exitstatus in _ENDED:
-            session.exitstatus = pytest.ExitCode.INTERRUPTED
+            # What a rubric allows a change to spend is a limit of its check, which fails; the run itself is whole.
+            plan = self._run.plan
+            of_rubric = plan.context.mode in ("pr", "main") and plan.rubric.budget is not None
+            own = self._run.config.option.recall_budget is not None or not of_rubric
+            session.exitstatus = pytest.ExitCode.INTERRUPTED if own else pytest.ExitCode.TESTS_FAILED
 
     def _tell_how_to_go_on(self, session: pytest.Session) -> None:
         """Say how to ask the cases that were left when the run was stopped, or a provider was down."""
@@ -232,7 +246,7 @@ class Ending:
     def _tell_of_the_unrecorded(self) -> None:
         """Say which cases a recording holds nothing of: a replay would ask their clients again, unseen."""
         run = self._run
-        if run.recording is None or run.recording.mode not in ("record", "missing"):
+        if run.recording is None or run.recording.mode not in ("record", "missing") or run.recording.of_change:
             return
         last = {trial.case_id: trial for trial in run.trials if not trial.arm and trial.outcome.is_verdict}
         quiet = [trial for trial in last.values() if not trial.calls]
@@ -344,7 +358,10 @@ class Ending:
         reporter.section("recall scorecard")
         # Another reporter shows failures in its own way.
         shown = self._run.failures.shown(reporter) if isinstance(reporter, pytest.TerminalReporter) else {}
-        first, *rest = scorecard_text.terminal(self._record, self._card, verbosity, shown, self._list_command)
+        brief = self._run.config.option.tbstyle in ("no", "line")
+        first, *rest = scorecard_text.terminal(
+            self._record, self._card, verbosity, shown, self._list_command, brief=brief
+        )
         reporter.line(first, bold=True, red=bool(self._record.exit_code), green=not self._record.exit_code)
         for line in rest:
             reporter.line(line)
@@ -357,7 +374,8 @@ class Ending:
         if verbosity > -2 and self._run.journal is not None:
             reporter.line(f"details: {self._run.plan.place.name(self._run.journal.folder)}/scorecard.md")
         if os.environ.get("GITHUB_ACTIONS") == "true":
-            for line in commands(self._card, finish.within(os.environ, self._run.plan.place.root)):
+            below = finish.within(os.environ, self._run.plan.place.root)
+            for line in annotation_lines(self._record.header, self._card, below):
                 reporter.line(line)
         for note in self._run.log.notes:
             reporter.line(note)

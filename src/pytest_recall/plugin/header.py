@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_recall.plugin import baselines, recording
 from pytest_recall.plugin.stash import CASSETTES
+from pytest_recall.results import sentences
 
 if TYPE_CHECKING:
     from pytest_recall.plugin.session import Run
@@ -17,15 +18,15 @@ def lines(run: Run) -> Iterator[str | None]:
     plan = run.plan
     yield run.header_line()
     if plan.changes is not None:
-        yield f"recall: judged replay: {plan.changes.told}"
-        for line in () if plan.allotment is None else plan.allotment.lines():
-            yield f"recall: {line}"
-    elif (
-        plan.rubric.policy == "affected" and plan.mode == "pr" and plan.scheduled and plan.rest is None and not run.dry
-    ):
+        yield f"recall: {sentences.replay_line(plan.changes.told)}"
+        if not run.dry:
+            from pytest_recall.runs.affordable import affected_lines
+
+            yield from (f"recall: {line}" for line in affected_lines(plan))
+    elif plan.mode == "pr" and plan.scheduled and plan.rest is None and plan.files and not run.dry:
         yield _not_replayed(run)
-    if plan.near.told and plan.files:
-        yield f"recall: near the change: {plan.near.told}"
+    if plan.base.problem:
+        yield f"recall: not evaluated, since {plan.base.problem}"
     if run.dry:
         yield "recall: dry run: every case is replayed with its judges; nothing is sent"
     yield _warm_up_line(run)
@@ -38,21 +39,17 @@ def lines(run: Run) -> Iterator[str | None]:
     yield _concurrency_line(run)
 
 
-def _not_replayed(run: Run) -> str:
-    """Return why it is not known which cases the change affects."""
-    from pytest_recall.schedule.selection import parse
-
-    if run.recording is not None and run.recording.mode == "replay":
-        why = "a replay calls no model, so the slice is drawn"
-    elif parse(run.config.option.recall_near or ()).off:
-        why = "off, by --recall-near"
-    elif run.config.option.collectonly:
-        why = (
-            "not with --collect-only, so that the slice is drawn; --record=missing --recall-dry-run lists what changed"
-        )
+def _not_replayed(run: Run) -> str | None:
+    """Return why it is not known which cases a change affects; None where none is there to know."""
+    if not run.plan.base.is_change:
+        return None
+    if run.plan.rubric.recording == "off":
+        why = "`recording: off` in rubric.yaml"
+    elif run.recording is not None and run.recording.mode == "replay":
+        why = "a replay asks nothing"
     else:
-        why = "no, since nothing is recorded yet; --record makes the recordings to compare with"
-    return f"recall: judged replay: {why}"
+        return None
+    return f"recall: what this change affects is not known ({why})"
 
 
 def _warm_up_line(run: Run) -> str | None:
@@ -60,7 +57,6 @@ def _warm_up_line(run: Run) -> str | None:
     plan = run.plan
     if plan.mode not in ("pr", "nightly") or plan.rest is not None or not plan.files or run.dry:
         return None
-    from pytest_recall.results import sentences
     from pytest_recall.schedule.forecast import warm_up
 
     scheduled = plan.cases - plan.unscheduled.keys()

@@ -1,4 +1,4 @@
-"""Stop asking when a provider is down, the budget is spent, or a wide change has broken a case for certain.
+"""Stop asking when a provider is down or the budget is spent.
 
 Each process counts the trials that end in it, and the controller of xdist those of all workers; the first to come
 to the limit writes it into a file that the others look for. The cases that are left are not run: nothing is known of
@@ -9,26 +9,21 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_recall.files.disk import write_text
 from pytest_recall.models.outage import Streak, outage_of
 from pytest_recall.plugin.cassettes import CassetteManager
-from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, OUTCOMES, UNASKED, UNPAID
-from pytest_recall.schedule.bank import may_stop
-from pytest_recall.schedule.boxes import AFFECTED
-from pytest_recall.trials.series import graded
+from pytest_recall.plugin.stash import AHEAD, CASE_ID, OUTCOME, UNASKED, UNPAID
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.models.outage import Outage
-    from pytest_recall.runs.plan import Plan
-    from pytest_recall.trials.trial import Trial
 
 
 class Breaker:
@@ -101,76 +96,6 @@ class Breaker:
         if not self._follows:
             with suppress(OSError):
                 self._file.unlink(missing_ok=True)
-
-
-class HasPlan(Protocol):
-    """A run, as far as a gate has to know it."""
-
-    plan: Plan
-    amended: bool
-
-
-class RegressionGate:
-    """Leaves the rest of a wide change to another run as soon as one of its regressions is confirmed.
-
-    The controller sees all trials, and writes a file that the workers look for. A case that was begun goes on.
-    """
-
-    def __init__(self, run: HasPlan, name: str) -> None:
-        self._run = run
-        self._file = run.plan.place.artifacts.folder / f".regressed-{name}"
-        self._is_closed = False
-
-    def take(self, trial: Trial, trials: Iterable[Trial]) -> None:
-        """Take in a trial, the last one of `trials`; the case is decided when its series is."""
-        allotment = self._run.plan.allotment
-        if self._is_closed or allotment is None or not is_regression(trial):
-            return
-        grading = graded(one for one in trials if one.case_id == trial.case_id)
-        if grading[trial.case_id].outcome is Outcome.FAILED and may_stop(allotment.affected, 1):
-            self._is_closed = True
-            with suppress(OSError):  # The other processes then go on.
-                write_text(self._file, trial.case_id)
-
-    @property
-    def closed(self) -> bool:
-        """Whether no further case that the change affects is asked."""
-        self._is_closed = self._is_closed or self._file.exists()
-        return self._is_closed
-
-    def leave_out(self, item: pytest.Item) -> None:
-        """Skip a case that is deferred now, and is not in the middle of its trials. Raises pytest's own exception."""
-        is_affected = self._run.plan.reasons.get(item.stash[CASE_ID]) == AFFECTED
-        if is_affected and not item.stash.get(OUTCOMES, []) and self.closed:
-            from pytest_recall.schedule.allotment import FOR_REGRESSION
-
-            item.stash[UNASKED] = FOR_REGRESSION
-            item.stash[OUTCOME] = Outcome.SKIPPED
-            pytest.skip(f"deferred: {FOR_REGRESSION}")
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        """Leave a case alone before its fixtures can cost anything."""
-        if CASE_ID in item.stash and AHEAD not in item.stash:
-            self.leave_out(item)
-
-    def finish(self, asked: Container[str]) -> None:
-        """Take the cases that were left out, which are none of those `asked`, from the plan, at the end of the run."""
-        if self.closed:
-            from pytest_recall.runs.budgeted import stopped
-
-            picks = self._run.plan.picks
-            left = [one.case_id for one in picks if one.reason == AFFECTED and one.case_id not in asked]
-            self._run.plan, self._run.amended = stopped(self._run.plan, left), True
-        with suppress(OSError):
-            self._file.unlink(missing_ok=True)
-
-
-def is_regression(trial: Trial) -> bool:
-    """Whether a case that the change affects fails here, and had passed before, and its fail counts."""
-    row = trial.row
-    known = row is not None and not row.failing and row.quarantined is None
-    return known and trial.reason == AFFECTED and trial.outcome is Outcome.FAILED and not trial.unproven
 
 
 class BudgetGate:

@@ -163,9 +163,10 @@ def define(group: OptionGroup) -> None:
     group.addoption(
         "--recall-mode",
         metavar="MODE",
-        help="pr: box 1, due cases up to a cap and a few new ones; nightly: all that is overdue and a few new ones;"
-        " all: everything; observe: everything, and what the slice of a pull request would have missed and saved"
-        " (default: nightly in a scheduled GitHub workflow, else `mode` in rubric.yaml, which is pr)",
+        help="pr: what the change affects, box 1, due cases up to a cap and a few new ones; nightly: all that is due,"
+        " then the oldest verdicts; all: everything; observe: everything, and what the slice of a pull request would"
+        " have missed and saved (default: nightly in a scheduled GitHub workflow, else `mode` in rubric.yaml, which is"
+        " pr)",
     )
     group.addoption("--recall-date", metavar="YYYY-MM-DD", help="the day to run as (default: today in UTC)")
     group.addoption(
@@ -185,18 +186,11 @@ def define(group: OptionGroup) -> None:
         " `tail-window`, `compaction`, `no-memory`, fixtures `agent_<name>`, or models by selector; `none` for none",
     )
     group.addoption(
-        "--recall-base-state",
-        metavar="FILE",
-        help="choose from this state file instead of eval/recall.yaml, so that a second push to a pull request runs"
-        " what the first one ran",
-    )
-    group.addoption(
-        "--recall-near",
-        action="append",
-        metavar="WHAT",
-        help="what the change touches, with `policy: lottery`, whose slice prefers it: git:REF, the files that differ"
-        " from where this branch left REF; tags, with commas; file:PATH, a list of ids; or off. May be repeated"
-        " (default: the base of the pull request, from GITHUB_BASE_REF or CI_MERGE_REQUEST_DIFF_BASE_SHA)",
+        "--recall-base",
+        metavar="REF",
+        help="the branch or commit that this change is to be merged into: regressions are told against the state where"
+        " the checkout left it (default: the base of the pull request, from GITHUB_BASE_REF or"
+        " CI_MERGE_REQUEST_DIFF_BASE_SHA; else the default branch)",
     )
     group.addoption(
         "--recall-update",
@@ -302,20 +296,23 @@ def define(group: OptionGroup) -> None:
         "--recall-dry-run",
         action="store_true",
         help="with --record=missing: replay every case with its judges, send nothing, and list the cases that the"
-        " change affects, also in eval/_artifacts/changed.json for --recall-near; exit 1 if one fails by the change"
-        " alone, on an answer to equal requests",
+        " change affects, also in eval/_artifacts/changed.json; exit 1 if one that passed before the change fails on a"
+        " recorded answer",
     )
     group.addoption(
         "--recall-dry-run-of",
         metavar="FILE",
-        help="with --recall-dry-run: replay these cases alone, a JSON object of ids, each with a list of regular"
-        " expressions of what differs by itself in its requests",
+        help="with --recall-dry-run: replay these cases alone, a JSON list of ids",
     )
     group.addoption(
         "--recall-dry-run-file",
         metavar="FILE",
         help="with --recall-dry-run: write what was found into FILE in place of eval/_artifacts/changed.json",
     )
+    # How two replays of one commit are compared: what they ask, at another date, and with more that may differ.
+    group.addoption("--recall-dry-run-requests", metavar="DIR", help=argparse.SUPPRESS)
+    group.addoption("--recall-dry-run-later", metavar="SECONDS", type=float, help=argparse.SUPPRESS)
+    group.addoption("--recall-dry-run-ignoring", metavar="FILE", help=argparse.SUPPRESS)
     # What several eval directories are run with, each by a pytest of its own.
     group.addoption("--recall-one-of-several", metavar="NAMES", help=argparse.SUPPRESS)
 

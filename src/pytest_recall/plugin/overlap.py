@@ -147,8 +147,6 @@ class Overlap:
         return (yield)
 
     def _look_ahead(self, item: CaseItem, nextitem: pytest.Item | None) -> None:
-        if self._run.gate is not None and self._run.gate.closed:
-            return
         if self._manager.spent_out or (self._breaker is not None and self._breaker.closed(item.arm)):
             return
         for upcoming in self._upcoming(item, nextitem):
@@ -216,9 +214,7 @@ class Overlap:
 
     def _asked(self, item: CaseItem) -> Result:
         """Ask the case, and write down what came of it: its turn may be long in coming, and the process be killed."""
-        # The provider may have failed others while this one waited for a thread, or the change be known as bad.
-        if self._run.gate is not None:
-            self._run.gate.leave_out(item)
+        # The provider may have failed others while this one waited for a thread.
         with nullcontext() if self._breaker is None else self._breaker.counted(item):
             result: Result = item.ask()
         recording = self._run.recording

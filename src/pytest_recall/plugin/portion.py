@@ -105,7 +105,7 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
 def _choosing(config: pytest.Config) -> list[str]:
     """Return what the command line chooses cases by, and a run that is resumed cannot be given."""
     option = config.option
-    names = (*options.EXPLICIT_OPTIONS, ("markexpr", "-m"), ("recall_base_state", "--recall-base-state"))
+    names = (*options.EXPLICIT_OPTIONS, ("markexpr", "-m"))
     found = [shown for name, shown in (*names, ("recall_update", "--recall-update")) if getattr(option, name, None)]
     return [*found, *(["node ids"] if any("::" in argument for argument in config.args) else [])]
 
@@ -177,13 +177,15 @@ def carried(recording: Recording, kept: Resumed | None, plan: Plan) -> tuple[Rec
     if budget is None:
         return recording, rest
     if header.ledger and (folder / Path(header.ledger).name).exists():
+        Ledger(folder / Path(header.ledger).name).resume()
         return recording._replace(budget=budget, ledger=Path(header.ledger).name), rest
     recording = recording._replace(budget=budget, ledger=recording.ledger or f".spent-{recording.run}")
     ledger = Ledger(folder / recording.ledger)
     paid = (*kept.record.trials, *rest.early.values())
     calls = [*(call for trial in paid for call in trial.calls), *kept.record.calls]
-    for cost in (call.cost for call in calls if call.source == "live"):
-        ledger.add(cost)
+    for call in calls:
+        if call.source == "live":
+            ledger.add(call.cost, estimated=call.estimated)
     return recording, rest
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +15,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.errors import nearest
 from pytest_recall.files.eval_directory import SUFFIXES, find_case_files
 from pytest_recall.plugin import options
-from pytest_recall.plugin.stash import WATCH
+from pytest_recall.plugin.stash import LATER, WATCH
 from pytest_recall.replay.budget import dollars_of
 from pytest_recall.replay.exchange import KINDS, CallKind
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from pytest_recall.replay.exchange import CallKind, Way
     from pytest_recall.replay.player import Player
     from pytest_recall.replay.tape import CassetteMode
-    from pytest_recall.schedule.changes import Wanted
 
 
 class Recording(NamedTuple):
@@ -34,7 +33,8 @@ class Recording(NamedTuple):
     that up; `batch` sends them through batch APIs. `dry` says that it is only to be found out which cases would
     ask something new. `early` is the file of trials that end before their turn.
     Calls of the kinds `live` are made over the network, whatever the rest does. `dry_file` is where a dry run writes
-    what it found, if a file was named, and `passing` has regular expressions of what differs by itself, by case.
+    what it found, if a file was named. `of_change` says that the run of a change records what it asks, so that the next
+    one need not. `requests` is the folder into which a dry run writes what was asked; empty for none.
     """
 
     mode: CassetteMode
@@ -49,12 +49,25 @@ class Recording(NamedTuple):
     early: str = ""
     live: tuple[CallKind, ...] = ()
     dry_file: str = ""
-    passing: Mapping[str, tuple[str, ...]] = {}
+    of_change: bool = False
+    requests: str = ""
 
     @property
     def found_in(self) -> Path | None:
         """The file for what a dry run finds; None for the usual one."""
         return Path(self.dry_file) if self.dry_file else None
+
+    def keeping(self, folder: Path) -> Recording:
+        """Return the same, recording into `folder` what a change has asked; as it is where it records or replays."""
+        if self.mode != "off":
+            return self
+        return self._replace(mode="missing", folder=str(folder), of_change=True, early="")
+
+    def within(self, budget: float | None) -> Recording:
+        """Return the same held to `budget` US dollars, where the command line names none; a replay spends nothing."""
+        if budget is None or self.budget is not None or self.mode == "replay":
+            return self
+        return self._replace(budget=budget, ledger=f".spent-{self.run}")
 
 
 def recording(config: pytest.Config) -> Recording:
@@ -84,9 +97,10 @@ def recording(config: pytest.Config) -> Recording:
     if option.recall_dry_run:
         _check_dry(option, mode)
         mode = "replay"
-    elif option.recall_dry_run_file or option.recall_dry_run_of:
-        name = "--recall-dry-run-file" if option.recall_dry_run_file else "--recall-dry-run-of"
-        raise pytest.UsageError(f"{name} goes with --recall-dry-run")
+    else:
+        for name in ("file", "of", "requests", "later", "ignoring"):
+            if getattr(option, f"recall_dry_run_{name}") is not None:
+                raise pytest.UsageError(f"--recall-dry-run-{name} goes with --recall-dry-run")
     folder = str(config.invocation_params.dir / given) if given else ""
     if folder:
         _check_folder(Path(folder), "record" if record is not None else "replay", given or "")
@@ -105,19 +119,35 @@ def recording(config: pytest.Config) -> Recording:
         ledger="" if budget is None else f".spent-{run}",
         early=f".early-{run}.jsonl" if mode == "off" and options.concurrency(config) > 1 else "",
         live=live,
-        passing=wanted_of(config).passing if option.recall_dry_run_of else {},
         dry_file=str(config.invocation_params.dir / found_in) if (found_in := option.recall_dry_run_file) else "",
+        requests=str(config.invocation_params.dir / into) if (into := option.recall_dry_run_requests) else "",
     )
 
 
-def wanted_of(config: pytest.Config) -> Wanted:
+def wanted_of(config: pytest.Config) -> frozenset[str]:
     """Return which cases `--recall-dry-run-of` names. Raises pytest.UsageError."""
     from pytest_recall.files.disk import read_text
-    from pytest_recall.schedule.changes import Wanted
+    from pytest_recall.schedule.changes import wanted_in
 
     name = config.option.recall_dry_run_of
     with options.usage_errors():
-        return Wanted.from_text(read_text(config.invocation_params.dir / name, name), name)
+        return wanted_in(read_text(config.invocation_params.dir / name, name), name)
+
+
+def live_later(config: pytest.Config) -> None:
+    """Set the clock of this process as far ahead as `--recall-dry-run-later` says, once, until the session has ended.
+
+    Raises pytest.UsageError where nothing that could is installed.
+    """
+    seconds = getattr(config.known_args_namespace, "recall_dry_run_later", None)
+    if seconds is None or config.stash.get(LATER, False):
+        return
+    from pytest_recall.replay import other_date
+
+    if not other_date.is_installed():
+        raise pytest.UsageError(f"--recall-dry-run-later needs time-machine; {other_date.INSTALL} installs it")
+    config.stash[LATER] = True
+    config.add_cleanup(other_date.live_later(seconds))
 
 
 def live_kinds(given: str | None, mode: CassetteMode) -> tuple[CallKind, ...]:
@@ -189,6 +219,7 @@ def _exists(path: Path) -> bool:
 def guarded(config: pytest.Config) -> Iterator[None]:
     """Watch what is done within if this is a replay, and go on watching. Raises pytest.UsageError for a call."""
     known = config.known_args_namespace
+    live_later(config)
     if known.help or known.version or (known.recall_replay is None and not known.recall_dry_run):
         yield
         return
@@ -198,7 +229,7 @@ def guarded(config: pytest.Config) -> Iterator[None]:
     from pytest_recall.replay.watch import Watch
 
     with usage_errors():
-        place = place_of(_seen(config))
+        place = place_of(seen(config))
         rubric = read_settings(place.rubric, place.name(place.rubric))
     redactor = rubric.redactor(os.environ)
     ways: dict[CallKind, Way] = {**rubric.cassette_kinds}
@@ -226,7 +257,7 @@ def refuse_strays(player: Player) -> None:
         raise pytest.UsageError(*dict.fromkeys(player.strays)) from None
 
 
-def _seen(config: pytest.Config) -> Any:
+def seen(config: pytest.Config) -> Any:
     """Return what is known of the configuration before pytest has parsed all of its arguments."""
     known = config.known_args_namespace
     cwd = config.invocation_params.dir

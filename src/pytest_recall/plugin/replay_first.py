@@ -7,10 +7,11 @@ does to its module or its environment in a replay does not reach the cases that 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,25 +20,31 @@ import pytest
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
+from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import arguments
-from pytest_recall.runs.near import listed_changes
-from pytest_recall.schedule.changes import Changes, Wanted, from_text
+from pytest_recall.replay import other_date
+from pytest_recall.replay.cassette_file import read_header
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.runs.ci import job_of
+from pytest_recall.runs.evidence import NO_RUNS, PullRuns, runs_of_all
+from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, wanted_text
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.recording import Recording
-    from pytest_recall.runs.context import Context, NearSources
+    from pytest_recall.runs.base import Base
+    from pytest_recall.runs.context import Context
 
-ELSEWHERE = "RECALL_ELSEWHERE"
-"""The variable with the folder of another checkout, of which a replay must not import anything."""
 EACH = 150
 """Cases for which one more process is worth its start."""
+TWICE = 20
+"""Cases that are replayed a second time at most, to see which of them send something new each time."""
 _OWN_VALUE = frozenset(
     f"--{prefix}{name}"
     for prefix in ("recall-", "")
-    for name in ("near", "mode", "budget", "baselines", "shard", "concurrency", "live", "base-state", "replay-max-age")
+    for name in ("mode", "budget", "baselines", "shard", "concurrency", "live", "replay-max-age")
 )
 _VALUE = _OWN_VALUE | {"-n", "--numprocesses", "--dist", "--maxprocesses", "--tx", "--junitxml", "--junit-xml"}
 _OPTIONAL = frozenset({"--recall-record", "--record", "--recall-replay", "--replay", "--recall-resume"})
@@ -50,85 +57,168 @@ _REPORTS = (
 )
 
 
-def is_wanted(rubric: Settings, context: Context, asked: Recording, near: NearSources) -> bool:
+class KnownChange(NamedTuple):
+    """What is known of a change before its run is planned.
+
+    `rubric` are the settings that it is held to, `notes` say how its own differ. `recording` is how the run records or
+    replays, `affects` what a replay of all cases found, None without one, and `earlier` what runs of the same pull
+    request have left.
+    """
+
+    base: Base
+    rubric: Settings
+    recording: Recording
+    affects: Changes | None = None
+    earlier: PullRuns = NO_RUNS
+    notes: tuple[str, ...] = ()
+
+
+def is_wanted(rubric: Settings, context: Context, asked: Recording) -> bool:
     """Whether the slice of this run depends on a replay of all cases."""
-    return (
-        rubric.policy == "affected"
-        and context.mode == "pr"
-        and asked.mode != "replay"
-        and not asked.dry
-        and not near.asked.off
-    )
+    modes = ("pr", "main", "nightly")
+    return rubric.recording == "on" and context.mode in modes and asked.mode != "replay" and not asked.dry
 
 
 def cassettes_of(place: Place, asked: Recording) -> Path:
-    """Return the folder of the cassettes that are replayed."""
-    return Path(asked.folder) if asked.folder else place.cassettes
+    """Return the folder of the cassettes that are replayed; what a run of a change records is no part of it."""
+    own = asked.folder and not asked.of_change
+    return Path(asked.folder) if own else place.cassettes
 
 
 def changes_of(
-    config: pytest.Config, place: Place, asked: Recording, near: NearSources, paths: Iterable[Path]
+    config: pytest.Config, place: Place, context: Context, change: KnownChange, paths: Iterable[Path]
 ) -> Changes | None:
-    """Return what a replay of all cases finds, or what the files that `--recall-near` names say of one.
+    """Return what a replay of all cases finds: of the recordings of the base, then of those that came with the change.
 
-    None where nothing is recorded yet, and where cases or fixtures are only listed. Raises RecallError where it cannot
-    be found out.
+    None where there is no change and nothing is recorded, or a program has passed plugins to pytest, and where cases or
+    fixtures are only listed. Raises RecallError where it cannot be found out.
     """
-    if (listed := listed_changes(near)) is not None:
-        return listed
-    option = config.option
+    option, base, asked = config.option, change.base, change.recording
     if option.collectonly or option.showfixtures or option.show_fixtures_per_test:
-        return None
-    folder = cassettes_of(place, asked)
-    if not folder.is_dir() or not any(folder.rglob(f"*{CASSETTE_SUFFIX}")):
         return None
     from pytest_recall.cases.case_file import CaseFile
 
-    count = sum(len(CaseFile(path, place.name(path)).lines) for path in paths)
-    if config.invocation_params.plugins:
-        raise RecallError(
-            "`policy: affected` replays all cases in processes of their own, which plugins that a program has passed to"
-            " pytest do not reach; give --recall-near off, or file:PATH of a dry run"
+    ids = [case_id for path in paths for case_id in CaseFile(path, place.name(path)).lines]
+    nothing = Changes(dict.fromkeys(ids, ReplayFinding(ReplayState.NOT_RECORDED)), len(ids))
+    with tempfile.TemporaryDirectory() as scratch:
+        first, *rest = _sources(place, context, change, Path(scratch))
+        if not any(_holds_any(source.folder) for source in (first, *rest)):
+            return nothing if base.is_change else None
+        if config.invocation_params.plugins and not base.is_change:
+            return None
+        if config.invocation_params.plugins:
+            raise RecallError(
+                "all cases are replayed in processes of their own, to see which the change affects, and plugins that a"
+                " program has passed to pytest do not reach these; give --recall-mode all, or choose the cases"
+            )
+        processes = max(1, min(len(os.sched_getaffinity(0)), len(ids) // EACH))
+        say(
+            config,
+            f"replaying {plural(len(ids), 'case')} in {plural(processes, 'process')} to see which the change affects",
         )
-    processes = max(1, min(len(os.sched_getaffinity(0)), count // EACH))
-    say(
-        config,
-        f"replaying {plural(count, 'case')} in {plural(processes, 'process')} to see which the change affects;"
-        " nothing is sent",
-    )
-    return replayed(config, Tree(config.invocation_params.dir, folder), processes)
-
-
-class Tree(NamedTuple):
-    """Where a replay runs: in the folder `cwd`, on the cassettes in `cassettes`.
-
-    Of another commit than the one that is checked out, `moved` is the root of this checkout and where that commit's
-    files are.
-    """
-
-    cwd: Path
-    cassettes: Path
-    moved: tuple[Path, Path] | None = None
-
-    def path(self, given: str) -> str:
-        """Return an absolute path, or the end of `--NAME=PATH`, as it is in this tree; anything else as it is."""
-        name, equals, value = given.partition("=") if given.startswith("--") else ("", "", given)
-        if self.moved is None or not Path(value).is_absolute() or not Path(value).is_relative_to(self.moved[0]):
-            return given
-        return f"{name}{equals}{self.moved[1] / Path(value).relative_to(self.moved[0])}"
-
-    def environ(self) -> dict[str, str]:
-        """Return the environment in which Python finds the modules of this tree first."""
-        found = arguments.environ()
-        if self.moved is None:
-            return found
-        top, there = self.moved
-        roots = [Path(entry or self.cwd).absolute() for entry in sys.path]
-        own = [there / root.relative_to(top) for root in roots if root.is_relative_to(top)]
-        kept = dict.fromkeys(str(root) for root in (*own, there / "src", there) if root.is_dir())
-        found["PYTHONPATH"] = os.pathsep.join([*kept, *filter(None, [found.get("PYTHONPATH")])])
-        found[ELSEWHERE] = str(top)
+        found = replayed(config, first.folder, processes, base) if _holds_any(first.folder) else nothing
+        if base.is_change:
+            found = found.complete(ids)
+        for source in rest:
+            if left := _recorded_in(source.folder, found.reasons):
+                before = found.reasons
+                found = found.completed(replayed(config, source.folder, processes, base, left), own=source.own)
+                if context.mode == "main":
+                    _copy(source.folder, before.keys() - found.reasons.keys(), Path(asked.folder))
+        if base.is_change and _holds_any(first.folder):
+            found = _compared(config, first.folder, base, found)
+        if base.is_change and base.commit:
+            found = found.checked_live(_altered(place, base), context.seed)
+        if asked.of_change:
+            _seed(found, [first, *rest], Path(asked.folder))
         return found
+
+
+def _compared(config: pytest.Config, cassettes: Path, base: Base, found: Changes) -> Changes:
+    """Return `found` with what a second replay says of cases that ask something else: which vary by themselves."""
+    case_ids = found.to_replay_twice(TWICE)
+    if not case_ids:
+        return found
+    try:
+        return found.compared(replayed(config, cassettes, 1, base, case_ids, later=True))
+    except RecallError as error:  # It decides nothing.
+        say(config, f"which cases send something new each time is not known: {error}")
+        return found
+
+
+class _Source(NamedTuple):
+    """A folder with recordings; `own` are those that came with the change, and not from CI or the base."""
+
+    folder: Path
+    own: bool = False
+
+
+def _sources(place: Place, context: Context, change: KnownChange, scratch: Path) -> Iterator[_Source]:
+    """Yield where recordings are, the most trusted first: of the base, of CI for this pull request, of its branch.
+
+    The default branch takes those of pull requests, whose requests may be its own by now.
+    """
+    own, base = cassettes_of(place, change.recording), change.base
+    if context.mode != "pr":
+        yield _Source(own)
+        for folder in runs_of_all(place, scratch).recordings if context.mode == "main" else ():
+            yield _Source(folder)
+        return
+    there = _of_base(place, own, base, scratch)
+    yield _Source(there)
+    for folder in change.earlier.recordings:
+        yield _Source(folder)
+    if there != own and change.rubric.branch_recordings and not job_of(os.environ).fork:
+        yield _Source(own, own=True)
+
+
+def _altered(place: Place, base: Base) -> list[str]:
+    """Return the paths that the change alters, from the root of the project."""
+    repository = Repository(place.root)
+    inside = repository.path_of(place.root)
+    prefix = f"{inside}/" if inside not in ("", ".") else ""
+    return [path.removeprefix(prefix) for path in repository.changed(base.commit) if path.startswith(prefix)]
+
+
+def _recorded_in(folder: Path, case_ids: Container[str]) -> list[str]:
+    """Return those of the cases that have a recording below `folder`. Raises RecallError for one that is damaged."""
+    recorded = {str(read_header(path, path.name).get("case")) for path in Library(folder).files()}
+    return sorted(case_id for case_id in recorded if case_id in case_ids)
+
+
+def _seed(found: Changes, sources: Sequence[_Source], folder: Path) -> None:
+    """Copy into `folder` the recordings of the cases of which only the judges ask something else.
+
+    Their agents are then answered by these, and the judges alone are asked.
+    """
+    wanted = set(found.ids(ReplayState.UNJUDGED))
+    for source in sources if wanted else ():
+        _copy(source.folder, wanted, folder)
+
+
+def _copy(source: Path, case_ids: Container[str], folder: Path) -> None:
+    """Copy the recordings of some cases from below one folder to below another."""
+    for path in Library(source).files():
+        if read_header(path, path.name).get("case") in case_ids:
+            target = folder / path.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+
+
+def _of_base(place: Place, own: Path, base: Base, scratch: Path) -> Path:
+    """Return a folder with the recordings of the base: that of the checkout, unless the change has altered it."""
+    if not base.is_change or not base.commit:
+        return own
+    repository = Repository(place.root)
+    if not repository.path_of(own) or not repository.changed(base.commit, own):
+        return own
+    there = scratch / "base"
+    repository.check_out(base.commit, own, there, scratch / "index")
+    return there
+
+
+def _holds_any(folder: Path) -> bool:
+    return folder.is_dir() and any(folder.rglob(f"*{CASSETTE_SUFFIX}"))
 
 
 def say(config: pytest.Config, line: str) -> None:
@@ -138,24 +228,45 @@ def say(config: pytest.Config, line: str) -> None:
         reporter.write_line(f"recall: {line}")
 
 
-def replayed(config: pytest.Config, tree: Tree, processes: int, wanted: Wanted | None = None) -> Changes:
-    """Return what a replay in `tree` finds, of the `wanted` cases or of all. Raises RecallError if it finds nothing."""
+def replayed(
+    config: pytest.Config,
+    cassettes: Path,
+    processes: int,
+    base: Base,
+    wanted: Iterable[str] | None = None,
+    *,
+    later: bool = False,
+) -> Changes:
+    """Return what a replay of the recordings in `cassettes` finds, of the `wanted` cases or of all.
+
+    With `later` it has other hashes, and another date where a package that sets one is installed. Raises RecallError if
+    it finds nothing.
+    """
+    env = arguments.environ() | ({"PYTHONHASHSEED": _OTHER_HASHES} if later else {})
     found = Changes()
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
         if wanted is not None:
-            (scratch / "wanted.json").write_text(wanted.to_text(), encoding="utf-8")
+            (scratch / "wanted.json").write_text(wanted_text(wanted), encoding="utf-8")
         parts = range(1, processes + 1)
         running = []
         try:
             for part in parts:
-                command = _command(config, tree, scratch, (part, processes))
+                command = _command(config, cassettes, scratch, (part, processes))
+                if base.is_change and base.commit:
+                    command.append(f"--recall-base={base.commit}")
                 if wanted is not None:
                     command.append(f"--recall-dry-run-of={scratch / 'wanted.json'}")
+                if later and other_date.is_installed():
+                    command.append(f"--recall-dry-run-later={other_date.LATER.total_seconds():.0f}")
                 with (scratch / f"{part}.txt").open("wb") as output:
                     running.append(
                         subprocess.Popen(
-                            command, cwd=tree.cwd, env=tree.environ(), stdout=output, stderr=subprocess.STDOUT
+                            command,
+                            cwd=config.invocation_params.dir,
+                            env=env,
+                            stdout=output,
+                            stderr=subprocess.STDOUT,
                         )
                     )
             codes = [process.wait() for process in running]
@@ -173,23 +284,26 @@ def replayed(config: pytest.Config, tree: Tree, processes: int, wanted: Wanted |
     return found
 
 
+_OTHER_HASHES = "271828"
+
+
 def _failed(code: int, output: str) -> str:
     said = [line for line in output.splitlines() if line.strip()]
     errors = [line for line in said if line.startswith(("ERROR", "E  ", "INTERNALERROR"))]
     last = one_line((errors or said or ["it printed nothing"])[-1], 300)
     return (
         f"the replay of all cases ended with exit code {code} and found nothing ({last});"
-        " `pytest -p recall --record=missing --recall-dry-run` runs it by itself, --recall-near off leaves it out"
+        " `pytest -p recall --record=missing --recall-dry-run` runs it by itself"
     )
 
 
-def _command(config: pytest.Config, tree: Tree, scratch: Path, shard: tuple[int, int]) -> list[str]:
+def _command(config: pytest.Config, cassettes: Path, scratch: Path, shard: tuple[int, int]) -> list[str]:
     """Return the command that replays a part of the cases; its options come last, and so take the place of others."""
     part, parts = shard
     # The paths come first: an option whose value may be left out would take one for its own.
     given = [*config.option.file_or_dir, *_kept(arguments.options_of(config))]
-    command = [sys.executable, "-m", "pytest", *map(tree.path, given)]
-    command += [f"--recall-record=missing:{tree.cassettes}", "--recall-dry-run", "--recall-mode=all"]
+    command = [sys.executable, "-m", "pytest", *given]
+    command += [f"--recall-record=missing:{cassettes}", "--recall-dry-run", "--recall-mode=all"]
     command += [f"--recall-dry-run-file={scratch / f'{part}.json'}"]
     command += ["--maxfail=0", "--tb=line", "-p", "no:cacheprovider"]
     if parts > 1:

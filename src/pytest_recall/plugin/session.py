@@ -18,6 +18,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.disk import LinkError, check_link
 from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import plural
+from pytest_recall.models.reply_names import joined, replied_models
 from pytest_recall.plugin import garbage
 from pytest_recall.plugin.learned import CollectedTests, Money, SessionLog, SessionLoop, Unrecorded
 from pytest_recall.plugin.options import is_worker
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_recall.plugin.dry import DryRun
-    from pytest_recall.plugin.limits import Breaker, RegressionGate
+    from pytest_recall.plugin.limits import Breaker
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.plugin.reporting import Ticker
     from pytest_recall.trials.record import Record
@@ -174,7 +175,6 @@ class Run:
         self.judged: set[bool] = set()
         self.recording: Recording | None = None
         self.breaker: Breaker | None = None
-        self.gate: RegressionGate | None = None
         self.dry: DryRun | None = None
         self._watched = False
         self._ticker: Ticker | None = None
@@ -251,6 +251,7 @@ class Run:
             from pytest_recall.plugin.dry import DryRun
 
             self.dry = DryRun(asked.found_in)
+            self.config.pluginmanager.register(self.dry, "recall-dry-run")
 
     def late_line(self) -> str | None:
         """Return the slice in one line, if it was made or changed by collection."""
@@ -321,7 +322,7 @@ class Run:
         self.amended = False
         now = clock.now()
         artifacts = self.plan.place.artifacts
-        from pytest_recall.files.git import head_of
+        from pytest_recall.runs.checkout import checkout_of
 
         try:
             if self._kept is not None:
@@ -333,8 +334,9 @@ class Run:
                     self._watch(expected)
                 return
             check_link(self.plan.place.state, self.plan.place.events)  # They are written when all has been paid for.
-            commit, branch = head_of(self.plan.place.root, os.environ)
-            self.plan = replace(self.plan, commit=commit, branch=branch)
+            plan = self.plan
+            checkout = checkout_of(plan.place, plan.base, plan.before.values(), os.environ)
+            self.plan = replace(plan, checkout=checkout)
             folder = artifacts.new_run(now)
             self.journal = Journal(folder, self.plan.header(folder.name, now.isoformat(timespec="seconds")))
             artifacts.write("today.yaml", self.plan.today())
@@ -348,18 +350,24 @@ class Run:
         self._append_replayed()
 
     def _append_replayed(self) -> None:
-        """Append the trials that gave another answer to equal requests, from the replay before the slice was chosen."""
+        """Append the trials on recorded answers that decide, from the replay before the slice was chosen."""
         changes = self.plan.changes
         if changes is None:
             return
-        from pytest_recall.schedule.boxes import OTHER
+        from pytest_recall.schedule.boxes import RECORDED
         from pytest_recall.schedule.changes import ReplayState
 
-        others = {case_id: changes.found[case_id].trial for case_id in changes.ids(ReplayState.OTHER)}
-        for file in self.plan.files.values():
-            for case_id in sorted(others.keys() & file.lines.keys()):
-                if (plain := others[case_id]) is not None:
-                    self._append(Trial.from_json(plain), f"{file.name}:{file.lines[case_id]}", reason=OTHER)
+        # A case that is asked live as well, since it is due, has its verdict from that.
+        decided = changes.ids(ReplayState.RECORDED)
+        trials = {case_id: changes.found[case_id].trials for case_id in decided if case_id not in self.plan.reasons}
+        where = {
+            case_id: f"{file.name}:{file.lines[case_id]}"
+            for file in self.plan.files.values()
+            for case_id in trials.keys() & file.lines.keys()
+        }
+        for case_id in sorted(trials):
+            for plain in trials[case_id]:
+                self._append(Trial.from_json(plain), where.get(case_id, ""), reason=RECORDED)
 
     def _watch(self, case_ids: set[str]) -> None:
         """Begin to tell how far the run is."""
@@ -413,8 +421,6 @@ class Run:
             if not trial.arm:
                 self.failures.take(trial, report)
             self._append(trial, where, getattr(report, "recall_dry", ""))
-            if self.gate is not None and not trial.arm:
-                self.gate.take(self.trials[-1], self.trials)
         elif report.failed and report.when == CRASHED:
             self._crashed(report.nodeid, f"the worker died: {report.longrepr}")
 
@@ -454,13 +460,14 @@ class Run:
         facts = RunFacts(
             reason=reason or trial.reason or self.plan.reasons.get(trial.case_id, ""),
             where=where,
-            row=self.plan.rows.get(trial.case_id) if under_test else None,
+            row=self.plan.before.get(trial.case_id) if under_test else None,
             attempt=self._attempts[key],
             pr=self.plan.context.pr,
-            model=self.plan.context.model if under_test else None,
+            model=joined(replied_models(trial.calls)) if under_test else None,
             counts_for_schedule=under_test
             and not trial.unproven
-            and (trial.source != "replayed" or self._trusts_replays),
+            # An answer that is partly recorded is news of the change, and not of the provider.
+            and (trial.source == "live" or self._trusts_replays),
         )
         if not self._watched:
             self._watch(set())  # Marked tests on workers: how many there are is not known before the end.

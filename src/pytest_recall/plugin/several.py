@@ -129,7 +129,6 @@ def _refuse(config: pytest.Config, folders: list[Path], asked: recording.Recordi
     names = " and ".join(f"`{relative(folder, config.rootpath)}`" for folder in folders[:2])
     one = {
         "--recall-resume": config.option.recall_resume is not None,
-        "--recall-base-state": bool(config.option.recall_base_state),
         # Cases of two directories may have one id, and so one cassette.
         f"a folder for {'--replay' if asked.mode == 'replay' else '--record'}": bool(asked.folder),
         "--recall-dry-run-of": bool(config.option.recall_dry_run_of),

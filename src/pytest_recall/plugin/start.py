@@ -19,13 +19,9 @@ from pytest_recall.plugin.recording import Recording, recording, wanted_of
 from pytest_recall.plugin.stash import CASSETTES, RUN, WATCH
 
 if TYPE_CHECKING:
-    from pytest_recall.cases.settings import Settings
-    from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Ends, Run
-    from pytest_recall.runs.context import Context, NearSources
     from pytest_recall.runs.plan import Plan
-    from pytest_recall.schedule.changes import Changes
 
 
 def start(config: pytest.Config) -> None:
@@ -66,43 +62,19 @@ def _check_selectors(config: pytest.Config) -> None:
         check_options(config)
 
 
-def _changes(
-    config: pytest.Config,
-    place: Place,
-    rubric: Settings,
-    context: Context,
-    asked: Recording,
-    near: NearSources,
-    paths: list[Path],
-) -> Changes | None:
-    """Return what a replay of all cases finds, where the slice depends on it. Raises RecallError."""
-    from pytest_recall.plugin import replay_first
-
-    if options.wanted(config).explicit or not replay_first.is_wanted(rubric, context, asked, near):
-        return None
-    found = replay_first.changes_of(config, place, asked, near, paths)
-    refs = near.asked.refs or near.bases
-    if found is not None and refs and not near.asked.files and (suspects := found.suspects()):
-        from pytest_recall.plugin import replay_base
-
-        tree = replay_first.Tree(config.invocation_params.dir, replay_first.cassettes_of(place, asked))
-        found = replay_base.without_varying(config, place, tree, refs, found, suspects)
-    # A recording of the judges' calls alone would take the place of one that is whole.
-    return found.asking_all() if found is not None and asked.mode in ("record", "missing") else found
-
-
 def wake(
     config: pytest.Config, paths: list[Path], asked: Recording | None = None, datasets: Iterable[Path] = ()
 ) -> Run:
     """Make the run over the case files `paths`: none, if marked tests are all there is."""
     from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.plugin import portion
+    from pytest_recall.plugin.change import budget_of, change_of, planned
     from pytest_recall.plugin.memories import read_source
-    from pytest_recall.runs.context import resolve, sources
+    from pytest_recall.runs.affordable import within_budget
+    from pytest_recall.runs.context import resolve
     from pytest_recall.runs.plan import check_names, make_plan
     from pytest_recall.runs.resume import rest_of
 
-    base = config.option.recall_base_state
     with usage_errors():
         _check_selectors(config)
         place = place_of(config)
@@ -114,10 +86,10 @@ def wake(
             names = baselines.checked_names(config, rubric, f"{place.name(place.rubric)}: baselines")
         kept = portion.resumed(config, place)
         context = resolve(options.asked(config), os.environ, rubric, today(config))
-        near = sources(config.option.recall_near or (), os.environ, config.invocation_params.dir)
-        changes = None
-        if rubric.policy == "affected" and kept is None and paths:
-            changes = _changes(config, place, rubric, context, asked or recording(config), near, paths)
+        change = change_of(
+            config, place, rubric, context, asked or recording(config), paths, is_resumed=kept is not None
+        )
+        rubric = change.rubric
         plan = make_plan(
             place,
             paths,
@@ -127,26 +99,23 @@ def wake(
             datasets=datasets,
             read=partial(read_source, config),
             complete=bool(paths) and set(find_case_files(place.eval_dir, options.patterns(config))) <= set(paths),
-            base_state=config.invocation_params.dir / base if base else None,
             reset_on_swap=config.option.recall_reset_on_model_swap if kept is None else kept.record.header.reset,
             shard=portion.shard_of(config) if kept is None else None,
             rest=None if kept is None else rest_of(kept.record),
-            near=None if kept is not None else near,
-            changes=changes,
+            base=change.base,
+            changes=change.affects,
+            earlier=change.earlier.events,
             today=today(config),
         )
         if config.option.recall_dry_run_of:
-            wanted = wanted_of(config).passing.keys()
+            wanted = wanted_of(config)
             # The replays before a slice is chosen name the file as well; a part of one, or another tree, lacks some.
             whole = not (config.option.recall_dry_run_file or files.may_hold_marks(config))
             if whole and (unknown := sorted(wanted - plan.cases)):
                 raise RecallError(f"--recall-dry-run-of: no case `{unknown[0]}`{nearest(unknown[0], plan.cases)}")
             plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
-        if changes is not None:
-            from pytest_recall.runs.budgeted import held_to_budget
-
-            plan = held_to_budget(plan)
+        plan = planned(config, plan, change.recording)
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
         if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})
@@ -154,8 +123,10 @@ def wake(
         if kept is not None:
             run.resume(kept.folder, kept.record)
     # What is carried over is written beside the journal, so that the lock on that comes first.
-    taken, rest = portion.carried(asked or recording(config), kept, plan)
-    run.plan = replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early)
+    taken, rest = portion.carried(change.recording.within(budget_of(change, context)), kept, plan)
+    with usage_errors():
+        run.plan = within_budget(replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early))
+    run.log.note(*change.notes)
     run.begin_recording(taken)
     config.stash[CASSETTES] = make_manager(run, taken)
     return run
@@ -194,16 +165,12 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
         watch=watch,
         live=asked.live,
-        passing=asked.passing,
+        requests=Path(asked.requests) if asked.requests else None,
     )
+    # What the replay before this run has found to differ is not to be answered from the recording.
+    manager.compares_headers = asked.dry or (asked.mode == "missing" and plan.changes is not None)
     if asked.dry:
         manager.let_nothing_out()
-    budget, whole = plan.rubric.budget, plan.rest is None and plan.shard is None
-    if budget is not None and budget.stop == "first" and plan.changes is not None and whole:
-        from pytest_recall.plugin.limits import RegressionGate
-
-        run.gate = RegressionGate(run, asked.run)
-        run.config.pluginmanager.register(run.gate, "recall-regression")
     if asked.budget is not None:
         from pytest_recall.plugin.limits import BudgetGate
 

@@ -53,6 +53,8 @@ UNPROVEN: pytest.StashKey[str] = pytest.StashKey()
 """On an item: why its last fail counts for nothing, empty if it counts."""
 WATCH: pytest.StashKey[Watch] = pytest.StashKey()
 """On the config: what stands before the clients of a replay, from before the conftest files on."""
+LATER: pytest.StashKey[bool] = pytest.StashKey()
+"""On the config: whether the clock of this process is set ahead."""
 CASSETTES: pytest.StashKey[Any] = pytest.StashKey()
 """On the config: the cassettes, if calls are recorded or replayed."""
 LOOPS: pytest.StashKey[Any] = pytest.StashKey()

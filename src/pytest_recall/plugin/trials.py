@@ -36,7 +36,9 @@ from pytest_recall.plugin.stash import (
     UNREPORTED,
     UNTOLD,
 )
+from pytest_recall.replay.exchange import error_replies
 from pytest_recall.results.standing import informs
+from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.conditions import Prompts, conditions, taped_of, words_of
 from pytest_recall.trials.execution import CallSummary, Result, RunFacts, TrialCase, make_trial
 from pytest_recall.trials.journal import json_line
@@ -80,6 +82,9 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if call.when == "call" and outcome in (Outcome.PASSED, Outcome.SKIPPED) and item.stash.get(SUBTESTS, []):
         outcome, error = _by_subtests(item)
         report.outcome, report.longrepr = "failed", error
+    if outcome.is_verdict and (why := _no_evidence(item, outcome)):
+        outcome, error = Outcome.ERROR, why
+        report.outcome, report.longrepr = "failed", why
     item.stash[OUTCOME] = outcome
     outage = _outage(call) if outcome is Outcome.ERROR else None
     if outcome is not Outcome.SKIPPED:
@@ -105,7 +110,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if getattr(item.config.option, "xmlpath", None) and not trial.arm:
         from pytest_recall.plugin import reporting
 
-        row = run.plan.rows.get(case_id)
+        row = run.plan.before.get(case_id)
         rule = getattr(item, "rule", None)
         counts = not trial.unproven and (rule is None or not rule.doubt([*item.stash[OUTCOMES], outcome]))
         regression = row is not None and not row.failing and row.quarantined is None and counts
@@ -114,6 +119,28 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         baselines.told(item, call, report)
     elif getattr(item, "rule", None) is None and outcome is Outcome.FAILED:
         set_apart(item, report)
+
+
+def _no_evidence(item: pytest.Item, outcome: Outcome) -> str:
+    """Return why the verdict on a case that a change affects, or that is replayed to see if it does, is no evidence.
+
+    A fail that rests on an error reply is asked again. A case that was recorded with calls, and makes none now, has its
+    answer from elsewhere.
+    """
+    run, tape, case_id = item.config.stash[RUN], item.stash.get(TAPE, None), item.stash[CASE_ID]
+    of_change = run.plan.changes is not None and run.plan.reasons.get(case_id) in OF_CHANGE
+    if tape is None or str(getattr(item, "arm", "")) or not (run.dry or of_change):
+        return ""
+    if outcome is Outcome.FAILED:
+        manager = item.config.stash[CASSETTES]
+        ends = ", ".join(error_replies(manager.calls_of(manager.exchanges_of(tape))))
+        return f"no verdict on the change, since the provider failed: {ends}" if ends else ""
+    if run.dry or tape.mode != "missing" or tape.made or not (run.plan.changes and run.plan.changes.asks(case_id)):
+        return ""
+    return (
+        "no verdict on the change: its recording has calls, and this run made none; a cache of the agent may have"
+        " answered, so switch it off or empty it"
+    )
 
 
 def _outage(call: pytest.CallInfo[None]) -> Outage | None:
@@ -166,8 +193,10 @@ def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:
     pytest knows it as an expected one.
     """
     plan = item.config.stash[RUN].plan
-    row = plan.rows.get(item.stash[CASE_ID])
-    reason = item.stash.get(UNPROVEN, "") or (informs(plan.rubric.blocks, row) if plan.scheduled else "")
+    case_id = item.stash[CASE_ID]
+    row = plan.before.get(case_id)
+    informing = informs(plan.rubric.blocks, row, decides=plan.decides(case_id)) if plan.scheduled else ""
+    reason = item.stash.get(UNPROVEN, "") or informing
     if row is not None and row.quarantined is not None:
         until = f" until {row.until}" if row.until else ""
         reason = f"in quarantine since {row.quarantined}{until}, {row.owner or 'no owner'} looks at it"
@@ -340,7 +369,8 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
 
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     count = item.config.stash[CASSETTES].recorded_trials(item)
-    outcomes = item.stash[OUTCOMES] = []
+    outcomes: list[Outcome] = []
+    item.stash[OUTCOMES] = outcomes
     found: list[ReplayFinding] = []
     try:
         for number in range(1, count + 1):
@@ -348,9 +378,12 @@ def replay_series(item: Any, nextitem: pytest.Item | None) -> bool:
             if report.passed:
                 call, report = _phase(item, "call")
             found.append(ReplayFinding.from_json(json.loads(report.recall_dry)))
-            last = number == count or found[-1].state is not ReplayState.PROVEN
+            decided = found[-1].state in (ReplayState.UNAFFECTED, ReplayState.RECORDED)
+            last = number == count or not decided
             if last:
-                one = of_series(found, count)
+                one = of_series(found, count, item.rule.decided([*outcomes, item.stash[OUTCOME]]))
+                if found[-1].trials:
+                    one = one._replace(trials=tuple(json.loads(report.recall)))
                 report.recall_dry = json.dumps(one.to_json())
                 settle(item, call, report, one)
             _, end = _phase(item, "teardown", nextitem=nextitem if last else item.parent)
@@ -426,7 +459,7 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
     if verdict is None:
         report.outcome = item.stash[REPORTED] = RERUN
         return
-    told = f"{outcomes.count(Outcome.PASSED)} of {len(outcomes)} trials passed ({item.rule})"
+    told = item.rule.summary(len(outcomes) - outcomes.count(Outcome.PASSED), len(outcomes))
     if verdict is Outcome.PASSED:
         report.outcome = "passed"
         report.longrepr = None
@@ -440,7 +473,9 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
     elif verdict is Outcome.ERROR and UNASKED in item.stash:
         report.outcome = "failed"
         report.recall_error = True
-        report.longrepr = f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({item.rule}): {item.stash[UNASKED]}"
+        report.longrepr = (
+            f"no verdict after {plural(len(outcomes) - 1, 'trial')} ({item.rule.name}): {item.stash[UNASKED]}"
+        )
     elif outcomes[-1].is_verdict:
         report.outcome = "failed"
         report.recall_error = True

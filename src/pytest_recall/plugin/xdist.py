@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from pytest_recall.plugin.session import Run
     from pytest_recall.schedule.changes import Changes
-    from pytest_recall.schedule.selection import Deferrals
 
 
 def brief(node: Any) -> None:
@@ -40,11 +39,11 @@ def brief(node: Any) -> None:
         _share(run, node.workerinput["workercount"])
     picks = () if run.waits else plan.whole
     chosen = {pick.case_id for pick in picks}
-    rows = {
-        case_id: row.to_json()
-        for case_id, row in plan.rows.items()
-        if run.waits or case_id in chosen or case_id not in plan.declared
-    }
+
+    def sent(rows: Mapping[str, Row]) -> dict[str, Any]:
+        needed = (one for one in rows.items() if run.waits or one[0] in chosen or one[0] not in plan.declared)
+        return {case_id: row.to_json() for case_id, row in needed}
+
     node.workerinput["recall"] = json.dumps(
         {
             "root": str(plan.place.root),
@@ -53,13 +52,13 @@ def brief(node: Any) -> None:
             "rubric": plan.rubric.model_dump(exclude_unset=True),
             "wanted": asdict(plan.wanted),
             "picks": picks,
-            # Of a case that is not a row it may be known before a worker finds it.
-            "near": sorted(plan.near.ids if run.waits else plan.near.ids & chosen | plan.near.ids - plan.declared),
             "changes": None
             if plan.changes is None
             else {case_id: one.to_json() for case_id, one in plan.changes.only(chosen).found.items()},
-            "left_to": plan.left_to._replace(deferred=sorted(plan.left_to.deferred)),
-            "rows": rows,
+            "unaffordable": plan.unaffordable,
+            "rows": sent(plan.rows),
+            "before": None if plan.before is plan.rows else sent(plan.before),
+            "is_change": plan.base.is_change,
             "baselines": plan.baselines,
             "recording": run.recording,
             "shard": plan.shard,
@@ -83,8 +82,8 @@ def follow(config: pytest.Config) -> None:
         return
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
+    from pytest_recall.runs.base import Base
     from pytest_recall.runs.context import Context, Filters
-    from pytest_recall.runs.near import Near
     from pytest_recall.runs.plan import Plan
     from pytest_recall.runs.resume import Rest, Shard
     from pytest_recall.schedule.selection import Pick
@@ -102,11 +101,14 @@ def follow(config: pytest.Config) -> None:
             update=sent["wanted"]["update"],
             elsewhere=tuple((option, name) for option, name in sent["wanted"]["elsewhere"]),
         ),
-        rows={case_id: Row.from_json(row) for case_id, row in sent["rows"].items()},
+        rows=_rows(sent["rows"]),
         cases=frozenset(pick.case_id for pick in picks),
         picks=picks,
-        near=Near(frozenset(sent["near"])),
-        left_to=_left_to(*sent["left_to"]),
+        base=Base(
+            is_change=sent["is_change"],
+            rows=None if sent["before"] is None else _rows(sent["before"]),
+        ),
+        unaffordable=sent["unaffordable"],
         changes=None if sent["changes"] is None else _changes(sent["changes"]),
         baselines=tuple(sent["baselines"]),
         shard=sent["shard"] and Shard(*sent["shard"]),
@@ -124,10 +126,8 @@ def _changes(sent: Mapping[str, Any]) -> Changes:
     return Changes({case_id: ReplayFinding.from_json(one) for case_id, one in sent.items()})
 
 
-def _left_to(deferred: list[str], waiting: Mapping[str, list[str]], alone: bool) -> Deferrals:
-    from pytest_recall.schedule.selection import Deferrals
-
-    return Deferrals(frozenset(deferred), {case_id: tuple(names) for case_id, names in waiting.items()}, alone)
+def _rows(sent: Mapping[str, Any]) -> dict[str, Row]:
+    return {case_id: Row.from_json(row) for case_id, row in sent.items()}
 
 
 def debrief(node: Any, run: Run) -> None:

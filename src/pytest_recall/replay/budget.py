@@ -1,42 +1,127 @@
-"""Keep a run within its budget: what its calls have cost so far, in all processes, and whether another may begin."""
+"""Keep a run within its budget: what its calls have cost and may yet cost, in all processes, and if another may begin.
+
+A call reserves what it may cost before it begins, and what it has cost takes the place of that when it ends. So the sum
+of what is spent and reserved is never above the budget, as far as no call costs more than it has reserved.
+"""
 
 from __future__ import annotations
 
+import json
 import math
+import os
+import re
 import struct
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
+from pytest_recall.files import clock, event_loop
 from pytest_recall.files.disk import check_link, make_ignored, open_file, remove
 from pytest_recall.files.wording import dollars
-from pytest_recall.replay.exchange import Call, Exchange
+from pytest_recall.replay.exchange import Call, Exchange, Request, Tokens
+from pytest_recall.replay.token_estimate import reply_limit, request_tokens, writes
+from pytest_recall.replay.wire_formats import asked_model, asks_model
 
-_AMOUNT = struct.Struct("<d")
+_ENTRY = struct.Struct("<cQd")
+"""What an entry is of, the number of its reservation, 0 without one, and an amount in US dollars."""
+_BUDGET, _RESERVED, _SPENT, _ESTIMATED, _CLOSED, _RESUMED = b"b", b"r", b"s", b"e", b"c", b"a"
+_ROUNDING = 1 + 1e-9
+"""A sum of many amounts may be off in its last digits."""
+
+
+class LedgerTotal(NamedTuple):
+    """What was spent so far, in US dollars, and how many calls have no known cost.
+
+    `estimated` says that part of it is counted from texts. `refused` is what a call might have cost that was not made.
+    """
+
+    usd: float = 0.0
+    unknown: int = 0
+    estimated: bool = False
+    refused: float = 0.0
+
+
+@dataclass(slots=True)
+class _State:
+    """What the entries of a ledger come to, in their order."""
+
+    budget: float = math.inf
+    spent: float = 0.0
+    unknown: int = 0
+    estimated: bool = False
+    refused: float | None = None
+    entries: int = 0
+    reserved: dict[int, float] = field(default_factory=dict)
+
+    def fits(self, usd: float) -> bool:
+        """Whether a call of this cost may begin."""
+        return self.spent < self.budget and self.spent + sum(self.reserved.values()) + usd <= self.budget * _ROUNDING
+
+    def take(self, kind: bytes, number: int, usd: float) -> None:
+        self.entries += 1
+        if kind == _BUDGET:
+            self.budget = usd
+        elif kind == _RESERVED:
+            # Each process reads the same entries in the same order, and comes to the same answer without a lock.
+            if self.fits(usd):
+                self.reserved[number] = usd
+        elif kind == _CLOSED:
+            self.refused = usd
+        elif kind == _RESUMED:
+            # What the calls have cost that were cut off with their run is not known: as much as they may have.
+            self.estimated = self.estimated or any(self.reserved.values())
+            self.spent += sum(self.reserved.values())
+            self.reserved, self.refused = {}, None
+        else:
+            self.reserved.pop(number, None)
+            if math.isnan(usd):
+                self.unknown += 1
+            else:
+                self.spent += usd
+                self.estimated = self.estimated or kind == _ESTIMATED
 
 
 class Ledger:
-    """The sum of a run in US dollars. An amount is with the operating system as soon as it is added.
+    """The money of a run in US dollars. An entry is with the operating system as soon as it is made.
 
-    Each amount is one short append, which no other process can come between. Raises OSError.
+    Each entry is one short append, which no other process can come between. Raises OSError.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lock = threading.Lock()
         self._read = 0
-        self._total = 0.0
-        self._unknown = 0
+        self._state = _State()
 
-    def add(self, usd: float | None) -> None:
-        """Add what a call has cost; None if unknown."""
-        make_ignored(self.path.parent)
-        check_link(self.path)
-        with open_file(self.path, "ab", buffering=0) as file:
-            file.write(_AMOUNT.pack(math.nan if usd is None else usd))
+    def hold_to(self, budget: float) -> None:
+        """Hold what is reserved from now on to `budget`."""
+        self._append(_BUDGET, 0, budget)
 
-    def sums(self) -> tuple[float, int]:
-        """Return the sum so far, of all processes, and how many amounts are not known."""
+    def resume(self) -> None:
+        """Begin again after a run that was cut off: what its calls had reserved counts as spent."""
+        self._append(_RESUMED, 0, 0.0)
+
+    def add(self, usd: float | None, reservation: int = 0, *, estimated: bool = False) -> None:
+        """Add what a call has cost, None if unknown, in place of what was reserved for it."""
+        self._append(_ESTIMATED if estimated else _SPENT, reservation, math.nan if usd is None else usd)
+
+    def reserve(self, usd: float) -> int | None:
+        """Reserve an amount and return the number of the reservation; None if so much is not left."""
+        if not self.state().fits(usd):
+            return None
+        number = int.from_bytes(os.urandom(8)) or 1
+        self._append(_RESERVED, number, usd)
+        return number if number in self.state().reserved else None
+
+    def close(self, usd: float) -> None:
+        """Say to all processes that a call that may cost so much does not fit any more."""
+        self._append(_CLOSED, 0, usd)
+
+    def state(self) -> _State:
+        """Return what all entries so far come to, of all processes."""
         with self._lock:
             try:
                 with open_file(self.path, "rb") as file:
@@ -44,19 +129,27 @@ class Ledger:
                     news = file.read()
             except FileNotFoundError:
                 news = b""
-            # Of an amount that another process is just writing a part may be there: it is read the next time.
-            whole = len(news) - len(news) % _AMOUNT.size
-            for (amount,) in _AMOUNT.iter_unpack(news[:whole]):
-                if math.isnan(amount):
-                    self._unknown += 1
-                else:
-                    self._total += amount
+            # Of an entry that another process is just writing a part may be there: it is read the next time.
+            whole = len(news) - len(news) % _ENTRY.size
+            for entry in _ENTRY.iter_unpack(news[:whole]):
+                self._state.take(*entry)
             self._read += whole
-            return self._total, self._unknown
+            return replace(self._state, reserved=dict(self._state.reserved))
+
+    def sums(self) -> LedgerTotal:
+        """Return what was spent so far, by all processes."""
+        state = self.state()
+        return LedgerTotal(state.spent, state.unknown, state.estimated, state.refused or 0.0)
 
     def remove(self) -> None:
         """Delete the file."""
         remove(self.path)
+
+    def _append(self, kind: bytes, number: int, usd: float) -> None:
+        make_ignored(self.path.parent)
+        check_link(self.path)
+        with open_file(self.path, "ab", buffering=0) as file:
+            file.write(_ENTRY.pack(kind, number, usd))
 
 
 def unpriced(call: Call) -> str:
@@ -68,6 +161,11 @@ def unpriced(call: Call) -> str:
     return (call.model or "a model without a name") if counted and call.cost is None else ""
 
 
+def models_without_price(calls: Iterable[Call]) -> tuple[str, ...]:
+    """Return the models whose calls have no cost since no price is known, sorted; those without a name are left out."""
+    return tuple(sorted({call.model for call in calls if call.model and unpriced(call)}))
+
+
 def reason(budget: float, spent: float, unpriced_model: str = "") -> str:
     """Return why no further call may begin once `spent` of `budget` dollars are gone; empty if one may.
 
@@ -76,9 +174,28 @@ def reason(budget: float, spent: float, unpriced_model: str = "") -> str:
     if unpriced_model:
         return (
             f"the price of `{unpriced_model}` is unknown, so that no budget can be kept;"
-            " add it to `prices` in rubric.yaml, or leave out --budget"
+            f" add {price_entry(unpriced_model)} to rubric.yaml, in US dollars per million tokens, or leave out"
+            " the budget"
         )
     return f"the budget of {dollars(budget)} is spent" if spent >= budget else ""
+
+
+def no_room(budget: float) -> str:
+    """Return why no further call may begin though something of `budget` is left."""
+    return f"the budget of {dollars(budget)} has no room for another call"
+
+
+_PLAIN_KEY = re.compile(r"[A-Za-z0-9][\w./@-]*(?::[\w./@-]+)*")
+
+
+def price_entry(model: str) -> str:
+    """Return the lines of a rubric that name the price of a model, in one."""
+    return f"`prices: {{{price_key(model)}: {{input: USD, output: USD}}}}`"
+
+
+def price_key(model: str) -> str:
+    """Return the name of a model as a key in YAML."""
+    return model if _PLAIN_KEY.fullmatch(model) else json.dumps(model, ensure_ascii=False)
 
 
 def dollars_of(text: str) -> float:
@@ -92,35 +209,215 @@ def dollars_of(text: str) -> float:
     return amount
 
 
-class Meter:
-    """The budget of a run, which all of its processes share. `call_of` says what a live exchange has cost.
+_ROUNDED_OFF = 1e-6
+GUESSED_ANSWER = 256
+"""Tokens of the answer to a call that names no limit, as long as this run has no answer of the same model."""
+PATIENCE = 60.0
+"""Seconds for which a call waits while no other call ends."""
+PAUSE = 0.05
+"""Seconds after which a waiting call looks again."""
+_CACHED = b'"cache_control"'
 
-    A call that has begun is never cut off, so that a run passes its budget by no more than
-    the calls in flight.
+
+class Pricing(NamedTuple):
+    """What is to be known of prices here: the call that an exchange was, and what tokens cost that a request takes.
+
+    The latter is in US dollars, and None where the price of the model that is asked is not known.
     """
 
-    def __init__(self, budget: float, ledger: Ledger, call_of: Callable[[Exchange], Call]) -> None:
+    call_of: Callable[[Exchange], Call]
+    price_of: Callable[[Request, Tokens], float | None]
+
+
+@dataclass(slots=True)
+class _Observed:
+    """What the answers of a model say of the next call: tokens of the input by those that were counted for it, the
+    most tokens of an answer, and the most US dollars of a call.
+    """
+
+    ratio: float = 0.0
+    longest: int = 0
+    dearest: float = 0.0
+
+
+class Meter:
+    """The budget of a run, which all of its processes share.
+
+    A call that has begun is never cut off. It costs what it has reserved or less if its input has no more tokens than
+    are counted for it, and its answer is no longer than the request allows, or than any answer before it.
+    """
+
+    def __init__(self, budget: float, ledger: Ledger, pricing: Pricing) -> None:
         self.budget = budget
         self._ledger = ledger
-        self.call_of = call_of
+        self._price_of = pricing.price_of
+        self.call_of = pricing.call_of
+        self._observed: dict[str, _Observed] = {}
+        self._cheapest = math.inf
         self._unpriced = ""
+        self._lock = threading.Lock()
+        self._is_open = False
 
-    def count(self, call: Call) -> None:
+    def may_cost(self, request: Request, recorded: int | None = None) -> float:
+        """Return what a call may cost, in US dollars: 0 where it asks no model, or the price is not known.
+
+        `recorded` is how many tokens the longest answer in the recording of its case has.
+        """
+        if not asks_model(request):
+            return 0.0
+        observed = self._observed.get(asked_model(request) or "", _Observed())
+        counted = math.ceil(request_tokens(request) * max(observed.ratio, 1.0) - _ROUNDED_OFF)
+        output = 0
+        if writes(request) != "vectors":
+            output = reply_limit(request) or observed.longest or recorded or GUESSED_ANSWER
+        usd = self._price_of(request, Tokens(counted, output))
+        if _CACHED in request.body:
+            written = self._price_of(request, Tokens(0, output, cache_write=counted))
+            usd = max(usd, written) if usd is not None and written is not None else usd
+        return observed.dearest if usd is None else usd
+
+    def begin(self, request: Request, recorded: int | None = None) -> BudgetHold:
+        """Return what is held of the budget for a call, or is not yet."""
+        if not self._is_open:
+            self._is_open = True
+            self._ledger.hold_to(self.budget)
+        hold = BudgetHold(self, request, recorded)
+        hold.take()
+        return hold
+
+    def reserve(self, usd: float) -> int | None:
+        """Reserve an amount and return the number of the reservation, 0 for nothing; None if so much is not left."""
+        if usd:
+            return self._ledger.reserve(usd)
+        state = self._ledger.state()
+        return 0 if state.spent < self.budget else None
+
+    def costed(self, exchange: Exchange, hold: BudgetHold | None) -> Call:
+        """Return the call that an exchange was. One that the network cut may have cost what was held for it."""
+        call = self.call_of(exchange)
+        if hold is None or not hold.usd or call.cost is not None or unpriced(call):
+            return call
+        return call._replace(cost=hold.usd, estimated=True)
+
+    def count(self, call: Call, hold: BudgetHold | None = None) -> None:
         """Take in a live call that has ended."""
+        if hold is not None:
+            self._learn(hold.request, call)
         self._unpriced = unpriced(call) or self._unpriced
-        self._ledger.add(call.cost)
+        number = 0 if hold is None else hold.number or 0
+        self._ledger.add(call.cost, number, estimated=call.estimated and bool(call.cost))
+
+    def _learn(self, request: Request, call: Call) -> None:
+        if call.cost is None or call.tokens is None:
+            return
+        tokens = call.tokens
+        with self._lock:
+            observed = self._observed.setdefault(asked_model(request) or "", _Observed())
+            observed.longest = max(observed.longest, tokens.output or 0)
+            observed.dearest = max(observed.dearest, call.cost)
+            if not call.estimated:
+                read = (tokens.input or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0)
+                observed.ratio = max(observed.ratio, read / max(1, request_tokens(request)))
+            if call.cost:
+                self._cheapest = min(self._cheapest, call.cost)
+
+    def waits_in_vain(self, usd: float) -> bool:
+        """Whether an amount will not fit either when all calls in flight have ended at no cost."""
+        spent = self._ledger.state().spent
+        return spent >= self.budget or spent + usd > self.budget * _ROUNDING
+
+    def progress(self) -> int:
+        """Return a number that grows when a call of any process begins or ends."""
+        return self._ledger.state().entries
+
+    def refuse(self, usd: float) -> str:
+        """Return why a call that may cost so much does not begin, and let no further case begin."""
+        sums = self._ledger.sums()
+        if why := reason(self.budget, sums.usd, self._unpriced):
+            return why
+        self._ledger.close(usd)
+        left = max(self.budget - sums.usd, 0.0)
+        return f"{no_room(self.budget)}: it may cost {dollars(usd)}, and {dollars(left)} is left"
+
+    def barred(self) -> str:
+        """Return why no call may begin, whatever it costs; empty if one may."""
+        return reason(math.inf, 0.0, self._unpriced)
 
     def closed(self) -> str:
-        """Return why no further call may begin; empty if one may."""
-        # The file is read before each call, since other processes add to it. Nothing is reserved for a call that
-        # begins, as its cost is known at its end: each process can pass the budget by what it has in flight.
-        spent, _ = self._ledger.sums()
-        return reason(self.budget, spent, self._unpriced)
+        """Return why no further case may begin; empty if one may.
 
-    def sums(self) -> tuple[float, int]:
-        """Return what was spent so far, in US dollars, and how many calls have no known cost."""
+        That is so when a call was refused, or what is left is less than any call of this process has cost.
+        """
+        state = self._ledger.state()
+        if why := reason(self.budget, state.spent, self._unpriced):
+            return why
+        if state.refused is None and self._cheapest < math.inf and self.waits_in_vain(self._cheapest):
+            self._ledger.close(self._cheapest)
+            return no_room(self.budget)
+        return "" if state.refused is None else no_room(self.budget)
+
+    def sums(self) -> LedgerTotal:
+        """Return what was spent so far."""
         return self._ledger.sums()
 
     def close(self) -> None:
         """Forget what was spent: the journal knows it better."""
         self._ledger.remove()
+
+
+class BudgetHold:
+    """What one call holds of the budget: `usd` is what it may cost, and `number` that of its reservation.
+
+    One that does not fit waits for the calls in flight, which may cost less than they have reserved.
+    """
+
+    def __init__(self, meter: Meter, request: Request, recorded: int | None = None) -> None:
+        self.request = request
+        self.usd = 0.0
+        self._recorded = recorded
+        self.number: int | None = None
+        self._meter = meter
+        self._seen = -1
+        self._since = 0.0
+
+    @property
+    def is_taken(self) -> bool:
+        """Whether the call may begin."""
+        return self.number is not None
+
+    def take(self) -> bool:
+        """Reserve the amount if it fits, and return whether it does. Answers to other calls may have changed it."""
+        self.usd = self._meter.may_cost(self.request, self._recorded)
+        self.number = self._meter.reserve(self.usd)
+        return self.is_taken
+
+    def refusal(self, *, waits: bool = True) -> str:
+        """Return why the call will never begin; empty if it may yet, which one that does not wait may not."""
+        if (why := self._meter.barred()) or self._meter.waits_in_vain(self.usd) or not waits:
+            return why or self._meter.refuse(self.usd)
+        now, entries = clock.monotonic(), self._meter.progress()
+        if entries != self._seen:
+            self._seen, self._since = entries, now
+        return self._meter.refuse(self.usd) if now - self._since > PATIENCE else ""
+
+    def wait(self, refused: Callable[[str], BaseException]) -> None:
+        """Wait in this thread until the call may begin. Raises what `refused` makes of the reason if it never may."""
+        while not (self.is_taken or self.take()):
+            self._check(refused)
+            time.sleep(PAUSE)
+
+    async def wait_async(self, refused: Callable[[str], BaseException]) -> None:
+        """Do the same in a task."""
+        while not (self.is_taken or self.take()):
+            self._check(refused)
+            await event_loop.sleep(PAUSE)
+
+    def _check(self, refused: Callable[[str], BaseException]) -> None:
+        if why := self.refusal():
+            raise refused(why)
+
+    def release(self) -> None:
+        """Give back what is held, of a call that was not made."""
+        if self.number is not None:
+            self._meter.count(Call("", "live", cost=0.0), self)
+            self.number = None

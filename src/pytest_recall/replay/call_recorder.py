@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from pytest_recall.files import clock
 from pytest_recall.files.event_loop import running_asyncio
-from pytest_recall.replay.budget import Meter
+from pytest_recall.replay.budget import BudgetHold, Meter
 from pytest_recall.replay.exchange import CANCELLED, Call, Exchange, Failure, Headers, Request, Response
 from pytest_recall.replay.tape import TEARDOWN, Tape
 from pytest_recall.replay.wire_formats import usage_of
@@ -36,9 +36,11 @@ class CallRecorder:
         record: bool,
         meter: Meter | None = None,
         *,
+        hold: BudgetHold | None = None,
         background: bool = False,
     ) -> None:
         self.turn: CallTurn | None = None
+        self._hold = hold
         self._meter = meter
         self._tape = tape
         self._request = request
@@ -105,14 +107,14 @@ class CallRecorder:
             batched=self.batched,
             background=self._background,
         )
-        call = None if self._meter is None else self._meter.call_of(exchange)
+        call = None if self._meter is None else self._meter.costed(exchange, self._hold)
         if self.turn is not None and not self.turn.begun:
             call = Call(self._kind, "live", cost=0.0)  # Given up before its turn came: nothing was sent.
         elif self.turn is not None and self.turn.counts_tokens:
             self.turn.settle(_used(exchange, call))
         self._tape.keep(exchange, record=self.record, call=call)
         if self._meter is not None and call is not None:
-            self._meter.count(call)
+            self._meter.count(call, self._hold)
 
 
 def _used(exchange: Exchange, call: Call | None) -> int | None:
@@ -130,14 +132,17 @@ def _used(exchange: Exchange, call: Call | None) -> int | None:
 class CallStep(NamedTuple):
     """What is to be done with a call: return `served`, or let it through, with a `recorder` on it if there is one.
 
-    What is let through has to wait for its `turn`, if it has one. One that is `held` is not let
-    through: it waits for its batch.
+    What is let through has to wait for its `turn`, and before that until its `hold` on the budget fits, if it has
+    them; `refuse` makes what is raised where that will never be. One that is `held` is not let through: it waits for
+    its batch.
     """
 
     served: Exchange | None = None
     recorder: CallRecorder | None = None
     turn: CallTurn | None = None
     held: PendingBatchCall | None = None
+    hold: BudgetHold | None = None
+    refuse: Callable[[str], BaseException] = RuntimeError
 
     @property
     def record(self) -> bool:
@@ -146,15 +151,37 @@ class CallStep(NamedTuple):
 
     def begin(self) -> None:
         """Wait until the call may be made. Raises MissError if that is not going to be."""
+        waits = self.turn is not None
+        if self.hold is not None and not self.hold.is_taken:
+            waits = True
+            self.hold.wait(self.refuse)
         if self.turn is not None:
-            self.turn.wait()
+            try:
+                self.turn.wait()
+            except BaseException:
+                self._gives_up()
+                raise
+        if waits:
             self._begins()
 
     async def begin_async(self) -> None:
         """Do the same in a task."""
+        waits = self.turn is not None
+        if self.hold is not None and not self.hold.is_taken:
+            waits = True
+            await self.hold.wait_async(self.refuse)
         if self.turn is not None:
-            await self.turn.wait_async()
+            try:
+                await self.turn.wait_async()
+            except BaseException:
+                self._gives_up()
+                raise
+        if waits:
             self._begins()
+
+    def _gives_up(self) -> None:
+        if self.hold is not None:
+            self.hold.release()
 
     def _begins(self) -> None:
         if self.recorder is not None:

@@ -31,6 +31,7 @@ from pytest_recall.replay.cassette_lines import (
     TIMES,
     call_lines,
     exchange_of,
+    heading_of,
     sealed,
     seq_of,
     sum_of,
@@ -79,13 +80,23 @@ class _Calls:
         try:
             found = exchange_of(fields, self._times.get(place), node if with_request else None)
         except _NO_CALL as error:
-            raise RecallError(f"{self.name}:{place + 1}: not a recorded call ({error!r}); record it again") from None
+            raise self._no_call(place, error) from None
         if found.response is not None and unpacks_too_far(found.response.headers, found.response.chunks):
             raise RecallError(
                 f"{self.name}:{place + 1}: its compressed answer is larger than {MAX_PLAIN_BYTES >> 20} MB when it is"
                 " unpacked, which would fill the memory; restore the cassette from git, or record it again"
             )
         return found
+
+    def heading(self, place: int) -> Exchange:
+        """Return the call at `place` without its answer and the body of its request. Raises RecallError."""
+        try:
+            return heading_of(self.line(place))
+        except _NO_CALL as error:
+            raise self._no_call(place, error) from None
+
+    def _no_call(self, place: int, error: Exception) -> RecallError:
+        return RecallError(f"{self.name}:{place + 1}: not a recorded call ({error!r}); record it again")
 
     def _node(self, name: str) -> int:
         """Return the place of the part with a name. Raises ValueError if there is none."""

@@ -111,6 +111,7 @@ def call_lines(exchange: Exchange, nodes: set[str], rules: Rules, *, with_times:
             "method": request.method,
             "uri": request.url,
             "headers": _grouped(request.headers),
+            **({} if request.others is None else {"others": dict(request.others)}),
             "body": body,
         },
     }
@@ -163,8 +164,33 @@ def exchange_of(fields: Mapping[str, Any], times: Mapping[str, Any] | None, node
     )
 
 
+def heading_of(fields: Mapping[str, Any]) -> Exchange:
+    """Return the call of a line without its answer and the body of its request, which take longest to read.
+
+    Raises KeyError, TypeError, ValueError, AttributeError or OverflowError for what is not a call.
+    """
+    return Exchange(
+        key=fields["call"],
+        seq=int(fields["seq"]),
+        kind=fields["kind"],
+        request=_head(fields["request"]),
+        response=None,
+        background=fields.get("background") is True,
+    )
+
+
+def _head(given: Mapping[str, Any]) -> Request:
+    others = given.get("others")
+    return Request(
+        given["method"],
+        given["uri"],
+        _flat(given["headers"]),
+        others=None if others is None else tuple((name, str(digest)) for name, digest in others.items()),
+    )
+
+
 def _request(given: Mapping[str, Any], node: BodyNode) -> Request:
-    return Request(given["method"], given["uri"], _flat(given["headers"]), _body(given["body"], node))
+    return _head(given)._replace(body=_body(given["body"], node))
 
 
 def _first_times(fields: Mapping[str, Any]) -> dict[str, Any]:

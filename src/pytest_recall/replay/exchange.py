@@ -1,13 +1,14 @@
 """One call to an upstream server: request and response as they are recorded, and the call as a trial keeps it.
 
 A request is matched by the headers that ask for something: what is to be done, of which version, in which form or
-part. All others tell of the client, the account or the connection, and change with every run.
+part. Most others tell of the client, the account or the connection, and change with every run; for those that do not,
+see `replay.other_headers`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from pytest_recall.files.coerce import typed
@@ -47,12 +48,17 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Request(NamedTuple):
-    """What was asked of an upstream. `url` is absolute; `body` is what went over the wire."""
+    """What was asked of an upstream. `url` is absolute; `body` is what went over the wire.
+
+    `others` are the headers that a recording does not store, by lower-case name with a digest of the value, which is
+    empty where that may be a secret; None where the recording does not say.
+    """
 
     method: str
     url: str
     headers: Headers = ()
     body: bytes = b""
+    others: Headers | None = None
 
 
 class Response(NamedTuple):
@@ -357,7 +363,8 @@ class Call(NamedTuple):
 
     `cost` is what the call costs at list price when it is live, whether it was or not. One that was
     `batched` went through a provider's batch API, and cost `BATCHED` of that. `trouble` says how a call ended
-    badly, such as `http-500` or `cut-off`; one that was `retried` was made again, and then ended well.
+    badly, such as `http-500` or `cut-off`; one that was `retried` was made again, and then ended well. `estimated` says
+    that the vendor did not state its tokens, so that these, and the cost, are counted from its text.
     """
 
     kind: str
@@ -370,6 +377,7 @@ class Call(NamedTuple):
     batched: bool = False
     trouble: str = ""
     retried: bool = False
+    estimated: bool = False
 
     @property
     def listed(self) -> float | None:
@@ -379,7 +387,7 @@ class Call(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; what is unknown is left out."""
         plain = {name: value for name, value in self._asdict().items() if value is not None}
-        for name in ("batched", "trouble", "retried"):
+        for name in ("batched", "trouble", "retried", "estimated"):
             if not plain[name]:
                 del plain[name]
         if self.tokens is not None:
@@ -391,3 +399,18 @@ class Call(NamedTuple):
         """Return the call that `to_json` gave; raises KeyError, TypeError or ValueError."""
         tokens = plain.get("tokens")
         return cls(**typed(cls, plain), tokens=None if tokens is None else Tokens(**typed(Tokens, tokens)))
+
+
+_ANSWERED = frozenset(
+    {CUT, REFUSED, *(f"http-{status}" for status in range(400, 500) if status not in (408, 409, 425, 429))}
+)
+"""Ends of calls that are answers to what was asked: a wrong request is refused again, a limit of tokens is reached."""
+
+
+def error_replies(calls: Iterable[Call]) -> list[str]:
+    """Return how calls of an agent ended that say nothing of what they asked: limits, outages, cut connections.
+
+    One that was asked again and then ended well is none.
+    """
+    ends = (call.trouble for call in calls if call.kind != "judge" and not call.retried)
+    return [end for end in dict.fromkeys(ends) if end and end not in _ANSWERED]

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from functools import lru_cache
 from types import MappingProxyType
@@ -21,6 +21,7 @@ from urllib.parse import unquote_plus, urlsplit, urlunsplit
 
 from pytest_recall.replay.encodings import NO_JSON, parsed, plain_body
 from pytest_recall.replay.exchange import MATCHED, Headers, Request, asking
+from pytest_recall.replay.fenced_texts import parts_of
 from pytest_recall.replay.hosts import PORTS
 from pytest_recall.replay.redaction import boundary_of, without_addresses
 
@@ -48,12 +49,30 @@ APIS = (
 _SHOWN = 60
 
 
+class VolatileText(NamedTuple):
+    """What may differ in the text of one field: where `pattern`, a regular expression, is found in it.
+
+    `field` is the dotted path of a text in a JSON body; `*` stands for each element of a list. `URL` also stands for
+    the URL of a request, and `BODY` for a body that is no JSON.
+    """
+
+    field: str
+    pattern: str
+
+
+URL = "url"
+BODY = "body"
+QUESTION = re.compile(r"(?:messages|input|contents|prompt)(?:\.\*)?(?:\.(?:content|parts)(?:\.\*)?(?:\.text)?)?")
+"""The fields of the providers' bodies that hold the question."""
+
+
 class Rules:
     """What makes two requests the same: the providers' rules, and those of a rubric.
 
     `more` are fields of bodies that may differ, as dotted paths; `*` stands for each element of a list, as in
     `messages.*.id`. `headers` are the lower-case names of those that are matched, `query` the parameters of URLs that
-    are not, and `texts` regular expressions of what may differ in any text.
+    are not, and `texts` what may differ in the text of a field. `ignored` are the lower-case names of headers that are
+    compared nowhere.
     """
 
     def __init__(
@@ -62,19 +81,21 @@ class Rules:
         *,
         headers: Collection[str] = MATCHED,
         query: Iterable[str] = (),
-        texts: Iterable[str] = (),
+        texts: Iterable[VolatileText] = (),
+        ignored: Collection[str] = (),
     ) -> None:
         self.more = tuple(sorted(set(more)))
         self.headers = frozenset(headers)
         self.query = tuple(sorted(set(query)))
         self.texts = tuple(sorted(set(texts)))
+        self.ignored = frozenset(ignored)
         self._paths = tuple(tuple(path.split(".")) for path in self.more)
-        self._texts = tuple(re.compile(text) for text in self.texts)
+        self._texts = tuple(_FieldPattern(tuple(one.field.split(".")), re.compile(one.pattern)) for one in self.texts)
 
     @property
     def digest(self) -> str:
         """Names these rules: keys made under others cannot be compared with these."""
-        known = json.dumps([3, APIS, self.more, sorted(self.headers), self.query, self.texts])
+        known = json.dumps([4, APIS, self.more, sorted(self.headers), self.query, self.texts])
         return hashlib.blake2b(known.encode(), digest_size=4).hexdigest()
 
     def among(self, headers: Iterable[str]) -> Rules:
@@ -82,11 +103,7 @@ class Rules:
         known = self.headers.intersection(headers)
         if known == self.headers:
             return self
-        return Rules(self.more, headers=known, query=self.query, texts=self.texts)
-
-    def with_texts(self, texts: Iterable[str]) -> Rules:
-        """Return these rules with further regular expressions of what may differ in any text."""
-        return Rules(self.more, headers=self.headers, query=self.query, texts=(*self.texts, *texts))
+        return Rules(self.more, headers=known, query=self.query, texts=self.texts, ignored=self.ignored)
 
     def stripped(self, url: str, body: Any) -> Any:
         """Return the JSON value `body` without what may differ; ids of calls are numbers, from 1 as they appear.
@@ -99,7 +116,7 @@ class Rules:
             kept = {name: value for name, value in kept.items() if value is not None and name not in api.volatile}
         for parts in self._paths:
             kept = _without(kept, parts)
-        return self._each_text(kept) if self._texts else kept
+        return _each_text(kept, self._texts) if self._texts else kept
 
     def url(self, url: str) -> str:
         """Return a URL without what may differ, in one way to write it."""
@@ -108,26 +125,67 @@ class Rules:
             path, _, query = url.partition("?")
             kept = [part for part in query.split("&") if unquote_plus(part.partition("=")[0]) not in self.query]
             url = f"{path}?{'&'.join(kept)}" if kept else path
-        return self.text(url)
+        return replaced(url, self.patterns(URL))
 
-    def text(self, text: str) -> str:
-        """Return a text without what may differ."""
-        for pattern in self._texts:
-            text = pattern.sub(VOLATILE_TEXT, text)
-        return text
+    def raw(self, body: bytes) -> bytes:
+        """Return a body that is no JSON without what may differ."""
+        if not (patterns := self.patterns(BODY)):
+            return body
+        text = replaced(body.decode("utf-8", "surrogateescape"), patterns)
+        return text.encode("utf-8", "surrogateescape")
 
-    def _each_text(self, value: Any) -> Any:
-        if isinstance(value, str):
-            return self.text(value)
-        if isinstance(value, bytes):
-            return self.text(value.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
-        if isinstance(value, list):
-            return [self._each_text(item) for item in value]
-        if isinstance(value, dict):
-            return {name: self._each_text(item) for name, item in value.items()}
-        return value
+    def patterns(self, field: str) -> list[re.Pattern[str]]:
+        """Return what may differ in the text of a field."""
+        path = tuple(field.split("."))
+        return [one.pattern for one in self._texts if one.path == path]
+
+    def without_texts(self) -> Rules:
+        """Return these rules for whom texts are to stay as they are."""
+        return Rules(self.more, headers=self.headers, query=self.query, ignored=self.ignored)
+
+    def masked(self, seen: SeenRequest) -> SeenRequest:
+        """Return what `without_texts` let be seen of a request as these rules see it."""
+        body = self.raw(seen.body) if isinstance(seen.body, bytes) else _each_text(seen.body, self._texts)
+        return seen._replace(url=replaced(seen.url, self.patterns(URL)), body=body)
 
 
+class _FieldPattern(NamedTuple):
+    """A volatile text as it is looked for: the rest of the path to its field, and its pattern."""
+
+    path: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+def _each_text(value: Any, texts: Sequence[_FieldPattern]) -> Any:
+    """Return a JSON value without what may differ in the texts of its fields."""
+    if isinstance(value, str):
+        return replaced(value, [one.pattern for one in texts if not one.path])
+    if isinstance(value, list):
+        inner = [one._replace(path=one.path[1:]) for one in texts if one.path[:1] == ("*",)]
+        return [_each_text(item, inner) for item in value] if inner else value
+    if isinstance(value, dict):
+        below = {name: [one._replace(path=one.path[1:]) for one in texts if one.path[:1] == (name,)] for name in value}
+        return {name: _each_text(item, below[name]) if below[name] else item for name, item in value.items()}
+    return value
+
+
+def replaced(text: str, patterns: Sequence[re.Pattern[str]]) -> str:
+    """Return `text` with a mark for each stretch that one of these matches, wherever the others match.
+
+    Each pattern has a mark of its own: the words that it holds are not to become those of another.
+    """
+    spans = sorted(
+        (*match.span(), place) for place, pattern in enumerate(patterns, 1) for match in pattern.finditer(text)
+    )
+    parts: list[str] = []
+    end = 0
+    for start, stop, place in spans:
+        parts += [text[end:start], VOLATILE_TEXT, "" if place == 1 else str(place).translate(_LOWERED)]
+        end = max(end, stop)
+    return "".join([*parts, text[end:]]) if spans else text
+
+
+_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 VOLATILE_TEXT = "…"
 """What stands in a key for a text that may differ."""
 
@@ -155,7 +213,7 @@ def key_of(request: Request, rules: Rules) -> str:
     """Return the key of `request`, 32 hex digits: equal for requests that ask for the same."""
     kind, body = _canonical_body(request, rules)
     headers = _header_lines(request.headers, rules)
-    text = f"{request.method.upper()}\n{rules.url(request.url)}\n{rules.text(headers)}{kind}\n"
+    text = f"{request.method.upper()}\n{rules.url(request.url)}\n{headers}{kind}\n"
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass") + body, digest_size=16).hexdigest()
 
 
@@ -200,9 +258,13 @@ def _canonical_body(request: Request, rules: Rules) -> tuple[str, bytes]:
     value = parsed(body)
     if value is not NO_JSON:
         return "json", canonical(rules.stripped(request.url, value)).encode("utf-8", "surrogatepass")
+    return "bytes", rules.raw(_with_one_boundary(request, body))
+
+
+def _with_one_boundary(request: Request, body: bytes) -> bytes:
+    """Return a body with one text between its parts: a multipart body is split by one that is new in each request."""
     split_by = boundary_of(request)
-    # A multipart body is split by a random text that is new in each request.
-    return "bytes", rules.stripped(request.url, body.replace(split_by, b"boundary") if split_by else body)
+    return body.replace(split_by, b"boundary") if split_by else body
 
 
 def with_known_ids(request: Request, is_given: Callable[[str], bool]) -> Request:
@@ -238,13 +300,31 @@ class _Comparable(NamedTuple):
     body: dict[str, Any]
 
 
-def _comparable(request: Request, rules: Rules) -> _Comparable:
+class SeenRequest(NamedTuple):
+    """A request as its key sees it: what may differ is left out. `body` is a JSON value, or bytes that are none."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: Any
+
+
+def seen_by(rules: Rules, request: Request) -> SeenRequest:
+    """Return `request` as a key under these rules sees it."""
     body = without_addresses(plain_body(request))
     value = parsed(body)
-    plain = rules.stripped(request.url, body if value is NO_JSON else value)
-    head = {"method": request.method.upper(), "url": rules.url(request.url)}
-    head |= {f"header {name}": rules.text(value) for name, value in asking(request.headers, rules.headers).items()}
-    return _Comparable(head, plain if isinstance(plain, dict) else {"body": plain})
+    headers = asking(request.headers, rules.headers)
+    method, url = request.method.upper(), rules.url(request.url)
+    if value is not NO_JSON:
+        return SeenRequest(method, url, headers, rules.stripped(request.url, value))
+    return SeenRequest(method, url, headers, rules.raw(_with_one_boundary(request, body)))
+
+
+def _comparable(request: Request, rules: Rules) -> _Comparable:
+    seen = seen_by(rules, request)
+    head = {"method": seen.method, "url": seen.url}
+    head |= {f"header {name}": value for name, value in seen.headers.items()}
+    return _Comparable(head, seen.body if isinstance(seen.body, dict) else {BODY: seen.body})
 
 
 def _alike(one: Any, other: Any) -> float:
@@ -274,8 +354,18 @@ def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
                 yield f"{inner}: {_shown(other[place])} → not asked"
             else:
                 yield from _differences(one[place], other[place], inner)
+    elif parts := list(_part_differences(one, other)):
+        yield from (f"{path}, {difference}" for difference in parts)
     else:
         yield f"{path}: {_around(other, one)} → {_around(one, other)}"
+
+
+def _part_differences(one: Any, other: Any) -> Iterator[str]:
+    """Yield the texts and criteria that differ between two prompts to a judge; nothing for anything else."""
+    if isinstance(one, str) and isinstance(other, str):
+        asked, recorded = parts_of(one), parts_of(other)
+        if asked and recorded:
+            yield from _differences(asked, recorded)
 
 
 def _shown(value: Any) -> str:

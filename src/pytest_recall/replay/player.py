@@ -189,20 +189,29 @@ class Player(OpenTapes):
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool, background: bool = False) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
         self._check(request, tape, None)
-        recorder = CallRecorder(tape, request, kind, record, self.meter, background=background)
+
+        def not_paid(why: str) -> BaseException:
+            return self._refused(tape, f"{request.method} {request.url}: not asked, since {why}")
+
+        hold = None if self.meter is None else self.meter.begin(request, tape.answer_tokens)
+        # What waits for a batch is asked together with the others, so that none of them ends before.
+        if hold is not None and not hold.is_taken and (why := hold.refusal(waits=self.batches is None)):
+            raise not_paid(why)
+        recorder = CallRecorder(tape, request, kind, record, self.meter, hold=hold, background=background)
         if self.batches is None:
-            return CallStep(recorder=recorder)
+            return CallStep(recorder=recorder, hold=hold, refuse=not_paid)
 
         def refuse(message: str, noted: bool) -> BaseException:
             return self._refused(tape, message) if noted else self._error(message)
 
-        return CallStep(recorder=recorder, held=self.batches.hold(request, self._lane, tape, recorder, refuse))
+        held = self.batches.hold(request, self._lane, tape, recorder, refuse)
+        return CallStep(recorder=recorder, held=held, hold=hold, refuse=not_paid)
 
     def _check(self, request: Request, tape: Tape | None, lane: CaseContext | None) -> None:
-        """Raise for a call that must not begin: its case was called off, or there is no money for it."""
+        """Raise for a call that must not begin: its case was called off, or what it costs cannot be counted."""
         if lane is not None and lane.over:
             raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
-        if tape is not None and self.meter is not None and (why := self.meter.closed()):
+        if tape is not None and self.meter is not None and (why := self.meter.barred()):
             raise self._refused(tape, f"{request.method} {request.url}: not asked, since {why}")
 
     def may_connect(self, host: str, port: int | None) -> bool:

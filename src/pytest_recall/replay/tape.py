@@ -20,6 +20,7 @@ from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.exchange import Call, Exchange, Request
 from pytest_recall.replay.hosts import without_query
 from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of, with_known_ids
+from pytest_recall.replay.other_headers import header_differences, other_headers
 from pytest_recall.replay.redaction import Redactor, cleaned
 
 CassetteMode = Literal["off", "record", "missing", "replay"]
@@ -49,11 +50,13 @@ class Mismatch(NamedTuple):
     """The first thing in which a replay differed from its recording, for calls of a `kind`, such as `agent` or `judge`.
 
     `call` is the recorded call that is nearest, counted from 1, or 0 if there is none; `lines` say what differs in it.
+    `request` is the key of what was asked in its place; empty where nothing was.
     """
 
     kind: str
     call: int = 0
     lines: tuple[str, ...] = ()
+    request: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +69,11 @@ class Tape:
     and its fixtures end. `process` is the one that opened it; `told` counts those of the calls
     in `made` that someone has already accounted for; `earlier` are the threads that were there before it.
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for
-    nor out of date.
+    nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
+    count; in a replay it is served all the same, and that is a `difference`. It `lacks_headers` if a recorded call that
+    was served does not say which it had. `requests` are those of a replay, without secrets, where someone compares
+    them; else None. `answer_tokens` is how many tokens the longest answer has that was recorded of this case before,
+    None if that is not known.
     """
 
     name: str
@@ -87,6 +94,10 @@ class Tape:
     told: int = 0
     earlier: frozenset[int] = frozenset()
     live: frozenset[str] = frozenset()
+    compares_headers: bool = False
+    lacks_headers: bool = False
+    requests: list[Request] | None = None
+    answer_tokens: int | None = None
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False
@@ -118,12 +129,15 @@ class Tape:
         turn = None
         key = cassette.raw.get(raw_key_of(request, cassette.rules))
         if key is not None:
-            turn = self._turn(cassette.recorded[key])
+            turn = self._turn(cassette.recorded[key], request, kind)
         if turn is None and (key is None or not cassette.is_current):
-            turn = self._turn(cassette.keys.get(key_of(self.redactor.request(request), cassette.rules), ()))
+            places = cassette.keys.get(key_of(self.redactor.request(request), cassette.rules), ())
+            turn = self._turn(places, request, kind)
         if turn is None:
             return None
         place, seq = turn
+        if self.requests is not None:
+            self.requests.append(self.redactor.request(request))
         exchange = cassette.exchange(place, with_request=False)
         self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
         return exchange
@@ -149,17 +163,47 @@ class Tape:
             return 0.0
         return max((_ratio(asked, other) for other in others), default=0.0)
 
-    def _turn(self, places: Sequence[int]) -> tuple[int, int] | None:
+    def _turn(self, places: Sequence[int], request: Request, kind: str) -> tuple[int, int] | None:
         """Return which of these recorded calls is next in turn, and its place in the order of this run."""
         with self._lock:
             # A call may be in two such lists, where the cassette was recorded under other rules.
             turns = self._turns.setdefault(id(places), iter(places))
-            for place in turns:
-                if place not in self._served:
-                    self._served.add(place)
-                    self._seq += 1
-                    return place, self._seq - 1
+            if self.compares_headers and self.difference is None:
+                place = self._like(places, request, kind)
+            else:
+                place = next((place for place in turns if place not in self._served), None)
+            if place is None:
+                return None
+            self._served.add(place)
+            self._seq += 1
+            return place, self._seq - 1
+
+    def _like(self, places: Sequence[int], request: Request, kind: str) -> int | None:
+        """Return the first of these recorded calls that has the headers of `request` and was not asked for.
+
+        In a replay it is the first of all if none has them, which is a difference. Raises RecallError, for calls of a
+        fixture that cases share: what it returns to them is not what it would return now.
+        """
+        assert self.cassette is not None
+        first, differences = None, list[str]()
+        for place in places:
+            if place in self._served:
+                continue
+            call = self.cassette.heading(place)
+            if call.request.others is None or call.may_be_left:
+                self.lacks_headers = self.lacks_headers or not call.may_be_left
+                return place
+            lines = header_differences(call.request, request, self.rules, self.redactor)
+            if not lines:
+                return place
+            if first is None:
+                first, differences, number = place, lines, call.seq + 1
+        if first is None or self.mode != "replay":
             return None
+        self._differs(kind, number, differences)
+        if "fixture" in self.header:
+            raise RecallError(f"{self.name}: call {number}: {differences[0]}; {self.hint}")
+        return first
 
     def reserve(self, leave: Callable[[], None] | None = None) -> int:
         """Return the place of a call that is about to be made, in the order in which calls begin.
@@ -190,6 +234,9 @@ class Tape:
             self.problems.append(f"{self.name}: a call to {url} was not recorded, since it {error}")
             return
         request = with_known_ids(clean.request, partial(self._is_given, exchange.seq))
+        stored = {name.lower() for name, _ in request.headers}
+        others = other_headers(exchange.request.headers, stored, self.rules, self.redactor)
+        request = request._replace(others=others)
         clean = clean._replace(request=request, key=key_of(request, self.known_rules))
         with self._lock:
             if self._closed:
@@ -303,29 +350,33 @@ class Tape:
         """Return what to say of a request that nothing answers: the nearest recorded one, and what changed."""
         return f"{self.name}: {self._missed(request, kind)}"
 
-    def _differs(self, kind: str, call: int = 0, lines: Iterable[str] = ()) -> None:
-        self.difference = self.difference or Mismatch(kind, call, tuple(lines))
+    def _differs(self, kind: str, call: int = 0, lines: Iterable[str] = (), key: str = "") -> None:
+        self.difference = self.difference or Mismatch(kind, call, tuple(lines), key)
 
     def _missed(self, request: Request, kind: str) -> str:
         asked = f"{request.method} {request.url}"
+        if self.requests is not None:
+            self.requests.append(request)
         if self.cassette is None:
             self._differs(kind)
             return f"{asked} is not recorded; {self.hint}"
         try:
             rules = self.cassette.rules
-            count = len(self.cassette.keys.get(key_of(request, rules), ()))
+            key = key_of(request, rules)
+            count = len(self.cassette.keys.get(key, ()))
             if count:
                 self._differs(kind, lines=[f"{asked} is asked more often than recorded"])
                 times = "once" if count == 1 else f"{count} times"
                 return f"{asked} is asked once more than it was recorded, which is {times}; {self.hint}"
-            others = [*self.unused(), *self.served()][:MAX_COMPARED]
+            recorded = [*self.unused(), *self.served()]
+            others = ([one for one in recorded if one.kind == kind] or recorded)[:MAX_COMPARED]
             place, lines = nearest_request(request, [exchange.request for exchange in others], rules)
         except RecallError as error:
             return f"{asked} is not recorded, and the cassette is damaged: {error}"
         if place < 0:
-            self._differs(kind, lines=[f"{asked} is not recorded"])
+            self._differs(kind, lines=[f"{asked} is not recorded"], key=key)
             return f"{asked} is not recorded; {self.hint}"
-        self._differs(kind, others[place].seq + 1, lines)
+        self._differs(kind, others[place].seq + 1, lines, key)
         shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
         return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
 

@@ -95,6 +95,14 @@ def usage_of(request: Request, response: Response) -> tuple[str | None, Tokens |
     return model or asked_model(request), None if tokens == Tokens() else tokens
 
 
+def documents(response: Response) -> Iterator[Plain]:
+    """Yield the JSON objects of a body: the one that it is, or those of its events as far as they came."""
+    body = plain_response(response) or b""
+    whole = _parsed(body) if body.lstrip()[:1] in (b"{", b"[") else None
+    for event in map(_parsed, islice(_texts(response, body), EVENTS)) if whole is None else (whole,):
+        yield from _objects(event)
+
+
 def provider_of(url: str) -> str | None:
     """Return who sells what is at `url`, by its host; None for this machine and for hosts unknown."""
     try:
@@ -242,7 +250,9 @@ def _tokens(plain: Plain, before: Tokens | None) -> Tokens | None:
         return _responses(plain, before)
     if metadata := _object(plain, "usageMetadata"):
         return _gemini(plain, metadata)
-    usage = usage or _object(_object(plain, "x_groq"), "usage")
+    usage = usage or _object(_object(plain, "x_groq"), "usage") or _object(_object(plain, "delta"), "usage")
+    if billed := _object(usage, "billed_units") or _object(_object(plain, "meta"), "billed_units"):
+        return Tokens(input=_count(billed, "input_tokens"), output=_count(billed, "output_tokens"))
     if "prompt_tokens" in usage:
         return _chat(plain, usage)
     if "inputTokens" in usage:

@@ -85,6 +85,7 @@ def _plain(found: SideBySide, arm: Arm) -> dict[str, Any]:
         "calls_without_tokens": arm.spend.uncounted,
         "usd": bill.known,
         "calls_without_price": bill.unpriced,
+        "estimated": bool(bill.estimated),
         "no_verdict": [{"id": c, "outcome": outcome.value, "note": why} for c, outcome, why in arm.undecided],
     }
 

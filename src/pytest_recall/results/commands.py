@@ -6,13 +6,24 @@ import argparse
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.gate import Gate
+from pytest_recall.cases.gate import Blocks, Gate
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, names, place_of, say
+from pytest_recall.cli.common import (
+    Commands,
+    add_files,
+    case_paths,
+    command,
+    context_of,
+    counted,
+    journals,
+    names,
+    place_of,
+    say,
+)
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import BENCHES, Place, find_place
 from pytest_recall.metrics.measures import JUDGED
@@ -90,11 +101,17 @@ def run_score(args: argparse.Namespace) -> int:
             if args.markdown
             else "\n".join(scorecard_text.terminal(record, card, args.verbose))
         )
-    blocks = rubric.blocks if args.fail_on in (None, "rubric") else args.fail_on
-    why = blocking(record, card, blocks, rubric.no_verdict_allowed)
+    # What a pull request says in its own rubric does not decide it: the run is held to that of its base.
+    blocks = _blocks_of(record, rubric) if args.fail_on in (None, "rubric") else args.fail_on
+    why = blocking(record, card, blocks, record.header.allowed)
     if why:
         say(f"this run blocks: {'; '.join(why)}")
     return int(bool(why))
+
+
+def _blocks_of(record: Record, rubric: Settings) -> Blocks:
+    """Return what blocks: what the run was held to, or, of a run that does not say, the rubric's."""
+    return next((one for one in get_args(Blocks) if one == record.header.blocks), rubric.blocks)
 
 
 def _gates(place: Place, args: argparse.Namespace, record: Record, rubric: Settings) -> tuple[Standing, ...]:
@@ -326,8 +343,6 @@ or where it was missed. No gate is ever lowered.
 
 def add_ratchet(commands: Commands) -> None:
     """Add the command."""
-    from pytest_recall.schedule.policy_options import count
-
     parser = command(
         commands,
         "ratchet",
@@ -336,7 +351,11 @@ def add_ratchet(commands: Commands) -> None:
         RATCHET_DETAILS,
     )
     parser.add_argument(
-        "--runs", type=count, default=RUNS, metavar="N", help=f"how many runs it has to have held in (default: {RUNS})"
+        "--runs",
+        type=counted(1, 10**6),
+        default=RUNS,
+        metavar="N",
+        help=f"how many runs it has to have held in (default: {RUNS})",
     )
     parser.add_argument(
         "--add",
@@ -361,7 +380,6 @@ def run_ratchet(args: argparse.Namespace) -> int:
     from pytest_recall.results import gates_text
     from pytest_recall.results.gates import gate_to_add, steps
     from pytest_recall.runs.plan import read_cases
-    from pytest_recall.schedule.history_commands import journals
     from pytest_recall.schedule.state import current
 
     place = place_of(args)

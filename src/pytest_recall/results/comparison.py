@@ -18,6 +18,7 @@ from pytest_recall.metrics.change import Change, ChangeSummary, Counts, change, 
 from pytest_recall.metrics.clustered import clustered_mean
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.metrics.paired import mean_interval
+from pytest_recall.models.reply_names import replied_models
 from pytest_recall.schedule.boxes import DATASET, PROFILE
 from pytest_recall.trials.cost import Spend, spend_of
 from pytest_recall.trials.execution import Result, with_result
@@ -215,6 +216,7 @@ class Comparison:
     cut_off: tuple[bool, bool]
     other_judges: OtherJudges | None = None
     rates: tuple[tuple[JudgedRate, ...], tuple[JudgedRate, ...]] = ((), ())
+    models: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
 
     @property
     def lost(self) -> list[Pair]:
@@ -306,6 +308,7 @@ def compare(
         half=replayed.count(1),
         chosen_after=tuple(sorted(case_id for case_id in chosen_after(base, head) if case_id in wanted)),
         cut_off=(base.exit_code is None, head.exit_code is None),
+        models=(_models(base), _models(head)),
         other_judges=other_judges(
             ((pair.base, pair.head) for pair in pairs),
             *(rules_of(record.header.settings, record.trials) for record in (base, head)),
@@ -315,6 +318,10 @@ def compare(
             _rates(head, pairs, calibrations, 1 - alpha),
         ),
     )
+
+
+def _models(run: Record) -> tuple[str, ...]:
+    return replied_models(call for trial in run.trials if not trial.arm for call in trial.calls)
 
 
 def named_apart(base: Record, head: Record, folders: Sequence[str]) -> tuple[Record, Record]:

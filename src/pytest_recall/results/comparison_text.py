@@ -9,6 +9,7 @@ from pytest_recall.files.wording import cell, code, grid, listed, one_line, p_va
 from pytest_recall.judges import judges_text
 from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import Interval
+from pytest_recall.models.reply_names import joined
 from pytest_recall.results import sentences
 from pytest_recall.results.comparison import Comparison, Pair
 from pytest_recall.results.page import MAX_MARKDOWN
@@ -145,8 +146,10 @@ def _verdict(found: Comparison) -> str:
 
 
 def _titles(found: Comparison) -> Iterator[str]:
-    for name, header, cut in zip(("BASE", "HEAD"), (found.base, found.head), found.cut_off, strict=True):
-        yield one_line(f"{name} {header.run}: {sentences.title(header)}{' (cut off before its end)' if cut else ''}")
+    runs = zip(("BASE", "HEAD"), (found.base, found.head), found.models, found.cut_off, strict=True)
+    for name, header, models, cut in runs:
+        title = sentences.title(header, models)
+        yield one_line(f"{name} {header.run}: {title}{' (cut off before its end)' if cut else ''}")
 
 
 def _paired(found: Comparison) -> str:
@@ -333,8 +336,8 @@ def as_json(found: Comparison) -> dict[str, Any]:
     """Return the comparison as plain JSON types; what is unknown is null, and shares lie in 0..1."""
     return {
         "version": 1,
-        "base": _run(found.base, cut_off=found.cut_off[0]),
-        "head": _run(found.head, cut_off=found.cut_off[1]),
+        "base": _run(found.base, found.models[0], cut_off=found.cut_off[0]),
+        "head": _run(found.head, found.models[1], cut_off=found.cut_off[1]),
         "alpha": found.alpha,
         "shown": found.shown.value,
         "drops": found.drops,
@@ -359,14 +362,14 @@ def as_json(found: Comparison) -> dict[str, Any]:
     }
 
 
-def _run(header: Header, *, cut_off: bool) -> dict[str, Any]:
+def _run(header: Header, models: Sequence[str], *, cut_off: bool) -> dict[str, Any]:
     return {
         "run": header.run,
         "date": header.date,
         "mode": header.mode,
         "seed": header.seed,
         "pr": header.pr,
-        "model": header.model,
+        "model": joined(models),
         "cut_off": cut_off,
     }
 

@@ -22,7 +22,6 @@ class Observed(NamedTuple):
 
     run: str
     date: str
-    policy: str
     cases: int
     sliced: int
     caught: tuple[str, ...]
@@ -43,7 +42,6 @@ def observed(record: Record, card: Scorecard) -> Observed:
     return Observed(
         run=header.run,
         date=header.date,
-        policy=header.policy,
         cases=len(results),
         sliced=sum(result.trial.case_id in chosen for result in results),
         caught=tuple(case_id for case_id in regressions if case_id in chosen),
@@ -56,9 +54,9 @@ def observed(record: Record, card: Scorecard) -> Observed:
 def observed_lines(runs: Sequence[Observed]) -> Iterator[str]:
     """Yield what each run says, oldest first, and all of them together."""
     for one in runs:
-        yield f"{one.run}: {line(one).removeprefix('observed, ')}"
+        yield f"{one.run}: {line(one).removeprefix('observed: ')}"
     if len(runs) > 1:
-        yield f"together, {plural(len(runs), 'run')}: {line(together(runs)).removeprefix('observed, ')}"
+        yield f"together, {plural(len(runs), 'run')}: {line(together(runs)).removeprefix('observed: ')}"
     yield CAVEAT
 
 
@@ -67,7 +65,6 @@ def observed_json(one: Observed) -> dict[str, Any]:
     return {
         "run": one.run,
         "date": one.date,
-        "policy": one.policy,
         "cases": one.cases,
         "slice": one.sliced,
         "regressions": len(one.caught) + len(one.missed),
@@ -87,7 +84,7 @@ CAVEAT = (
 def line(one: Observed) -> str:
     """Return what one run says of the slice."""
     seen = len(one.caught) + len(one.missed)
-    told = f"observed, policy {one.policy}: the slice would have run {one.sliced} of {plural(one.cases, 'case')}"
+    told = f"observed: the slice would have run {one.sliced} of {plural(one.cases, 'case')}"
     if not seen:
         told += ", and there was no regression to miss"
     elif one.missed:
@@ -98,7 +95,7 @@ def line(one: Observed) -> str:
 
 
 def _plain(bill: Bill) -> dict[str, Any]:
-    return {"usd": bill.known, "unpriced_calls": bill.unpriced}
+    return {"usd": bill.known, "unpriced_calls": bill.unpriced, "estimated": bool(bill.estimated)}
 
 
 def _money(one: Observed) -> str:
@@ -114,7 +111,6 @@ def together(runs: Sequence[Observed]) -> Observed:
     return Observed(
         run=f"{runs[0].run} to {runs[-1].run}",
         date=f"{runs[0].date} to {runs[-1].date}",
-        policy=", ".join(dict.fromkeys(run.policy for run in runs)),
         cases=sum(run.cases for run in runs),
         sliced=sum(run.sliced for run in runs),
         caught=tuple(case_id for run in runs for case_id in run.caught),

@@ -1,17 +1,18 @@
 """Render the scorecard in Markdown, for a file, a comment or a job's summary.
 
-What has to be read stands first and open: the regressions, and what the run cannot show. The rest is folded.
+The verdict and what to do come first, then the regressions and what the run cannot show. The rest is folded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from pytest_recall.files.wording import cell, code
+from pytest_recall.files.wording import cell, code, listed
 from pytest_recall.judges import judges_text
 from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, Scorecard
-from pytest_recall.results.sentences import counted, counts, pass_rate
+from pytest_recall.results.sentences import counted
+from pytest_recall.results.standing import BEHIND
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record
@@ -24,24 +25,34 @@ MAX_OPEN = 10
 OPEN = (FailureKind.REGRESSION, FailureKind.NEW)
 """The failures that are shown whole; of all others it is known that they fail, or they count for nothing."""
 TITLES = {FailureKind.REGRESSION: "regressions", FailureKind.NEW: "new failures", FailureKind.KNOWN: "known failures"}
+MEANINGS = {
+    FailureKind.REGRESSION: "These cases passed before, and fail now.",
+    FailureKind.NEW: "These cases have no verdict from before this run.",
+    FailureKind.OUTSIDE: f"A failure outside the change decides nothing here: {BEHIND}.",
+    FailureKind.KNOWN: "A known failure failed at its last verdict before this run as well.",
+    FailureKind.UNCONFIRMED: "What is not confirmed failed, and not often enough when it was asked again.",
+    FailureKind.QUARANTINED: "A case in quarantine is set apart as unreliable, and blocks nothing.",
+    FailureKind.UNCOUNTED: "What is not counted was judged by a model that is not known to judge as people do.",
+}
+"""What each kind of failure is, for readers who have not met the word."""
+BOXES = (
+    "A case stands in one of five boxes: each pass moves it up, and the higher it stands, the rarer it is asked; a fail"
+    " sends it back to box 1."
+)
 
 
 def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     """Return the scorecard as a Markdown page; `links` is where the case files stand on the web, if they do."""
     header = record.header
-    rest = sentences.not_run(header)
+    counted_line = "; ".join((*filter(None, (sentences.further_counts(header, card),)), *_spent(record)))
     lines = [
-        f"# Recall scorecard: {counts(card)}",
+        f"# {cell(sentences.first_line(header, card))}",
         "",
-        *([f"{rate}." for rate in (pass_rate(header, card),) if rate]),
-        cell(sentences.title(header) + partial(record)) + ".",
+        f"**What to do:** {sentences.advice(header, card) or 'nothing'}.",
+        "",
         *_cut_short(record, card),
-        f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else "."),
-        sentences.limit(header, card),
-        *(f"{cell(line[0].upper() + line[1:])}." for line in judged_rates(card)),
-        *(f"{cell(line[0].upper() + line[1:])}." for line in sentences.freshness(header, card)),
-        *(f"{cell(line)}." for line in cost_text.cost_lines(of_run(record))[:1]),
-        "",
+        *([f"{cell(counted_line)}.", ""] if counted_line else []),
+        *[f"{cell(line[0].upper() + line[1:])}.\n" for line in judged_rates(card)],
         *([*(f"- {cell(line)}" for line in gates_text.gates_lines(card)), ""] if card.gates or card.loosened else []),
     ]
     kinds = card.failures()
@@ -52,9 +63,12 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         rows = [_failed_row(header, result, links) for result in others[:MAX_MARKDOWN]]
         names = ("case", "standing", *(("boxes",) if header.of_cases else ()), "why", "where")
         head = [f"| {' | '.join(names)} |", "|" + " --- |" * len(names)]
+        meanings = [f"- {MEANINGS[kind]}" for kind in kinds if kind in MEANINGS]
+        if header.of_cases:
+            meanings.append(f"- {BOXES}")
         lines += _folded(
             ", ".join(counted(kind, len(results)) for kind, results in kinds.items()),
-            [*head, *rows, *_more(others)],
+            [*([*meanings, ""] if meanings else []), *head, *rows, *_more(others)],
         )
     third = card.with_outcome(Outcome.ERROR, Outcome.SKIPPED)
     if third:
@@ -68,29 +82,60 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     if card.not_run:
         rows = [f"- {code(case_id)} ({reason})" for case_id, reason in card.not_run[:MAX_MARKDOWN]]
         lines += _folded(f"Chosen but not run ({len(card.not_run)})", [*rows, *_more(card.not_run)])
+    lines += _folded("This run", [f"- {line}" for line in _of_run(record, card)])
     tables = (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension))
     tables_told = [line for name, table in tables if table for line in ("", *_table(name, table))]
     if tables_told:
-        lines += _folded("By reason, scenario and dimension", tables_told[1:])
+        boxes = [BOXES, ""] if any(reason.startswith("box ") for reason in card.by_reason) else []
+        lines += _folded("By reason, scenario and dimension", [*boxes, *tables_told[1:]])
     for name, section in _sections(record, card):
         lines += _folded(name, section)
     return "\n".join(lines)
 
 
+def _spent(record: Record) -> list[str]:
+    """Return what a run has cost, as one part of a line; nothing where no call of a model was seen."""
+    return list(cost_text.cost_lines(of_run(record)))[:1]
+
+
+def _of_run(record: Record, card: Scorecard) -> Iterator[str]:
+    """Yield what a run was of, and what it says of all cases."""
+    header, rest = record.header, sentences.not_run(record.header)
+    yield cell(sentences.title(header, card.models) + partial(record)) + "."
+    yield f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else ".")
+    yield sentences.limit(header, card)
+    for line in sentences.freshness(header, card):
+        yield f"{cell(line[0].upper() + line[1:])}."
+
+
+def refusal(reasons: Iterable[str]) -> str:
+    """Return the page of a run that was refused before it began, or left nothing else: a sentence for each reason."""
+    return "\n".join(
+        [
+            "# Not evaluated: the run was refused, and no case was asked",
+            "",
+            "**What to do:** correct what is said below and run it again. No case has passed or failed.",
+            "",
+            *(f"- {cell(reason)}" for reason in reasons),
+            "",
+        ]
+    )
+
+
 def _cut_short(record: Record, card: Scorecard) -> Iterator[str]:
     if told := sentences.partial(record, card):
-        yield from ("", f"**{cell(told[0].upper() + told[1:])}.**", "")
+        yield from (f"**{cell(told[0].upper() + told[1:])}.**", "")
+    if record.also:
+        yield from (f"Failed beside the cases: {cell(listed(record.also))}.", "")
     if record.header.shard:
         shard = sentences.shard(record.header)
-        yield f"{shard[0].upper()}{shard[1:]}."
+        yield from (f"{shard[0].upper()}{shard[1:]}.", "")
 
 
 def _open(header: Header, card: Scorecard, kind: FailureKind, found: list[CaseResult], links: str) -> Iterator[str]:
     """Yield failures that stand open, as many as fit on a screen."""
-    told = [
-        list(regressions_text.markdown(card, result, moved(header, result), links)) for result in found[:MAX_MARKDOWN]
-    ]
-    yield from (f"## {TITLES[kind].capitalize()} ({len(found)})", "")
+    told = [list(regressions_text.markdown(header, card, result, links)) for result in found[:MAX_MARKDOWN]]
+    yield from (f"## {TITLES[kind].capitalize()} ({len(found)})", "", MEANINGS[kind], "")
     for item in told[:MAX_OPEN]:
         yield from item
     yield ""
@@ -137,11 +182,10 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         sentences.replays(header, card),
         sentences.orphans(header),
         sentences.moved(header),
+        sentences.altered(header),
+        sentences.other_model(header, card),
         sentences.swap(header),
         *sentences.replayed(header),
-        *header.budgeted,
-        sentences.near(header),
-        sentences.stale(header),
     )
     return [text for text in told if text]
 

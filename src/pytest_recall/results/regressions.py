@@ -7,7 +7,9 @@ from difflib import SequenceMatcher
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple
 
+from pytest_recall.models.reply_names import is_asked_for
 from pytest_recall.schedule.suspects import named
+from pytest_recall.trials.conditions import MOST as KEPT_VALUES
 from pytest_recall.trials.conditions import Conditions
 from pytest_recall.trials.trial import Outcome, Row, Trial
 
@@ -126,15 +128,16 @@ def _model(facts: _Facts) -> str:
     if _differs(facts.was.model, facts.now.model):
         return f"{', '.join(facts.was.model)} answered at the last pass, now {', '.join(facts.now.model)}"
     before, now = facts.row.last_model, facts.trial.model
-    if before is not None and now is not None and before != now:
-        return f"last tested with {before}, now with {now}"
-    return ""
+    # The row of an earlier version has the name that was asked for, which any version of the model answers to.
+    if facts.was.model or before is None or now is None or is_asked_for(before, now):
+        return ""
+    return f"last tested with {before}, now with {now}"
 
 
 def _prompt(facts: _Facts) -> str:
     sides = {told: (getattr(facts.was, name), getattr(facts.now, name)) for name, told in _PARTS.items()}
     known = facts.was.dialogue and facts.now.dialogue
-    changed = [told for told, (before, now) in sides.items() if known and not set(now) <= set(before)]
+    changed = [told for told, (before, now) in sides.items() if known and _has_new(before, now)]
     same = [told for told, (before, now) in sides.items() if before and now and told not in changed]
     if not changed:
         return ""
@@ -150,7 +153,7 @@ def _code(facts: _Facts) -> str:
 def _cassette(facts: _Facts) -> str:
     taped = facts.now.taped[0] if facts.now.taped else ""
     passed = facts.row.last_tested.isoformat()
-    if not taped or taped >= passed or facts.was.taped == facts.now.taped:
+    if not taped or not any(facts.was) or taped >= passed or facts.was.taped == facts.now.taped:
         return ""
     return f"the answer was recorded on {taped}, and another one passed on {passed}"
 
@@ -184,8 +187,16 @@ _LOOKS: tuple[tuple[CauseLabel, Callable[[_Facts], str]], ...] = (
 
 
 def _differs(before: tuple[str, ...], now: tuple[str, ...]) -> bool:
-    """Whether there is something new. What is missing may be a call that was not made this time."""
-    return bool(before and now and not set(now) <= set(before))
+    """Whether both are known, and there is something new."""
+    return bool(before and now and _has_new(before, now))
+
+
+def _has_new(before: tuple[str, ...], now: tuple[str, ...]) -> bool:
+    """Whether there is something new. What is missing may be a call that was not made this time.
+
+    Of as many values as are kept there may have been more, so that one which is not among them need not be new.
+    """
+    return len(before) < KEPT_VALUES and not set(now) <= set(before)
 
 
 def _nothing_found(facts: _Facts) -> Cause:
@@ -194,8 +205,12 @@ def _nothing_found(facts: _Facts) -> Cause:
     same = list(dict.fromkeys(same))
     if not same:
         return Cause(CauseLabel.UNKNOWN, "nothing is known of its last pass to compare with")
-    label = CauseLabel.CODE if facts.trial.source == "replayed" else CauseLabel.AGENT
-    return Cause(label, f"{_listed(same)} {'is' if len(same) == 1 else 'are'} as at the last pass")
+    finding = f"{_listed(same)} {'is' if len(same) == 1 else 'are'} as at the last pass"
+    if facts.trial.source == "replayed" and facts.now.retold == ("same",):
+        return Cause(CauseLabel.UNKNOWN, f"{finding}, and the answer is the one that was recorded")
+    if facts.trial.source == "replayed" and facts.now.taped and facts.now.taped == facts.was.taped:
+        return Cause(CauseLabel.CODE, f"{finding}, and so is the recording")
+    return Cause(CauseLabel.AGENT, finding)
 
 
 def _calls(facts: _Facts) -> str:

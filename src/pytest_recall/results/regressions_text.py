@@ -1,55 +1,115 @@
-"""Render regressions: what failed, the likely cause, and how the answer differs from the last pass."""
+"""Render a failed case: what it asks, how the answer differs from the last pass, the likely cause, how to repeat it."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
+from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import cell, code, one_line
 from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
-from pytest_recall.results.scorecard import CaseResult, LastPass, Scorecard
-from pytest_recall.schedule.suspects import MOST, named
+from pytest_recall.results.scorecard import CaseResult, FailureKind, LastPass, Scorecard
+from pytest_recall.results.standing import BEHIND
+from pytest_recall.schedule.boxes import OF_CHANGE
+from pytest_recall.schedule.suspects import MOST, UNCOMMITTED, change_of, named
+from pytest_recall.trials.record import Header
+from pytest_recall.trials.series import parse_rule
 
 _SAID = (CauseLabel.UNKNOWN, CauseLabel.PROVIDER, CauseLabel.OUTSIDE)
 """Causes that say no more than that no change is known to have touched the case."""
 _PLAIN = {"same": "{}", "gone": "[-{}-]", "new": "{{+{}+}}"}
 _MARKED = {"same": "{}", "gone": "~~{}~~", "new": "**{}**"}
+EXCERPT = 300
+"""Characters of a question or an answer that are shown."""
 
 
-def lines(card: Scorecard, result: CaseResult) -> Iterator[str]:
-    """Yield what is known of a regression beside its note, for a terminal."""
-    if result.cause is not None and result.cause.label not in _SAID:
-        yield f"likely cause: {result.cause.label.shown}: {result.cause.finding}"
-        for other in result.cause.also:
-            yield f"also: {other}"
-    if touched := suspects_line(card, result):
-        yield touched
-    told = "; ".join(_judged(result))
-    if told:
-        yield told
+def lines(
+    header: Header, card: Scorecard, result: CaseResult, shown: str = "", *, brief: bool = False
+) -> Iterator[str]:
+    """Yield what is known of a failed case beside its note, for a terminal; without what pytest has `shown` of it.
+
+    A `brief` text leaves out what was asked and answered.
+    """
+    if not shown and not brief:
+        for name, text in _texts(card, result):
+            yield f"  {name + ':':<9} {one_line(text, EXCERPT)}"
     known = card.passes.get(result.trial.case_id)
     if known is not None:
-        yield f"{_since(known)}: {one_line(_shown(_difference(result, known), _PLAIN), 300)}"
+        pieces = _difference(result, known) or [DiffPiece("same", "the same answer")]
+        yield f"at its last pass, {known.told}, and now: {one_line(_marked(pieces, _PLAIN), EXCERPT)}"
+    if (tally := _tally(result)) and tally not in shown:
+        yield tally
+    yield from causes(header, card, result)
+    if judging := "; ".join(_judged(result)):
+        yield judging
+    yield f"to repeat it{_price(header, result)}: {' && '.join(commands(header, card, result))}"
 
 
-def markdown(card: Scorecard, result: CaseResult, move: str, links: str) -> Iterator[str]:
-    """Yield a regression as an item of a list in Markdown; `links` is where its file stands on the web, if it does."""
+def markdown(header: Header, card: Scorecard, result: CaseResult, links: str) -> Iterator[str]:
+    """Yield a failed case as an item of a list in Markdown; `links` is where its file stands on the web, if it does."""
     trial = result.trial
-    yield f"- **{code(trial.case_id)}** ({move}){place(trial.where, links)}: {cell(trial.note)}"
-    if result.cause is not None and result.cause.label not in _SAID:
-        yield f"  - likely cause: **{result.cause.label.shown}**: {cell(result.cause.finding)}"
-        if result.cause.also:
-            yield f"  - also: {cell('; '.join(result.cause.also))}"
-    if touched := suspects_line(card, result):
-        yield f"  - {cell(touched)}"
-    told = "; ".join(_judged(result))
-    if told:
-        yield f"  - {cell(told)}"
+    yield f"- **{code(trial.case_id)}**{place(trial.where, links)}: {cell(trial.note)}"
     known = card.passes.get(trial.case_id)
+    for name, text in _texts(card, result):
+        if name != "answered" or known is None:
+            yield f"  - {name}: {cell(text)}"
     if known is not None:
         pieces = [DiffPiece(piece.kind, cell(piece.text)) for piece in _difference(result, known)]
-        yield f"  - {cell(_since(known))}: {_shown(pieces, _MARKED)}"
+        words = _marked(pieces, _MARKED) or cell(_answer(result))
+        yield f"  - answered: {words} ({_legend(pieces, known)})"
+    if tally := _tally(result):
+        yield f"  - {cell(tally)}"
+    for line in causes(header, card, result):
+        yield f"  - {cell(line)}"
+    if judging := "; ".join(_judged(result)):
+        yield f"  - {cell(judging)}"
+    yield f"  - to repeat it{_price(header, result)}: {', then '.join(map(code, commands(header, card, result)))}"
+
+
+def causes(header: Header, card: Scorecard, result: CaseResult) -> Iterator[str]:
+    """Yield the likely cause of a regression, and which changes may have broken it; nothing of any other fail."""
+    if result.failure is FailureKind.OUTSIDE:
+        yield BEHIND
+        return
+    if result.cause is not None and result.cause.label not in _SAID:
+        yield f"likely cause: {result.cause.label.shown}: {result.cause.finding}"
+        if result.cause.also:
+            yield f"also: {'; '.join(result.cause.also)}"
+    # That a pull request may have broken what fails in it goes without saying.
+    own = header.pr is not None and card.suspects.get(result.trial.case_id) == (change_of(header),)
+    if not own and (touched := suspects_line(card, result)):
+        yield touched
+
+
+def commands(header: Header, card: Scorecard, result: CaseResult) -> list[str]:
+    """Return the commands that repeat the trial of a case: at no cost, where what it rests on is recorded."""
+    trial = result.trial
+    path = trial.where.rpartition(":")[0]
+    # Of a marked test the file is known, and not its name in there.
+    node = f"{path}::{trial.case_id}" if path.endswith(SUFFIXES) else path or card.directory
+    command = f"pytest -p recall {shlex.quote(node)}"
+    if _is_kept_by_ci(header, result):
+        folder = f"recordings-{header.pr}"
+        where = "" if card.directory == "eval" else f" --dir {shlex.quote(card.directory)}"
+        return [f"recall ci fetch{where} --pr {header.pr} --to {folder}", f"{command} --replay={folder}"]
+    return [f"{command} --replay" if trial.source == "replayed" else command]
+
+
+def _is_kept_by_ci(header: Header, result: CaseResult) -> bool:
+    """Whether the answer is on a recording that is kept beside the branch of the pull request."""
+    trial = result.trial
+    if header.pr is None or not header.pr.isdigit():
+        return False
+    if trial.source == "replayed":
+        return trial.case_id in header.ci_recordings
+    return header.keeps_recordings and trial.reason in OF_CHANGE
+
+
+def _price(header: Header, result: CaseResult) -> str:
+    free = result.trial.source == "replayed" or _is_kept_by_ci(header, result)
+    return " without a call of a model" if free else ""
 
 
 def suspects_line(card: Scorecard, result: CaseResult) -> str:
@@ -62,6 +122,8 @@ def suspects_line(card: Scorecard, result: CaseResult) -> str:
         if result.cause is None or result.cause.label is not CauseLabel.PROVIDER:
             return told + "provider, data or chance"
         return f"{told}provider or data, as {result.cause.finding}"
+    if touched == (UNCOMMITTED,):
+        return f"suspect: {named(touched)}, which touch it"
     if len(touched) == 1:
         return f"suspect: {named(touched)} (the change since its last pass on main that touched it)"
     newest = f"the newest {MOST} changes" if len(touched) == MOST else "changes"
@@ -72,8 +134,8 @@ def place(where: str, links: str) -> str:
     """Return where a case stands, with a link if there is somewhere to link to; empty if it is not known."""
     if not where:
         return ""
-    found = link(where, links)
-    return f", [{cell(where)}]({found})" if found else f", {cell(where)}"
+    address = link(where, links)
+    return f", [{cell(where)}]({address})" if address else f", {cell(where)}"
 
 
 def link(where: str, links: str) -> str:
@@ -97,8 +159,29 @@ def as_json(card: Scorecard, result: CaseResult) -> dict[str, Any]:
     }
 
 
-def _since(known: LastPass) -> str:
-    return f"at its last pass, {known.told}, and now"
+def _texts(card: Scorecard, result: CaseResult) -> Iterator[tuple[str, str]]:
+    """Yield what a case asks, what it expects, and what was answered, as far as that is known."""
+    if (text := card.texts.get(result.trial.case_id)) is not None:
+        yield "asked", text.asked
+        if text.expected:
+            yield "expected", text.expected
+    if result.trial.answer is not None:
+        yield "answered", result.trial.answer.text
+
+
+def _tally(result: CaseResult) -> str:
+    """Return how many trials of a case failed, where it was asked several times; else empty."""
+    if result.repeats is None or not result.repeats.trials:
+        return ""
+    failed = result.repeats.trials - result.repeats.passed
+    return parse_rule(result.trial.rule).summary(failed, result.repeats.trials)
+
+
+def _legend(pieces: list[DiffPiece], known: LastPass) -> str:
+    """Return how the words of a difference are marked."""
+    marks = {"gone": f"struck out: at its last pass, {cell(known.told)}", "new": "bold: now"}
+    parts = [meaning for kind, meaning in marks.items() if any(piece.kind == kind for piece in pieces)]
+    return "; ".join(parts) or f"as at its last pass, {cell(known.told)}"
 
 
 def _judged(result: CaseResult) -> Iterator[str]:
@@ -107,13 +190,16 @@ def _judged(result: CaseResult) -> Iterator[str]:
     if models:
         yield f"judged by {', '.join(sorted(models))}"
     if result.trial.source != "live":
-        yield "on a replayed answer" if result.trial.source == "replayed" else "on an answer that is partly replayed"
+        yield "on a recorded answer" if result.trial.source == "replayed" else "on an answer that is partly recorded"
 
 
 def _difference(result: CaseResult, known: LastPass) -> list[DiffPiece]:
-    now = result.trial.answer.text if result.trial.answer is not None else ""
-    return word_diff(known.answer, now) or [DiffPiece("same", "the same answer")]
+    return word_diff(known.answer, _answer(result))
 
 
-def _shown(pieces: list[DiffPiece], marks: dict[str, str]) -> str:
+def _answer(result: CaseResult) -> str:
+    return "" if result.trial.answer is None else result.trial.answer.text
+
+
+def _marked(pieces: list[DiffPiece], marks: dict[str, str]) -> str:
     return " ".join(marks[piece.kind].format(piece.text) for piece in pieces)

@@ -10,11 +10,12 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.cases.settings_fields import Quarantine
-from pytest_recall.files.wording import one_line
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.metrics.intervals import unseen_share
+from pytest_recall.models.reply_names import replied_models
 from pytest_recall.results.regressions import Cause, cause, narrowed
 from pytest_recall.results.standing import informs
-from pytest_recall.schedule.boxes import DATASET, UNSCHEDULED, review
+from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, UNSCHEDULED, review
 from pytest_recall.schedule.forecast import Freshness, freshness
 from pytest_recall.trials.series import Repeats, RepeatSummary, graded, parse_rule, repeats, series, summarize_repeats
 from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
@@ -49,7 +50,8 @@ class CaseResult(NamedTuple):
     moved it. `regression` marks a fail of a case whose last verdict was a pass, unless it blocks
     no one, and `cause` is what it is likely to come from. `repeats` counts the trials of a case that was asked
     several times. `flake` is how many of how many trials on record failed, with those of this run: of all in which the
-    case was not known to fail.
+    case was not known to fail. `outside` says that the change of a pull request does not affect the case, so that its
+    fail is of what lies behind equal requests.
     """
 
     trial: Trial
@@ -60,6 +62,7 @@ class CaseResult(NamedTuple):
     repeats: Repeats | None = None
     cause: Cause | None = None
     flake: Flake | None = None
+    outside: bool = False
 
     @property
     def apart(self) -> bool:
@@ -68,8 +71,8 @@ class CaseResult(NamedTuple):
 
     @property
     def blocks(self) -> bool:
-        """Whether it is a fail that counts, of a case that is not set apart."""
-        return self.trial.outcome is Outcome.FAILED and not self.trial.unproven and not self.apart
+        """Whether it is a fail that counts, of a case that is not set apart, and decides the check."""
+        return self.trial.outcome is Outcome.FAILED and not self.trial.unproven and not self.apart and not self.outside
 
     @property
     def failure(self) -> FailureKind:
@@ -83,7 +86,7 @@ class CaseResult(NamedTuple):
         if self.trial.reason in UNSCHEDULED:
             return FailureKind.UNSCHEDULED
         if self.regression:
-            return FailureKind.REGRESSION
+            return FailureKind.OUTSIDE if self.outside else FailureKind.REGRESSION
         return FailureKind.NEW if self.trial.row is None else FailureKind.KNOWN
 
 
@@ -92,6 +95,7 @@ class FailureKind(StrEnum):
 
     REGRESSION = "regression"
     NEW = "new failure"
+    OUTSIDE = "failure outside the change"
     KNOWN = "known failure"
     UNSCHEDULED = "failed"
     UNCONFIRMED = "not confirmed"
@@ -114,6 +118,13 @@ class LastPass(NamedTuple):
     told: str
 
 
+class CaseText(NamedTuple):
+    """What a case asks, and what it expects, as its file has it; the latter is empty where it says none."""
+
+    asked: str
+    expected: str = ""
+
+
 class Scorecard(NamedTuple):
     """A run in numbers and lists. Counts are by outcome; absent is not zero.
 
@@ -128,6 +139,8 @@ class Scorecard(NamedTuple):
     that is not known. `gates` is how those of the rubric stand, `loosened` which of them ask for less than before this
     change.
     `rates` is how many answers each judging model passed, with its errors taken out where there are labels.
+    `texts` are the questions of failed cases, by case id, where their files still have them. `directory` is the eval
+    directory as commands name it. `models` are those that the replies to the agent under test name.
     """
 
     results: tuple[CaseResult, ...]
@@ -148,6 +161,9 @@ class Scorecard(NamedTuple):
     gates: tuple[Standing, ...] = ()
     loosened: tuple[str, ...] = ()
     rates: tuple[JudgedRate, ...] = ()
+    texts: Mapping[str, CaseText] = MappingProxyType({})
+    directory: str = "eval"
+    models: tuple[str, ...] = ()
 
     def failures(self) -> dict[FailureKind, list[CaseResult]]:
         """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""
@@ -210,6 +226,21 @@ class Scorecard(NamedTuple):
                 found.setdefault(rule.tries, []).append(result.repeats)
         return [summarize_repeats(found[tries], tries) for tries in sorted(found)]
 
+    def of_change(self) -> list[CaseResult]:
+        """Return the results of the cases that the change of a pull request affects."""
+        return [one for one in self.results if one.trial.reason in OF_CHANGE]
+
+    def not_evaluated(self, header: Header) -> list[tuple[str, str]]:
+        """Return the affected cases without a verdict, each with why."""
+        left = dict(header.unaffordable)
+        left |= {case_id: "not run" for case_id, reason in self.not_run if reason in OF_CHANGE}
+        left |= {
+            one.trial.case_id: one_line(one.trial.error, 160) or one.trial.outcome.value
+            for one in self.of_change()
+            if not one.trial.outcome.is_verdict
+        }
+        return sorted(left.items())
+
     def with_outcome(self, *outcomes: Outcome) -> list[CaseResult]:
         """Return the results with one of `outcomes`, regressions first, then by id."""
         wanted = [result for result in self.results if result.trial.outcome in outcomes]
@@ -225,12 +256,15 @@ def summarize(
     calibrations: Mapping[JudgeKey, Calibration] = MappingProxyType({}),
     gradings: Mapping[str, Grading] = MappingProxyType({}),
     baselines: Iterable[str] = (),
+    *,
+    by_change: bool = False,
 ) -> Scorecard:
     """Return the scorecard of `trials`, in a run that chose `picks` from `total` cases.
 
     With several attempts at a case the last one grades it, with a series all of it.
     `calibrations` are of the judges that have been compared with people, `gradings` of cases
-    whose verdicts were looked at again, `baselines` who was to be asked beside the agent under test.
+    whose verdicts were looked at again, `baselines` who was to be asked beside the agent under test. `by_change` says
+    that only the cases that a change affects decide.
     """
     with_baselines = list(trials)
     every = [trial for trial in with_baselines if not trial.arm]
@@ -242,7 +276,7 @@ def summarize(
     counting = [trial for some in asked.values() for trial in some]
     counted = set(map(id, counting))
     results = tuple(
-        _result(trial, asked[case_id], attempts[case_id], today, quarantine, outcomes[case_id])
+        _result(trial, asked[case_id], attempts[case_id], today, quarantine, outcomes[case_id], by_change=by_change)
         for case_id, trial in grading.items()
     )
     not_run = tuple((case_id, reason) for case_id, reason in picks if case_id not in attempts)
@@ -272,6 +306,7 @@ def summarize(
         regraded=_regraded(results, gradings),
         arms=_arms(with_baselines, baselines) if len(every) < len(with_baselines) else None,
         datasets=_datasets(results),
+        models=replied_models(call for trial in every for call in trial.calls),
     )
 
 
@@ -283,10 +318,14 @@ def has_failed(header: Header, trials: Iterable[Trial]) -> bool:
             trial.outcome is Outcome.FAILED
             and not trial.unproven
             and not (trial.row and trial.row.quarantined)
-            and not (header.scheduled and informs(header.blocks, trial.row))
+            and not (header.scheduled and informs(header.blocks, trial.row, decides=_decides(header, trial)))
         )
         for trial in graded(trials).values()
     )
+
+
+def _decides(header: Header, trial: Trial) -> bool:
+    return not header.by_change or trial.reason in OF_CHANGE
 
 
 # What most runs have nothing of is not imported for them: it is paid for by each run.
@@ -332,6 +371,8 @@ def _result(
     today: date,
     quarantine: Quarantine | None,
     outcomes: Sequence[Outcome],
+    *,
+    by_change: bool,
 ) -> CaseResult:
     row = trial.row
     after = review(row, trial, today, quarantine)
@@ -346,6 +387,7 @@ def _result(
         repeats=repeats({trial.case_id: [one.outcome for one in asked]})[0] if trial.rule else None,
         cause=cause(trial, row, outcomes) if regression and row is not None else None,
         flake=Flake(after.failed, after.tried) if after is not None and after.tried else None,
+        outside=by_change and trial.reason not in (*OF_CHANGE, *UNSCHEDULED),
     )
 
 
@@ -367,17 +409,22 @@ SHOWN = 5
 def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
     """Return why a run shows less than it should, a phrase each: what is no matter of a case's answer.
 
-    More of the chosen cases than `allowed`, a number or below 1 a share of them, have no verdict. A test beside
-    the cases failed. pytest did not come to its end.
+    An affected case was not evaluated, or the base cannot be found. More of the other cases that decide than
+    `allowed`, a number or below 1 a share of them, have no verdict. A test beside the cases failed. pytest did not come
+    to its end.
     """
+    header, found = record.header, []
+    if why := not_evaluated_line(header, card):
+        found.append(why)
     errors, skipped = (card.with_outcome(outcome) for outcome in (Outcome.ERROR, Outcome.SKIPPED))
+    errors, skipped = ([one for one in some if _is_left(header, one)] for some in (errors, skipped))
     # Questions of a dataset that no judge at hand can decide are skipped, and its table counts them.
     skipped = [result for result in skipped if result.trial.reason not in UNSCHEDULED]
+    not_run = [one for one in card.not_run if not header.knows_change or _waits_for(header, one[1])]
     chosen = len(card.results) + len(card.not_run)
     most = int(allowed * chosen) if 0 < allowed < 1 else int(allowed)
-    kinds = {"error": len(errors), "skipped": len(skipped), NOT_RUN: len(card.not_run)}
+    kinds = {"error": len(errors), "skipped": len(skipped), NOT_RUN: len(not_run)}
     missing = sum(kinds.values())
-    found = []
     if missing > most:
         told = ", ".join(f"{count:,} {kind}" for kind, count in kinds.items() if count)
         said = next((one_line(result.trial.error, 160) for result in (*errors, *skipped) if result.trial.error), "")
@@ -388,6 +435,35 @@ def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
     if record.exit_code is not None and record.exit_code not in ENDED:
         found.append(f"pytest ended with {record.exit_code}{f': {record.why}' if record.why else ''}")
     return found
+
+
+def _is_left(header: Header, result: CaseResult) -> bool:
+    """Whether a case without a verdict is one of those that decide, and none that is said to be not evaluated."""
+    return not header.knows_change or _waits_for(header, result.trial.reason)
+
+
+def _waits_for(header: Header, reason: str) -> bool:
+    """Whether the check of a change waits for a verdict that is not of the change."""
+    return header.due_blocks and reason not in OF_CHANGE
+
+
+def not_evaluated_line(header: Header, card: Scorecard) -> str:
+    """Return how many affected cases have no verdict, or that nothing could be compared; empty if all was evaluated."""
+    if header.not_compared:
+        return f"not evaluated: {header.not_compared}"
+    left = card.not_evaluated(header)
+    if not left:
+        return ""
+    count = len(left) + sum(one.trial.outcome.is_verdict for one in card.of_change())
+    whys = Counter(why for _, why in left)
+    told = "; ".join(f"{number:,}: {why}" if len(whys) > 1 else why for why, number in whys.most_common(3))
+    if header.fork:
+        return (
+            f"needs an answer from a maintainer: {plural(len(left), 'case')}, at least {plural(len(left), 'request')};"
+            f" record them on a branch of this repository ({told})"
+        )
+    were = "was" if len(left) == 1 else "were"
+    return f"{len(left):,} of {plural(count, 'affected case')} {were} not evaluated ({told})"
 
 
 def blocking(record: Record, card: Scorecard, blocks: Blocks, allowed: float = 0) -> list[str]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from pytest_recall.files.wording import grid, listed, one_line
 from pytest_recall.judges import judges_text
+from pytest_recall.models.reply_names import joined
 from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.page import (
     COLUMNS,
@@ -26,8 +27,9 @@ from pytest_recall.results.page import (
     observed_lines,
     partial,
 )
-from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard
+from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, not_evaluated_line
 from pytest_recall.results.sentences import counted, headline
+from pytest_recall.results.standing import BEHIND
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record
@@ -36,11 +38,16 @@ from pytest_recall.trials.trial import Outcome, Trial
 MAX_WHOLE = 20
 """Cases of each kind that are shown whole, unless more is asked for; the next ones have a line each."""
 
+MAX_NOTES = 3
+"""Notes that are shown, unless more is asked for."""
+
 MAX_TERMINAL = 100
 """Cases of each kind that are listed."""
 
 
-def failed(header: Header, card: Scorecard, verbosity: int, shown: Mapping[str, str], command: str) -> Iterator[str]:
+def failed(
+    header: Header, card: Scorecard, verbosity: int, shown: Mapping[str, str], command: str, *, brief: bool = False
+) -> Iterator[str]:
     """Yield the failed cases by what they are; `command` lists those that are folded to a line.
 
     Where a person chose the cases, all of them are shown.
@@ -54,10 +61,12 @@ def failed(header: Header, card: Scorecard, verbosity: int, shown: Mapping[str, 
         yield f"{TITLES.get(kind, kind.value)} ({len(results)}):"
         most = 0 if verbosity < -1 or not whole else len(results) if verbosity > 0 else MAX_WHOLE
         for number, result in enumerate(results[: max(most, MAX_TERMINAL)]):
-            yield from _whole(header, card, result, shown) if number < most else (_line(header, result),)
+            yield from _whole(header, card, result, shown, brief=brief) if number < most else (_line(header, result),)
         if (more := len(results) - max(most, MAX_TERMINAL)) > 0:
             yield f"  and {more} more in scorecard.md"
     if folded:
+        if FailureKind.OUTSIDE in folded:
+            yield f"a failure outside the change: {BEHIND}"
         told = ", ".join(counted(kind, count) for kind, count in folded.items())
         yield f"{told}: `{command}` {'shows it' if sum(folded.values()) == 1 else 'lists them'}"
 
@@ -115,13 +124,14 @@ def _cause(trial: Trial, text: str) -> str:
     return re.sub(rf"(?<![\w-]){re.escape(trial.case_id)}(?![\w-])", "", text)
 
 
-def _whole(header: Header, card: Scorecard, result: CaseResult, shown: Mapping[str, str]) -> Iterator[str]:
+def _whole(
+    header: Header, card: Scorecard, result: CaseResult, shown: Mapping[str, str], *, brief: bool
+) -> Iterator[str]:
     trial = result.trial
     yield f"  {_moved(header, result)}"
-    text = shown.get(trial.case_id) or _placed(trial, one_line(trial.note, 300))
-    yield from indent(text, "      ").splitlines()
-    if result.regression:
-        yield from (f"      {line}" for line in regressions_text.lines(card, result))
+    text = shown.get(trial.case_id, "")
+    yield from indent(text or _placed(trial, one_line(trial.note, 300)), "      ").splitlines()
+    yield from (f"      {line}" for line in regressions_text.lines(header, card, result, text, brief=brief))
 
 
 def _placed(trial: Trial, text: str) -> str:
@@ -147,17 +157,22 @@ def terminal(
     verbosity: int = 0,
     shown: Mapping[str, str] = MappingProxyType({}),
     command: str = "recall score -v",
+    *,
+    brief: bool = False,
 ) -> Iterator[str]:
     """Yield the scorecard line by line, for a terminal.
 
-    As with pytest's `-q` and `-v`, less is yielded for a lower `verbosity`. `shown` is what pytest has to show of
-    failed cases, by id, and `command` lists the failures that are folded to a line.
+    As with pytest's `-q` and `-v`, less is yielded for a lower `verbosity`: without `-v` a run in which nothing fails
+    takes a dozen lines at the most. `shown` is what pytest has to show of failed cases, by id, and `command` lists what
+    is left out. A `brief` one says why a case failed, and not what it was asked.
     """
     header = record.header
     yield headline(header, card)
+    if advice := sentences.advice(header, card):
+        yield f"what to do: {advice}"
     if told := sentences.partial(record, card):
         yield told
-    yield from failed(header, card, verbosity, shown, command)
+    yield from failed(header, card, verbosity, shown, command, brief=brief)
     yield from undecided(card, verbosity, shown)
     if card.not_run:
         yield f"chosen but not run ({len(card.not_run)}): {listed(case_id for case_id, _ in card.not_run)}"
@@ -166,10 +181,11 @@ def terminal(
     yield from sentences.freshness(header, card)
     if verbosity < 0:
         return
-    yield sentences.title(header) + partial(record)
-    yield from _grid("reason", card.by_reason)
-    if len(card.by_scenario) > 1:
-        yield from _grid("scenario", card.by_scenario)
+    if verbosity > 0:
+        yield sentences.title(header, card.models) + partial(record)
+        yield from _grid("reason", card.by_reason)
+        if len(card.by_scenario) > 1:
+            yield from _grid("scenario", card.by_scenario)
     if card.datasets:
         from pytest_recall.datasets import datasets_text
 
@@ -179,14 +195,23 @@ def terminal(
 
         yield from baselines_text.lines(card.arms)
     if card.panels is not None:
-        yield from judges_text.judges_lines(card.panels)
+        yield from list(judges_text.judges_lines(card.panels))[: None if verbosity > 0 else 1]
     yield from judged_rates(card)
     if card.regraded is not None:
         yield from judges_text.audit_lines(card.regraded)
     yield from observed_lines(record, card)
-    yield from notes(header, card)
-    yield from cost_text.cost_lines(of_run(record))
+    yield from _notes(header, card, verbosity, command)
+    yield from cost_text.cost_lines(of_run(record))[: None if verbosity > 0 else 1]
     yield sentences.limit(header, card)
+
+
+def _notes(header: Header, card: Scorecard, verbosity: int, command: str) -> Iterator[str]:
+    """Yield what else is to be said of a run, as much of it as is read where not more is asked for."""
+    every = notes(header, card)
+    shown = every if verbosity > 0 else every[:MAX_NOTES]
+    yield from shown
+    if left := len(every) - len(shown):
+        yield f"{left} more {'note' if left == 1 else 'notes'}: `{command}` shows {'it' if left == 1 else 'them'}"
 
 
 def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
@@ -199,7 +224,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "date": header.date,
         "seed": header.seed,
         "pr": header.pr,
-        "model": header.model,
+        "model": joined(card.models),
         "owner": header.owner,
         "state": header.state,
         "writes_state": header.writes,
@@ -211,20 +236,18 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "lost": list(header.lost),
         "total": header.total,
         "chosen": len(header.picks),
-        "policy": header.policy,
         "not_chosen": {
-            "near": header.left_near,
             "not_due": header.not_due,
             "over_cap": header.over_cap,
             "unseen": header.unseen,
         },
-        "stale": header.left_stale,
         "freshness": _freshness(header, card),
-        "near": header.near or None,
+        "base": header.base or None,
+        "not_compared": header.not_compared or None,
+        "knows_change": header.knows_change,
         "replayed": list(header.replayed) or None,
         "affected": list(header.affected),
-        "budget": list(header.budgeted) or None,
-        "deferred": [{"id": case_id, "reason": f"deferred: {why}"} for case_id, why in header.deferred],
+        "not_evaluated": [{"id": case_id, "why": why} for case_id, why in card.not_evaluated(header)],
         "next_due": header.next_due,
         "headline": headline(header, card),
         "counts": card.counts,
@@ -351,31 +374,33 @@ _DATA = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A"})
 _PROPERTY = str.maketrans({"%": "%25", "\r": "%0D", "\n": "%0A", ":": "%3A", ",": "%2C"})
 
 
-def commands(card: Scorecard, below: str = "") -> Iterator[str]:
-    """Yield a line for each regression and each missed gate, as errors, and for each new failure, as a warning.
+def annotation_lines(header: Header, card: Scorecard, below: str = "") -> Iterator[str]:
+    """Yield the verdict, each regression and each missed gate as errors, and each new failure as a warning.
 
-    `below` is the folder of the repository that paths are relative to. A case without a verdict is a warning too. What
-    is known to fail is no news on a pull request.
+    `below` is the folder of the repository that paths are relative to. A case without a verdict is a warning too, and
+    so is a fail that is not of the change. What is known to fail is no news on a pull request.
     """
     kinds = card.failures()
     regressions = kinds.get(FailureKind.REGRESSION, [])
-    others = kinds.get(FailureKind.NEW, []) + card.with_outcome(Outcome.ERROR)
+    others = [*kinds.get(FailureKind.NEW, []), *kinds.get(FailureKind.OUTSIDE, []), *card.with_outcome(Outcome.ERROR)]
     missed = [standing for standing in card.gates if standing.stops("regression")]
     errors = [_command("error", "a gate is missed", gates_text.line(standing)) for standing in missed]
-    errors += [_of_case("error", card, result, below) for result in regressions]
+    errors += [_of_case("error", header, card, result, below) for result in regressions]
+    if regressions or not_evaluated_line(header, card):
+        errors.insert(0, _command("error", sentences.first_line(header, card), sentences.advice(header, card)))
     yield from errors[:MOST]
-    yield from [_of_case("warning", card, result, below) for result in others][:MOST]
+    yield from [_of_case("warning", header, card, result, below) for result in others][:MOST]
 
 
-def _of_case(level: str, card: Scorecard, result: CaseResult, below: str) -> str:
+def _of_case(level: str, header: Header, card: Scorecard, result: CaseResult, below: str) -> str:
     trial = result.trial
-    standing = "no verdict" if trial.outcome is Outcome.ERROR else result.failure.value
-    told = one_line(trial.note, 300)
-    if result.cause is not None:
-        told += f"\nlikely cause: {result.cause.label.shown}: {result.cause.finding}"
-    if touched := regressions_text.suspects_line(card, result):
-        told += f"\n{touched}"
-    return _command(level, f"{standing}: {trial.case_id}", told, f"{below}/{trial.where}" if below else trial.where)
+    failed = trial.outcome is Outcome.FAILED
+    standing = result.failure.value if failed else "no verdict"
+    details = [one_line(trial.note, 300)]
+    if failed:
+        details += map(str.strip, regressions_text.lines(header, card, result))
+    where = f"{below}/{trial.where}" if below else trial.where
+    return _command(level, f"{standing}: {trial.case_id}", "\n".join(details), where)
 
 
 def _command(level: str, title: str, told: str, where: str = "") -> str:

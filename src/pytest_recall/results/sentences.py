@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from pytest_recall.files.wording import listed, percent, plural
+from pytest_recall.models.reply_names import is_asked_for, joined
 from pytest_recall.replay.programs import ASKING
-from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard
-from pytest_recall.schedule.boxes import AFFECTED, OTHER, REJUDGED, UNSCHEDULED
+from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard, not_evaluated_line
+from pytest_recall.schedule.boxes import OF_CHANGE, UNSCHEDULED
 from pytest_recall.schedule.forecast import without_verdict
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _MODES = {
     "pr": "pull request",
+    "main": "default branch",
     "nightly": "nightly",
     "all": "all cases",
     "observe": "all cases, to observe the slice",
@@ -81,13 +83,11 @@ def unasked(left: Set[str], deselected: Set[str], why: str) -> str:
 
 def not_run(header: Header) -> str:
     """Return why the rest of the cases was not chosen; empty if all were."""
-    if header.policy != "literal":
-        return _beyond_the_size(header)
     parts = []
     if header.not_due:
         parts.append(_not_due(header))
     if header.over_cap:
-        parts.append(f"{header.over_cap} over the cap")
+        parts.append(f"{header.over_cap} beyond the limit of one run")
     if header.unseen:
         parts.append(f"{header.unseen} new, not drawn")
     return ", ".join(parts)
@@ -97,35 +97,17 @@ def _not_due(header: Header) -> str:
     return f"{header.not_due} not due" + (f" until {header.next_due}" if header.next_due else "")
 
 
-def _beyond_the_size(header: Header) -> str:
-    counts = ((header.left_near, "near"), (header.over_cap, "due"), (header.unseen, "new"))
-    parts = [f"{count} {reason}" for count, reason in counts if count]
-    told = [f"{len(header.deferred)} deferred"] if header.deferred else []
-    told += [f"{', '.join(parts)} beyond the size"] if parts else []
-    if header.not_due:
-        # The calendar is what a night goes by that has no size; a slice of a size draws.
-        told.append(_not_due(header) if header.mode == "nightly" else f"{header.not_due} not drawn")
-    return ", ".join(told)
-
-
 def replayed(header: Header) -> list[str]:
-    """Return what the replay of all cases found, a line each; nothing without one."""
-    return [f"judged replay: {header.replayed[0]}", *header.replayed[1:]] if header.replayed else []
+    """Return what a replay of the recordings found, a line each; nothing without one."""
+    if not header.replayed:
+        return []
+    # Which cases fail is said of each of them.
+    return [replay_line(header.replayed[0]), *(line for line in header.replayed[1:] if "FAILED " not in line[:9])]
 
 
-def near(header: Header) -> str:
-    """Return which cases the change touches, or nothing."""
-    return f"near the change: {header.near}" if header.near else ""
-
-
-def stale(header: Header) -> str:
-    """Return how many verdicts are older than the rubric allows, and were left so, or nothing."""
-    if not header.left_stale:
-        return ""
-    return (
-        f"{plural(header.left_stale, 'case')} left with a verdict as old as `max_verdict_age` or older, since the night"
-        " is full; raise `nightly_cases`"
-    )
+def replay_line(counts: str) -> str:
+    """Return the `counts` of a replay of all recordings, and what they are counts of."""
+    return f"what the change affects, by a replay of all recordings: {counts}"
 
 
 def alone_line(alone: Mapping[str, int]) -> str:
@@ -210,32 +192,33 @@ def _counted(names: Mapping[str, int]) -> str:
     return listed(f"{name} ({count:,})" for name, count in ordered)
 
 
-def title(header: Header) -> str:
-    """Return what kind of run it was, when, and over how much."""
+def title(header: Header, models: Sequence[str]) -> str:
+    """Return what kind of run it was, when, over how much, and which `models` replied."""
     pr = f" for #{header.pr}" if header.pr else ""
-    model = f", model {header.model}" if header.model else ""
+    model = f", model{'s' if len(models) > 1 else ''} {listed(models)}" if models else ""
     part = f", shard {header.shard}" if header.shard else ""
     kind = _MODES.get(header.mode, header.mode) if header.of_cases else f"questions of a {header.source_kind}"
     return f"{kind}{pr}, {header.date}{_seed(header)}{model}{part}"
 
 
 def limit(header: Header, card: Scorecard) -> str:
-    """Return what the run could not have seen: of what a replay has proven, only what is not the change's doing."""
+    """Return what the run says of all cases, and what it could not have seen."""
     verdicts = [result.trial for result in card.results if result.trial.outcome.is_verdict]
     if not header.of_cases:
         return f"{len(verdicts):,} of {plural(header.total, 'question')} came to a verdict."
     if card.unseen == 0:
         return f"{plural(header.total, 'case')}, and every one came to a verdict."
-    found = sum(trial.reason in (AFFECTED, REJUDGED, OTHER) for trial in verdicts)
-    proven = bool(header.proven) and header.proven + found >= header.total
-    told = f"The judged replay proves {header.proven:,} of {plural(header.total, 'case')}" if proven else ""
+    if header.knows_change:
+        found = sum(trial.reason in OF_CHANGE for trial in verdicts)
+        told = f"The change leaves {header.unaffected:,} of {plural(header.total, 'case')} as they were"
+        told += f", and {found:,} that it affects came to a verdict." if found else "."
+        return told
     if card.unseen is None:
-        return f"{told}; none was asked." if proven else "No case came to a verdict: this run shows nothing."
-    if proven:
-        told += f", and the other {found:,} came to a verdict. " if found else ". "
-    by = "fault of the provider or the data" if proven else "change"
-    told += f"With {len(verdicts)} of {header.total} cases tested, a {by} that breaks"
-    return f"{told} up to {percent(card.unseen)} of all cases could go unseen (95 %)."
+        return "No case came to a verdict: this run shows nothing."
+    return (
+        f"With {len(verdicts)} of {header.total} cases tested, a change that breaks up to {percent(card.unseen)} of all"
+        " cases could go unseen (95 %)."
+    )
 
 
 def move(result: CaseResult) -> str:
@@ -298,6 +281,14 @@ def swap(header: Header) -> str:
         return ""
     done = "returned to box 1" if header.reset else "not moved; --reset-on-model-swap returns to box 1"
     return f"{plural(header.swapped, 'case')} last tested with another model than {header.model}: {done}."
+
+
+def other_model(header: Header, card: Scorecard) -> str:
+    """Return that other models replied than the one that was asked for, or nothing."""
+    replied = joined(card.models)
+    if header.model is None or replied is None or is_asked_for(header.model, replied):
+        return ""
+    return f"warning: the replies are of {replied}, and `--model` or `model_primary` names {header.model}"
 
 
 def unproven(card: Scorecard) -> str:
@@ -379,22 +370,145 @@ _OTHERS = (Outcome.PASSED.value, Outcome.SKIPPED.value, NOT_RUN)
 
 
 def headline(header: Header, card: Scorecard) -> str:
-    """Return how things stand, in one sentence: what failed by what it is, what passed, and how all cases stand."""
-    return "; ".join(part for part in (counts(card), pass_rate(header, card)) if part)
+    """Return how things stand, in one sentence: the first line, the counts, and how all cases stand."""
+    return "; ".join(part for part in (first_line(header, card), further_counts(header, card)) if part)
+
+
+def altered(header: Header) -> str:
+    """Return which cases of the base a change takes away, renames or lets pass by another measure, or nothing."""
+    if not header.altered:
+        return ""
+    cases = listed((f"{case_id} ({how})" for case_id, how in header.altered), 10)
+    return f"this change alters {plural(len(header.altered), 'case')} of its base: {cases}"
+
+
+def first_line(header: Header, card: Scorecard) -> str:
+    """Return the verdict, and what it does not cover or rests on."""
+    if _only_counted(header, card):
+        return counts(card)
+    first, left = verdict(header, card), not_evaluated_line(header, card)
+    parts = (
+        first,
+        "" if _said_of(left) == first else left,
+        own_recordings(header, card),
+        unknown_change(header, card),
+        varying(header),
+    )
+    return "; ".join(part for part in parts if part)
+
+
+def _only_counted(header: Header, card: Scorecard) -> bool:
+    """Whether a run is summed up by its counts: there is no case in it that could have regressed."""
+    return not header.of_cases or (bool(card.results) and on_no_schedule(card.results))
+
+
+def verdict(header: Header, card: Scorecard) -> str:
+    """Return what a run says of a change, or of the cases where there is none, as the first words of each screen."""
+    answered = [one for one in card.results if one.trial.outcome.is_verdict and one.trial.reason not in UNSCHEDULED]
+    of_change = [one for one in answered if one.trial.reason in OF_CHANGE] if header.knows_change else []
+    regressed = card.failures().get(FailureKind.REGRESSION, [])
+    broken = [one for one in regressed if one in of_change]
+    if broken:
+        affected = len(of_change) + len(card.not_evaluated(header))
+        return f"This change breaks {len(broken):,} of {plural(affected, 'affected case')}"
+    if regressed:
+        return f"{len(regressed):,} of {plural(len(answered), 'case')} regressed"
+    if left := not_evaluated_line(header, card):
+        return _said_of(left)
+    if not answered:
+        if header.knows_change and not header.picks:
+            return f"No regression: this change affects none of {plural(header.total, 'case')}"
+        if not header.picks and not card.results:
+            return "No case was chosen"
+        return "No verdict: no case was run" if not card.results else "No verdict: no case passed or failed"
+    some, noun = (of_change, "affected case") if of_change else (answered, "case")
+    passed = sum(one.trial.outcome is Outcome.PASSED for one in some)
+    share = plural(passed, noun) if passed == len(some) else f"{passed:,} of {plural(len(some), noun)}"
+    return f"No regression: {share} {'passes' if len(some) == 1 else 'pass'}"
+
+
+def advice(header: Header, card: Scorecard) -> str:
+    """Return what is to be done about a run; empty where nothing is."""
+    kinds = card.failures()
+    regressed = kinds.get(FailureKind.REGRESSION, [])
+    if regressed and header.pr:
+        return (
+            "correct the change and push again; if a new answer is right, correct what its case expects"
+            " (`expected` and `judges` in its file)"
+        )
+    if regressed:
+        return (
+            "see below what is no longer as it was when these cases passed, and correct that; if a new answer is right,"
+            " correct what its case expects"
+        )
+    if header.not_compared:
+        return "correct that and run it again; until then it is not known what the change breaks"
+    if header.of_cases and card.not_evaluated(header):
+        return "remove the cause and run it again: a case without a verdict has not passed"
+    if FailureKind.NEW in kinds:
+        return "look at the new failures: correct the agent, or what these cases expect"
+    if card.with_outcome(Outcome.ERROR):
+        return "see below why cases came to no verdict, correct that and run it again"
+    if card.not_run or header.lost:
+        return "see below why cases were not run, correct that and run it again"
+    return ""
+
+
+def _said_of(line: str) -> str:
+    """Return a sentence as it stands at the beginning of a screen."""
+    return line[:1].upper() + line[1:]
+
+
+def varying(header: Header) -> str:
+    """Return how many cases send something new each time, or nothing."""
+    if not header.varying:
+        return ""
+    of = f" of {header.varying_of:,} that were replayed twice" if header.varying_of else ""
+    verb = "sends" if header.varying == 1 else "send"
+    return f"{plural(header.varying, 'case')}{of} {verb} something new each time (`recall cassettes varying` says what)"
+
+
+def own_recordings(header: Header, card: Scorecard) -> str:
+    """Return how many verdicts on a change rest on recordings of the change itself, or nothing."""
+    if not header.own_recordings:
+        return ""
+    verdicts = sum(one.trial.outcome.is_verdict for one in card.of_change())
+    rest = "rests" if header.own_recordings == 1 else "rest"
+    return (
+        f"{header.own_recordings:,} of {plural(max(verdicts, header.own_recordings), 'verdict')} {rest} on recordings"
+        " that CI did not make"
+    )
+
+
+def unknown_change(header: Header, card: Scorecard) -> str:
+    """Return that it is not known what a pull request affects, or nothing."""
+    if header.mode != "pr" or not header.scheduled or header.knows_change or not header.base or not header.pr:
+        return ""
+    return f"{len(header.picks):,} of {header.total:,} asked; what this change affects is not known"
 
 
 def counts(card: Scorecard) -> str:
     """Return what the cases of a run came to; that no case regressed is said first, unless none could have."""
-    failures = {kind: len(results) for kind, results in card.failures().items()}
-    parts = [counted(kind, count) for kind, count in failures.items()]
-    if FailureKind.REGRESSION not in failures and any(
+    parts = _counts(card)
+    if FailureKind.REGRESSION not in card.failures() and any(
         result.trial.outcome.is_verdict and result.trial.reason not in UNSCHEDULED for result in card.results
     ):
         parts.insert(0, "no regression")
+    return ", ".join(parts) or "nothing run"
+
+
+def _counts(card: Scorecard) -> list[str]:
+    parts = [counted(kind, len(results)) for kind, results in card.failures().items()]
     if errors := card.counts.get(Outcome.ERROR.value):
         parts.append(plural(errors, "error"))
-    parts += [f"{card.counts[name]:,} {name}" for name in _OTHERS if card.counts.get(name)]
-    return ", ".join(parts) or "nothing run"
+    return parts + [f"{card.counts[name]:,} {name}" for name in _OTHERS if card.counts.get(name)]
+
+
+def further_counts(header: Header, card: Scorecard) -> str:
+    """Return the counts of a run, unless the first line has said all of them, and how all cases stand."""
+    said = _only_counted(header, card) or card.counts.keys() <= {Outcome.PASSED.value}
+    parts = ("" if said else ", ".join(_counts(card)), pass_rate(header, card))
+    return "; ".join(part for part in parts if part)
 
 
 def pass_rate(header: Header, card: Scorecard) -> str:

@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from pytest_recall.trials.trial import Row, Trial
 
 
+BEHIND = (
+    "its requests are as on main: the provider, its data, or what a replay cannot see: timeouts, proxies, the network"
+)
+"""What a fail of a case is put down to that the change of a pull request does not affect."""
+
+
 class Standing(NamedTuple):
     """How a gate stands: of `cases`, `verdicts` have a last known verdict, `passed` of them a pass.
 
@@ -78,10 +84,15 @@ def _verdict(trial: Trial | None) -> bool | None:
     return trial.outcome.value == "passed"
 
 
-def informs(blocks: str, row: Row | None) -> str:
-    """Return why the failure of a case with this `row` only informs, under the rule `blocks`; empty if it blocks."""
+def informs(blocks: str, row: Row | None, *, decides: bool = True) -> str:
+    """Return why the failure of a case with this `row` only informs, under the rule `blocks`; empty if it blocks.
+
+    A case `decides` the check of a pull request if its change affects it, or where that is not known.
+    """
     if blocks == "never":
         return "it only informs: under `blocks: never` nothing blocks"
+    if not decides:
+        return f"it only informs: {BEHIND}"
     if blocks != "regression" or (row is not None and not row.failing):
         return ""
     known = "this is its first verdict" if row is None else "it failed before"

@@ -13,15 +13,20 @@ from pytest_recall.files.errors import RecallError
 
 _REPO = re.compile(r"[\w.-]+/[\w.-]+")
 _URL = re.compile(r"https?://[^\s<>()\[\]\"'`]+")
+_PULL = re.compile(
+    r"refs/(?:pull/(?=\d+/(?:merge|head))|heads/gh-readonly-queue/.+/pr-)(\d+)(?:/(?:merge|head)|-[0-9a-f]+)"
+)
+"""The refs of a pull request, and of one in a merge queue."""
 _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 class CiJob(NamedTuple):
     """A job of a CI system; None and empty where it does not say.
 
-    `host` is "github" or "gitlab"; `branch` is what a state is committed to; `fork` says that the job may not write,
-    since the pull request comes from another repository; `run` tells runs of the workflow apart and `url` shows this
-    one; `server` is where git pushes; `summary` and `outputs` are files of GitHub's for the step.
+    `host` is "github" or "gitlab"; `branch` is what a state is committed to; `fork` says that the job may not
+    write, since the pull request comes from another repository; `public` that anyone may read it; `run` tells runs
+    of the workflow apart and `url` shows this one; `server` is where git pushes; `summary` and `outputs` are files
+    of GitHub's for the step.
     """
 
     host: str
@@ -32,6 +37,7 @@ class CiJob(NamedTuple):
     commit: str | None = None
     branch: str | None = None
     fork: bool = False
+    public: bool = False
     run: str = ""
     url: str | None = None
     server: str = ""
@@ -56,7 +62,7 @@ def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
         raise RecallError(f"repository: {repo!r} is not of the form owner/name; correct it")
     server = env.get("GITHUB_SERVER_URL") or "https://github.com"
     run = env.get("GITHUB_RUN_ID") or ""
-    ref = re.fullmatch(r"refs/pull/(\d+)/(?:merge|head)", env.get("GITHUB_REF") or "")
+    ref = _PULL.fullmatch(env.get("GITHUB_REF") or "")
     told = pull.get("number")
     found = told if isinstance(told, int) else int(ref[1]) if ref else None
     source = _named(pull, "head", "repo", "full_name")
@@ -73,6 +79,7 @@ def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
         branch=branch,
         # A fork that was deleted meanwhile has no repository any more; Dependabot's jobs have the rights of a fork's.
         fork=env.get("GITHUB_ACTOR") == "dependabot[bot]" or (bool(pull) and source != env.get("GITHUB_REPOSITORY")),
+        public=_is_public(event),
         run=run,
         url=_url(f"{server}/{env.get('GITHUB_REPOSITORY')}/actions/runs/{run}") if run else None,
         server=server,
@@ -94,6 +101,7 @@ def _gitlab(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
         commit=_commit(env.get("CI_COMMIT_SHA")),
         branch=env.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME") or env.get("CI_COMMIT_BRANCH") or None,
         fork=bool(source) and source != env.get("CI_PROJECT_ID"),
+        public=env.get("CI_PROJECT_VISIBILITY") == "public",
         run=env.get("CI_PIPELINE_ID") or "",
         url=_url(env.get("CI_PIPELINE_URL") or ""),
         server=env.get("CI_SERVER_URL") or "https://gitlab.com",
@@ -109,6 +117,11 @@ def _event(env: Mapping[str, str]) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         raise RecallError("GITHUB_EVENT_PATH: the file is not JSON; give --pr in its place") from None
     return event if isinstance(event, dict) else {}
+
+
+def _is_public(event: Mapping[str, Any]) -> bool:
+    repository = event.get("repository")
+    return isinstance(repository, dict) and repository.get("private") is False
 
 
 def _named(value: Any, *keys: str) -> str | None:

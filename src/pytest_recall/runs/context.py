@@ -6,14 +6,10 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pytest_recall.cases.settings import MODES, Mode, Settings
 from pytest_recall.files.errors import RecallError, nearest
-from pytest_recall.schedule.selection import NearRequest, parse
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,24 +136,3 @@ def parse_mode(text: str) -> Mode:
 def _pull_request(env: Mapping[str, str]) -> str | None:
     found = re.fullmatch(r"refs/pull/(\d+)/(?:merge|head)", env.get("GITHUB_REF", ""))
     return found[1] if found else None
-
-
-class NearSources(NamedTuple):
-    """Where to learn what the change is: what was `asked` for, else the refs of the base that CI names, or none.
-
-    Paths in it are from `folder`.
-    """
-
-    asked: NearRequest
-    bases: tuple[str, ...]
-    folder: Path
-
-
-def sources(given: Iterable[str], env: Mapping[str, str], folder: Path) -> NearSources:
-    """Return where to learn what the change is, by the command line, else by the environment. Raises RecallError."""
-    bases: tuple[str, ...] = ()
-    if branch := env.get("GITHUB_BASE_REF"):
-        bases = (f"origin/{branch}", branch)
-    elif commit := env.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"):
-        bases = (commit,)
-    return NearSources(parse(given), bases, folder)

@@ -18,10 +18,8 @@ from pytest_recall.files.eval_directory import Place, relative
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
-from pytest_recall.schedule.account import account_after
-from pytest_recall.schedule.bank import bank_from
 from pytest_recall.schedule.boxes import fold, quarantine_of, reset
-from pytest_recall.schedule.events import events_of, with_account
+from pytest_recall.schedule.events import events_of
 from pytest_recall.schedule.selection import unanswered_after, with_changes
 from pytest_recall.schedule.state import check_layout, current, event_files, read_events, stem, write_events
 from pytest_recall.schedule.state_file import digest, write_state
@@ -29,7 +27,7 @@ from pytest_recall.schedule.suspects import touches_of, with_touches
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.series import graded
-from pytest_recall.trials.trial import Row, judged_by_models
+from pytest_recall.trials.trial import Outcome, Row, judged_by_models
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
@@ -51,7 +49,15 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     gradings = {} if run is None else _gradings(run)
     today = date.fromisoformat(header.date)
     card = summarize(
-        record.trials, header.picks, header.total, today, quarantine_of(header), known or {}, gradings, header.baselines
+        record.trials,
+        header.picks,
+        header.total,
+        today,
+        quarantine_of(header),
+        known or {},
+        gradings,
+        header.baselines,
+        by_change=header.by_change,
     )
     if card.panels is not None and known is not None:
         from pytest_recall.judges.judged_rates import judged_rates
@@ -59,14 +65,21 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
 
         rates = judged_rates(record.trials, known, header.settings, group_of=unit_of)
         card = card._replace(rates=rates)
+    if place is None:
+        return card
+    card = card._replace(directory=place.name(place.eval_dir))
+    if failed := [result.trial for result in card.results if result.trial.outcome is Outcome.FAILED]:
+        from pytest_recall.results.case_texts import case_texts
+
+        card = card._replace(texts=case_texts(place, failed))
     regressed = [result.trial for result in card.results if result.regression]
-    if place is None or not regressed:
+    if not regressed:
         return card
     from pytest_recall.results.last_pass import last_passes, suspected
 
     changed = {result.trial.case_id for result in card.results if result.cause and result.cause.label in BY_PEOPLE}
     card = card.with_suspects(suspected(place, record, regressed, changed), record.trials)
-    return card._replace(passes=last_passes(place, header.run, regressed))
+    return card._replace(passes=last_passes(place, header, regressed))
 
 
 def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Settings) -> Scorecard:
@@ -140,8 +153,7 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
     with locked(place.lock):
         recover(place)
         record = record or read_journal(run)
-        rubric = read_settings(place.rubric, place.name(place.rubric))
-        layout = rubric.state
+        layout = read_settings(place.rubric, place.name(place.rubric)).state
         applied = _applied(run)
         if layout == "events" and (written := _written(place, record)) > (applied or 0):
             applied = written  # It died before it could mark the run.
@@ -166,15 +178,11 @@ def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Ro
         rows.update(with_touches(rows, touches))
         changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
         waiting = with_changes(state.unanswered, unanswered_after(state.unanswered, grading, today))
-        account = account_after(state.account, header, record.trials, grading, first=applied is None)
-        if (bank := bank_from(rubric.budget)) is not None:
-            account = account.pruned(bank, today)
         if layout == "events":
             events = events_of(header, trials, len(record.trials), first=applied is None)
-            events = with_account(events, header, record.trials, first=applied is None)
             if events.says_anything:
                 write_events(place.events, events)
-        elif (text := state.updated(changed, unanswered=waiting, account=account)) != state.text:
+        elif (text := state.updated(changed, unanswered=waiting)) != state.text:
             intent = {"run": str(run.resolve()), "trials": len(record.trials), "after": digest(text)}
             write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n", durable=True)
             write_state(place.state, text)

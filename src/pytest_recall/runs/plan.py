@@ -7,37 +7,29 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile, check_unique
+from pytest_recall.cases.changes import CaseChange
 from pytest_recall.cases.settings import Mode, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place, today_yaml
-from pytest_recall.runs.context import Context, Filters, NearSources
-from pytest_recall.runs.near import NOTHING, Near, near_cases
+from pytest_recall.runs.base import NO_BASE, Base
+from pytest_recall.runs.checkout import UNKNOWN, Checkout
+from pytest_recall.runs.context import Context, Filters
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
-from pytest_recall.schedule.account import NOTHING_SPENT, Account
-from pytest_recall.schedule.bank import LOCAL
-from pytest_recall.schedule.boxes import AFFECTED, REJUDGED, released, reset, swapped
+from pytest_recall.schedule.boxes import OF_CHANGE, released, reset, swapped
 from pytest_recall.schedule.forecast import left_out
-from pytest_recall.schedule.selection import (
-    NONE_DEFERRED,
-    Deferrals,
-    Pick,
-    Remainder,
-    Unanswered,
-    choose,
-    remainder,
-)
-from pytest_recall.schedule.state import check_dates, check_layout, current, state_at
-from pytest_recall.trials.detector import TouchKind
+from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
+from pytest_recall.schedule.state import check_dates, check_layout, current, event_files, with_events
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:
-    from pytest_recall.schedule.allotment import Allotment
     from pytest_recall.schedule.changes import Changes
+    from pytest_recall.schedule.events import Events
 
 
 class Source(Protocol):
@@ -97,11 +89,13 @@ class Plan:
 
     `cases` are the ids that the slice was chosen from; `rows` their state, after a reset
     if one was asked for; `picks` the slice; `baselines` who is asked it beside the agent under test;
-    `batch` whether calls go through batch APIs; `near` the cases that the change touches, and `changes` what a
-    replay of all of them found, where one was made. `account` is what is known of a budget that rolls over,
-    `allotment` how far it goes in this run, and `left_to` the cases that runs leave to one another. Of a `shard` the
-    picks are its part of `whole`, the slice that all shards choose; a run that goes on picks what its `rest` has left.
+    `batch` whether calls go through batch APIs; `base` where the change of this run begins, and `changes` what a
+    replay of all cases found of it, where one was made. `unaffordable` maps affected cases that the budget does not
+    reach to why. Of a `shard` the picks are its part of `whole`, the slice that all shards choose; a run that goes on
+    picks what its `rest` has left.
     `collected` are the cases that pytest has left of those that a person chose, None before that is known.
+    `is_check` says that the run is that of a job for a pull request, `is_fork` that its change comes from another
+    repository, and `keeps_recordings` that CI keeps what it records beside the branch.
 
     A plan does not change: what is learned later, such as by collection, gives another one.
     """
@@ -122,11 +116,10 @@ class Plan:
     swapped: int = 0
     baselines: tuple[str, ...] = ()
     batch: bool = False
-    near: Near = NOTHING
+    base: Base = NO_BASE
     changes: Changes | None = None
-    account: Account = NOTHING_SPENT
-    allotment: Allotment | None = None
-    left_to: Deferrals = NONE_DEFERRED
+    unaffordable: Mapping[str, str] = field(default_factory=dict)
+    keeps_recordings: bool = False
     shard: Shard | None = None
     whole: tuple[Pick, ...] = ()
     rest: Rest | None = None
@@ -134,8 +127,10 @@ class Plan:
     budget: float | None = None
     ledger: str = ""
     early: str = ""
-    commit: str = ""
-    branch: str = ""
+    checkout: Checkout = UNKNOWN
+    is_fork: bool = False
+    is_check: bool = False
+    case_changes: tuple[CaseChange, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
     collected: frozenset[str] | None = None
 
@@ -159,30 +154,45 @@ class Plan:
         """Why each chosen case runs, by id."""
         return dict(self.picks)
 
-    def touch(self, case_id: str) -> TouchKind:
-        """Return how changes touch a case, that of this run or any since its last pass; empty where it is not known."""
-        row = self.rows.get(case_id)
-        if self.rubric.policy != "affected" or row is None or row.failing:
-            return ""
-        if self.changes is not None:
-            from pytest_recall.schedule.changes import ReplayState
-
-            found = self.changes.found.get(case_id)
-            if found is not None and found.state is ReplayState.CHANGED:
-                return "wide" if self.is_wide else "local"
-            if found is None or found.state is not ReplayState.PROVEN:
-                return ""
-        return "" if row.touched else "none"
-
     @cached_property
-    def is_wide(self) -> bool:
-        """Whether the change of this run affects many cases."""
-        return self.changes is not None and len(self.changes.affected) > LOCAL
+    def before(self) -> Mapping[str, Row]:
+        """The last verdicts that those of this run are compared with: at the base, where there is one.
+
+        What runs of the change itself have written is not among them, so that none is excused by an earlier push.
+        """
+        if self.base.rows is None:
+            return {} if self.base.is_change else self.rows
+        rows = {case_id: released(row, self.context.date) for case_id, row in self.base.rows.items()}
+        renamed = {one.now: rows[one.case_id] for one in self.case_changes if one.now and one.case_id in rows}
+        return {**renamed, **rows}
+
+    @property
+    def knows_change(self) -> bool:
+        """Whether it is known which cases the change of this run affects."""
+        return self.scheduled and self.changes is not None and self.context.mode == "pr"
+
+    def decides(self, case_id: str) -> bool:
+        """Whether the verdict on a case decides the check: where the change is known, only what it affects does."""
+        if not self.knows_change or self.rubric.due_blocks:
+            return True
+        return self.reasons.get(case_id, OF_CHANGE[-1]) in OF_CHANGE
 
     @property
     def unscheduled(self) -> dict[str, str]:
         """Why the questions of datasets and profiles run, by id."""
         return {case_id: file.reason for file in self.files.values() if file.reason for case_id in file.lines}
+
+    @property
+    def problem(self) -> str:
+        """Why a check cannot say what the change breaks, whatever its cases come to; empty if it can."""
+        if self.scheduled:
+            return self.base.problem
+        if not (self.is_check and self.cases and self.base.is_change):
+            return ""
+        return (
+            f"the cases are chosen by {self.wanted.explicit}, and not by what the change affects; leave that out, or"
+            " split a run with --recall-shard"
+        )
 
     @property
     def orphans(self) -> list[str]:
@@ -192,10 +202,9 @@ class Plan:
     @property
     def left(self) -> Remainder:
         """What was not chosen."""
-        longest = self.rubric.max_verdict_age if self.mode == "nightly" else None
-        retests = self.rubric.policy != "literal" or self.mode != "nightly"
-        cases = self.cases - self.left_to.deferred
-        return remainder(cases, self.whole, self.rows, self.context.date, self.near.ids, longest, retests=retests)
+        decided = () if self.changes is None else self.changes.decided
+        cases = self.cases.difference(self.unaffordable, decided)
+        return remainder(cases, self.whole, self.rows, self.context.date, retests=self.mode != "nightly")
 
     @property
     def observed(self) -> list[Pick]:
@@ -203,19 +212,20 @@ class Plan:
         return self._slice("pr") if self.mode == "observe" else []
 
     def _slice(self, mode: Mode) -> list[Pick]:
-        context = self.context
-        scheduled = self.cases - self.unscheduled.keys()
+        context, changes = self.context, self.changes if mode == self.context.mode else None
+        scheduled = self.cases - self.unscheduled.keys() - self.unaffordable.keys()
+        if self.is_fork and changes is not None:
+            scheduled &= changes.reasons.keys()  # A fork has no key for what is merely due.
+        # A case that fails on a recorded answer has its verdict; a live one would take its place.
         return choose(
-            scheduled,
+            scheduled if changes is None else scheduled.difference(changes.decided),
             self.rows,
-            self.near.ids,
             self.rubric,
             mode,
             context.date,
             context.seed,
-            self.unanswered,
-            self.changes if mode == context.mode else None,
-            self.left_to if mode == context.mode else NONE_DEFERRED,
+            unanswered=self.unanswered,
+            affected={} if changes is None else changes.reasons,
         )
 
     @property
@@ -280,7 +290,7 @@ class Plan:
         context, left = self.context, self.left
         whole = tuple((pick.case_id, pick.reason) for pick in self.whole) if self.shard else ()
         scheduled = self.cases - self.unscheduled.keys()
-        known = [self.rows[case_id] for case_id in scheduled if case_id in self.rows]
+        known = [self.before[case_id] for case_id in scheduled if case_id in self.before]
         rest = left_out(scheduled - dict(self.whole).keys(), self.rows, self.unanswered, context.date)
         waiting = sorted((case_id, one) for case_id, one in self.unanswered.items() if case_id in scheduled)
         return Header(
@@ -311,10 +321,6 @@ class Plan:
             quarantine_days=self.rubric.quarantine_days,
             baselines=self.baselines,
             batch=self.batch,
-            policy=self.rubric.policy,
-            near=self.near.told if self.scheduled else "",
-            left_near=left.near,
-            left_stale=left.stale,
             observed=tuple((pick.case_id, pick.reason) for pick in self.observed),
             shard=str(self.shard or ""),
             slice=whole,
@@ -332,15 +338,23 @@ class Plan:
             overdue=rest.overdue,
             unanswered=tuple((case_id, one.last_asked.isoformat(), one.days) for case_id, one in waiting),
             moved=self.moved,
-            commit=self.commit,
-            branch=self.branch,
+            **self.checkout._asdict(),
+            base=self.base.commit,
+            fork=self.is_fork,
+            altered=tuple((one.case_id, one.how) for one in self.case_changes),
+            not_compared=self.problem,
+            knows_change=self.knows_change,
+            due_blocks=self.rubric.due_blocks,
+            allowed=self.rubric.no_verdict_allowed,
             affected=() if self.changes is None else self.changes.touched,
             replayed=() if self.changes is None else (self.changes.told, *self.changes.details()),
-            proven=0 if self.changes is None else self.changes.proven,
-            budgeted=() if self.allotment is None else tuple(self.allotment.lines()),
-            per_case=None if self.allotment is None else self.allotment.per_case,
-            deferred=() if self.allotment is None else tuple(sorted(self.allotment.deferred.items())),
-            waiting=tuple((one.case_id, by) for one in self.whole for by in self.left_to.waiting.get(one.case_id, ())),
+            unaffected=0 if self.changes is None else len(self.changes.found) - len(self.changes.affected),
+            own_recordings=0 if self.changes is None else self.changes.own,
+            varying=0 if self.changes is None else len(self.changes.varying),
+            varying_of=0 if self.changes is None else self.changes.varying_of,
+            unaffordable=tuple(sorted(self.unaffordable.items())),
+            ci_recordings=() if self.changes is None else self.changes.of_ci,
+            keeps_recordings=self.keeps_recordings,
         )
 
     @property
@@ -365,17 +379,16 @@ class Plan:
             "chosen": len(self.picks),
             "of": len(self.cases),
         }
-        left = {} if self.allotment is None else self.allotment.deferred
-        deferred = (self._told(Pick(case_id, f"deferred: {why}")) for case_id, why in sorted(left.items()))
-        return today_yaml(fields, map(self._told, self.picks), deferred)
+        left = (Pick(case_id, why) for case_id, why in sorted(self.unaffordable.items()))
+        return today_yaml(fields, map(self._entry, self.picks), map(self._entry, left))
 
-    def _told(self, pick: Pick) -> dict[str, Any]:
+    def _entry(self, pick: Pick) -> dict[str, Any]:
         row = self.rows.get(pick.case_id)
-        told: dict[str, Any] = {"id": pick.case_id, "reason": pick.reason}
-        known = self.changes is not None and pick.case_id in self.changes.found
-        if self.changes is not None and known and pick.reason.startswith((AFFECTED, REJUDGED, "deferred")):
-            told["why"] = self.changes.found[pick.case_id].reason
-        return told if row is None else {**told, "box": row.box, "next_due": row.next_due.isoformat()}
+        entry: dict[str, Any] = {"id": pick.case_id, "reason": pick.reason}
+        found = None if self.changes is None else self.changes.found.get(pick.case_id)
+        if found is not None and (pick.reason in OF_CHANGE or pick.case_id in self.unaffordable):
+            entry["why"] = found.reason
+        return entry if row is None else {**entry, "box": row.box, "next_due": row.next_due.isoformat()}
 
 
 Read = Callable[[Path, str], Source]
@@ -389,6 +402,9 @@ def read_dataset(path: Path, name: str) -> Source:
     return read_bench(path, name)
 
 
+NO_EVENTS: Mapping[str, Events] = MappingProxyType({})
+
+
 def make_plan(
     place: Place,
     paths: Iterable[Path],
@@ -399,23 +415,21 @@ def make_plan(
     datasets: Iterable[Path] = (),
     read: Read = read_dataset,
     complete: bool,
-    base_state: Path | None = None,
     reset_on_swap: bool = False,
-    near: NearSources | None = None,
+    base: Base = NO_BASE,
     changes: Changes | None = None,
+    earlier: Mapping[str, Events] = NO_EVENTS,
     shard: Shard | None = None,
     rest: Rest | None = None,
     today: date | None = None,
 ) -> Plan:
     """Return the plan of a run over the case files `paths`, and over the files in `datasets`, that `read` reads.
 
-    The slice is chosen from the state file, or from `base_state` in its place. `complete`
-    says that `paths` are all there are, so that a row without a case has lost it. `near` says
-    how to find the cases that are near the change, and `changes` what a replay of all has found, where the slice
-    depends on it. A `shard`
-    takes its part of the slice, and with the `rest` of a run that is all there is to do. No row may
-    be of a day after `today`, which the clock says, and after that of the run. Raises
-    RecallError for whatever is wrong in any of the files.
+    `complete` says that `paths` are all there are, so that a row without a case has lost it. `base` is where the
+    change begins, `changes` what a replay of all cases has found, where the slice depends on it, and `earlier` what
+    runs of the same pull request have found, whether its branch still has that or not. A `shard` takes its part of
+    the slice, and with the `rest` of a run that is all there is to do. No row may be of a day after `today`, which
+    the clock says, and after that of the run. Raises RecallError for whatever is wrong in any of the files.
     """
     rows_of = {path: CaseFile(path, place.name(path)) for path in paths}
     check_unique(rows_of.values())
@@ -424,15 +438,13 @@ def make_plan(
         added = read(path, place.name(path))
         check_others(added, files.values())
         files[path] = added
-    if base_state is not None and not base_state.exists():
-        raise RecallError(f"base state: {place.name(base_state)} is not there; give the path of a state file")
-    # A run that could not be remembered must not start: the checkout's state is read as well as another one.
+    # A run that could not be remembered must not start.
     state = current(place)
+    if news := {name: one for name, one in earlier.items() if name not in {*state.folded, *event_files(place.events)}}:
+        state = with_events(state, news)
     check_layout(place, rubric.state)
     if today is not None:
         check_dates(state, max(context.date, today), place.name(place.state))
-    if base_state is not None:
-        state = state_at(base_state, place.name(base_state))
     rows = {case_id: released(row, context.date) for case_id, row in state.rows.items()}
     stale = len(swapped(rows, context.model))
     if reset_on_swap:
@@ -444,14 +456,13 @@ def make_plan(
         wanted=wanted,
         rows=rows,
         unanswered=state.unanswered,
-        account=state.account,
-        left_to=Deferrals(waiting=state.account.deferred),
         digest=state.digest,
         files=files,
         declared=frozenset(case_id for file in files.values() for case_id in file.lines),
         complete=complete,
         reset=reset_on_swap,
         swapped=stale,
+        base=base,
         changes=changes,
         shard=shard,
     )
@@ -460,8 +471,6 @@ def make_plan(
         found = (case for file in files.values() for case in file.cases(known & file.lines.keys()))
         plan = replace(plan, rest=rest.with_cases({case.id: case.fingerprint for case in found}))
     kept = kept_ids(files.values(), wanted)
-    if near is not None and plan.scheduled:
-        plan = replace(plan, near=near_cases(near, plan, rows_of.values(), kept))
     plan = plan.choosing(kept)
     unread = {pick.case_id for pick in plan.whole} | (plan.cases - rows.keys())
     for file in files.values():

@@ -7,6 +7,7 @@ from datetime import date, timedelta
 
 from pytest_recall.cases.settings_fields import QUARANTINE_DAYS, Quarantine
 from pytest_recall.files.wording import one_line
+from pytest_recall.models.reply_names import is_asked_for
 from pytest_recall.trials.detector import CaseLikelihood
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import graded
@@ -19,8 +20,12 @@ DATASET, PROFILE = "dataset", "profile"
 """The reasons of a question of a dataset, and of a profile's persona."""
 UNSCHEDULED = (DATASET, PROFILE)
 """Reasons of what is asked in each run over its file, in no other, and has no row."""
-AFFECTED, REJUDGED, OTHER = "affected", "judged again", "other answer"
-"""The reasons of a case that a change touches: it asks something else, its judges do, or it answers otherwise."""
+AFFECTED, REJUDGED, RECORDED = "affected", "judged again", "recorded answer"
+"""The reasons of a case that a change affects: it is asked, only judged again, or a recorded answer decides."""
+LIVE = "live check"
+"""The reason of a case that is asked since the code of the replay changed, though no request did."""
+OF_CHANGE = (AFFECTED, REJUDGED, RECORDED, LIVE)
+"""Reasons of verdicts that are of the change; all others tell of what lies behind requests that it left alone."""
 SETTLED_BOX = 4
 """The box at which a case leaves quarantine: by then it has passed on three days in a row."""
 REDEEMING = 5
@@ -141,10 +146,10 @@ def fold(
 
 
 def swapped(rows: Mapping[str, Row], model: str | None) -> list[str]:
-    """Return the cases whose last verdict was under another model than `model`."""
+    """Return the cases whose last verdict was under another model than the one that `model` asks for."""
     if model is None:
         return []
-    return [case_id for case_id, row in rows.items() if row.last_model not in (None, model)]
+    return [case_id for case_id, row in rows.items() if row.last_model and not is_asked_for(model, row.last_model)]
 
 
 def reset(rows: Mapping[str, Row], model: str | None, today: date) -> dict[str, Row]:

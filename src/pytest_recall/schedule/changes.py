@@ -6,8 +6,9 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from itertools import chain, islice, zip_longest
 from math import inf
 from typing import Any, NamedTuple
 
@@ -15,13 +16,15 @@ from pytest_recall.files.coerce import typed
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import listed, one_line, plural
 from pytest_recall.replay.tape import Mismatch
+from pytest_recall.schedule.boxes import AFFECTED, LIVE, REJUDGED
+from pytest_recall.schedule.selection import shuffle_key
 from pytest_recall.trials.conditions import RecordedAnswer, digest_of, kept_answer
 from pytest_recall.trials.execution import Result
 from pytest_recall.trials.trial import Answer, Outcome, Row, Trial
 
 NAME = "changed.json"
 """The file of the newest run that says what a replay of all cases found."""
-VERSION = 2
+VERSION = 3
 KEY = 12
 """Hex digits of the digest by which equal differences are known."""
 MOST_LINES = 8
@@ -31,12 +34,14 @@ MOST_LINES = 8
 class ReplayState(StrEnum):
     """What the replay of a case came to.
 
-    A case is *proven* if its agent and its judges asked what is recorded, and the answer and the outcome are those of
-    the recording. It has *another answer* if only these differ. All others have to be asked again.
+    A case is *unaffected* if row, recording and replay agree: its last verdict before the change is a pass, so is that
+    of the recording, agent and judges ask what is recorded, and answer and verdict are those of the recording. It is
+    *recorded* if it asks what is recorded, and something else differs: the verdict on the recorded answer is that of
+    the change. All others have to be asked.
     """
 
-    PROVEN = "proven"
-    OTHER = "other answer"
+    UNAFFECTED = "unaffected"
+    RECORDED = "recorded"
     UNJUDGED = "other judging"
     CHANGED = "changed"
     NOT_RECORDED = "not recorded"
@@ -50,8 +55,8 @@ _ORDER = (
     ReplayState.CHANGED,
     ReplayState.NOT_RECORDED,
     ReplayState.UNJUDGED,
-    ReplayState.OTHER,
-    ReplayState.PROVEN,
+    ReplayState.RECORDED,
+    ReplayState.UNAFFECTED,
 )
 
 
@@ -59,10 +64,16 @@ class ReplayFinding(NamedTuple):
     """What the replay of one case came to.
 
     `why` says what is unknown. `call` is the recorded call, counted from 1, that `lines` differ from; equal
-    differences of several cases have one `key`. `outcome` is that of the replay, and `before` the one on record, each
-    empty where there is none. `note` is why it failed. `trial` is the replay's own, as plain JSON, where it came to
-    something else than is on record. `passing` says what differs by itself in its requests, as its base does as well.
-    `usd` is what the recorded calls of an affected case cost at list price, None where that is not known.
+    differences of several cases have one `key`. `outcome` is that of the replay, and `before` that of the last
+    verdict before the change, each empty where there is none. `note` is why it failed. `trials` are those of the
+    replay, as plain JSON, where they decide. `altered` says that requests, answer or verdict are not those of the
+    base's recording. `usd` is what the recorded calls of an affected case cost at list price, None where that is
+    not known: of one trial of it, and at the price of the model that will be asked. `swapped` are the recorded models
+    in place of which that is, `unpriced` the models without a price, and `estimated` says that tokens were counted from
+    texts; `answer_tokens` is how many the longest recorded answer has. `own` says that the recording is not that of the
+    base: it came with the change. `of_ci` says that CI has made it for this pull request. One that `lacks_headers` was
+    recorded before all headers were, so that a change of some is not seen. `request` is the key of what was asked in
+    place of a recorded call, and `varies` says that a second replay of the same asked something else again.
     """
 
     state: ReplayState
@@ -73,15 +84,27 @@ class ReplayFinding(NamedTuple):
     outcome: str = ""
     before: str = ""
     note: str = ""
-    trial: Mapping[str, Any] | None = None
-    passing: tuple[str, ...] = ()
+    trials: tuple[Mapping[str, Any], ...] = ()
+    altered: bool = False
     usd: float | None = None
+    own: bool = False
+    of_ci: bool = False
+    lacks_headers: bool = False
+    request: str = ""
+    varies: bool = False
+    estimated: bool = False
+    swapped: str = ""
+    unpriced: tuple[str, ...] = ()
+    answer_tokens: int = 0
 
     @property
     def breaks(self) -> bool:
-        """Whether the case fails now on what it passed with, by the change alone."""
-        failed = Outcome.FAILED.value
-        return self.state is ReplayState.OTHER and self.outcome == failed and self.before != failed
+        """Whether the case fails on a recorded answer, and passed before the change."""
+        return (
+            self.state is ReplayState.RECORDED
+            and self.outcome == Outcome.FAILED.value
+            and self.before == Outcome.PASSED.value
+        )
 
     @property
     def reason(self) -> str:
@@ -91,25 +114,25 @@ class ReplayFinding(NamedTuple):
             more = f" and {len(self.lines) - 1} more" if len(self.lines) > 1 else ""
             told = f"{where}{self.lines[0]}{more}" if self.lines else "asks something else than is recorded"
             return f"judged otherwise: {told}" if self.state is ReplayState.UNJUDGED else told
-        if self.state is ReplayState.OTHER:
-            before = f", recorded as {self.before}" if self.before else ""
-            return f"another answer or verdict from equal requests: {self.outcome}{before}"
+        if self.state is ReplayState.RECORDED:
+            before = f", and {self.before} before the change" if self.before else ", and new"
+            return f"{self.outcome} on the recorded answer{before}"
         return self.why or str(self.state)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types; empty fields are left out."""
         free = {} if self.usd is None else {"usd": self.usd}  # What costs nothing has a price.
-        return {name: value for name, value in self._asdict().items() if value not in ("", 0, (), None)} | free
+        return {name: value for name, value in self._asdict().items() if value not in ("", 0, (), None, False)} | free
 
     @classmethod
     def from_json(cls, plain: Mapping[str, Any]) -> ReplayFinding:
         """Return the finding that `to_json` gave. Raises KeyError, TypeError or ValueError for anything else."""
-        trial = plain.get("trial")
-        if trial is not None:
+        trials = tuple(plain.get("trials", ()))
+        for trial in trials:
             Trial.from_json(trial)
         if not 0 <= (plain.get("usd") or 0) < inf:
             raise ValueError(f"usd: {plain['usd']!r} is not an amount")
-        return cls(state=ReplayState(plain["state"]), trial=trial, **typed(cls, plain))
+        return cls(state=ReplayState(plain["state"]), trials=trials, **typed(cls, plain))
 
 
 def finding(
@@ -126,12 +149,12 @@ def finding(
     """Return what a replay came to that ended with `outcome`.
 
     `difference` is where it left its recording, of which `recorded` is None if there is none; `answer` is what the
-    agent answered, as far as it came. Without an answer on record the outcome is held against the `row`. `words` are
-    the case's own, by which equal differences of two cases may differ.
+    agent answered, as far as it came. `row` is that of the last verdict before the change. `words` are the case's own,
+    by which equal differences of two cases may differ.
     """
+    if recorded is None:
+        return ReplayFinding(ReplayState.NOT_RECORDED)
     if difference is not None:
-        if recorded is None:
-            return ReplayFinding(ReplayState.NOT_RECORDED)
         judging = difference.kind == "judge" and answer is not None
         lines = tuple(one_line(line, 300) for line in difference.lines[:MOST_LINES])
         return ReplayFinding(
@@ -139,130 +162,209 @@ def finding(
             call=difference.call,
             lines=lines,
             key=_key(difference.lines, words),
+            request=difference.request,
         )
     if not outcome.is_verdict:
         return ReplayFinding(ReplayState.UNKNOWN, why=error)
     note = "" if result is None or outcome is Outcome.PASSED else one_line(result.note, 300)
-    if recorded is not None and recorded.answer is not None and answer is not None:
-        before: Outcome | None = Outcome.PASSED if recorded.passed else Outcome.FAILED
-        same = before is outcome and (
-            recorded.digest == digest_of(answer) if recorded.digest else recorded.answer == kept_answer(answer.text)
-        )
-    else:
-        # A test gives no answer, and an agent that asks no model has no recording: it has really run.
-        before = None if row is None else Outcome.FAILED if row.failing else Outcome.PASSED
-        same = before is outcome or (before is None and outcome is Outcome.PASSED)
-    told = "" if before is None else before.value
-    if same:
-        return ReplayFinding(ReplayState.PROVEN, outcome=outcome.value, before=told)
-    return ReplayFinding(ReplayState.OTHER, outcome=outcome.value, before=told, note=note)
+    before = "" if row is None else (Outcome.FAILED if row.failing else Outcome.PASSED).value
+    altered = False
+    # A test gives no answer: it is its own judge. Of an answer that looks like a secret only the digest is on record.
+    if (recorded.answer is not None or recorded.digest) and answer is not None:
+        same = recorded.digest == digest_of(answer) if recorded.digest else recorded.answer == kept_answer(answer.text)
+        altered = not same or recorded.passed is not (outcome is Outcome.PASSED)
+    agree = not altered and outcome is Outcome.PASSED and before == Outcome.PASSED.value
+    state = ReplayState.UNAFFECTED if agree else ReplayState.RECORDED
+    return ReplayFinding(state, outcome=outcome.value, before=before, note=note, altered=altered)
 
 
-def of_series(findings: Iterable[ReplayFinding], trials: int) -> ReplayFinding:
-    """Return what the replays of a case came to of which so many `trials` are recorded, or as many as were replayed.
-
-    A case of several trials is asked again if one of them is not proven.
-    """
+def worst(findings: Iterable[ReplayFinding]) -> ReplayFinding:
+    """Return the one of several findings about one case that leaves most open."""
     every = list(findings)
-    worst = min(every, key=lambda one: _ORDER.index(one.state))
-    if worst.state is ReplayState.PROVEN or trials == 1:
-        return worst
-    worst = worst._replace(usd=None if worst.usd is None else worst.usd * trials)
-    if worst.state in (ReplayState.OTHER, ReplayState.UNJUDGED):
-        # What one trial of several comes to decides nothing, and the others may come to something else as well.
-        told = (f"one of its {trials} trials: {worst.state}",)
-        return ReplayFinding(ReplayState.CHANGED, lines=told, key="series", usd=worst.usd)
-    return worst
+    lacks_headers = any(one.lacks_headers for one in every)
+    return min(every, key=lambda one: _ORDER.index(one.state))._replace(lacks_headers=lacks_headers)
 
 
-class Wanted(NamedTuple):
-    """Which cases are to be replayed, and regular expressions of what differs by itself in the requests of each."""
+def of_series(findings: Sequence[ReplayFinding], recorded: int, outcome: Outcome | None) -> ReplayFinding:
+    """Return what the replays of a case came to of which so many trials are `recorded`.
 
-    passing: Mapping[str, tuple[str, ...]] = {}
+    `outcome` is the verdict of all of them together, None where they are too few for one. A case of which one trial
+    leaves something open is asked again, from its first.
+    """
+    first = worst(findings)
+    if first.state not in (ReplayState.UNAFFECTED, ReplayState.RECORDED):
+        if first.state is not ReplayState.UNJUDGED:
+            return first
+        return _open_series(first, recorded, f"one of its {recorded} trials: {first.state}")
+    if outcome is None or not outcome.is_verdict:
+        return _open_series(first, recorded, f"too few recorded trials for a verdict: {recorded}")
+    altered = any(one.altered for one in findings)
+    agree = outcome is Outcome.PASSED and first.before == Outcome.PASSED.value and not altered
+    note = next((one.note for one in findings if one.note), "") if outcome is Outcome.FAILED else ""
+    return first._replace(
+        state=ReplayState.UNAFFECTED if agree else ReplayState.RECORDED,
+        outcome=outcome.value,
+        note=note,
+        altered=altered,
+    )
 
-    def to_text(self) -> str:
-        """Return the text of the file that `from_text` reads."""
-        return json.dumps({case_id: list(patterns) for case_id, patterns in self.passing.items()}, ensure_ascii=False)
 
-    @classmethod
-    def from_text(cls, text: str, name: str) -> Wanted:
-        """Return what is wanted by the file that messages call `name`. Raises RecallError."""
-        try:
-            plain = json.loads(text)
-            for patterns in plain.values():
-                if not isinstance(patterns, list):
-                    raise TypeError
-                for pattern in patterns:
-                    re.compile(pattern)
-            return cls({case_id: tuple(patterns) for case_id, patterns in plain.items()})
-        except (ValueError, TypeError, AttributeError, RecursionError, re.error):
-            raise RecallError(
-                f"{name}: does not say which cases to replay; write a JSON object of their ids, each with a list of"
-                " regular expressions of what differs by itself in its requests, which may be empty"
-            ) from None
+def _open_series(first: ReplayFinding, recorded: int, why: str) -> ReplayFinding:
+    return ReplayFinding(
+        ReplayState.CHANGED,
+        lines=(why,),
+        key="series",
+        usd=first.usd,
+        estimated=first.estimated,
+        swapped=first.swapped,
+        unpriced=first.unpriced,
+        answer_tokens=first.answer_tokens,
+    )
+
+
+def wanted_text(case_ids: Iterable[str]) -> str:
+    """Return the text of the file that names the cases of a replay, for `wanted_in`."""
+    return json.dumps(sorted(case_ids), ensure_ascii=False)
+
+
+def wanted_in(text: str, name: str) -> frozenset[str]:
+    """Return which cases are to be replayed by the file that messages call `name`. Raises RecallError."""
+    try:
+        plain = json.loads(text)
+        if not isinstance(plain, list) or not all(isinstance(one, str) for one in plain):
+            raise TypeError
+    except (ValueError, TypeError, RecursionError):
+        raise RecallError(f"{name}: does not say which cases to replay; write a JSON list of their ids") from None
+    return frozenset(plain)
 
 
 class Changes(NamedTuple):
-    """What a replay found of each case, by id; `of` how many it was to look at."""
+    """What a replay found of each case, by id; `of` how many it was to look at, and `twice` how many it did again.
+
+    `modules` are the files of the repository that the replay imported, as paths from its root. `live` is a case that is
+    asked live, though the change affects none, since it alters one of these; empty if that is not so.
+    """
 
     found: Mapping[str, ReplayFinding] = {}
     of: int = 0
+    modules: frozenset[str] = frozenset()
+    live: str = ""
+    twice: int = 0
 
     def ids(self, *states: ReplayState) -> list[str]:
         """Return the cases in these states, sorted."""
         return sorted(case_id for case_id, one in self.found.items() if one.state in states)
 
     @property
+    def reasons(self) -> dict[str, str]:
+        """Why a case is asked on behalf of the change, by id: as it is affected, or only has to be judged again."""
+        reasons = dict.fromkeys(self.ids(ReplayState.UNJUDGED), REJUDGED) | dict.fromkeys(self.ids(*TO_ASK), AFFECTED)
+        return {self.live: LIVE, **reasons} if self.live else reasons
+
+    @property
     def affected(self) -> frozenset[str]:
-        """The cases that have to be asked again."""
-        return frozenset(self.ids(*TO_ASK))
+        """The cases of which the verdict of the change is wanted: those that it does not leave as they were."""
+        return frozenset(self.found) - frozenset(self.ids(ReplayState.UNAFFECTED))
 
-    @property
-    def rejudged(self) -> frozenset[str]:
-        """The cases of which only the judging has to be done again, on the answer that the replay gave."""
-        return frozenset(self.ids(ReplayState.UNJUDGED))
+    def checked_live(self, paths: Iterable[str], seed: str) -> Changes:
+        """Return the same with one case to ask live, if a change of `paths` alters what the replay imported.
 
-    @property
-    def proven(self) -> int:
-        """How many cases are as they were recorded."""
-        return sum(one.state is ReplayState.PROVEN for one in self.found.values())
+        A replay does not see what lies behind an equal request, such as timeouts, proxies and clients. Where the change
+        has a case asked anyway, that one shows it.
+        """
+        unaffected = self.ids(ReplayState.UNAFFECTED)
+        if self.ids(*TO_ASK) or not unaffected or self.modules.isdisjoint(paths):
+            return self
+        return self._replace(live=min(unaffected, key=lambda case_id: shuffle_key(seed, case_id)))
+
+    def asks(self, case_id: str) -> bool:
+        """Whether a case asks something else than its recording, which has calls."""
+        found = self.found.get(case_id)
+        return found is not None and found.state is ReplayState.CHANGED
 
     @property
     def touched(self) -> tuple[str, ...]:
         """The cases of which the change altered a request, the judging or the answer; sorted."""
-        return tuple(self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED, ReplayState.OTHER))
+        asked = {*self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED)}
+        return tuple(sorted(asked | {case_id for case_id, one in self.found.items() if one.altered}))
+
+    @property
+    def failing(self) -> list[str]:
+        """The cases that fail on a recorded answer, whatever they did before; sorted."""
+        return [
+            case_id for case_id in self.ids(ReplayState.RECORDED) if self.found[case_id].outcome == Outcome.FAILED.value
+        ]
 
     @property
     def broken(self) -> list[str]:
-        """The cases that fail by the change alone, sorted."""
+        """The cases that passed before the change, and fail on a recorded answer; sorted."""
         return sorted(case_id for case_id, one in self.found.items() if one.breaks)
 
-    def suspects(self, most: int = 40) -> dict[str, list[str]]:
-        """Return two cases for each of `most` differences, by its key, and those that fail by the change alone.
+    @property
+    def decided(self) -> list[str]:
+        """The cases whose verdict on the change stands, so that a live answer must not take its place; sorted.
 
-        What two cases with the same difference do before the change says what all with it do.
+        They fail on a recorded answer, and are not known to have failed before the change; or what they ask now was
+        recorded for the change.
         """
-        groups: dict[str, list[str]] = {}
-        for case_id in self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED):
-            groups.setdefault(self.found[case_id].key, []).append(case_id)
-        groups |= {case_id: [case_id] for case_id in self.broken}
-        largest = sorted(groups, key=lambda key: (-len(groups[key]), key))[:most]
-        return {key: groups[key][:2] for key in largest}
+        failed = Outcome.FAILED.value
+        return [
+            case_id
+            for case_id in self.ids(ReplayState.RECORDED)
+            if (one := self.found[case_id]).own or one.of_ci or (one.outcome == failed and one.before != failed)
+        ]
 
-    def with_key(self, key: str) -> list[str]:
-        """Return the cases with this difference."""
-        return sorted(case_id for case_id, one in self.found.items() if one.key == key and key)
+    def complete(self, case_ids: Iterable[str]) -> Changes:
+        """Return the same with each of these cases: of one that was not replayed, nothing is known."""
+        missing = ReplayFinding(ReplayState.UNKNOWN, why="not replayed, since something left it out of the collection")
+        return self._replace(
+            found={**{case_id: self.found.get(case_id, missing) for case_id in case_ids}, **self.found}
+        )
 
-    def after(self, again: Changes, passing: Mapping[str, tuple[str, ...]]) -> Changes:
-        """Return the same with what was found `again` of cases in which `passing` lines differ by themselves."""
-        news = {case_id: one._replace(passing=tuple(passing[case_id])) for case_id, one in again.found.items()}
+    def completed(self, others: Changes, *, own: bool) -> Changes:
+        """Return the same with what a replay of other recordings decides of the cases that had to be asked.
+
+        `own` says that these came with the change itself. What they leave open stays as it was.
+        """
+        known = (ReplayState.UNAFFECTED, ReplayState.RECORDED)
+        news = {
+            # The row may agree with what was recorded here, and not with what the base asked.
+            case_id: one._replace(state=ReplayState.RECORDED, own=own, of_ci=not own, altered=True)
+            for case_id, one in others.found.items()
+            if one.state in known and self.found[case_id].state in (*TO_ASK, ReplayState.UNJUDGED)
+        }
         return self._replace(found={**self.found, **news})
 
-    def against(self, before: Changes) -> Changes:
-        """Return the same, in which no case fails by the change that fails in the same way `before` it."""
-        known = {case_id for case_id in self.broken if case_id in before.found and before.found[case_id].breaks}
-        failed = Outcome.FAILED.value
-        return self._replace(found=self.found | {i: self.found[i]._replace(before=failed) for i in known})  # type: ignore[operator]
+    def to_replay_twice(self, most: int) -> list[str]:
+        """Return up to `most` cases that ask something else than recorded: of each difference one before a second."""
+        groups: dict[str, list[str]] = {}
+        for case_id in self.ids(ReplayState.CHANGED):
+            groups.setdefault(self.found[case_id].key or case_id, []).append(case_id)
+        turns = chain.from_iterable(zip_longest(*(groups[key] for key in sorted(groups))))
+        return list(islice((case_id for case_id in turns if case_id is not None), most))
+
+    def compared(self, again: Changes) -> Changes:
+        """Return the same with what a second replay of some cases says of them: which vary by themselves.
+
+        Where the second one left the recording at another call, that may be for the order of calls at once.
+        """
+        news = {}
+        for case_id, second in again.found.items():
+            first = self.found[case_id]
+            at_once = second.state is ReplayState.CHANGED and second.call != first.call
+            same = (second.state, second.request) == (first.state, first.request)
+            news[case_id] = first._replace(varies=not same and not at_once and second.state is not ReplayState.UNKNOWN)
+        return self._replace(found={**self.found, **news}, twice=len(news))
+
+    @property
+    def varying(self) -> list[str]:
+        """The cases that send something new each time, as far as they were replayed twice; sorted."""
+        return sorted(case_id for case_id, one in self.found.items() if one.varies)
+
+    @property
+    def varying_of(self) -> int:
+        """How many cases were replayed twice; 0 if those are all that ask something else."""
+        return self.twice if self.twice < len(self.ids(ReplayState.CHANGED)) else 0
 
     def asking_all(self) -> Changes:
         """Return the same with what had only to be judged again to be asked again, so that all of it is recorded."""
@@ -278,18 +380,32 @@ class Changes(NamedTuple):
 
     def joined(self, other: Changes) -> Changes:
         """Return both together, such as of two processes that replayed a part each."""
-        return Changes({**self.found, **other.found}, self.of + other.of)
+        return Changes(
+            {**self.found, **other.found},
+            self.of + other.of,
+            self.modules | other.modules,
+            twice=self.twice + other.twice,
+        )
 
     @property
     def told(self) -> str:
         """The counts in one line."""
         counts = Counter(one.state for one in self.found.values())
-        to_ask = sum(counts[state] for state in TO_ASK)
         parts = [f"{counts[state]} {word}" for state, word in _WORDS.items() if counts[state]]
-        told = f"{to_ask} of {plural(len(self.found), 'case')} affected"
+        told = f"{len(self.affected)} of {plural(len(self.found), 'case')} affected"
         if left := self.of - len(self.found):
             parts.append(f"{plural(left, 'case')} not replayed")
         return f"{told} ({', '.join(parts)})" if parts else told
+
+    @property
+    def own(self) -> int:
+        """How many verdicts rest on recordings that came with the change."""
+        return sum(one.own for one in self.found.values())
+
+    @property
+    def of_ci(self) -> tuple[str, ...]:
+        """The cases whose verdict rests on a recording that CI has made for this pull request; sorted."""
+        return tuple(sorted(case_id for case_id, one in self.found.items() if one.of_ci))
 
     def lines(self) -> Iterator[str]:
         """Yield what was found, for a terminal: the cases by state, and what differs, equal differences once."""
@@ -299,13 +415,9 @@ class Changes(NamedTuple):
         yield from self.details()
 
     def details(self) -> Iterator[str]:
-        """Yield what differs, equal differences once, and which cases fail by the change alone."""
-        passing: dict[tuple[str, ...], list[str]] = {}
-        for case_id, one in sorted(self.found.items()):
-            if one.passing:
-                passing.setdefault(one.passing, []).append(case_id)
-        for lines, ids in sorted(passing.items(), key=lambda item: (-len(item[1]), item[1]))[:_SHOWN]:
-            yield f"  {plural(len(ids), 'case')}, such as {ids[0]}: by itself, as before the change: {lines[0]}"
+        """Yield what differs, equal differences once, and which cases fail on recorded answers."""
+        if varying := self.varying:
+            yield f"  send something new each time, of {plural(self.twice, 'case')} replayed twice: {listed(varying)}"
         groups: dict[str, list[str]] = {}
         for case_id in self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED):
             groups.setdefault(self.found[case_id].key or case_id, []).append(case_id)
@@ -317,7 +429,12 @@ class Changes(NamedTuple):
         for case_id in self.broken[:_SHOWN]:
             yield f"  FAILED {case_id}: {self.found[case_id].note or self.found[case_id].reason}"
         if len(self.broken) > _SHOWN:
-            yield f"  and {len(self.broken) - _SHOWN} more that fail by the change alone"
+            yield f"  and {len(self.broken) - _SHOWN} more that fail on recorded answers"
+        if lacking := sum(one.lacks_headers for one in self.found.values()):
+            whose = "is compared without the headers that its recording lacks; --record it again"
+            if lacking > 1:
+                whose = "are compared without the headers that their recordings lack; --record them again"
+            yield f"  {plural(lacking, 'case')} {whose}"
 
 
 _SHOWN = 5
@@ -326,15 +443,15 @@ _WORDS = {
     ReplayState.NOT_RECORDED: "not recorded",
     ReplayState.UNKNOWN: "did not end",
     ReplayState.UNJUDGED: "to be judged again",
-    ReplayState.OTHER: "with another answer",
-    ReplayState.PROVEN: "proven",
+    ReplayState.RECORDED: "decided by recorded answers",
+    ReplayState.UNAFFECTED: "as recorded",
 }
 _SAID = {
-    ReplayState.PROVEN: "proven, with equal requests, answer and verdict",
+    ReplayState.UNAFFECTED: "not affected: requests, answer and verdict are as recorded",
     ReplayState.CHANGED: "would ask something else than is recorded",
     ReplayState.NOT_RECORDED: "have no recording to compare with",
     ReplayState.UNJUDGED: "their judges would ask something else than is recorded",
-    ReplayState.OTHER: "another answer or verdict from equal requests",
+    ReplayState.RECORDED: "decided by the recorded answers to these requests",
     ReplayState.UNKNOWN: "did not end: not known",
 }
 
@@ -347,11 +464,8 @@ def to_text(changes: Changes, day: str, commit: str = "") -> str:
         **({"commit": commit} if commit else {}),
         "cases": len(changes.found),
         "of": changes.of,
-        "changed": changes.ids(ReplayState.CHANGED),
-        "not_recorded": changes.ids(ReplayState.NOT_RECORDED),
-        "unjudged": changes.ids(ReplayState.UNJUDGED),
-        "other_answer": changes.ids(ReplayState.OTHER),
-        "proven": changes.ids(ReplayState.PROVEN),
+        **{state.name.lower(): changes.ids(state) for state in ReplayState},
+        "modules": sorted(changes.modules),
         "unknown": {case_id: changes.found[case_id].why for case_id in changes.ids(ReplayState.UNKNOWN)},
         "found": {case_id: one.to_json() for case_id, one in sorted(changes.found.items()) if _says_more(one)},
     }
@@ -366,21 +480,13 @@ def from_text(text: str, name: str) -> Changes:
     """Return what `to_text` wrote into the file that messages call `name`. Raises RecallError for anything else."""
     try:
         plain = json.loads(text)
-        if isinstance(said := plain.get("error"), str):
-            raise RecallError(said)
         if plain["version"] != VERSION:
-            raise RecallError(
-                f"{name}: version {plain['version']!r} is not that of this pytest-recall; write it by `pytest -p recall"
-                " --record=missing --recall-dry-run`"
-            )
+            raise RecallError(f"{name}: version {plain['version']!r} is not that of this pytest-recall")
         found = {str(case_id): ReplayFinding.from_json(one) for case_id, one in plain["found"].items()}
         found |= {str(case_id): ReplayFinding(ReplayState.NOT_RECORDED) for case_id in plain["not_recorded"]}
-        return Changes(found, int(plain["of"]))
+        return Changes(found, int(plain["of"]), frozenset(map(str, plain["modules"])))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        raise RecallError(
-            f"{name}: does not say what a replay found; write it by `pytest -p recall --record=missing"
-            " --recall-dry-run`"
-        ) from None
+        raise RecallError(f"{name}: does not say what a replay found") from None
 
 
 _LINE = re.compile(r"(.*?): “(.*)” → “(.*)”", re.DOTALL)

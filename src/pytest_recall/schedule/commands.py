@@ -7,7 +7,6 @@ import json
 import os
 import sys
 from contextlib import nullcontext
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -33,7 +32,6 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
 from pytest_recall.runs.context import LONGEST, CommandLine, parse_date, today_in
-from pytest_recall.schedule.allotment import in_the_bank
 from pytest_recall.schedule.boxes import released
 from pytest_recall.schedule.forecast import forecast
 from pytest_recall.schedule.state import (
@@ -73,15 +71,12 @@ def run_status(args: argparse.Namespace) -> int:
     state = current(place)
     known = {case_id for file in files for case_id in file.lines} | marked_in(place).keys()
     found = forecast(known, state.rows, context.date, args.days, state.unanswered)
-    rubric = read_settings(place.rubric, place.name(place.rubric))
-    deferred = {case_id: by for case_id, by in sorted(state.account.deferred.items()) if case_id in known}
-    found = replace(found, deferred=deferred, bank=in_the_bank(rubric, state.account, context.date))
     print(json.dumps(found.to_json(), indent=2) if args.json else "\n".join(terminal(found)))
     return 0
 
 
 SHOW = """\
-  recall state show --at main > base.yaml    the state in a commit, for --recall-base-state
+  recall state show --at main    the state in a commit
 """
 LAYOUT = """\
   recall state layout events    from now on each run writes a file of its own
@@ -122,7 +117,10 @@ def run_show(args: argparse.Namespace) -> int:
     """Run `recall state show`."""
     place = place_of(args)
     if args.at is not None:
-        sys.stdout.write(committed_state(place, args.at).to_text())
+        from pytest_recall.schedule.state_file import parse_state
+
+        state = committed_state(place, args.at)
+        sys.stdout.write((parse_state("", args.at) if state is None else state).to_text())
         return 0
     from pytest_recall.schedule.state_file import read_state
 

@@ -8,14 +8,6 @@ from typing import Any, NamedTuple
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.wording import one_line
-from pytest_recall.schedule.account import (
-    Account,
-    RunSpend,
-    deferred_by,
-    run_key,
-    settled_by,
-    spend_of_change,
-)
 from pytest_recall.schedule.boxes import INTERVALS, UNSCHEDULED, fold, quarantine_of, reset
 from pytest_recall.schedule.selection import Unanswered, unanswered_after, with_changes
 from pytest_recall.schedule.suspects import Touches, touches_of, with_touches
@@ -29,10 +21,9 @@ class Event(NamedTuple):
     """A verdict on a case; `note` is why it failed, `reason` why it was run, `under` what it was given under.
 
     `cleared` are the changes that a pass on the main branch has cleared of suspicion. `accepted` says who has taken a
-    failed answer for the one that is expected, and when; the case is then left with so many `lapses`. `answers` are
-    the changes that had left the case unasked, and which the run knew of. With `confirm: evidence`, `weighed`
-    has a letter for each trial, p or f, in their order, `needed` is what a fail needs, and `doubt` says why it is not
-    confirmed.
+    failed answer for the one that is expected, and when; the case is then left with so many `lapses`. With
+    `confirm: evidence`, `weighed` has a letter for each trial, p or f, in their order, `needed` is what a fail needs,
+    and `doubt` says why it is not confirmed.
     """
 
     case_id: str
@@ -45,7 +36,6 @@ class Event(NamedTuple):
     cleared: tuple[str, ...] = ()
     accepted: str = ""
     lapses: int | None = None
-    answers: tuple[str, ...] = ()
     weighed: str = ""
     needed: int = 0
     doubt: str = ""
@@ -79,9 +69,7 @@ class Events(NamedTuple):
 
     `trials` counts those of the run's journal that are in it. `reset` says that the cases of another model than
     `model` go back to box 1 first. `unanswered` are the cases that came to no verdict, `affected` those that the
-    `change` of the run touched. `spent` US dollars went to the cases that its change affects, beside `unpriced` trials
-    of unknown cost, under the name `payer`; None is a run that is held to no budget. `deferred` cases were left unasked
-    by `deferred_by`.
+    `change` of the run touched.
     """
 
     run: str
@@ -96,23 +84,17 @@ class Events(NamedTuple):
     unanswered: tuple[str, ...] = ()
     change: str = ""
     affected: tuple[str, ...] = ()
-    payer: str = ""
-    spent: float | None = None
-    unpriced: int = 0
-    deferred_by: str = ""
-    deferred: tuple[str, ...] = ()
 
     @property
     def says_anything(self) -> bool:
         """Whether it changes a state."""
-        told = self.verdicts or self.reset or self.unanswered or self.affected or self.deferred
-        return bool(told) or self.spent is not None
+        return bool(self.verdicts or self.reset or self.unanswered or self.affected)
 
     @property
     def about(self) -> set[str]:
         """The cases that it tells of."""
         judged, apart = (one.case_id for one in self.verdicts), (one.case_id for one in self.apart)
-        return {*judged, *apart, *self.unanswered, *self.affected, *self.deferred}
+        return {*judged, *apart, *self.unanswered, *self.affected}
 
 
 def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: bool = True) -> Events:
@@ -122,7 +104,7 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
     """
     grading = graded(trials)
     today = date.fromisoformat(header.date)
-    touches, answered = touches_of(header, grading, first=first), settled_by(header, grading)
+    touches = touches_of(header, grading, first=first)
     return Events(
         run=header.run,
         date=today,
@@ -141,7 +123,6 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
                 trial.model,
                 _under(trial),
                 touches.cleared.get(case_id, ()),
-                answers=answered.get(case_id, ()),
                 **_weighed(trial),
             )
             for case_id, trial in grading.items()
@@ -151,17 +132,6 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
         change=touches.change if touches.affected else "",
         affected=touches.affected,
     )
-
-
-def with_account(events: Events, header: Header, trials: Iterable[Trial], *, first: bool = True) -> Events:
-    """Return the events of a run with what all of its `trials` cost, and, for the `first` ones, what it deferred."""
-    spend = spend_of_change(header, trials)
-    if spend is not None:
-        events = events._replace(payer=run_key(header), spent=spend.usd, unpriced=spend.unpriced)
-    if header.deferred and first:
-        left = tuple(sorted(case_id for case_id, _ in header.deferred))
-        events = events._replace(deferred_by=deferred_by(header), deferred=left)
-    return events
 
 
 def _weighed(trial: Trial) -> dict[str, Any]:
@@ -233,18 +203,6 @@ def fold_unanswered(before: Mapping[str, Unanswered], events: Mapping[str, Event
         told = {event.case_id: event.trial() for event in one.verdicts}
         told |= {case_id: assumed_trial(case_id, Outcome.ERROR) for case_id in one.unanswered}
         found = with_changes(found, unanswered_after(found, told, one.date))
-    return found
-
-
-def fold_account(before: Account, events: Mapping[str, Events]) -> Account:
-    """Return what is known of a budget after `events`, by name. Of several files of a run the last says all it cost."""
-    found = before
-    for name in in_order(events):
-        one = events[name]
-        found = found.answered({event.case_id: event.answers for event in one.verdicts if event.answers})
-        if one.spent is not None:
-            found = found.with_spend(one.payer, RunSpend(one.date, one.spent, one.unpriced))
-        found = found.deferring(one.deferred, one.deferred_by)
     return found
 
 

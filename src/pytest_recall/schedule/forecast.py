@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -94,8 +94,7 @@ class Forecast:
 
     `due` counts rows by their `next_due`; those of earlier days are `overdue`. `failing`
     are the cases whose last verdict was a fail, `orphans` the rows without a case, and `unanswered` the cases that came
-    to no verdict when they were last asked. `deferred` are those that changes have left unasked for the sake of a
-    budget, and `bank` is what is in that now and at most, in US dollars; None without one.
+    to no verdict when they were last asked.
     """
 
     today: date
@@ -106,8 +105,6 @@ class Forecast:
     failing: tuple[str, ...]
     orphans: tuple[str, ...]
     unanswered: Mapping[str, Unanswered]
-    deferred: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    bank: tuple[float, float] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return plain JSON types."""
@@ -123,8 +120,6 @@ class Forecast:
                 name: {"last_asked": str(one.last_asked), "days": one.days, "next_asked": str(one.next_asked)}
                 for name, one in self.unanswered.items()
             },
-            "deferred": {case_id: list(by) for case_id, by in self.deferred.items()},
-            "bank": None if self.bank is None else dict(zip(("left", "most"), self.bank, strict=True)),
         }
 
 
@@ -171,10 +166,8 @@ class WarmUp(NamedTuple):
 
 def warm_up(unseen: int, total: int, rubric: Settings, today: date) -> WarmUp | None:
     """Return what it takes until all cases are known; None where most are, or soon will be."""
-    if rubric.policy != "literal":
-        a_run, a_night = rubric.slice_cases, rubric.nightly_cases or unseen
-    else:
-        a_run = a_night = rubric.new_traffic_sample
+    a_run = a_night = rubric.new_traffic_sample
+    a_night = max(a_night, rubric.nightly_cases or 0)
     runs, nights = (math.ceil(unseen / count) if count else None for count in (a_run, a_night))
     if 2 * unseen <= total or (runs is not None and runs <= MANY):
         return None

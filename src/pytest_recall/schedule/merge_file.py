@@ -14,7 +14,7 @@ from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.git import merge_lines, set_setting, setting, stages, top
-from pytest_recall.schedule import account, selection
+from pytest_recall.schedule import selection
 from pytest_recall.schedule.merge import merge_rows
 from pytest_recall.schedule.state import check_dates
 from pytest_recall.schedule.state_file import State, parse_state, write_state
@@ -147,9 +147,8 @@ def merge_texts(
     waiting = selection.merged_unanswered(
         {} if before is None else before.unanswered, mine.unanswered, other.unanswered
     )
-    spent = account.merged(account.Account() if before is None else before.account, mine.account, other.account)
     gone = mine.rows.keys() - merged.keys()
-    text = mine.updated(merged, removed=gone, folded=folded, unanswered=waiting, account=spent)
+    text = mine.updated(merged, removed=gone, folded=folded, unanswered=waiting)
     both = sum(
         1
         for case_id in mine.rows.keys() & other.rows.keys()

@@ -7,21 +7,18 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date, timedelta
-from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.settings import StateLayout
 from pytest_recall.cases.settings_fields import QUARANTINE_DAYS, Quarantine
-from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.coerce import typed
 from pytest_recall.files.disk import create_text, read_text
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.git import committed
 from pytest_recall.files.wording import plural
-from pytest_recall.schedule.bank import bank_from
-from pytest_recall.schedule.events import Apart, Event, Events, fold_account, fold_events, fold_unanswered, in_order
+from pytest_recall.schedule.events import Apart, Event, Events, fold_events, fold_unanswered, in_order
 from pytest_recall.schedule.merge import continued
 from pytest_recall.schedule.state_file import State, parse_state, read_state, write_state
 from pytest_recall.trials.journal import read_journal
@@ -77,8 +74,6 @@ def parse_events(text: str, name: str) -> Events:
                 since, until = (day and date.fromisoformat(day) for day in days)
                 apart.append(Apart(plain["case"], since, until, plain.get("owner")))
         number = 1
-        if not 0 <= (head.get("spent") or 0) < inf:
-            raise ValueError(f"spent: {head['spent']!r} is not an amount of US dollars")
         lapses = head.get("quarantine_lapses")
         events = Events(
             **typed(Events, {key: value for key, value in head.items() if key in _HEAD}),
@@ -105,11 +100,10 @@ def parse_events(text: str, name: str) -> Events:
 
 
 _TOLD = (
-    *("note", "reason", "under", "cleared", "accepted", "lapses", "answers"),
+    *("note", "reason", "under", "cleared", "accepted", "lapses"),
     *("weighed", "needed", "doubt"),
 )
-_OF_ACCOUNT = ("payer", "spent", "unpriced", "deferred_by", "deferred")
-_HEAD = ("run", "who", "trials", "model", "reset", "change", "affected", *_OF_ACCOUNT)
+_HEAD = ("run", "who", "trials", "model", "reset", "change", "affected")
 
 
 def _event(plain: Mapping[str, Any], head: Mapping[str, Any]) -> Event:
@@ -162,8 +156,6 @@ def events_text(events: Events) -> str:
         "owner": events.quarantine and events.quarantine.owner,
         "change": events.change or None,
         "affected": events.affected or None,
-        **{name: getattr(events, name) or None for name in _OF_ACCOUNT},
-        "spent": events.spent,
     }
     common = {"pr": pr, "model": events.model}
     lines = [{key: value for key, value in head.items() if value is not None}]
@@ -219,8 +211,7 @@ def with_events(state: State, events: Mapping[str, Events]) -> State:
     """Return the state after `events`, by name."""
     if not events:
         return state
-    account = fold_account(state.account, events)
-    return state.with_rows(fold_events(state.rows, events), fold_unanswered(state.unanswered, events), account)
+    return state.with_rows(fold_events(state.rows, events), fold_unanswered(state.unanswered, events))
 
 
 def unfolded(place: Place, state: State) -> dict[str, Events]:
@@ -270,9 +261,11 @@ def state_at(path: Path, name: str) -> State:
     return read_state(path, name)
 
 
-def committed_state(place: Place, revision: str) -> State:
-    """Return the state as it is in a commit, event files included. Raises RecallError."""
+def committed_state(place: Place, revision: str) -> State | None:
+    """Return the state as it is in a commit, event files included; None where there is none. Raises RecallError."""
     files = committed(place.eval_dir, revision)
+    if not files:
+        return None
     state = parse_state(files.pop("recall.yaml", ""), f"{revision}:{place.name(place.state)}")
     paths = {Path(name).stem: name for name in files if name.endswith(".jsonl") and name.count("/") == 1}
     events = {
@@ -308,11 +301,8 @@ def compact(place: Place, today: date, keep_days: int, *, write: bool) -> Folded
     done = {*state.folded, *old}
     if write:
         waiting = fold_unanswered(state.unanswered, old)
-        account = fold_account(state.account, old)
-        if (bank := bank_from(read_settings(place.rubric, place.name(place.rubric)).budget)) is not None:
-            account = account.pruned(bank, until)
         names = sorted(_remembered(done, set(files)))
-        text = state.updated(changed, folded=names, unanswered=waiting, account=account)
+        text = state.updated(changed, folded=names, unanswered=waiting)
         if text != state.text:
             write_state(place.state, text)
         delete(path for name, path in files.items() if name in done)
@@ -342,7 +332,7 @@ def move(place: Place, pairs: Iterable[tuple[str, str]], *, write: bool) -> None
     state, ids = _state(place), dict(pairs)
     _check(place, state, ids)
     rows = {new: continued(state.rows[old], state.rows.get(new)) for old, new in ids.items()}
-    _write(place, state, state.updated(rows, removed=ids.keys(), account=state.account.moved(ids)), write)
+    _write(place, state, state.updated(rows, removed=ids.keys()), write)
 
 
 def forget(place: Place, ids: Iterable[str], *, write: bool) -> None:
@@ -350,8 +340,7 @@ def forget(place: Place, ids: Iterable[str], *, write: bool) -> None:
     state, gone = _state(place), set(ids)
     _check(place, state, gone)
     waiting = {case_id: one for case_id, one in state.unanswered.items() if case_id not in gone}
-    account = state.account.without(gone)
-    _write(place, state, state.updated({}, removed=gone, unanswered=waiting, account=account), write)
+    _write(place, state, state.updated({}, removed=gone, unanswered=waiting), write)
 
 
 def told_by_newest_run(place: Place) -> list[tuple[str, str]]:

@@ -21,7 +21,6 @@ from typing import Any
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
-from pytest_recall.schedule.account import NOTHING_SPENT, Account
 from pytest_recall.schedule.boxes import LAST_BOX
 from pytest_recall.schedule.selection import Unanswered
 from pytest_recall.schedule.state_head import (
@@ -30,7 +29,6 @@ from pytest_recall.schedule.state_head import (
     PLAIN,
     VERSION,
     WORDS,
-    account_in,
     check_version,
     count_of,
     date_of,
@@ -111,10 +109,8 @@ class State:
         comments: bool = False,
         folded: tuple[str, ...] = (),
         unanswered: Mapping[str, Unanswered] = MappingProxyType({}),
-        account: Account = NOTHING_SPENT,
     ) -> None:
         self.rows = rows
-        self.account = account
         self.text = text
         self.folded = folded
         self.unanswered = unanswered
@@ -139,16 +135,14 @@ class State:
         removed: Collection[str] = (),
         folded: Iterable[str] | None = None,
         unanswered: Mapping[str, Unanswered] | None = None,
-        account: Account | None = None,
     ) -> str:
         """Return the text with `changed` rows replaced or inserted; other bytes stay as they are.
 
-        Rows of `removed` cases are left out; `folded` takes the place of the names of event files, `unanswered`
-        that of the cases without a verdict, and `account` that of what is known of a budget. The text says how many
-        rows it has.
+        Rows of `removed` cases are left out; `folded` takes the place of the names of event files, and
+        `unanswered` that of the cases without a verdict. The text says how many rows it has.
         """
         news = {case_id: row for case_id, row in changed.items() if self.rows.get(case_id) != row}
-        same = (unanswered is None or unanswered == self.unanswered) and account in (None, self.account)
+        same = unanswered is None or unanswered == self.unanswered
         if not news and not removed and same and (folded is None or tuple(folded) == self.folded):
             return self.text
         ids = list(self.rows)
@@ -159,7 +153,6 @@ class State:
             count,
             self.unanswered if unanswered is None else unanswered,
             self.folded if folded is None else folded,
-            self.account if account is None else account,
         )
         spliced = self._sorted_shape and bool(ids) and not removed
         # Comments between rows only survive splicing; without any, a large change is faster written as a whole.
@@ -169,17 +162,17 @@ class State:
 
     def to_text(self) -> str:
         """Return the text; of a state that no run has written, that of one without rows."""
-        return self.text or with_written(self.head, 0, self.unanswered, self.folded, self.account)
+        return self.text or with_written(self.head, 0, self.unanswered, self.folded)
 
-    def with_rows(self, changed: Mapping[str, Row], unanswered: Mapping[str, Unanswered], account: Account) -> State:
-        """Return the state whose text is `updated` with these rows, cases without a verdict, and account."""
-        text = self.updated(changed, unanswered=unanswered, account=account)
+    def with_rows(self, changed: Mapping[str, Row], unanswered: Mapping[str, Unanswered]) -> State:
+        """Return the state whose text is `updated` with these rows and cases without a verdict."""
+        text = self.updated(changed, unanswered=unanswered)
         if text == self.text:
             return self
         rows = dict(sorted({**self.rows, **changed}.items()))
         head = text[: text.index("\ncases:\n") + len("\ncases:\n")]
         folded, comments = self.folded, self._comments
-        return State(rows, text, head=head, comments=comments, folded=folded, unanswered=unanswered, account=account)
+        return State(rows, text, head=head, comments=comments, folded=folded, unanswered=unanswered)
 
     def _spliced(self, news: Mapping[str, Row], ids: list[str]) -> str:
         pieces: list[str] = []
@@ -261,7 +254,6 @@ def parse_state(text: str, name: str) -> State:
     head = text[:start]
     folded: tuple[str, ...] = ()
     unanswered: dict[str, Unanswered] = {}
-    account = Account()
     said = _said_alone(head)
     if said is not None:
         _check_count(said, len(rows), name)
@@ -269,7 +261,7 @@ def parse_state(text: str, name: str) -> State:
         value = strict_yaml.load(head, name)
         check_version(value, head, name)
         folded = folded_in(value, head, name)
-        unanswered, account = unanswered_in(value, head, name), account_in(value, head, name)
+        unanswered = unanswered_in(value, head, name)
         _check_count(value.get("rows"), len(rows), name)
     ids = list(rows)
     ours = given == text and ids == sorted(ids)
@@ -281,7 +273,6 @@ def parse_state(text: str, name: str) -> State:
         comments=over > 0,
         folded=folded,
         unanswered=unanswered,
-        account=account,
     )
 
 
@@ -397,9 +388,8 @@ def _parse_yaml(text: str, name: str) -> State:
     folded, unanswered = folded_in(value, text, name), unanswered_in(value, text, name)
     _check_count(value.get("rows"), len(rows), name)
     head = (comments or HEADER[: HEADER.index("version:")]) + f"version: {VERSION}\n{others}cases:\n"
-    account = account_in(value, text, name)
-    head = with_written(head, len(rows), unanswered, folded, account)
-    return State(rows, text, head=head, sorted_shape=False, folded=folded, unanswered=unanswered, account=account)
+    head = with_written(head, len(rows), unanswered, folded)
+    return State(rows, text, head=head, sorted_shape=False, folded=folded, unanswered=unanswered)
 
 
 def _row(fields: Any) -> Row:

@@ -9,7 +9,6 @@ from typing import Any
 
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.errors import RecallError
-from pytest_recall.schedule.account import Account, RunSpend
 from pytest_recall.schedule.selection import Unanswered
 
 VERSION = 1
@@ -19,7 +18,7 @@ HEADER = f"""\
 version: {VERSION}
 cases:
 """
-KEYS = frozenset({"version", "rows", "unanswered", "spent", "deferred", "folded", "cases"})
+KEYS = frozenset({"version", "rows", "unanswered", "folded", "cases"})
 """The keys of a state file that this version knows; all others are left alone."""
 PLAIN = r"[A-Za-z][\w./@+-]*"
 """Text that every reader of YAML takes for itself, but for a few words."""
@@ -28,7 +27,7 @@ WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 _SAFE = re.compile(PLAIN)
 # What a run writes above the rows; all else that stands there is left alone.
-_WRITTEN = re.compile(r"^(?:rows|unanswered|spent|deferred|folded):.*\n(?:[ -].*\n)*", re.MULTILINE)
+_WRITTEN = re.compile(r"^(?:rows|unanswered|folded):.*\n(?:[ -].*\n)*", re.MULTILINE)
 
 
 def without_written(head: str) -> str:
@@ -70,51 +69,7 @@ def unanswered_in(value: Mapping[str, Any], text: str, name: str) -> dict[str, U
         raise RecallError(f"{name}:{line}: unanswered: {why}; restore the file from git") from None
 
 
-def account_in(value: Mapping[str, Any], text: str, name: str) -> Account:
-    """Return what runs have spent of a budget, and the cases that they have left unasked."""
-    spent, deferred = value.get("spent") or {}, value.get("deferred") or {}
-    key = "spent"
-    try:
-        runs = {str(run): _run_spend(one) for run, one in sorted(spent.items())}
-        key = "deferred"
-        cases = {str(case_id): _names(names) for case_id, names in sorted(deferred.items())}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-        line = strict_yaml.lines(text, name)[(key,)]
-        raise RecallError(f"{name}:{line}: {key}: {why}; restore the file from git") from None
-    return Account(runs, cases)
-
-
-def _run_spend(given: Mapping[str, Any]) -> RunSpend:
-    usd = given["usd"]
-    if type(usd) not in (int, float) or not 0 <= usd < 1e9:
-        raise ValueError(f"usd: must be an amount of US dollars, not {usd!r}")
-    return RunSpend(date_of(given["date"], "date"), float(usd), count_of(given.get("unpriced", 0), "unpriced"))
-
-
-def _names(given: object) -> tuple[str, ...]:
-    if not isinstance(given, list) or not given or not all(type(one) in (str, int) for one in given):
-        raise ValueError("must map ids to lists of pull requests, commits or runs")
-    return tuple(map(str, given))
-
-
-def _account_text(account: Account) -> str:
-    """Return the lines of an account: two for each run and each case, so that an edit changes no others."""
-    spent = "".join(
-        f"  {quoted(run)}:\n    {{date: {one.day}, usd: {one.usd:.6f}"
-        f"{f', unpriced: {one.unpriced}' if one.unpriced else ''}}}\n"
-        for run, one in sorted(account.spent.items())
-    )
-    deferred = "".join(
-        f"  {quoted(case_id)}:\n    [{', '.join(map(strict_yaml.flow, names))}]\n"
-        for case_id, names in sorted(account.deferred.items())
-    )
-    return (f"spent:\n{spent}" if spent else "") + (f"deferred:\n{deferred}" if deferred else "")
-
-
-def with_written(
-    head: str, count: int, unanswered: Mapping[str, Unanswered], folded: Iterable[str], account: Account
-) -> str:
+def with_written(head: str, count: int, unanswered: Mapping[str, Unanswered], folded: Iterable[str]) -> str:
     """Return the text above the rows with what runs write there."""
     rest = _WRITTEN.sub("", head).removesuffix("cases:\n")
     lines = "".join(
@@ -126,7 +81,6 @@ def with_written(
         (
             f"{rest}rows: {count}\n",
             f"unanswered:\n{lines}" if lines else "",
-            _account_text(account),
             f"folded:\n{names}" if names else "",
             "cases:\n",
         )

@@ -13,14 +13,18 @@ MOST = 8
 """Changes that a row keeps: a case that more have touched is not explained by a list of them."""
 COMMIT_DIGITS = 12
 """Digits of a commit in a row. No pull request has a number of so many, so that the two are told apart."""
+UNCOMMITTED = "uncommitted"
+"""What the edits of a checkout that are in no commit are called among suspects; they are in no row."""
+_SPAN = ".."
+"""Stands between the first commit that a change does not have and its last one, as in a range of git."""
 
 
 class Touches(NamedTuple):
     """What one run adds to the suspects.
 
-    `change` is what the run was of, as rows name it: a pull request, or a commit without one, empty for neither. It
-    touched the cases in `affected`. `cleared` maps the cases that passed on the main branch to the changes that the
-    run knew of: what was merged later, or was in no file yet, was not tested by it.
+    `change` is what the run was of, as `change_of` names it, empty where that is not known. It touched the cases in
+    `affected`. `cleared` maps the cases that passed on the main branch to the changes that the run knew of: what was
+    merged later, or was in no file yet, was not tested by it.
     """
 
     change: str = ""
@@ -32,8 +36,22 @@ class Touches(NamedTuple):
 
 
 def change_of(header: Header) -> str:
-    """Return the change that a run was of: its pull request, or its commit without one; empty for neither."""
-    return header.pr or header.commit[:COMMIT_DIGITS]
+    """Return the change that a run was of: its pull request, or the commits since its base without one.
+
+    Several commits are named as git does it, such as `3b1f09c2aa41..9f86d081884c`. Empty where a commit cannot be
+    named: edits were not committed, or nothing says where the change begins.
+    """
+    if header.pr:
+        return header.pr
+    if header.uncommitted != "" or not header.base or not header.commits:
+        return ""
+    head = header.commit[:COMMIT_DIGITS]
+    return head if header.commits == 1 else f"{header.base[:COMMIT_DIGITS]}{_SPAN}{head}"
+
+
+def last_commit(change: str) -> str:
+    """Return the last commit of a change that is no pull request."""
+    return change.rpartition(_SPAN)[2]
 
 
 def touches_of(header: Header, grading: Mapping[str, Trial], *, first: bool = True) -> Touches:
@@ -109,21 +127,38 @@ def merged(base: Sequence[str] | None, ours: Sequence[str], theirs: Sequence[str
 
 def _order(change: str) -> tuple[bool, int, str]:
     """Sort pull requests by number, and commits behind them."""
-    number = _is_number(change)
+    number = is_pull_request(change)
     return (not number, int(change) if number else 0, change)
 
 
-def _is_number(change: str) -> bool:
+def is_pull_request(change: str) -> bool:
+    """Whether a change is the number of a pull request."""
     return change.isascii() and change.isdigit() and len(change) < COMMIT_DIGITS
 
 
-def suspects(trial: Trial, header: Header) -> tuple[str, ...]:
-    """Return what may have broken a case that failed in a run: what its row names, and the change of the run."""
-    known = () if trial.row is None else trial.row.touched
-    change = change_of(header)
-    return added(known, change) if change and trial.case_id in header.affected else known
+def suspects(trial: Trial, header: Header) -> tuple[str, ...] | None:
+    """Return what may have broken a case that failed in a run: what its row names, and the change of the run.
+
+    Of what its row names only what is in the history of the run's commit. None where that leaves nothing, and it is not
+    known that nothing has touched the case.
+    """
+    named_by_row = () if trial.row is None else trial.row.touched
+    touched = tuple(change for change in named_by_row if change in header.in_history)
+    complete = touched == named_by_row
+    if trial.case_id in header.affected:
+        own = (change_of(header), UNCOMMITTED if header.uncommitted else "")
+        complete = complete and any(own)
+        for change in filter(None, own):
+            touched = added(touched, change)
+    return touched if touched or complete else None
 
 
 def named(touched: Sequence[str]) -> str:
     """Return suspects as messages name them, such as "#12, #15"."""
-    return ", ".join(f"#{one}" if _is_number(one) else one for one in touched)
+    return ", ".join(map(_shown, touched))
+
+
+def _shown(change: str) -> str:
+    if change == UNCOMMITTED:
+        return "your uncommitted changes"
+    return f"#{change}" if is_pull_request(change) else change

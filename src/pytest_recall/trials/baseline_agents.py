@@ -7,16 +7,14 @@ are estimated from characters, the same way for every model. Text is put in as i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from math import ceil
 from typing import Any, NamedTuple
 
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.models.model import Ask, Message, Model, Reply
 from pytest_recall.replay.exchange import Tokens
+from pytest_recall.replay.token_estimate import LETTERS_A_TOKEN, tokens_of
 from pytest_recall.trials.trial import Answer
 
-LETTERS_A_TOKEN = 3
-"""Fewer than most texts have, so that what fits by this estimate fits."""
 SUMMARY_TOKENS = 4096
 """How long a summary may be."""
 _ROLES = ("user", "assistant", "system")
@@ -65,7 +63,7 @@ def _message(given: Any) -> Message:
 
 def tokens(messages: Sequence[Message]) -> int:
     """Return about how many tokens the messages have."""
-    return ceil(sum(len(message.content) for message in messages) / LETTERS_A_TOKEN)
+    return tokens_of(sum(len(message.content) for message in messages))
 
 
 def turns(messages: Sequence[Message]) -> list[tuple[Message, ...]]:

@@ -14,7 +14,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import listed
-from pytest_recall.models.prices import call_of
+from pytest_recall.models.prices import pricing
 from pytest_recall.models.rate_limiter import RateLimits
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
@@ -196,6 +196,6 @@ def _watched(player: Player, tape: Tape) -> Iterator[None]:
 
 
 def meter_of(place: Place, rubric: Settings, budget: float) -> Meter:
-    """Return what counts what calls have cost: a player with it begins none once that is `budget` US dollars."""
+    """Return what keeps calls within `budget` US dollars: a player with it begins none that may cost more."""
     ledger = Ledger(place.artifacts.folder / f".spent-{clock.now():%Y-%m-%dT%H%M%S.%f}-{os.getpid()}")
-    return Meter(budget, ledger, lambda exchange: call_of(exchange, exchange.kind, "live", rubric.prices))
+    return Meter(budget, ledger, pricing(rubric.prices))

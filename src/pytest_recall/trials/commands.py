@@ -5,27 +5,28 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pytest_recall.cli.common import (
     Commands,
     add_files,
-    add_near,
     case_paths,
-    changes_of,
     command,
     context_of,
     dollars,
     marked_in,
     names,
-    near_of,
+    note_affected,
     place_of,
 )
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.metrics.floors import READ_FROM, floor_folder
 from pytest_recall.models.model import KINDS
+from pytest_recall.models.prices import at_model
+from pytest_recall.replay.exchange import Call
 from pytest_recall.results.sentences import slice_line
+from pytest_recall.runs.affordable import trial_counts
 from pytest_recall.runs.context import CommandLine, Filters
 from pytest_recall.runs.plan import make_plan, with_marked
 from pytest_recall.trials import cost_text as render
@@ -41,6 +42,10 @@ ESTIMATE_DETAILS = f"""\
 A case is estimated by its cost in the last runs in eval/_artifacts, with the calls of
 agent and judges; a case that never ran, by the mean of its scenario. Cases of unknown cost
 are counted and are in no sum. A replayed call counts at the price of a live call.
+
+A case takes one trial, or as many as its `trials` or its last verdict and `confirm` say;
+"at most" counts every trial that these may ask for. If the model of the agent is another
+one than in these runs, its price stands for theirs, and the output says so.
 
 Baselines are asked the same cases, and each is estimated by its own earlier cost; they are
 those of the rubric, or of --baselines.
@@ -63,9 +68,9 @@ def add_estimate(commands: Commands) -> None:
     parser.add_argument("--mode", help="pr, nightly, all or observe (default: as `pytest -p recall` would have it)")
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
     parser.add_argument("--seed", help="what draws the new cases (default: the pull request, else the date)")
+    parser.add_argument("--model", metavar="NAME", help="the model of the agent (default: `model_primary`)")
     parser.add_argument("--scenarios", default="", metavar="A,B", help="choose from these scenarios only")
     parser.add_argument("--dimensions", default="", metavar="A,B", help="choose from these dimensions only")
-    add_near(parser)
     parser.add_argument("--baselines", metavar="A,B", help="baselines to estimate in place of the rubric's, or `none`")
     parser.add_argument("--batch", action="store_true", help="show the cost with and without batches")
     parser.add_argument("--runs", type=_count, default=RUNS, metavar="N", help="how many earlier runs to read")
@@ -83,11 +88,10 @@ def _count(text: str) -> int:
 def run_estimate(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    context, rubric = context_of(place, CommandLine(date=args.date, seed=args.seed, mode=args.mode))
+    context, rubric = context_of(place, CommandLine(date=args.date, seed=args.seed, mode=args.mode, model=args.model))
     wanted = Filters(scenarios=names(args.scenarios), dimensions=names(args.dimensions))
-    near = near_of(args)
-    changes = changes_of(near, place, context, rubric)
-    plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True, near=near, changes=changes)
+    note_affected(place, context, rubric)
+    plan = make_plan(place, case_paths(place, args), context, rubric, wanted, complete=True)
     marked = marked_in(place)
     plan = with_marked(plan, marked)
     chosen = {case.id: case.scenario for file in plan.files.values() for case in file.cases(plan.reasons)}
@@ -98,15 +102,24 @@ def run_estimate(args: argparse.Namespace) -> int:
     )
     records = list(_history(place, args.runs))
     _tell_of_strangers(baselines, records)
-    directly = {name: estimate(chosen, seen(records, name)) for name in ("", *baselines)}
+
+    def at_price(calls: Sequence[Call], before: str | None) -> tuple[Sequence[Call], str]:
+        return at_model(calls, context.model, before, rubric.prices)
+
+    counts = {name: trial_counts(plan, chosen.keys(), baseline=bool(name)) for name in ("", *baselines)}
+    history = {"": seen(records, at_price=at_price)} | {name: seen(records, name) for name in baselines}
+    directly = {name: estimate(chosen, costs, counts[name]) for name, costs in history.items()}
     found = directly
     if args.batch:
-        found = {name: estimate(chosen, seen(records, name, batch=True)) for name in ("", *baselines)}
+        by_batch = {"": seen(records, batch=True, at_price=at_price)}
+        by_batch |= {name: seen(records, name, batch=True) for name in baselines}
+        found = {name: estimate(chosen, costs, counts[name]) for name, costs in by_batch.items()}
     without = directly if args.batch else None
+    notes = list(render.history_lines(history[""], chosen.keys(), context.model))
     if args.json:
         print(json.dumps(render.estimate_json(found, len(records), without), indent=2, ensure_ascii=False))
     else:
-        print("\n".join(render.estimate_lines(found, len(records), without)))
+        print("\n".join([*render.estimate_lines(found, len(records), without), *notes]))
     print(f"recall: {slice_line(plan.header('', ''))}", file=sys.stderr)
     if args.budget is None:
         return 0

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from math import fsum, isfinite, sqrt
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pytest_recall.models.batch import SELLERS
+from pytest_recall.replay.budget import models_without_price
 from pytest_recall.replay.exchange import BATCHED, Call, Tokens
 from pytest_recall.trials.record import Record
+from pytest_recall.trials.series import TrialCount
 
 MAX_SEEN = 5
 """Runs of a case that count, the newest first: older ones were of another prompt or price."""
@@ -16,9 +19,10 @@ _Z95 = 1.959964
 
 
 class CaseCost(NamedTuple):
-    """What one case took in one run: US dollars and seconds, None where that is not known.
+    """What one case took in one run, in so many `trials`: US dollars and seconds, None where that is not known.
 
-    `assumed` says that no one knows which of its calls a batch API takes.
+    `assumed` says that no one knows which of its calls a batch API takes, and `estimated` that tokens were counted from
+    texts. `replaced` are recorded models that a price of another one stands for, and `unpriced` those without a price.
     """
 
     case_id: str
@@ -26,6 +30,10 @@ class CaseCost(NamedTuple):
     usd: float | None
     seconds: float | None
     assumed: bool = False
+    trials: int = 1
+    estimated: bool = False
+    replaced: str = ""
+    unpriced: tuple[str, ...] = ()
 
 
 class Amount(NamedTuple):
@@ -34,7 +42,9 @@ class Amount(NamedTuple):
     `total` is the sum of those that are known, with the 95 % interval `low` to `high` that the
     spread of earlier runs gives (normal approximation; equal to the total where a case was seen
     once). `own` cases are known from runs of their own, `borrowed` ones from the mean of their
-    scenario; `unknown` ones are in no sum. Of those that are known `assumed` ones have not run by batch.
+    scenario; `unknown` ones are in no sum. Of those that are known `assumed` ones have not run by batch. `most` is what
+    the known ones take if each is asked as often as its rule allows, at the highest cost of a trial that was seen.
+    For `estimated` cases tokens were counted from texts.
     """
 
     total: float
@@ -44,6 +54,8 @@ class Amount(NamedTuple):
     borrowed: int
     unknown: int
     assumed: int = 0
+    most: float = 0.0
+    estimated: int = 0
 
 
 class Estimate(NamedTuple):
@@ -55,7 +67,18 @@ class Estimate(NamedTuple):
     by_scenario: Mapping[str, Amount]
 
 
-def seen(records: Iterable[Record], arm: str = "", *, batch: bool = False) -> list[CaseCost]:
+AtPrice = Callable[[Sequence[Call], str | None], tuple[Sequence[Call], str]]
+"""Returns calls at the price of the model that is asked today, and the models that it replaces; given are the calls of
+a trial, and the model that its run was about."""
+
+
+def _as_recorded(calls: Sequence[Call], model: str | None) -> tuple[Sequence[Call], str]:
+    return calls, ""
+
+
+def seen(
+    records: Iterable[Record], arm: str = "", *, batch: bool = False, at_price: AtPrice = _as_recorded
+) -> list[CaseCost]:
     """Return what each case took in each of `records`, all its trials of a run together.
 
     A case whose calls have no price has no cost; one without any call cost nothing. Trials
@@ -67,14 +90,15 @@ def seen(records: Iterable[Record], arm: str = "", *, batch: bool = False) -> li
     assumed. Without, it is the list price of all calls, batched ones too. The time of an answer
     that waited for a batch is that of the batch, and not known.
     """
-    found = []
+    found: list[CaseCost] = []
     for record in records:
         cases: dict[str, list[CaseCost]] = {}
         for trial in record.trials:
             if trial.outcome.value == "skipped" or trial.arm != arm:
                 continue
             tested = [call.batched or (record.header.batch and call.source == "live") for call in trial.calls]
-            calls = zip(trial.calls, tested, strict=True)
+            made, replaced = at_price(trial.calls, record.header.model)
+            calls = zip(made, tested, strict=True)
             costs = [_by_batch(call, is_tested) if batch else call.listed for call, is_tested in calls]
             known = [cost for cost in costs if cost is not None and isfinite(cost) and cost >= 0]
             usd = fsum(known) if len(known) == len(costs) else None
@@ -82,11 +106,32 @@ def seen(records: Iterable[Record], arm: str = "", *, batch: bool = False) -> li
             # A replay says nothing of the model's time.
             seconds = trial.seconds if trial.source == "live" and not waited else None
             assumed = batch and not all(tested)
-            cases.setdefault(trial.case_id, []).append(CaseCost(trial.case_id, trial.scenario, usd, seconds, assumed))
-        for case_id, each in cases.items():
-            usd, seconds = _sum(one.usd for one in each), _sum(one.seconds for one in each)
-            found.append(CaseCost(case_id, each[-1].scenario, usd, seconds, any(one.assumed for one in each)))
+            cases.setdefault(trial.case_id, []).append(
+                CaseCost(
+                    trial.case_id,
+                    trial.scenario,
+                    usd,
+                    seconds,
+                    assumed,
+                    estimated=any(call.estimated and bool(call.cost) for call in made),
+                    replaced=replaced,
+                    unpriced=models_without_price(made),
+                )
+            )
+        found += (_together_in_run(each) for each in cases.values())
     return found
+
+
+def _together_in_run(each: Sequence[CaseCost]) -> CaseCost:
+    return each[-1]._replace(
+        usd=_sum(one.usd for one in each),
+        seconds=_sum(one.seconds for one in each),
+        assumed=any(one.assumed for one in each),
+        trials=len(each),
+        estimated=any(one.estimated for one in each),
+        replaced=next((one.replaced for one in each if one.replaced), ""),
+        unpriced=tuple(sorted({model for one in each for model in one.unpriced})),
+    )
 
 
 def _by_batch(call: Call, tested: bool) -> float | None:
@@ -96,8 +141,13 @@ def _by_batch(call: Call, tested: bool) -> float | None:
     return call.listed * BATCHED if call.provider in SELLERS else call.listed
 
 
-def estimate(slice_: Mapping[str, str], history: Iterable[CaseCost]) -> Estimate:
-    """Return what the cases of `slice_`, as scenario by id, will take, from `history` with the newest first."""
+def estimate(
+    slice_: Mapping[str, str], history: Iterable[CaseCost], counts: Mapping[str, TrialCount] = MappingProxyType({})
+) -> Estimate:
+    """Return what the cases of `slice_`, as scenario by id, will take, from `history` with the newest first.
+
+    `counts` says how many trials each case takes, by id; without it that is one.
+    """
     runs: dict[str, list[CaseCost]] = {}
     for one in history:
         runs.setdefault(one.case_id, []).append(one)
@@ -112,7 +162,9 @@ def estimate(slice_: Mapping[str, str], history: Iterable[CaseCost]) -> Estimate
         groups.setdefault(slice_[case_id], []).append(case_id)
 
     def amount(case_ids: Iterable[str], value: Callable[[CaseCost], float | None]) -> Amount:
-        return _amount([_known(own.get(c, ()), scenarios.get(slice_[c], ()), value) for c in case_ids])
+        return _amount(
+            [_known(own.get(c, ()), scenarios.get(slice_[c], ()), value, counts.get(c, TrialCount())) for c in case_ids]
+        )
 
     return Estimate(
         cases=len(slice_),
@@ -127,8 +179,17 @@ def together(amounts: Iterable[Amount]) -> Amount:
     every = list(amounts)
     total = fsum(one.total for one in every)
     margin = sqrt(fsum((one.high - one.total) ** 2 for one in every))
-    counts = (sum(column) for column in zip(*(one[3:] for one in every), strict=True))
-    return Amount(total, max(0.0, total - margin), total + margin, *counts)
+    return Amount(
+        total=total,
+        low=max(0.0, total - margin),
+        high=total + margin,
+        own=sum(one.own for one in every),
+        borrowed=sum(one.borrowed for one in every),
+        unknown=sum(one.unknown for one in every),
+        assumed=sum(one.assumed for one in every),
+        most=fsum(one.most for one in every),
+        estimated=sum(one.estimated for one in every),
+    )
 
 
 def _tested(each: list[CaseCost]) -> list[CaseCost]:
@@ -149,18 +210,30 @@ class _Known(NamedTuple):
     variance: float
     own: bool
     assumed: bool
+    most: float
+    estimated: bool
 
 
 def _known(
-    own: Sequence[CaseCost], scenario: Sequence[CaseCost], value: Callable[[CaseCost], float | None]
+    own: Sequence[CaseCost],
+    scenario: Sequence[CaseCost],
+    value: Callable[[CaseCost], float | None],
+    count: TrialCount,
 ) -> _Known | None:
     for some, is_own in ((own, True), (scenario, False)):
-        values = [found for one in some if (found := value(one)) is not None]
+        values = [found / one.trials * count.expected for one in some if (found := value(one)) is not None]
         if values:
             mean = fsum(values) / len(values)
             spread = fsum((one - mean) ** 2 for one in values) / (len(values) - 1) if len(values) > 1 else 0.0
             # Of the next run, and of the mean itself, which was estimated from as few.
-            return _Known(mean, spread * (1 + 1 / len(values)), is_own, any(one.assumed for one in some))
+            return _Known(
+                mean,
+                spread * (1 + 1 / len(values)),
+                is_own,
+                any(one.assumed for one in some),
+                max(values) / count.expected * count.most,
+                any(one.estimated for one in some),
+            )
     return None
 
 
@@ -177,6 +250,8 @@ def _amount(found: Sequence[_Known | None]) -> Amount:
         borrowed=len(known) - own,
         unknown=len(found) - len(known),
         assumed=sum(one.assumed for one in known),
+        most=fsum(one.most for one in known),
+        estimated=sum(one.estimated for one in known),
     )
 
 
@@ -199,11 +274,17 @@ and those for questions and answers that were not finished."""
 
 
 class Bill(NamedTuple):
-    """Some calls in US dollars: `usd` is the sum of those that have a price, `unpriced` counts the others."""
+    """Some calls in US dollars: `usd` is the sum of those that have a price, `unpriced` counts the others.
+
+    Of those with a price `estimated` ones are counted from their texts. `unknown` are the models that have no price,
+    sorted.
+    """
 
     calls: int = 0
     usd: float = 0.0
     unpriced: int = 0
+    estimated: int = 0
+    unknown: tuple[str, ...] = ()
 
     @property
     def known(self) -> float | None:
@@ -294,16 +375,30 @@ def total(spends: Mapping[str, Spend]) -> Spend:
 
 
 def _bill(calls: Sequence[Call]) -> Bill:
+    priced = [call for call in calls if _is_priced(call)]
+    return Bill(
+        len(calls),
+        fsum(call.cost or 0.0 for call in priced),
+        len(calls) - len(priced),
+        sum(call.estimated and bool(call.cost) for call in priced),
+        models_without_price(calls),
+    )
+
+
+def _is_priced(call: Call) -> bool:
     # What a journal from elsewhere has in place of a price is not one.
-    prices = [call.cost for call in calls if call.cost is not None and isfinite(call.cost) and call.cost >= 0]
-    return Bill(len(calls), fsum(prices), len(calls) - len(prices))
+    return call.cost is not None and isfinite(call.cost) and call.cost >= 0
 
 
 def added(bills: Iterable[Bill]) -> Bill:
     """Return several bills as one."""
     every = list(bills)
     return Bill(
-        sum(bill.calls for bill in every), fsum(bill.usd for bill in every), sum(bill.unpriced for bill in every)
+        sum(bill.calls for bill in every),
+        fsum(bill.usd for bill in every),
+        sum(bill.unpriced for bill in every),
+        sum(bill.estimated for bill in every),
+        tuple(sorted({model for bill in every for model in bill.unknown})),
     )
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.files.wording import cell, dollars, grid, one_line, percent, plural
-from pytest_recall.replay.budget import reason
+from pytest_recall.files.wording import cell, dollars, grid, listed, one_line, percent, plural
+from pytest_recall.models.prices import available
+from pytest_recall.replay.budget import LedgerTotal, no_room, price_key, reason
 from pytest_recall.replay.exchange import Tokens
-from pytest_recall.trials.cost import Amount, Bill, Estimate, Spend, together, total
+from pytest_recall.trials.cost import Amount, Bill, CaseCost, Estimate, Spend, together, total
 
 COLUMNS = ("calls", "input", "output", "cache read", "cache write", "record", "replay", "saved")
 ABSENT = "–"
@@ -17,14 +18,28 @@ COST_MEANING = (
     "record: every call live, at list price; replay: what is on the cassettes costs nothing, the rest is live."
 )
 
+ESTIMATED_MEANING = (
+    "without a count of tokens by the vendor, counted from the text as UTF-8 bytes / 3; a stream of OpenAI states it"
+    ' with `stream_options={"include_usage": True}`.'
+)
+PRICE_LIST = "`pip install 'pytest-recall[replay]'`"
+"""What installs the list prices."""
+_ADVISED = 5
+"""Models whose lines are written out."""
+
 
 def cost_lines(spends: Mapping[str, Spend]) -> list[str]:
-    """Return what was spent and saved in one line, and in one more for each of several scenarios."""
+    """Return what was spent and saved in one line, and in one more for each of several scenarios.
+
+    What follows says how to name a price that is not known, and what a `~` means.
+    """
     called = _called(spends)
     if not called:
         return []
+    every = total(called)
     rest = [f"  {_name(scenario)}: {_told(spend)}" for scenario, spend in called.items()]
-    return [_told(total(called)), *(rest if len(called) > 1 else ())]
+    lines = [_told(every), *(rest if len(called) > 1 else ()), *price_advice(every.recording.unknown)]
+    return [*lines, *_estimated_note(every)]
 
 
 def table(spends: Mapping[str, Spend]) -> list[str]:
@@ -38,7 +53,7 @@ def table(spends: Mapping[str, Spend]) -> list[str]:
         f"{row[0]:<{first}}  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths, strict=True))
         for row in rows
     ]
-    return [*told, "", *_notes(spends)]
+    return [*told, "", *_notes(spends), *price_advice(total(spends).recording.unknown)]
 
 
 def markdown(spends: Mapping[str, Spend]) -> list[str]:
@@ -48,7 +63,9 @@ def markdown(spends: Mapping[str, Spend]) -> list[str]:
         return []
     told = [f"| {' | '.join((cell(row[0]), *row[1:]))} |" for row in rows]
     head = [f"| scenario | {' | '.join(COLUMNS)} |", "| --- |" + " ---: |" * len(COLUMNS)]
-    return [*head, *told, "", *(f"- {note}" for note in _notes(spends))]
+    advice = price_advice(total(spends).recording.unknown)
+    fenced = ["", "```text", *(line.replace("`", "'") for line in advice), "```"] if advice else []
+    return [*head, *told, "", *(f"- {note}" for note in _notes(spends)), *fenced]
 
 
 def cost_json(spends: Mapping[str, Spend]) -> dict[str, Any]:
@@ -61,15 +78,19 @@ def cost_json(spends: Mapping[str, Spend]) -> dict[str, Any]:
     }
 
 
-def budget_line(budget: float, spent: float, unknown: int, why: str, left: Mapping[str, int] | None = None) -> str:
-    """Return what is left of a budget; `unknown` calls have no known cost, `why` says if no other may begin.
+def budget_line(budget: float, spent: LedgerTotal, why: str, left: Mapping[str, int] | None = None) -> str:
+    """Return what is left of a budget; `why` says if no other call may begin.
 
     `left` counts the cases that baselines were not asked, by name.
     """
-    told = f"spent {dollars(spent)} of the budget of {dollars(budget)}"
-    if unknown:
-        told += f", without {plural(unknown, 'call')} of unknown cost"
-    if why and not (spent >= budget and why == reason(budget, spent)):
+    told = f"spent {dollars(spent.usd, estimated=spent.estimated)} of the budget of {dollars(budget)}"
+    if spent.unknown:
+        told += f", without {plural(spent.unknown, 'call')} of unknown cost"
+    if why == no_room(budget):
+        told += ", which has no room for another call"
+        if spent.refused:
+            told += f", as one may cost {dollars(spent.refused)}"
+    elif why and why != reason(budget, spent.usd):
         told += f"; {why}"
     names = ", ".join(f"{one_line(name, 60)} ({plural(count, 'case')})" for name, count in (left or {}).items())
     return f"{told}; baselines not asked: {names}" if names else told
@@ -79,7 +100,20 @@ def price(bill: Bill) -> str:
     """Return the sum of a bill, "at least" so much if some calls have no price, "unknown" if none has."""
     if bill.known is None:
         return UNKNOWN
-    return f"at least {dollars(bill.usd)}" if bill.unpriced else dollars(bill.usd)
+    usd = dollars(bill.usd, estimated=bool(bill.estimated))
+    return f"at least {usd}" if bill.unpriced else usd
+
+
+def price_advice(models: Sequence[str]) -> list[str]:
+    """Return what to do so that models without a price get one: the lines of a rubric, to be filled in."""
+    if not models:
+        return []
+    named = listed([f"`{one_line(model, 80)}`" for model in models])
+    lines = [f"no price is known of {named}; add it to rubric.yaml, in US dollars per million tokens:", "  prices:"]
+    lines += [f"    {price_key(model)}: {{input: USD, output: USD}}" for model in models[:_ADVISED]]
+    if len(models) > _ADVISED:
+        lines.append(f"    # and {len(models) - _ADVISED} more")
+    return lines if available() else [*lines, f"the list prices of vendors come with {PRICE_LIST}"]
 
 
 def _called(spends: Mapping[str, Spend]) -> dict[str, Spend]:
@@ -119,8 +153,8 @@ def _unpriced(verb: str, bill: Bill) -> str:
 def _amount(bill: Bill) -> str:
     """Return the sum of a bill, and what it leaves out."""
     if not bill.unpriced:
-        return dollars(bill.usd)
-    return f"at least {dollars(bill.usd)} ({plural(bill.unpriced, 'call')} without a price)"
+        return price(bill)
+    return f"{price(bill)} ({plural(bill.unpriced, 'call')} without a price)"
 
 
 # The table
@@ -152,7 +186,12 @@ def _notes(spends: Mapping[str, Spend]) -> list[str]:
         notes.append(f"{plural(every.unpriced, 'call')} without a price ({by_source}): unknown is not zero.")
     if every.uncounted:
         notes.append(f"{plural(every.uncounted, 'call')} without a count of tokens.")
-    return notes
+    return [*notes, *_estimated_note(every)]
+
+
+def _estimated_note(spend: Spend) -> list[str]:
+    count = spend.recording.estimated
+    return [f"~: {plural(count, 'call')} {ESTIMATED_MEANING}"] if count else []
 
 
 def _plain(spend: Spend) -> dict[str, Any]:
@@ -169,8 +208,14 @@ def _plain(spend: Spend) -> dict[str, Any]:
 
 
 def _bill(bill: Bill) -> dict[str, Any]:
-    """Return a bill; `usd` is a lower bound where calls have no price."""
-    return {"usd": bill.known, "calls": bill.calls, "without_price": bill.unpriced}
+    """Return a bill; `usd` is a lower bound where calls have no price, and `estimated` if it is counted from texts."""
+    return {
+        "usd": bill.known,
+        "calls": bill.calls,
+        "without_price": bill.unpriced,
+        "estimated": bool(bill.estimated),
+        "models_without_price": list(bill.unknown),
+    }
 
 
 AGENT = "agent"
@@ -214,6 +259,19 @@ def estimate_lines(
         for scenario, part in agent.by_scenario.items():
             yield f"  {_name(scenario)}: {_estimate_told(part)}"
     yield f"from {plural(runs, 'earlier run')}: {_sources(amount)}"
+
+
+def history_lines(history: Iterable[CaseCost], case_ids: Container[str], model: str | None) -> Iterator[str]:
+    """Yield which prices stand for those of recorded models, and how to name those that are not known."""
+    costs = [one for one in history if one.case_id in case_ids]
+    if replaced := sorted({one.replaced for one in costs if one.replaced}):
+        yield f"at the price of `{model}` for the tokens that {swapped_models(replaced)} took"
+    yield from price_advice(sorted({name for one in costs for name in one.unpriced}))
+
+
+def swapped_models(names: Iterable[str]) -> str:
+    """Return the models that another one replaces, in words."""
+    return listed([f"`{one_line(name, 80)}`" for name in sorted({one for name in names for one in name.split(", ")})])
 
 
 def estimate_json(
@@ -305,8 +363,8 @@ def _of_agent(found: Estimate) -> dict[str, Any]:
 
 
 def _estimate_plain(amount: Amount) -> dict[str, Any]:
-    plain = amount._asdict()
-    return plain if _is_known(amount) else {**plain, "total": None, "low": None, "high": None}
+    plain = {**amount._asdict(), "estimated": bool(amount.estimated)}
+    return plain if _is_known(amount) else {**plain, "total": None, "low": None, "high": None, "most": None}
 
 
 def _is_known(amount: Amount) -> bool:
@@ -317,13 +375,25 @@ def _estimate_told(amount: Amount) -> str:
     if not _is_known(amount):
         return f"cost {UNKNOWN}"
     spread = _spread(amount)
-    return f"{_cost(amount)} (95 %: {spread})" if spread else _cost(amount)
+    told = f"{_cost(amount)} (95 %: {spread})" if spread else _cost(amount)
+    return told + at_most(amount.total, amount.most, estimated=bool(amount.estimated), partly=bool(amount.unknown))
+
+
+def at_most(usd: float, most: float, *, estimated: bool = False, partly: bool = False) -> str:
+    """Return what cases cost at most beside what they cost if verdicts come again; empty if that is the same.
+
+    `partly` says that this is not known of all of them.
+    """
+    if dollars(most) == dollars(usd) or most < usd:
+        return ""
+    return f", {dollars(most, estimated=estimated)} at most{' for the known' if partly else ''}"
 
 
 def _cost(amount: Amount) -> str:
     if not _is_known(amount):
         return UNKNOWN
-    return f"{'at least' if amount.unknown else 'about'} {dollars(amount.total)}"
+    usd = dollars(amount.total, estimated=bool(amount.estimated))
+    return f"{'at least' if amount.unknown else 'about'} {usd}"
 
 
 def _spread(amount: Amount) -> str:

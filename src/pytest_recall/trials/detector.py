@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_recall.trials.trial import Outcome, Row, WeighedTrials
 
@@ -23,16 +23,11 @@ MOST_FLAKY = 0.5
 """No case is taken for sound that fails more often than this."""
 RERUNS = 3
 """How often a fail is asked again in a run, at most."""
-UNTOUCHED_RERUNS = 5
-"""How often a confirmed fail that no change explains is asked again: one of 32 fair coins falls so the same way."""
-TOUCHED_SHARE = 7
-"""Of a case that the change touches the ratio that is needed, divided by this, is enough: 10 in place of 70."""
 MOST_RATIO = 1e6
 """A higher ratio than this is not kept: it says nothing more."""
 
 _RULE = re.compile(
     r"evidence ([1-9][0-9]{0,5}) from ([0-9]{1,9}(?:\.[0-9]{1,2})?), ([0-9]{1,9}) of ([0-9]{1,9}) failed"
-    r"(, untouched)?(, twice)?"
 )
 
 
@@ -77,8 +72,6 @@ class CaseLikelihood(NamedTuple):
         return CaseLikelihood(round(min(ratio, MOST_RATIO), 2), failed, tried)
 
 
-TouchKind = Literal["", "none", "local", "wide"]
-"""How the change of a run touches a case: with few others or with many, not at all, or empty where it is not known."""
 NOTHING = CaseLikelihood()
 """What is known of a case that was never asked."""
 
@@ -104,18 +97,10 @@ class RatioRule(NamedTuple):
 
     A pass at first is one. A fail is asked again: it is a fail once the ratio is reached, and a pass once it is 1
     again. If neither is so after `RERUNS`, the fail is not confirmed.
-
-    A case that no change is known to have touched is asked on after a fail is confirmed, until it passes once or has
-    had all its trials: the same again and again (an A/A test) tells chance from what the provider or the data did.
-
-    One that the change of the run touches needs a lower ratio. Where it is asked `twice`, a pass at first is asked
-    again once: a case that passes half of the time fails in one of two trials more often than in one.
     """
 
     needed: int
     known: CaseLikelihood = NOTHING
-    untouched: bool = False
-    twice: bool = False
 
     @property
     def ends(self) -> str:
@@ -125,7 +110,7 @@ class RatioRule(NamedTuple):
     @property
     def tries(self) -> int:
         """How often a case is asked at most."""
-        return 1 + self.twice + (UNTOUCHED_RERUNS if self.untouched else RERUNS)
+        return 1 + RERUNS
 
     @property
     def written(self) -> str:
@@ -139,25 +124,29 @@ class RatioRule(NamedTuple):
             known=known._replace(ratio=float(self.needed)) if row is not None and row.failing else known
         )
 
-    def on(self, touch: TouchKind) -> RatioRule:
-        """Return the rule for a case that the change of a run touches so."""
-        if touch in ("local", "wide"):
-            return self._replace(needed=max(round(self.needed / TOUCHED_SHARE), 2), twice=touch == "local")
-        return self._replace(untouched=touch == "none")
+    @property
+    def name(self) -> str:
+        """The rule as messages name it."""
+        return "confirmation"
+
+    def summary(self, failed: int, trials: int) -> str:
+        """Return how many of its trials failed, and how many had passed before while the case was sound."""
+        now = f"failed {failed:,} of {trials:,}"
+        if not self.known.tried:
+            return now
+        return f"{now}; it had passed {self.known.tried - self.known.failed:,} of {self.known.tried:,}"
 
     def __str__(self) -> str:
         ratio, failed, tried = self.known
-        told = f"evidence {self.needed} from {ratio:.2f}, {failed} of {tried} failed"
-        return told + ", untouched" * self.untouched + ", twice" * self.twice
+        return f"evidence {self.needed} from {ratio:.2f}, {failed} of {tried} failed"
 
     @classmethod
     def parse(cls, text: str) -> RatioRule:
         """Return the rule that `str` gave. Raises ValueError."""
         if (match := _RULE.fullmatch(text)) is None:
             raise ValueError(f"{text!r} is not a rule for a series")
-        needed, ratio, failed, tried, untouched, twice = match.groups()
-        known = CaseLikelihood(float(ratio), int(failed), int(tried))
-        return cls(int(needed), known, untouched is not None, twice is not None)
+        needed, ratio, failed, tried = match.groups()
+        return cls(int(needed), CaseLikelihood(float(ratio), int(failed), int(tried)))
 
     def after(self, outcomes: Iterable[Outcome]) -> CaseLikelihood:
         """Return what is known of the case after `outcomes`; those that are no verdict say nothing."""
@@ -170,18 +159,13 @@ class RatioRule(NamedTuple):
         """
         if not outcomes:
             return None
-        passed = self.twice and outcomes[0] is Outcome.PASSED
-        told = outcomes[passed:]
-        if not told:
-            return None
-        if told[0] is not Outcome.FAILED:
-            return Outcome.PASSED if passed else told[0]
+        if outcomes[0] is not Outcome.FAILED:
+            return outcomes[0]
         if self._confirms(outcomes):
-            alike = self.untouched and len(outcomes) < self.tries and set(outcomes) == {Outcome.FAILED}
-            return None if alike else Outcome.FAILED
-        if len(told) > 1 and self.after(outcomes).ratio <= 1:
+            return Outcome.FAILED
+        if len(outcomes) > 1 and self.after(outcomes).ratio <= 1:
             return Outcome.PASSED
-        if len(told) <= RERUNS:
+        if len(outcomes) <= RERUNS:
             return None
         return Outcome.FAILED if all(one.is_verdict for one in outcomes) else Outcome.ERROR
 
@@ -194,17 +178,8 @@ class RatioRule(NamedTuple):
         """Return why a series that is decided is not a fail, though it began with one: empty if it is, or did not."""
         if self.decided(outcomes) is not Outcome.FAILED or self._confirms(outcomes):
             return ""
-        return f"not confirmed: likelihood ratio {self.after(outcomes).ratio:.3g} of {self.needed}"
+        verdicts = [one for one in outcomes if one.is_verdict]
+        return f"not confirmed: {self.summary(verdicts.count(Outcome.FAILED), len(verdicts))}"
 
     def _confirms(self, outcomes: Sequence[Outcome]) -> bool:
-        """Whether the ratio was reached after one of the fails; what is asked after that takes nothing back."""
-        ends = range(len(outcomes), 0, -1) if self.untouched else (len(outcomes),)
-        return any(
-            outcomes[end - 1] is Outcome.FAILED and self.after(outcomes[:end]).ratio >= self.needed for end in ends
-        )
-
-
-def is_untouched(rule: str) -> bool:
-    """Whether a rule, as `str` gives it, is that for a case that no change is known to have touched."""
-    match = _RULE.fullmatch(rule)
-    return match is not None and match[5] is not None
+        return outcomes[-1] is Outcome.FAILED and self.after(outcomes).ratio >= self.needed

@@ -367,8 +367,8 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         observed=tuple(_pairs(record.get("observed", ()))),
         slice=tuple(_pairs(record.get("slice", ()))),
         moved=tuple(_pairs(record.get("moved", ()))),
-        deferred=tuple(_pairs(record.get("deferred", ()))),
-        waiting=tuple(_pairs(record.get("waiting", ()))),
+        unaffordable=tuple(_pairs(record.get("unaffordable", ()))),
+        altered=tuple(_pairs(record.get("altered", ()))),
         unanswered=tuple((str(case_id), str(day), int(days)) for case_id, day, days in record.get("unanswered", ())),
     )
     date.fromisoformat(header.date)

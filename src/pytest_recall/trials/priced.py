@@ -8,6 +8,7 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.models.model import Model, parse
 from pytest_recall.models.prices import list_price, seller_of, url_of
+from pytest_recall.replay.budget import price_entry
 from pytest_recall.replay.exchange import Tokens
 
 _NAMED = ("openai", "anthropic")
@@ -29,8 +30,8 @@ def check_prices(models: Mapping[str, Model], rubric: Settings, rubric_name: str
             say(f"{told}not known before its calls; if these do not show it, no budget can be kept")
         else:
             problems.append(
-                f"{told}unknown, so that no budget can be kept; add `{selector.target}` to `prices` in {rubric_name},"
-                " or leave out --budget"
+                f"{told}unknown, so that no budget can be kept; add {price_entry(selector.target)} to {rubric_name}, in"
+                " US dollars per million tokens, or leave out --budget"
             )
     if problems:
         raise RecallError(*problems)

@@ -19,9 +19,7 @@ class Header(NamedTuple):
     `writes` whether the run's trials belong in the state; `total` the cases it chose from;
     `quarantined` says which of all cases are set apart, each with its date and its owner;
     `lapses` is the number of them that sets a case apart, for `quarantine_days`; `baselines` are asked beside the agent
-    under test; `batch` says that calls go through batch APIs where these take them. `policy` is the
-    rubric's; `near` says in words which cases the change touches, `left_near` of how many there was no
-    room, and `left_stale` how many verdicts are older than a night may leave them. `observed` is what the
+    under test; `batch` says that calls go through batch APIs where these take them. `observed` is what the
     schedule would have run, in a run of everything that is to show what this would have missed.
 
     Of a shard, `picks` is its part of `slice`, which all shards of the run have in common, and
@@ -30,20 +28,27 @@ class Header(NamedTuple):
     to their end before their turn. `merged` are the shards that
     this run was joined from, and `lost` says of each that is missing or was cut off what is not run.
 
-    `blocks` is the rubric's. Of the `total` cases `questions` are on no schedule, `verdicts` had a verdict before the
-    run, and of these `passing` passed at the last one; None is a run of a version that did not count them. Of the
-    cases that were not chosen `oldest` is the day of the oldest verdict, of `oldest_case`, and `overdue` of how many
-    the calendar has asked before; `unanswered` are those that came to no verdict when they were last asked, each with
-    that day, and on how many days. `moved` are rows whose case has another id now, as (old, new). `commit`
-    and `branch` are git's; empty where there is no repository, or none of a name. `source_kind` says what was asked:
-    the `cases` of an eval set, or the questions of a `dataset` or about a `persona`. `affected` are the cases whose
-    requests, judging or replayed answer the change has altered, `replayed` what the replay of all cases found, a line
-    each, and `proven` how many it found to be as they are recorded.
+    `blocks`, `due_blocks` and `allowed` are those of the rubric that the run is held to. Of the `total` cases
+    `questions` are on no schedule, `verdicts` had a verdict before the run, and of these `passing` passed at the
+    last one; None is a run of a version that did not count them. Of the cases that were not chosen `oldest` is the
+    day of the oldest verdict, of `oldest_case`, and `overdue` of how many the calendar has asked before;
+    `unanswered` are those that came to no verdict when they were last asked, each with that day, and on how many
+    days. `moved` are rows whose case has another id now, as (old, new). `commit` and `branch` are git's; empty
+    where there is no repository, or none of a name. `uncommitted` is a digest of the edits that no commit has, empty
+    for none, and None where that is not known; `commits` is how many the checkout has that its base has not, and
+    `in_history` are the changes named by rows that are in the history of `commit`. `source_kind` says what was asked:
+    the `cases` of an eval set, or the questions of a `dataset` or about a `persona`.
 
-    Of a run that is held to a budget which rolls over, `budgeted` says what is in the bank and how far it goes, a line
-    each, and `per_case` what an affected case is estimated to cost in US dollars, None where that is not known.
-    `deferred` are the affected cases that were not asked, each with why, and `waiting` the chosen ones that another
-    change had left unasked, each with that change.
+    `base` is the commit with whose state regressions are told, and `not_compared` says why one that has to be there
+    cannot be found. `knows_change` says that a replay of all cases told which of them the change affects:
+    `affected` are those whose requests, judging or replayed answer it has altered, `replayed` is what the replay
+    found, a line each, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many
+    verdicts rest on recordings that came with the change. `unaffordable` are affected cases that the budget does
+    not reach, each with why. `fork` says that the change comes from another repository, and `altered` are the cases
+    of the base that the change takes away, renames or lets pass by another measure, each with how. `ci_recordings`
+    are the cases whose verdict rests on a recording that CI has made for the pull request, and `keeps_recordings`
+    says that CI keeps what this run records. `varying` is how many cases send something new each time, of
+    the `varying_of` that were replayed twice; that is 0 if they were all that ask something else than recorded.
     """
 
     run: str
@@ -73,10 +78,6 @@ class Header(NamedTuple):
     quarantine_days: int = 30
     baselines: tuple[str, ...] = ()
     batch: bool = False
-    policy: str = "literal"
-    near: str = ""
-    left_near: int = 0
-    left_stale: int = 0
     observed: tuple[tuple[str, str], ...] = ()
     shard: str = ""
     slice: tuple[tuple[str, str], ...] = ()
@@ -88,6 +89,8 @@ class Header(NamedTuple):
     merged: tuple[str, ...] = ()
     lost: tuple[str, ...] = ()
     blocks: str = ""
+    due_blocks: bool = False
+    allowed: float = 0
     questions: int = 0
     verdicts: int | None = None
     passing: int = 0
@@ -98,19 +101,34 @@ class Header(NamedTuple):
     moved: tuple[tuple[str, str], ...] = ()
     commit: str = ""
     branch: str = ""
+    uncommitted: str | None = None
+    commits: int = 0
+    in_history: tuple[str, ...] = ()
     source_kind: str = "cases"
+    base: str = ""
+    not_compared: str = ""
+    knows_change: bool = False
     affected: tuple[str, ...] = ()
     replayed: tuple[str, ...] = ()
-    proven: int = 0
-    budgeted: tuple[str, ...] = ()
-    per_case: float | None = None
-    deferred: tuple[tuple[str, str], ...] = ()
-    waiting: tuple[tuple[str, str], ...] = ()
+    unaffected: int = 0
+    own_recordings: int = 0
+    varying: int = 0
+    varying_of: int = 0
+    unaffordable: tuple[tuple[str, str], ...] = ()
+    fork: bool = False
+    altered: tuple[tuple[str, str], ...] = ()
+    ci_recordings: tuple[str, ...] = ()
+    keeps_recordings: bool = False
 
     @property
     def of_cases(self) -> bool:
         """Whether it asked the cases of an eval set; the questions of a dataset or a persona are on no schedule."""
         return self.source_kind == "cases"
+
+    @property
+    def by_change(self) -> bool:
+        """Whether the check is decided by the cases that the change affects, and by no other."""
+        return self.knows_change and not self.due_blocks
 
 
 class Told(NamedTuple):

@@ -7,8 +7,9 @@ from typing import Literal, NamedTuple
 
 from pytest_recall.cases.case import Case, k_of_n
 from pytest_recall.cases.settings_fields import ratio_needed
+from pytest_recall.files.wording import plural
 from pytest_recall.metrics.intervals import Interval, pass_at_k, pass_hat_k, wilson
-from pytest_recall.trials.detector import RatioRule, TouchKind
+from pytest_recall.trials.detector import RatioRule
 from pytest_recall.trials.execution import grading, undecided
 from pytest_recall.trials.trial import Outcome, Row, Trial, WeighedTrials
 
@@ -49,9 +50,10 @@ def _grade(trials: list[Trial]) -> Trial:
     if verdict is None or not verdict.is_verdict:
         told = ", ".join(f"{outcomes.count(kind)} {kind}" for kind in Outcome if kind in outcomes)
         ended = "was cut off" if verdict is None else "came to no verdict"
-        told = f"{rule} {ended}: {told}"
+        told = f"{rule.name} {ended}: {told}"
         reasons = [trial.error for trial in trials if trial.error]
-        error = f"{told} ({reasons[-1]})" if reasons else told
+        alone = len(trials) == 1 and reasons
+        error = reasons[0] if alone else f"{told} ({reasons[-1]})" if reasons else told
         return undecided(last, verdict or Outcome.ERROR, error)
     one = [trial for trial in trials if trial.outcome is verdict][-1]
     return grading(
@@ -148,6 +150,17 @@ class Rule(NamedTuple):
     def __str__(self) -> str:
         return f"{self.ends} {self.written}"
 
+    @property
+    def name(self) -> str:
+        """The rule as messages name it."""
+        return str(self)
+
+    def summary(self, failed: int, trials: int) -> str:
+        """Return how many of its trials passed, and how many have to."""
+        if self.ends == "fail":
+            return f"failed {failed} of {plural(trials, 'trial')}"
+        return f"{trials - failed} of {trials} trials passed ({self})"
+
     def decided(self, outcomes: Sequence[Outcome]) -> Outcome | None:
         """Return the verdict after `outcomes`, in their order; None while the case has to be asked again.
 
@@ -187,12 +200,9 @@ class Rule(NamedTuple):
         return f"{self.needed}of{self.tries}"
 
     def about(self, row: Row | None) -> Rule:
-        """Return the rule for the case with this row: it is the same for all."""
-        return self
-
-    def on(self, touch: TouchKind) -> Rule:
-        """Return the rule for a case that the change of a run touches so: it is the same for all."""
-        return self
+        """Return the rule for the case with this row; one that is known to fail has nothing to confirm."""
+        known = self.ends == "fail" and row is not None and row.failing
+        return self._replace(needed=1, tries=1) if known else self
 
     @classmethod
     def parse(cls, text: str) -> Rule:
@@ -217,10 +227,35 @@ def confirming(confirm: str) -> AnyRule:
     return Rule("fail", *k_of_n(confirm)) if needed is None else RatioRule(needed)
 
 
-def rule_of(case: Case, confirm: str | None, row: Row | None, touch: TouchKind = "") -> AnyRule | None:
+class TrialCount(NamedTuple):
+    """How many trials a case takes in a run: `expected` ones if its last verdict comes again, and `most` of all."""
+
+    expected: int = 1
+    most: int = 1
+
+
+def trial_count(rule: AnyRule | None, *, failing: bool) -> TrialCount:
+    """Return how many trials a rule takes for a case whose last verdict was a fail, or was not."""
+    if rule is None:
+        return TrialCount()
+    outcomes = [Outcome.FAILED if failing else Outcome.PASSED]
+    while rule.decided(outcomes) is None:
+        outcomes.append(outcomes[0])
+    asks_again = rule.ends == "pass" or rule.decided([Outcome.FAILED]) is None
+    return TrialCount(len(outcomes), rule.tries if asks_again else 1)
+
+
+OF_CHANGE = Rule("fail", 2, 3)
+"""How a fail of a case that a change affects is confirmed, under `confirm: evidence`.
+
+The record of a case is about what it was before the change, and says nothing of how often it passes after it.
+"""
+
+
+def rule_of(case: Case, confirm: str | None, row: Row | None, *, of_change: bool = False) -> AnyRule | None:
     """Return how several trials of a case come to a verdict, `confirm` being the rubric's; None if one is enough.
 
-    `touch` is how changes touch it, where that is known.
+    `of_change` says that a change affects the case.
     """
     if case.trials != 1:
         count = case.trials
@@ -228,4 +263,5 @@ def rule_of(case: Case, confirm: str | None, row: Row | None, touch: TouchKind =
         return Rule("pass", needed, count)
     if confirm is None:
         return None
-    return confirming(confirm).about(row).on(touch)
+    rule = confirming(confirm)
+    return (OF_CHANGE if of_change and isinstance(rule, RatioRule) else rule).about(row)

@@ -62,7 +62,9 @@ def open_one() -> None:
         return
     path = str(Path(tempfile.mkdtemp(prefix="nursery-")) / "s")
     env = {key: value for key, value in os.environ.items() if key != UNKEPT} | HOME
-    env["PYTHONPATH"] = str(Path(__file__).parent)  # What is beside this is imported before anything else.
+    # What is beside this is imported before anything else; of us, what this process has imported.
+    given = [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+    env["PYTHONPATH"] = os.pathsep.join(dict.fromkeys([str(Path(__file__).parent), *given]))
     started = subprocess.Popen([sys.executable, __file__, path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=env)
     atexit.register(started.communicate)
     assert started.stdout is not None

@@ -56,7 +56,8 @@ def ask_floors(
 
     found: dict[str, Ingest] = {}
     answers = [trial.answer for trial in memory.found.trials if trial.answer is not None]
-    if not memory.found.unread and not any(one.by == "model" for one in answers):
+    is_asked = bool(answers) or not memory.unfinished
+    if is_asked and not memory.found.unread and not any(one.by == "model" for one in answers):
         say(f"--floors: {name} answers by itself, so that there is no answer of the reader to compare; remove it")
         return found
     if memory.unfinished or (memory.found.unread and not keeps_failed):

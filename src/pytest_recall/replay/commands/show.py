@@ -122,7 +122,11 @@ def _plain(call: Exchange, *, detailed: bool) -> dict[str, Any]:
         "answer": answered(response) if response else None,
     }
     if detailed:
-        plain["request"] = {"headers": _grouped(request.headers), "body": _readable(request.body)}
+        plain["request"] = {
+            "headers": _grouped(request.headers),
+            "others": None if request.others is None else dict(request.others),
+            "body": _readable(request.body),
+        }
         plain["response"] = response and {
             "reason": response.reason,
             "http_version": response.http_version,
@@ -162,6 +166,8 @@ def whole(exchange: Exchange) -> Iterator[str]:
     request, response, failure = exchange.request, exchange.response, exchange.failure
     yield printable(f"{request.method} {request.url}").replace("\n", "\\n")
     yield from _headers(request.headers)
+    others = request.others or ()
+    yield from _headers(tuple((name, f"[digest {digest}]" if digest else "[not compared]") for name, digest in others))
     yield from ("", *_body(b"".join(decoded(request.headers, (request.body,)) or ()), request.body))
     if response is not None:
         yield ""

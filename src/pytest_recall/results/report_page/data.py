@@ -134,7 +134,8 @@ def _result(header: Header, result: CaseResult, links: str) -> dict[str, Any]:
 
 
 def _call(call: Call) -> dict[str, Any]:
-    told = {name: getattr(call, name) for name in ("kind", "source", "model", "trouble", "batched", "retried")}
+    names = ("kind", "source", "model", "trouble", "batched", "retried", "estimated")
+    told = {name: getattr(call, name) for name in names}
     tokens = {name: count for name, count in (call.tokens or Tokens())._asdict().items() if count is not None}
     return present({**told, "cost": _number(call.cost), "seconds": _number(call.seconds), "tokens": tokens})
 

@@ -119,7 +119,7 @@ def _values(report: Report, links: str, *, live: bool, told: str) -> dict[str, A
         "title": f"{header.run}: {told}",
         "verdict": told,
         "mood": _mood(report),
-        "subtitle": sentences.title(header) + ("" if goes_on else partial(record)),
+        "subtitle": sentences.title(header, card.models) + ("" if goes_on else partial(record)),
         "counts": _counts(report),
         "health": pass_rate(header, card),
         "symbols": SYMBOLS,

@@ -1,0 +1,58 @@
+"""Tell how a change alters the cases themselves: what is missing, renamed, or asked and judged in another way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from pytest_recall.cases.case import Case
+
+
+class CaseChange(NamedTuple):
+    """What became of a case of the base: `how` in words; `now` is its id after the change, empty where it is gone."""
+
+    case_id: str
+    how: str
+    now: str = ""
+
+
+def case_changes(before: Mapping[str, Case], now: Mapping[str, Case]) -> list[CaseChange]:
+    """Return the cases of the base that a change takes away, renames, or lets pass by another measure; sorted by id.
+
+    A case with the same input under another id, which the base does not have, is the same case with a new name; where
+    several fit, none is. New cases are none of the base's.
+    """
+    news: dict[str, list[str]] = {}
+    for case_id, case in now.items():
+        if case_id not in before:
+            news.setdefault(_question(case), []).append(case_id)
+    changed = []
+    for case_id, case in sorted(before.items()):
+        after = now.get(case_id)
+        if after is None:
+            renamed = news.get(_question(case), [])
+            how = f"renamed to {renamed[0]}" if len(renamed) == 1 else "missing"
+            changed.append(CaseChange(case_id, how, renamed[0] if len(renamed) == 1 else ""))
+        elif after.fingerprint != case.fingerprint and (parts := list(_parts(case, after))):
+            changed.append(CaseChange(case_id, f"{' and '.join(parts)} altered", case_id))
+    return changed
+
+
+def _question(case: Case) -> str:
+    return repr((case.input, case.turns and [(turn.user, turn.assistant) for turn in case.turns]))
+
+
+def _parts(before: Case, after: Case) -> Iterable[str]:
+    """Yield what differs of two cases of one id."""
+    if _question(before) != _question(after):
+        yield "input"
+    if before.expected != after.expected:
+        yield "expected answer"
+    if [(call.name, call.arguments) for call in before.judges] != [
+        (call.name, call.arguments) for call in after.judges
+    ]:
+        yield "judges"
+    if before.threshold != after.threshold:
+        yield "threshold"
+    if before.trials != after.trials:
+        yield "trials"

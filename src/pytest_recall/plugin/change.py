@@ -1,0 +1,104 @@
+"""Find out, before a run is planned, what it is a change of: its base, what it affects, and what earlier runs left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from pytest_recall.files.disk import read_text
+from pytest_recall.plugin import options, replay_first
+from pytest_recall.plugin.replay_first import KnownChange
+from pytest_recall.replay.varying import volatile_in
+from pytest_recall.runs.base import NO_BASE, altered_line, base_of, held_to, targets
+from pytest_recall.runs.ci import job_of
+from pytest_recall.runs.evidence import RECORDINGS, runs_of
+
+if TYPE_CHECKING:
+    import pytest
+
+    from pytest_recall.cases.settings import Settings
+    from pytest_recall.files.eval_directory import Place
+    from pytest_recall.plugin.recording import Recording
+    from pytest_recall.runs.context import Context
+    from pytest_recall.runs.plan import Plan
+
+
+def change_of(
+    config: pytest.Config,
+    place: Place,
+    rubric: Settings,
+    context: Context,
+    asked: Recording,
+    paths: list[Path],
+    *,
+    is_resumed: bool,
+) -> KnownChange:
+    """Return what the checkout is a change of; nothing is known where cases are only listed. Raises RecallError.
+
+    A run that is resumed has chosen its cases, so that nothing is replayed for it.
+    """
+    if config.option.collectonly:
+        return KnownChange(NO_BASE, rubric, asked)
+    refs = targets(config.option.recall_base, os.environ)
+    base = base_of(place, refs, os.environ)
+    altered: list[str] = []
+    if not asked.requests:  # What varies is compared by the rubric of the working tree.
+        rubric, altered = held_to(rubric, base)
+    if (more := config.option.recall_dry_run_ignoring) is not None:
+        rubric = rubric.ignoring(volatile_in(read_text(config.invocation_params.dir / more, more), more))
+    name = place.name(place.rubric)
+    notes = [altered_line(altered, base, name)] if altered else []
+    if base.unreadable:
+        notes.append(f"{base.unreadable}; the settings of this change apply")
+    found = KnownChange(base, rubric, asked, notes=tuple(notes))
+    if options.wanted(config).explicit or not replay_first.is_wanted(rubric, context, asked):
+        return found
+    of_main = context.mode == "main" or (context.mode == "nightly" and place.cassettes.is_dir())
+    if refs or of_main:
+        folder = place.artifacts.folder / RECORDINGS
+        if not is_resumed:
+            shutil.rmtree(folder, ignore_errors=True)
+        found = found._replace(recording=asked.keeping(folder))
+    if is_resumed or not paths:
+        return found
+    job = job_of(os.environ)
+    with tempfile.TemporaryDirectory() as scratch:
+        if base.is_change and context.mode == "pr" and not job.fork:
+            found = found._replace(earlier=runs_of(place, job.number, Path(scratch)))
+        affects = replay_first.changes_of(config, place, context, found, paths)
+    if affects is not None and found.recording.mode in ("record", "missing"):
+        # A recording of the judges' calls alone would take the place of one that is whole.
+        affects = affects.asking_all()
+    return found._replace(affects=affects)
+
+
+def planned(config: pytest.Config, plan: Plan, recording: Recording) -> Plan:
+    """Return the plan of a change with what became of the base's own cases, and what its job may do.
+
+    `recording` is how the run records. Raises RecallError.
+    """
+    from pytest_recall.cases.changes import case_changes
+    from pytest_recall.runs.base import cases_of
+    from pytest_recall.runs.plan import read_cases
+
+    if not plan.base.is_change:
+        return plan
+    if before := cases_of(plan.place, plan.base, options.patterns(config)):
+        now = {case.id: case for case in read_cases(file for file in plan.files.values() if not file.reason)}
+        plan = replace(plan, case_changes=tuple(case_changes(before, now)))
+    job = job_of(os.environ)
+    is_check = bool(job.run) and job.number is not None
+    keeps = recording.of_change and is_check and not job.fork and job.host == "github"
+    return replace(plan, is_fork=job.fork, is_check=is_check, keeps_recordings=keeps).choosing()
+
+
+def budget_of(change: KnownChange, context: Context) -> float | None:
+    """Return how many US dollars the run may spend by the rubric: what earlier runs of the day have left of them."""
+    if change.rubric.budget is None or context.mode not in ("pr", "main"):
+        return None
+    spent = change.earlier.spent.get(context.date.isoformat(), 0.0)
+    return max(change.rubric.budget - spent, 0.0)

@@ -1,0 +1,164 @@
+"""Find where a change begins, and what was known there: the state, the settings and the recordings of its base."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_recall.cases.case import Case
+from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.settings import Settings
+from pytest_recall.cases.settings_file import parse_settings
+from pytest_recall.files.errors import RecallError, sentence_of
+from pytest_recall.files.eval_directory import Place, is_case_file
+from pytest_recall.files.git import Repository, is_repository
+from pytest_recall.schedule.state import committed_state
+from pytest_recall.trials.trial import Row
+
+OFTEN_DEFAULT = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
+"""Names of the branch that changes are merged into, where nothing else says which it is."""
+_QUEUE = re.compile(r"refs/heads/gh-readonly-queue/(.+)/pr-\d+-[0-9a-f]+")
+
+OF_BASE = (
+    "blocks",
+    "due_blocks",
+    "budget",
+    "no_verdict_allowed",
+    "recording",
+    "branch_recordings",
+    "allow_unrecorded",
+    "cassette_kinds",
+)
+OF_REQUESTS = (
+    *("volatile_fields", "volatile_query", "volatile_text", "match_headers", "ignore_headers"),
+    *("ignore_hosts", "shared_urls", "telemetry_hosts"),
+)
+
+
+class Base(NamedTuple):
+    """The commit at which a checkout left the branch that it is to be merged into.
+
+    `name` is that branch, or what names the commit, and `commit` is empty where there is none: no git, or no change
+    that is known. `problem` says why a commit that has to be there cannot be found. `is_change` says that the
+    checkout is a change of `name`, and not that branch itself. `rows` is the state at the commit, None where there is
+    no state, and `settings` are those of the rubric there, None where it has none; `unreadable` says what is wrong
+    with that.
+    """
+
+    name: str = ""
+    commit: str = ""
+    problem: str = ""
+    is_change: bool = False
+    rows: Mapping[str, Row] | None = None
+    settings: Settings | None = None
+    unreadable: str = ""
+
+
+NO_BASE = Base()
+
+
+def targets(given: str | None, env: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the refs that a change is to be merged into, the first that is there counts; none where nothing says so.
+
+    That is what the command line has `given`, else what the variables of GitHub or GitLab name.
+    """
+    if given:
+        return (given, f"origin/{given}")
+    if branch := env.get("GITHUB_BASE_REF"):
+        return f"origin/{branch}", branch
+    if env.get("GITHUB_EVENT_NAME") == "merge_group":
+        commit = _base_of_queue(env.get("GITHUB_EVENT_PATH", ""))
+        queue = _QUEUE.fullmatch(env.get("GITHUB_REF", ""))
+        return (*((commit,) if commit else ()), *((f"origin/{queue[1]}", queue[1]) if queue else ()))
+    diff_base = env.get("CI_MERGE_REQUEST_DIFF_BASE_SHA")
+    return (diff_base,) if diff_base else ()
+
+
+def _base_of_queue(path: str) -> str:
+    """Return the commit that a merge queue builds on, as the event of GitHub says; empty where it does not."""
+    try:
+        found = json.loads(Path(path).read_text(encoding="utf-8"))["merge_group"]["base_sha"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    return found if isinstance(found, str) else ""
+
+
+def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base:
+    """Return the base of the checkout around `place`: where it left the first of `refs` that is there.
+
+    Without `refs` it is the default branch, and HEAD itself on that. A ref that was named and cannot be found is a
+    `problem`; without git, without a commit, and where the default branch is not known there is no base. Raises
+    RecallError for a state or a rubric at the base that cannot be read.
+    """
+    named = bool(refs)
+    if not is_repository(place.root, env):
+        return Base(refs[0], problem="there is no git repository here") if named else NO_BASE
+    try:
+        repository = Repository(place.root)
+        if not named:
+            head, here = repository.head(), repository.branch()
+            default = repository.first_of(OFTEN_DEFAULT)
+            if not head or not default:
+                return NO_BASE
+            if here and here == repository.local_name(default):
+                return _read(repository, place, Base(here, head))
+            refs = (default,)
+        commit = repository.base_of(refs)
+    except RecallError as error:
+        return Base(refs[0], problem=str(error), is_change=True) if named else NO_BASE
+    return _read(repository, place, Base(refs[0], commit, is_change=named or commit != repository.head()))
+
+
+def _read(repository: Repository, place: Place, base: Base) -> Base:
+    """Return the base with what was known there. Raises RecallError for a state that cannot be read."""
+    state = committed_state(place, base.commit)
+    if state is not None:
+        base = base._replace(rows=state.rows)
+    if not base.is_change or (text := repository.text_beside(base.commit, place.rubric)) is None:
+        return base
+    try:
+        return base._replace(settings=parse_settings(text, f"{base.name}:{place.name(place.rubric)}"))
+    except RecallError as error:
+        # A change that mends it could never be merged, if this were an error.
+        return base._replace(unreadable=sentence_of(error))
+
+
+def cases_of(place: Place, base: Base, patterns: Iterable[str]) -> dict[str, Case]:
+    """Return the cases of the case files at a base, by id; a file that cannot be read there has none.
+
+    None of them is read where the change has left the case files alone.
+    """
+    if not base.is_change or not base.commit:
+        return {}
+    repository = Repository(place.root)
+    found: dict[str, Case] = {}
+    for path in repository.changed(base.commit, place.eval_dir):
+        text = repository.text_at(base.commit, path) if is_case_file(Path(path), patterns) else None
+        if text is None:
+            continue
+        with suppress(RecallError):  # What was no case file then has no cases to compare with.
+            found |= {case.id: case for case in CaseFile(Path(path), path, text).cases()}
+    return found
+
+
+def held_to(rubric: Settings, base: Base) -> tuple[Settings, list[str]]:
+    """Return the settings of a change, which does not judge itself, and the names of those that it alters.
+
+    What is no matter of the answers is that of the base's rubric: what blocks, what may be spent, what counts as an
+    equal request.
+    """
+    if not base.is_change or base.settings is None:
+        return rubric, []
+    names = (*OF_BASE, *OF_REQUESTS)
+    altered = [name for name in names if getattr(rubric, name) != getattr(base.settings, name)]
+    return rubric.model_copy(update={name: getattr(base.settings, name) for name in altered}), altered
+
+
+def altered_line(altered: Iterable[str], base: Base, name: str) -> str:
+    """Return which settings of the rubric `name` a change alters, and that they apply once it is merged."""
+    settings = ", ".join(f"`{one}`" for one in altered)
+    return f"{name}: this change alters {settings}; until it is merged, what {base.name} has applies"

@@ -1,0 +1,68 @@
+"""Ask git what is checked out: the commit, what is not committed, and which changes are in its history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.git import Repository, head_of, is_repository
+from pytest_recall.runs.base import Base
+from pytest_recall.schedule.state import committed_state
+from pytest_recall.schedule.suspects import is_pull_request, last_commit
+from pytest_recall.trials.trial import Row
+
+
+class Checkout(NamedTuple):
+    """What is checked out; the fields are those of `Header`, and stay as they are here where git does not say."""
+
+    commit: str = ""
+    branch: str = ""
+    uncommitted: str | None = None
+    commits: int = 0
+    in_history: tuple[str, ...] = ()
+
+
+UNKNOWN = Checkout()
+
+
+def checkout_of(place: Place, base: Base, rows: Iterable[Row], environ: Mapping[str, str]) -> Checkout:
+    """Return what is checked out around `place`, and which of the changes that `rows` name are in its history.
+
+    What runs write is no edit. In a job, which `CI` in `environ` tells, neither is a file that git does not know:
+    builds and caches leave those.
+    """
+    commit, branch = head_of(place.root, environ)
+    if not commit or not is_repository(place.root, environ):
+        return UNKNOWN
+    known = Checkout(commit, branch)
+    try:
+        repository = Repository(place.root)
+        written = (place.state, place.events, place.cassettes, place.artifacts.folder)
+        known = known._replace(uncommitted=repository.uncommitted(written, untracked=not environ.get("CI")))
+        if base.commit and base.commit != commit:
+            known = known._replace(commits=repository.commits_between(base.commit, commit))
+        named = dict.fromkeys(change for row in rows for change in row.touched)
+        return known._replace(in_history=_in_history(repository, place, commit, base, named))
+    except RecallError:
+        return known
+
+
+def _in_history(repository: Repository, place: Place, commit: str, base: Base, named: Iterable[str]) -> tuple[str, ...]:
+    """Return those of the `named` changes that are in the history of `commit`.
+
+    A pull request has no commit of its own there if it was squashed or rebased. It is in the history if a state of the
+    history names it: that was committed on its branch, and came with its merge.
+    """
+    changes = list(named)
+    merged: set[str] = set()
+    if any(map(is_pull_request, changes)):
+        state = None if base.rows is not None else committed_state(place, commit)
+        rows = base.rows if base.rows is not None else {} if state is None else state.rows
+        merged = {change for row in rows.values() for change in row.touched}
+    return tuple(
+        change
+        for change in changes
+        if (change in merged if is_pull_request(change) else repository.is_ancestor(last_commit(change), commit))
+    )

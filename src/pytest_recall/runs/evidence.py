@@ -1,0 +1,110 @@
+"""Find what CI keeps of the runs of a pull request, where no push to its branch drops it.
+
+It stands in a ref of the pull request, beside its branch: `refs/recall/pull/N`, with a folder for each run, which has
+its recordings, its events and what it has spent. A force push, a rebase or a deleted file of the branch leaves them
+alone, and a job that runs again finds what it has asked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from math import fsum
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from pytest_recall.files.disk import read_text
+from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import CASSETTES, Place
+from pytest_recall.files.git import Repository
+from pytest_recall.schedule.events import Events
+from pytest_recall.schedule.state import event_files, read_events
+
+RECORDINGS = "recordings"
+"""The folder in `_artifacts` into which the run of a pull request records what it asks."""
+
+
+EVENTS = "events"
+SPENT = "spent.json"
+REFS = "refs/recall/pull/"
+"""What the names of these refs begin with."""
+
+
+def ref_of(number: int | str) -> str:
+    """Return the ref with the recordings of a pull or merge request."""
+    return f"{REFS}{number}"
+
+
+class PullRuns(NamedTuple):
+    """What earlier runs of pull requests have left, the oldest first.
+
+    `recordings` are folders of cassettes. `events` are those of the runs, by the names of their files, and `spent` has
+    US dollars by day.
+    """
+
+    recordings: tuple[Path, ...] = ()
+    events: Mapping[str, Events] = MappingProxyType({})
+    spent: Mapping[str, float] = MappingProxyType({})
+
+
+NO_RUNS = PullRuns()
+
+
+def runs_of(place: Place, number: int | None, scratch: Path) -> PullRuns:
+    """Return what earlier runs of a pull request have left, written into the empty folder `scratch`.
+
+    Nothing where the clone does not have it. Raises RecallError for what cannot be read.
+    """
+    return NO_RUNS if number is None else _runs(place, [ref_of(number)], scratch)
+
+
+def runs_of_all(place: Place, scratch: Path) -> PullRuns:
+    """Return the same of all pull requests that the clone has, the newest request first.
+
+    Of several recordings of the same requests the first decides: what is merged is more often of a newer one.
+    """
+    repository = _repository(place)
+    refs = [] if repository is None else repository.refs(REFS)
+    return _runs(place, sorted(refs, key=lambda ref: (len(ref), ref), reverse=True), scratch)
+
+
+def _runs(place: Place, refs: list[str], scratch: Path) -> PullRuns:
+    if (repository := _repository(place)) is None:
+        return NO_RUNS
+    recordings: list[Path] = []
+    events: dict[str, Events] = {}
+    spent: dict[str, list[float]] = {}
+    for number, ref in enumerate(ref for ref in refs if repository.first_of([ref])):
+        there = scratch / f"pull-{number}"
+        repository.check_out(ref, place.eval_dir, there, scratch / f"index-{number}")
+        for run in sorted(there.iterdir()) if there.is_dir() else ():
+            if (run / CASSETTES).is_dir():
+                recordings.append(run / CASSETTES)
+            files = event_files(run / EVENTS)
+            events |= {name: read_events(path, f"{ref}:{path.name}") for name, path in files.items()}
+            if (run / SPENT).is_file():
+                day, usd = _spent(run / SPENT, f"{ref}:{run.name}/{SPENT}")
+                spent.setdefault(day, []).append(usd)
+    return PullRuns(tuple(recordings), events, {day: fsum(amounts) for day, amounts in spent.items()})
+
+
+def spent_text(day: str, usd: float) -> str:
+    """Return the text of the file that says what a run has spent, in US dollars."""
+    return json.dumps({"date": day, "usd": usd}) + "\n"
+
+
+def _spent(path: Path, name: str) -> tuple[str, float]:
+    try:
+        plain = json.loads(read_text(path, name))
+        day, usd = str(plain["date"]), float(plain["usd"])
+    except (ValueError, KeyError, TypeError):
+        raise RecallError(f"{name}: does not say what the run has spent; delete the ref to forget it") from None
+    return day, usd
+
+
+def _repository(place: Place) -> Repository | None:
+    try:
+        return Repository(place.root)
+    except RecallError:
+        return None

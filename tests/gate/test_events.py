@@ -1,0 +1,225 @@
+"""Each event that starts the workflow, and each shape of a repository in which a change is compared with its base."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.gate.conftest import Worlds
+from tests.gate.model import Mode
+from tests.gate.project import (
+    BREAKS_THREE,
+    BROKEN,
+    CALLED,
+    CALLER,
+    NOTES,
+    PROMPT,
+    Replaced,
+    Written,
+    prompt_ends,
+)
+from tests.gate.world import REQUIRED, Check, Verdict
+
+QUEUE = Replaced(CALLER, "  workflow_dispatch: null\n", "  workflow_dispatch: null\n  merge_group: null\n")
+KINDER = prompt_ends("Be kind and brief.")
+
+
+def assert_broken(check: Check) -> None:
+    """The check is red, and names what the change has broken."""
+    assert check.verdict is Verdict.RED, check
+    assert check.named(BROKEN) == sorted(BROKEN), check.report
+    assert "Traceback" not in check.output, check.output
+
+
+def assert_green(check: Check) -> None:
+    """The check is green, and so are the jobs that report it."""
+    assert check.verdict is Verdict.GREEN, check
+    assert check.jobs["report"].result in ("success", "skipped"), check.output
+    assert "Traceback" not in check.output, check.output
+
+
+def test_a_merged_change_is_recorded_on_main_without_asking_again(worlds: Worlds) -> None:
+    world = worlds()
+    pull = world.open("feature", KINDER)
+    first = world.check(pull, "opened")
+    assert_green(first)
+    assert len(first.live) == 12
+    assert world.mergeable(pull)
+    world.squash(pull)
+    merged = world.pushed()
+    assert_green(merged)
+    assert merged.live == []
+    notes = world.open("notes", NOTES)
+    check = world.check(notes, "opened")
+    assert_green(check)
+    assert "0 of 12 cases affected" in check.report.replace("\\", "")
+
+
+@pytest.mark.all
+def test_main_takes_the_recordings_of_what_was_merged(worlds: Worlds) -> None:
+    """Another pull request had the same prompt on a day when the model knew less, and was closed."""
+    world = worlds()
+    world.model.mode = Mode(refuses=frozenset({7, 8, 9}))
+    closed, merged = world.open("closed", KINDER), world.open("merged", KINDER)
+    assert_broken(world.check(closed, "opened"))
+    world.model.mode = Mode()
+    assert_green(world.check(merged, "opened"))
+    world.squash(merged)
+    check = world.pushed()
+    assert check.live == []
+    assert_green(check)
+
+
+@pytest.mark.all
+def test_a_night_asks_live_and_opens_an_issue(worlds: Worlds) -> None:
+    world = worlds()
+    world.model.mode = Mode(refuses=frozenset({7, 8, 9}))
+    check = world.night()
+    assert len(check.live) >= 12
+    assert check.jobs["report"].result == "success", check.output
+    bodies = [one["body"] for one in world.host.issues.values()]
+    assert any(all(case_id in body for case_id in BROKEN) for body in bodies), (bodies, check.output)
+
+
+@pytest.mark.all
+def test_a_merge_queue_is_held_to_what_the_pull_request_has_shown(worlds: Worlds) -> None:
+    world = worlds(QUEUE)
+    broken, sound = world.open("broken", BREAKS_THREE), world.open("sound", Written("src/desk/more.py", "X = 1\n"))
+    assert_broken_in_queue(world.check(broken, "opened"), world.queued(broken))
+    assert_green(world.check(sound, "opened"))
+    queued = world.queued(sound)
+    assert_green(queued)
+    world.dequeue(queued)
+    assert world.head() == queued.commit
+
+
+def assert_broken_in_queue(check: Check, queued: Check) -> None:
+    """Both checks are red, and the second one has asked about none of the broken cases."""
+    assert_broken(check)
+    assert_broken(queued)
+    assert BROKEN.isdisjoint(queued.asked_cases), queued
+
+
+@pytest.mark.all
+def test_two_changes_that_break_a_case_together_are_red_in_the_queue(worlds: Worlds) -> None:
+    """Each alone is green: the model refuses what the second one asks once it has the number of the first."""
+    world = worlds(QUEUE, Written("src/desk/limits.py", "LAST = 6\n"), SPLIT_PROMPT)
+    first = world.open("first", Replaced("src/desk/limits.py", "6", "9"))
+    second = world.open("second", Replaced(PROMPT, "Allow items 7", "Refuse items 7"))
+    for pull in (first, second):
+        assert_green(world.check(pull, "opened"))
+    queued = world.queued(first)
+    assert_green(queued)
+    world.dequeue(queued)
+    assert_broken(world.queued(second))
+
+
+SPLIT_PROMPT = Written(
+    PROMPT,
+    "from desk.limits import LAST\n\n"
+    'SYSTEM = f"You are a shop assistant. Be kind. Allow items 7 to {LAST}. Items 1 to {LAST} are new."\n',
+)
+
+
+@pytest.mark.parametrize("needed", [False, True], ids=["no-key-needed", "key-needed"])
+@pytest.mark.all
+def test_a_fork_without_a_key(worlds: Worlds, needed: bool) -> None:
+    world = worlds()
+    notes, change = world.open("notes", NOTES, fork=True), world.open("change", BREAKS_THREE, fork=True)
+    world.model.mode = Mode(needs_key=True)
+    if not needed:
+        assert_green(world.check(notes, "opened"))
+        assert world.host.comments == {}
+        return
+    check = world.check(change, "opened")
+    assert check.verdict is Verdict.NOT_EVALUATED, check
+    assert "needs an answer from a maintainer" in check.output
+    assert "Traceback" not in check.output
+    before = world.head("change")
+    assert world.check(change).verdict is Verdict.NOT_EVALUATED
+    assert world.head("change") == before
+
+
+@pytest.mark.all
+def test_a_pull_request_for_a_release_branch(worlds: Worlds) -> None:
+    world = worlds()
+    world.commit("release", start="origin/main", message="Release")
+    world.commit("main", KINDER)
+    pull = world.open("backport", BREAKS_THREE, base="release")
+    assert_broken(world.check(pull, "opened"))
+    notes = world.open("notes", NOTES, base="release")
+    check = world.check(notes, "opened")
+    assert_green(check)
+    assert "0 of 12 cases affected" in check.report.replace("\\", "")
+
+
+@pytest.mark.all
+def test_stacked_pull_requests_and_the_edited_base_of_the_upper_one(worlds: Worlds) -> None:
+    world = worlds()
+    lower = world.open("lower", BREAKS_THREE)
+    assert_broken(world.check(lower, "opened"))
+    upper = world.open("upper", NOTES, base="lower")
+    check = world.check(upper, "opened")
+    assert check.verdict is Verdict.GREEN, "what is broken below it is no matter of this change"
+    upper.base = "main"
+    assert_broken(world.check(upper, "edited"))
+
+
+@pytest.mark.all
+@pytest.mark.parametrize("depth", ["1", "2"])
+def test_a_shallow_checkout_without_the_base_is_not_green(worlds: Worlds, depth: str) -> None:
+    world = worlds(Replaced(CALLED, "fetch-depth: 0", f"fetch-depth: {depth}"))
+    check = world.check(world.open("feature", BREAKS_THREE), "opened")
+    assert check.verdict is not Verdict.GREEN, check
+    assert "Traceback" not in check.output, check.output
+    if check.verdict is Verdict.RED:
+        assert_broken(check)
+
+
+@pytest.mark.all
+def test_a_branch_that_takes_no_push(worlds: Worlds) -> None:
+    world = worlds()
+    pull = world.open("feature", BREAKS_THREE)
+    world.protect("refs/heads/feature")
+    check = world.check(pull, "opened")
+    assert check.verdict is Verdict.RED, check
+    assert check.named(BROKEN), check.report
+    world.protect()
+    world.push(pull, NOTES)
+    world.protect("refs/heads/feature")
+    again = world.check(pull)
+    assert again.verdict is Verdict.RED, again
+    assert BROKEN.isdisjoint(again.asked_cases), again
+
+
+@pytest.mark.all
+def test_a_ref_that_takes_no_push_leaves_the_check_red(worlds: Worlds) -> None:
+    world = worlds()
+    pull = world.open("feature", BREAKS_THREE)
+    world.protect("refs/recall/*")
+    for _ in range(2):
+        check = world.check(pull)
+        assert check.verdict is Verdict.RED, check
+        assert check.named(BROKEN) == sorted(BROKEN)
+
+
+@pytest.mark.all
+def test_an_outage_is_not_evaluated_and_the_job_that_runs_again_is(worlds: Worlds) -> None:
+    world = worlds()
+    pull = world.open("feature", KINDER)
+    world.model.mode = Mode(status=503)
+    check = world.check(pull, "opened")
+    assert check.verdict is Verdict.NOT_EVALUATED, check
+    world.model.mode = Mode()
+    assert_green(world.again(check))
+    assert_green(world.check(pull))
+
+
+def test_the_status_of_the_commit_of_the_state_is_that_of_the_check(worlds: Worlds) -> None:
+    world = worlds()
+    pull = world.open("feature", BREAKS_THREE)
+    check = world.check(pull, "opened")
+    pushed = world.head("feature")
+    assert pushed != check.commit
+    (status,) = world.host.statuses[pushed]
+    assert (status["context"], status["state"]) == (REQUIRED, "failure")
+    assert not world.mergeable(pull)

@@ -1,0 +1,73 @@
+"""How a failed case is shown: the commands that repeat it, and what is put down to the change of a pull request."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from pytest_recall.results.regressions_text import causes, commands, markdown
+from pytest_recall.results.scorecard import CaseText, LastPass, summarize
+from pytest_recall.results.standing import BEHIND
+from pytest_recall.trials.trial import Answer
+from tests.helpers.samples import FAILED, TODAY, header, row, trial
+
+HERE = "pytest -p recall eval/cases.yaml::a"
+KEPT = ["recall ci fetch --pr 7 --to recordings-7", f"{HERE} --replay=recordings-7"]
+
+
+@pytest.mark.parametrize(
+    ("of_trial", "of_header", "found"),
+    [
+        ({}, {}, [HERE]),
+        ({"source": "mixed"}, {}, [HERE]),
+        ({"source": "replayed"}, {}, [f"{HERE} --replay"]),
+        ({"source": "replayed", "reason": "recorded answer"}, {"pr": "7", "ci_recordings": ("a",)}, KEPT),
+        (
+            {"source": "replayed", "reason": "recorded answer"},
+            {"pr": "7", "ci_recordings": ("b",)},
+            [f"{HERE} --replay"],
+        ),
+        ({"reason": "affected"}, {"pr": "7", "keeps_recordings": True}, KEPT),
+        ({"reason": "affected"}, {"pr": "7"}, [HERE]),
+        ({"reason": "due"}, {"pr": "7", "keeps_recordings": True}, [HERE]),
+        ({"where": "eval/my cases.jsonl:3"}, {}, ["pytest -p recall 'eval/my cases.jsonl::a'"]),
+        ({"where": "tests/test_it.py:3"}, {}, ["pytest -p recall tests/test_it.py"]),
+        ({"where": ""}, {}, ["pytest -p recall eval"]),
+    ],
+)
+def test_the_commands_that_repeat_a_case(of_trial: dict[str, Any], of_header: dict[str, Any], found: list[str]) -> None:
+    one = trial("a", FAILED, **{"where": "eval/cases.yaml:7", **of_trial})
+    card = summarize([one], [], 1, TODAY)
+    assert commands(header(**of_header), card, card.results[0]) == found
+
+
+def test_recordings_of_ci_are_those_of_the_eval_directory() -> None:
+    card = summarize([trial("a", FAILED, where="svc/eval/cases.yaml:7", reason="affected")], [], 1, TODAY)
+    card = card._replace(directory="svc/eval")
+    fetch, _ = commands(header(pr="7", keeps_recordings=True), card, card.results[0])
+    assert fetch == "recall ci fetch --dir svc/eval --pr 7 --to recordings-7"
+
+
+def test_a_pull_request_is_not_named_as_the_suspect_in_its_own_comment() -> None:
+    card = summarize([trial("a", FAILED, row=row(3))], [], 1, TODAY)._replace(suspects={"a": ("7",)})
+    assert [line for line in causes(header(pr="7"), card, card.results[0]) if "suspect" in line] == []
+    for known in (header(pr="8"), header(mode="nightly")):
+        assert any("suspect: #7" in line for line in causes(known, card, card.results[0]))
+
+
+def test_a_fail_outside_of_the_change_is_put_down_to_what_lies_behind_its_requests() -> None:
+    card = summarize([trial("a", FAILED, reason="due", row=row(3))], [], 1, TODAY, by_change=True)
+    assert list(causes(header(pr="7", knows_change=True), card, card.results[0])) == [BEHIND]
+
+
+def test_question_and_answers_stay_text() -> None:
+    card = summarize([trial("a", FAILED, row=row(3), answer=Answer(text="*no* [x](y)"))], [], 1, TODAY)
+    card = card._replace(
+        texts={"a": CaseText("<b>Is it</b> @open?", "| **yes** |")}, passes={"a": LastPass("*yes* [x](y)", "long ago")}
+    )
+    lines = list(markdown(header(), card, card.results[0], ""))
+    assert "  - asked: &lt;b&gt;Is it&lt;/b&gt; @\u200bopen?" in lines
+    assert r"  - expected: \| \*\*yes\*\* \|" in lines
+    (answered,) = [line for line in lines if line.startswith("  - answered: ")]
+    assert answered.startswith(r"  - answered: ~~\*yes\*~~ **\*no\*** \[x\]\(y\) (")

@@ -1,0 +1,65 @@
+"""A case varies by itself if a second replay of the same code asks something else again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, to_text
+
+CHANGED = ReplayState.CHANGED
+
+
+def finding(request: str = "1", call: int = 1, state: ReplayState = CHANGED, key: str = "") -> ReplayFinding:
+    """Return what a replay came to that asked a request of this key."""
+    return ReplayFinding(state, call=call, request=request, key=key, lines=("a line",))
+
+
+def compared(second: ReplayFinding) -> Changes:
+    """Return what is known of a case that asked the request 1 in place of call 1, and then did this."""
+    return Changes({"a": finding(), "b": finding()}, 2).compared(Changes({"a": second}, 1))
+
+
+@pytest.mark.parametrize(
+    ("second", "varies"),
+    [
+        (finding("1"), False),
+        (finding("2"), True),
+        (finding("2", call=2), False),
+        (finding("", state=ReplayState.UNAFFECTED, call=0), True),
+        (finding("", state=ReplayState.UNKNOWN, call=0), False),
+    ],
+    ids=["the same", "another request", "in another order", "as recorded", "did not end"],
+)
+def test_what_differs_otherwise_the_second_time_varies(second: ReplayFinding, varies: bool) -> None:
+    found = compared(second)
+    assert found.varying == (["a"] if varies else [])
+    assert found.found["a"] == finding()._replace(varies=varies)
+    assert found.found["b"] == finding()
+    assert found.touched == found.only(["a", "b"]).touched == ("a", "b")
+
+
+def test_it_is_told_with_the_cases_and_of_how_many() -> None:
+    found = compared(finding("2"))
+    assert next(found.details()) == "  send something new each time, of 1 case replayed twice: a"
+    assert found.varying_of == 1
+    assert found.compared(Changes({"b": finding("1"), "a": finding("2")})).varying_of == 0
+    assert not any("each time" in line for line in compared(finding("1")).details())
+    assert from_text(to_text(found, "2026-11-28"), "it").varying == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("keys", "most", "chosen"),
+    [
+        ({}, 3, ""),
+        ({"a": "x", "b": "x", "c": "x"}, 2, "ab"),
+        ({"a": "x", "b": "x", "c": "y", "d": "x", "e": "y"}, 3, "acb"),
+        ({"a": "x", "b": "y"}, 5, "ab"),
+        ({"a": "", "b": ""}, 1, "a"),
+    ],
+)
+def test_of_each_difference_one_is_replayed_before_a_second(keys: Mapping[str, str], most: int, chosen: str) -> None:
+    found = {case_id: finding(key=key) for case_id, key in keys.items()}
+    left = {state.name: finding(state=state) for state in ReplayState if state is not CHANGED}
+    assert Changes({**left, **found}).to_replay_twice(most) == list(chosen)
