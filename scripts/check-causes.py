@@ -23,7 +23,8 @@ branch is run. Two kinds are in no pull request:
 
 Each run is one of the installed package in a fresh process, against a model on loopback. A cause is right if the first
 scorecard that has the case among its regressions names the pull request of the fault and no other, and no cause that is
-not so; of a model, that no change touched the case, and no chance; of a flake, that no change touched it, and chance.
+not so; of a model, that no change touched the case; of a flake, that no change touched it, and nothing but chance, or
+that two trials do not tell it from a model: `the provider, the data or chance`.
 Exit code 1 says that fewer than 95 % are right, 2 that a run did not come to its end.
 """
 
@@ -257,13 +258,15 @@ class Named(NamedTuple):
     where: str
 
 
+_UNTOLD = "the provider, the data or chance"
+"""Said where a fail is confirmed before its trials could tell a model from chance."""
 RIGHT = {
     "prompt": {"the prompt changed"},
     "code": {"the agent's code", "a change that touched it"},
     "tool": {"the agent's code", "a change that touched it"},
     "judge": {"the judge changed", "a change that touched it"},
-    "model": {"the model changed", "the provider or the data"},
-    "flake": {"the case flips a coin", "not confirmed"},
+    "model": {"the model changed", "the provider or the data", _UNTOLD},
+    "flake": {"the case flips a coin", "not confirmed", _UNTOLD},
 }
 
 
