@@ -43,7 +43,7 @@ class Peer:
 _PYTEST = "pytest -q -p no:cacheprovider"
 PEERS = {
     PLAIN: Peer("pytest"),
-    OURS: Peer(str(ROOT), f"{_PYTEST} -p recall eval --recall-mode all", "no regression, {cases:,} passed"),
+    OURS: Peer(str(ROOT), f"{_PYTEST} -p recall eval --recall-mode all", "No regression: {cases:,} cases pass"),
     "pytest-evals": Peer("pytest-evals", f"{_PYTEST} --run-eval test_pytest_evals_set.py", "{cases} passed"),
     "pydantic-evals": Peer("pydantic-evals", "python pydantic_evals_set.py {cases}", "{cases} passed", is_plugin=False),
     "deepeval": Peer("deepeval", f"{_PYTEST} test_deepeval_set.py", "{cases} passed"),

@@ -56,7 +56,7 @@ def test_faults_are_those_of_their_seed_and_each_kind_has_its_share(script: Modu
         ("prompt", "101", "the agent's code", ("101",), False),
         ("model", "", "the provider or the data", (), True),
         ("model", "", "the provider or the data", ("101",), False),
-        ("model", "", "the provider, the data or chance", (), False),
+        ("model", "", "the provider, the data or chance", (), True),
         ("flake", "", "the case flips a coin", (), True),
         ("flake", "", "the provider or the data", (), False),
     ],
