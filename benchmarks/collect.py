@@ -122,7 +122,8 @@ def _measured(folder: Path, count: int, rounds: int, *, workers: bool = True) ->
         sample = run(pytest_command(*asked, *more, plugins=plugins), ours)
         expect(sample.output, f"{count} passed", f"{count:,} rows changed")
         expect((ours / "eval" / "recall.yaml").read_text(encoding="utf-8"), f"case-{count - 1:06}")
-        expect((ours / "eval" / "_artifacts" / "scorecard.md").read_text(encoding="utf-8"), f"No regression: {count:,} cases pass")
+        page = (ours / "eval" / "_artifacts" / "scorecard.md").read_text(encoding="utf-8")
+        expect(page, f"No regression: {count:,} cases pass")
         return sample
 
     def bare() -> Sample:
