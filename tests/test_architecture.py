@@ -64,7 +64,7 @@ OUTSIDE = {
         "qdrant_client",
         "tantivy",
     },
-    "schedule": {"pathspec", "pydantic"},
+    "schedule": {"pydantic"},
     "judges": {"jsonschema", "pydantic", "referencing", "wordllama"},
     "trials": {"pydantic_core"},
     "cases": {"pydantic"},

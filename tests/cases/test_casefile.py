@@ -15,14 +15,6 @@ from tests.schedule.state_samples import fields, problem, problems, read, usual
 # What is read
 
 
-def test_a_row_that_is_as_it_was_is_the_same_whatever_it_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(case_file, "LAZY_BYTES", 0)
-    broken = "- id: a\n  odd: 1\n"
-    old = CaseFile(tmp_path / "cases.yaml", "cases.yaml", broken + usual("b") + usual("c"))
-    new = CaseFile(tmp_path / "cases.yaml", "cases.yaml", usual("c", "notes: why") + broken + usual("b", "expected: 5"))
-    assert new.same_as(old) == {"a", "c"}
-
-
 def test_rows_in_their_order_with_their_lines(tmp_path: Path) -> None:
     file = read(tmp_path, "# Prices\n\n" + usual("b", "expected: 5") + "\n" + usual("a"))
     assert file.lines == {"b": 3, "a": 10}

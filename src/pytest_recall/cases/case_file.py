@@ -75,19 +75,6 @@ class CaseFile:
             raise RecallError(*problems)
         return found
 
-    def same_as(self, other: CaseFile) -> set[str]:
-        """Return the ids of the cases that are decided as in `other`, by their fingerprints. Raises RecallError."""
-        same: set[str] = set()
-        for case_id in self._parts.keys() & other._parts.keys():
-            part, before = self._parts[case_id], other._parts[case_id]
-            if part.text and (part.text, part.path) == (before.text, before.path):
-                same.add(case_id)  # Nothing to parse.
-                continue
-            [now], [then] = self.cases([case_id]), other.cases([case_id])
-            if now.fingerprint == then.fingerprint:
-                same.add(case_id)
-        return same
-
 
 class _Part:
     """One row: where it stands, and its values once they are wanted.

@@ -108,11 +108,6 @@ def shuffle_key(seed: str, case_id: str) -> bytes:
     return hashlib.sha256(f"{seed}:{case_id}".encode()).digest()
 
 
-def age_of(row: Row | None, today: date) -> int:
-    """Return how many days old the last verdict is; one day for a case that has none, which all of them share."""
-    return 1 if row is None else max((today - row.last_tested).days, 0)
-
-
 SHARE = 5
 """At the most one in so many places of a slice is for cases that came to no verdict on several days."""
 LONGEST_REST = 14

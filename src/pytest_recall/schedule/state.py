@@ -254,13 +254,6 @@ def check_layout(place: Place, layout: StateLayout) -> None:
         )
 
 
-def state_at(path: Path, name: str) -> State:
-    """Return the state in a file, or, with its event files, in the eval directory `path`. Raises RecallError."""
-    if path.is_dir():
-        return current(Place(path, path))
-    return read_state(path, name)
-
-
 def committed_state(place: Place, revision: str) -> State | None:
     """Return the state as it is in a commit, event files included; None where there is none. Raises RecallError."""
     files = committed(place.eval_dir, revision)
