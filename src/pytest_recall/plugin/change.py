@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from pytest_recall.files.disk import read_text
 from pytest_recall.plugin import options, replay_first
 from pytest_recall.plugin.replay_first import KnownChange
-from pytest_recall.replay.varying import volatile_in
 from pytest_recall.runs.base import NO_BASE, altered_line, base_of, held_to, targets
 from pytest_recall.runs.ci import job_of
 from pytest_recall.runs.evidence import RECORDINGS, runs_of
@@ -49,6 +48,8 @@ def change_of(
     if not asked.requests:  # What varies is compared by the rubric of the working tree.
         rubric, altered = held_to(rubric, base)
     if (more := config.option.recall_dry_run_ignoring) is not None:
+        from pytest_recall.replay.varying import volatile_in
+
         rubric = rubric.ignoring(volatile_in(read_text(config.invocation_params.dir / more, more), more))
     name = place.name(place.rubric)
     notes = [altered_line(altered, base, name)] if altered else []
@@ -66,8 +67,9 @@ def change_of(
     if is_resumed or not paths:
         return found
     job = job_of(os.environ)
+    found = found._replace(is_fork=job.fork)
     with tempfile.TemporaryDirectory() as scratch:
-        if base.is_change and context.mode == "pr" and not job.fork:
+        if base.is_change and context.mode == "pr" and not found.is_fork:
             found = found._replace(earlier=runs_of(place, job.number, Path(scratch)))
         affects = replay_first.changes_of(config, place, context, found, paths)
     if affects is not None and found.recording.mode in ("record", "missing"):

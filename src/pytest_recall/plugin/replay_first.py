@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -21,12 +20,11 @@ from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.files.git import Repository
-from pytest_recall.files.wording import one_line, plural
+from pytest_recall.files.wording import plural
 from pytest_recall.plugin import arguments
 from pytest_recall.replay import other_date
-from pytest_recall.replay.cassette_file import read_header
 from pytest_recall.replay.cassette_library import Library
-from pytest_recall.runs.ci import job_of
+from pytest_recall.replay.dry_runs import DryRun, run_together
 from pytest_recall.runs.evidence import NO_RUNS, PullRuns, runs_of_all
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, wanted_text
 
@@ -62,7 +60,7 @@ class KnownChange(NamedTuple):
 
     `rubric` are the settings that it is held to, `notes` say how its own differ. `recording` is how the run records or
     replays, `affects` what a replay of all cases found, None without one, and `earlier` what runs of the same pull
-    request have left.
+    request have left. One that `is_fork` comes from another repository.
     """
 
     base: Base
@@ -71,6 +69,7 @@ class KnownChange(NamedTuple):
     affects: Changes | None = None
     earlier: PullRuns = NO_RUNS
     notes: tuple[str, ...] = ()
+    is_fork: bool = False
 
 
 def is_wanted(rubric: Settings, context: Context, asked: Recording) -> bool:
@@ -168,7 +167,7 @@ def _sources(place: Place, context: Context, change: KnownChange, scratch: Path)
     yield _Source(there)
     for folder in change.earlier.recordings:
         yield _Source(folder)
-    if there != own and change.rubric.branch_recordings and not job_of(os.environ).fork:
+    if there != own and change.rubric.branch_recordings and not change.is_fork:
         yield _Source(own, own=True)
 
 
@@ -182,7 +181,7 @@ def _altered(place: Place, base: Base) -> list[str]:
 
 def _recorded_in(folder: Path, case_ids: Container[str]) -> list[str]:
     """Return those of the cases that have a recording below `folder`. Raises RecallError for one that is damaged."""
-    recorded = {str(read_header(path, path.name).get("case")) for path in Library(folder).files()}
+    recorded = {str(header.get("case")) for _, header in Library(folder).headers()}
     return sorted(case_id for case_id in recorded if case_id in case_ids)
 
 
@@ -198,8 +197,8 @@ def _seed(found: Changes, sources: Sequence[_Source], folder: Path) -> None:
 
 def _copy(source: Path, case_ids: Container[str], folder: Path) -> None:
     """Copy the recordings of some cases from below one folder to below another."""
-    for path in Library(source).files():
-        if read_header(path, path.name).get("case") in case_ids:
+    for path, header in Library(source).headers():
+        if header.get("case") in case_ids:
             target = folder / path.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)
@@ -248,53 +247,23 @@ def replayed(
         scratch = Path(folder)
         if wanted is not None:
             (scratch / "wanted.json").write_text(wanted_text(wanted), encoding="utf-8")
-        parts = range(1, processes + 1)
-        running = []
-        try:
-            for part in parts:
-                command = _command(config, cassettes, scratch, (part, processes))
-                if base.is_change and base.commit:
-                    command.append(f"--recall-base={base.commit}")
-                if wanted is not None:
-                    command.append(f"--recall-dry-run-of={scratch / 'wanted.json'}")
-                if later and other_date.is_installed():
-                    command.append(f"--recall-dry-run-later={other_date.LATER.total_seconds():.0f}")
-                with (scratch / f"{part}.txt").open("wb") as output:
-                    running.append(
-                        subprocess.Popen(
-                            command,
-                            cwd=config.invocation_params.dir,
-                            env=env,
-                            stdout=output,
-                            stderr=subprocess.STDOUT,
-                        )
-                    )
-            codes = [process.wait() for process in running]
-        except BaseException:
-            for process in running:
-                process.terminate()
-                process.wait()
-            raise
-        for part, code in zip(parts, codes, strict=True):
-            path = scratch / f"{part}.json"
-            if not path.exists():
-                said = (scratch / f"{part}.txt").read_text(encoding="utf-8", errors="replace")
-                raise RecallError(_failed(code, said))
-            found = found.joined(from_text(read_text(path), "the replay of all cases"))
+        runs = []
+        for part in range(1, processes + 1):
+            command = _command(config, cassettes, scratch, (part, processes))
+            if base.is_change and base.commit:
+                command.append(f"--recall-base={base.commit}")
+            if wanted is not None:
+                command.append(f"--recall-dry-run-of={scratch / 'wanted.json'}")
+            if later and other_date.is_installed():
+                command.append(f"--recall-dry-run-later={other_date.LATER.total_seconds():.0f}")
+            runs.append(DryRun(command, scratch / f"{part}.json", scratch / f"{part}.txt", env))
+        run_together(runs, "the replay of all cases", config.invocation_params.dir)
+        for run in runs:
+            found = found.joined(from_text(read_text(run.findings), "the replay of all cases"))
     return found
 
 
 _OTHER_HASHES = "271828"
-
-
-def _failed(code: int, output: str) -> str:
-    said = [line for line in output.splitlines() if line.strip()]
-    errors = [line for line in said if line.startswith(("ERROR", "E  ", "INTERNALERROR"))]
-    last = one_line((errors or said or ["it printed nothing"])[-1], 300)
-    return (
-        f"the replay of all cases ended with exit code {code} and found nothing ({last});"
-        " `pytest -p recall --record=missing --recall-dry-run` runs it by itself"
-    )
 
 
 def _command(config: pytest.Config, cassettes: Path, scratch: Path, shard: tuple[int, int]) -> list[str]:

@@ -15,7 +15,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.disk import check_link, exists, locked, make_ignored, names_in, remove
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
-from pytest_recall.replay.cassette_file import Cassette, matched, merged, read_draft, write_cassette
+from pytest_recall.replay.cassette_file import Cassette, matched, merged, read_draft, read_header, write_cassette
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules, key_of
 
@@ -71,6 +71,11 @@ class Library:
         """Return all finished cassettes, sorted."""
         found = self.folder.rglob(f"*{CASSETTE_SUFFIX}") if self.folder.is_dir() else ()
         return sorted(path for path in found if DRAFTS not in path.relative_to(self.folder).parts)
+
+    def headers(self) -> Iterator[tuple[Path, dict[str, Any]]]:
+        """Yield each finished cassette with its header, sorted by path. Raises RecallError for one that is damaged."""
+        for path in self.files():
+            yield path, read_header(path, path.name)
 
     def new_draft(self, path: Path) -> Path:
         """Return the path of a draft of the cassette `path` that no other process uses, nor has ever used."""

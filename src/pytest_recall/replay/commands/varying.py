@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Sequence
@@ -16,13 +15,14 @@ from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, command, place_of, say
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, nearest
-from pytest_recall.files.wording import listed, one_line, plural
+from pytest_recall.files.wording import listed, plural
 from pytest_recall.replay import other_date
-from pytest_recall.replay.cassette_file import read_header
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.commands.listing import add_folder, library_of
+from pytest_recall.replay.dry_runs import DryRun, run_together
 from pytest_recall.replay.matching import SeenRequest
 from pytest_recall.replay.varying import Variation, Volatile, from_lines, grouped, rubric_lines, variations
+from pytest_recall.schedule.changes import NAME as FINDINGS
 from pytest_recall.schedule.changes import Changes, ReplayState, from_text, wanted_text
 
 ROUNDS = 6
@@ -124,7 +124,7 @@ def run_varying(args: argparse.Namespace) -> int:
 
 def _recorded(library: Library) -> set[str]:
     """Return the ids of the cases that have a recording. Raises RecallError for one that is damaged."""
-    headers = (read_header(path, path.name) for path in library.files())
+    headers = (header for _, header in library.headers())
     return {str(header["case"]) for header in headers if "case" in header and "baseline" not in header}
 
 
@@ -134,57 +134,35 @@ def _both(replays: _Replays, volatile: Volatile, number: int) -> tuple[_Replay, 
         scratch = Path(folder)
         (scratch / "wanted.json").write_text(wanted_text(replays.cases), encoding="utf-8")
         (scratch / "ignoring.json").write_text(json.dumps(volatile.settings()), encoding="utf-8")
-        running: list[subprocess.Popen[bytes]] = []
-        try:
-            for name, seconds in (("first", 0.0), ("second", other_date.LATER.total_seconds())):
-                own = scratch / name
-                own.mkdir()
-                with (own / "output.txt").open("wb") as output:
-                    running.append(
-                        subprocess.Popen(
-                            _command(replays, scratch, own, seconds),
-                            env={**os.environ, "PYTHONHASHSEED": str(2 * number + len(running))},
-                            stdin=subprocess.DEVNULL,
-                            stdout=output,
-                            stderr=subprocess.STDOUT,
-                        )
-                    )
-            codes = [process.wait() for process in running]
-        except BaseException:
-            for process in running:
-                process.terminate()
-                process.wait()
-            raise
-        first, second = (_read(scratch / name, code) for name, code in zip(("first", "second"), codes, strict=True))
+        runs = []
+        for turn, (name, seconds) in enumerate((("first", 0.0), ("second", other_date.LATER.total_seconds()))):
+            own = scratch / name
+            own.mkdir()
+            environ = {**os.environ, "PYTHONHASHSEED": str(2 * number + turn)}
+            command = _command(replays, scratch, own, seconds)
+            runs.append(DryRun(command, own / FINDINGS, own / "output.txt", environ))
+        run_together(runs, "a replay")
+        first, second = (_read(run.findings) for run in runs)
         return first, second
 
 
 def _command(replays: _Replays, scratch: Path, own: Path, seconds: float) -> list[str]:
     command = [sys.executable, "-m", "pytest", "-p", "recall", *replays.paths, f"--recall-dir={replays.eval_dir}"]
     command += [f"--recall-record=missing:{replays.cassettes}", "--recall-dry-run", "--recall-mode=all"]
-    command += [f"--recall-dry-run-file={own / 'changed.json'}", f"--recall-dry-run-requests={own}"]
+    command += [f"--recall-dry-run-file={own / FINDINGS}", f"--recall-dry-run-requests={own}"]
     command += [f"--recall-dry-run-ignoring={scratch / 'ignoring.json'}"]
     command += [f"--recall-dry-run-of={scratch / 'wanted.json'}"] if replays.cases else []
     command += [f"--recall-dry-run-later={seconds:.0f}"] if seconds else []
     return [*command, "--maxfail=0", "--tb=line", "-o", f"cache_dir={own / 'cache'}"]
 
 
-def _read(own: Path, code: int) -> _Replay:
-    """Return what a replay has written. Raises RecallError if it has not come so far."""
-    if not (own / "changed.json").exists():
-        output = (own / "output.txt").read_text(encoding="utf-8", errors="replace")
-        said = [line for line in output.splitlines() if line.strip()]
-        errors = [line for line in said if line.startswith(("ERROR", "E  ", "INTERNALERROR"))]
-        last = one_line((errors or said or ["it printed nothing"])[-1].removeprefix("E "), 300)
-        raise RecallError(
-            f"a replay ended with exit code {code} and found nothing ({last});"
-            " `pytest -p recall --record=missing --recall-dry-run` runs it by itself"
-        )
+def _read(findings: Path) -> _Replay:
+    """Return what a replay has written, into one folder."""
     requests: dict[str, list[SeenRequest]] = {}
-    for path in sorted(own.glob("*.jsonl")):
+    for path in sorted(findings.parent.glob("*.jsonl")):
         for owner, asked in from_lines(read_text(path).splitlines(), path.name).items():
             requests.setdefault(owner, []).extend(asked)
-    return _Replay(from_text(read_text(own / "changed.json"), "a replay"), requests)
+    return _Replay(from_text(read_text(findings), "a replay"), requests)
 
 
 def _undecided(changes: Changes) -> dict[str, str]:
