@@ -65,22 +65,30 @@ class Remote:
         more = {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C", **names, **_credentials(token, server, user)}
         self._env = {**os.environ, **more}
         self.top = Path(self.git("rev-parse", "--show-toplevel"))
-        self._shallow = self.git("rev-parse", "--is-shallow-repository") == "true"
+        is_shallow = self.git("rev-parse", "--is-shallow-repository") == "true"
+        self._depth = (f"--depth={DEPTH}",) if is_shallow else ()
         self.branch = branch or self.git("branch", "--show-current")
         if not self.branch:
             raise RecallError("git: no branch is checked out; give --branch")
 
     def tip(self) -> str:
         """Fetch the branch and return its newest commit."""
-        depth = [f"--depth={DEPTH}"] if self._shallow else []
-        try:
-            self.git("fetch", "--quiet", "--no-tags", *depth, self._remote, f"refs/heads/{self.branch}")
-        except GitError as error:
-            raise GitError(self._advice(str(error))) from None
+        self._fetch(f"refs/heads/{self.branch}", *self._depth)
         return self.git("rev-parse", "FETCH_HEAD")
 
+    def _fetch(self, refs: str, *options: str) -> None:
+        """Fetch what `refs` names. Raises GitError, with what to do about it where that is known."""
+        self._ask("fetch", "--quiet", "--no-tags", *options, self._remote, refs)
+
+    def _ask(self, *arguments: str) -> str:
+        """Return what a git command prints that asks the remote. Raises GitError, with what to do about it."""
+        try:
+            return self.git(*arguments)
+        except GitError as error:
+            raise GitError(self._advice(str(error))) from None
+
     def _advice(self, said: str) -> str:
-        """Return what to do about a fetch that failed, where git's words are known; else these words."""
+        """Return what to do about a remote that said no, where git's words are known; else these words."""
         if "couldn't find remote ref" in said:
             return f"git: {self._remote} has no branch `{self.branch}`; push it first, or name another with --branch"
         if "does not appear to be a git repository" in said:
@@ -128,15 +136,14 @@ class Remote:
 
     def fetch_ref(self, ref: str) -> str:
         """Fetch a ref under its own name and return its commit; empty where the remote has none."""
-        if not self.git("ls-remote", self._remote, ref):
+        if not self._ask("ls-remote", self._remote, ref):
             return ""
-        depth = [f"--depth={DEPTH}"] if self._shallow else []
-        self.git("fetch", "--quiet", "--no-tags", *depth, self._remote, f"+{ref}:{ref}")
+        self._fetch(f"+{ref}:{ref}", *self._depth)
         return self.git("rev-parse", ref)
 
     def fetch_all(self, start: str) -> int:
         """Fetch all refs whose names begin so, and return how many there are."""
-        self.git("fetch", "--quiet", "--no-tags", "--prune", self._remote, f"+{start}*:{start}*")
+        self._fetch(f"+{start}*:{start}*", "--prune")
         return len(self.git("for-each-ref", "--format=%(refname)", start).split())
 
     def push_files(self, ref: str, files: Mapping[str, Path], message: str) -> str:

@@ -62,7 +62,7 @@ def runs_of(place: Place, number: int | None, scratch: Path) -> PullRuns:
 def runs_of_all(place: Place, scratch: Path) -> PullRuns:
     """Return the same of all pull requests that the clone has, the newest request first.
 
-    Of several recordings of the same requests the first decides: what is merged is more often of a newer one.
+    So of several recordings of the same requests that of the newest pull request decides.
     """
     repository = _repository(place)
     refs = [] if repository is None else repository.refs(REFS)
