@@ -546,12 +546,12 @@ def check(every: Sequence[Revision], folder: Path, url: str, counts: Counts) -> 
     project.write(was_there)
     before = project.recorded()
     project.write(is_there)
-    found = project.replayed().found
+    found = project.replayed().findings
     pulled = project.pulled()
     after = project.recorded()
-    again = project.replayed().found
+    again = project.replayed().findings
     project.write(was_there)
-    back = project.replayed().found
+    back = project.replayed().findings
     new = found.get("new")
     if new is None or new.state is not ReplayState.NOT_RECORDED or "new" not in pulled:
         counts.holes.append(f"the case new is new: {new}, {pulled.get('new')}")

@@ -55,7 +55,7 @@ def test_holes_are_told_and_end_it_with_a_code(
     full = iter([{"r0000": script.Came("passed", "x", 1)}, {"r0000": script.Came("passed", "X", 1)}])
     replays = iter([{"r0000": SAME, "new": new}, {"r0000": SAME, "new": new}, {"r0000": SAME, "old": new}])
     monkeypatch.setattr(script.Project, "recorded", lambda project: next(full))
-    monkeypatch.setattr(script.Project, "replayed", lambda project: SimpleNamespace(found=next(replays)))
+    monkeypatch.setattr(script.Project, "replayed", lambda project: SimpleNamespace(findings=next(replays)))
     monkeypatch.setattr(script.Project, "pulled", lambda project: {"new": script.Came("passed", "x", 1)})
     revision = of_a_prompt(script)._replace(case_id="r0000")
     monkeypatch.setattr(script, "revisions", lambda count, seed: [revision])

@@ -228,12 +228,14 @@ def test_what_is_written_is_read_again(found: dict[str, ReplayFinding], more: in
 @given(CASES, CASES)
 def test_parts_of_a_replay_are_the_whole(first: dict[str, ReplayFinding], second: dict[str, ReplayFinding]) -> None:
     both = Changes(first, len(first)).joined(Changes(second, len(second)))
-    assert both.found.keys() == first.keys() | second.keys()
+    assert both.findings.keys() == first.keys() | second.keys()
     assert both.of == len(first) + len(second)
-    assert both.affected == {case_id for case_id, one in both.found.items() if one.state is not ReplayState.UNAFFECTED}
+    assert both.affected == {
+        case_id for case_id, one in both.findings.items() if one.state is not ReplayState.UNAFFECTED
+    }
     assert both.reasons == {
         case_id: "judged again" if one.state is ReplayState.UNJUDGED else "affected"
-        for case_id, one in both.found.items()
+        for case_id, one in both.findings.items()
         if one.state in (*TO_ASK, ReplayState.UNJUDGED)
     }
     assert both.affected == both.reasons.keys() | set(both.ids(ReplayState.RECORDED))
@@ -269,7 +271,7 @@ def test_equal_differences_are_told_once() -> None:
     edit = EDIT._replace(call=1)
     broken = BROKEN._replace(note="exact: wrong")
     changes = Changes({"a": edit, "b": edit, "c": broken, "d": ReplayFinding(ReplayState.UNAFFECTED)}, 5)
-    assert changes.told == (
+    assert changes.summary == (
         "3 of 4 cases affected"
         " (2 ask something else, 1 decided by recorded answers, 1 as recorded, 1 case not replayed)"
     )
@@ -297,13 +299,13 @@ def test_recordings_of_the_change_decide_what_those_of_the_base_leave_open(
         found = base.completed(others, own=of_branch)
         if is_open and own in (ReplayState.UNAFFECTED, ReplayState.RECORDED):
             # It is never unaffected: that its row agrees with what was recorded here says nothing of the base.
-            decided = found.found["a"]
+            decided = found.findings["a"]
             assert (decided.state, decided.outcome, decided.altered) == (ReplayState.RECORDED, "passed", True)
             assert (decided.own, decided.of_ci) == (of_branch, not of_branch)
             assert (found.own, found.touched) == (int(of_branch), ("a", "b"))
         else:
             assert found == base
-        assert (found.found["b"], found.of) == (EDIT, 2)
+        assert (found.findings["b"], found.of) == (EDIT, 2)
 
 
 def test_what_had_to_be_judged_again_is_asked_again_where_all_is_recorded() -> None:
@@ -325,6 +327,6 @@ def test_what_does_not_say_which_cases_to_replay_is_refused(text: str) -> None:
 
 def test_of_a_case_that_was_not_replayed_nothing_is_known() -> None:
     changes = Changes({"a": SAME}, 1).complete(["a", "b"])
-    assert changes.found["a"] == SAME
-    assert changes.found["b"].state is ReplayState.UNKNOWN
+    assert changes.findings["a"] == SAME
+    assert changes.findings["b"].state is ReplayState.UNKNOWN
     assert list(changes.reasons) == ["b"]

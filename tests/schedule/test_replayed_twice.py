@@ -35,8 +35,8 @@ def compared(second: ReplayFinding) -> Changes:
 def test_what_differs_otherwise_the_second_time_varies(second: ReplayFinding, varies: bool) -> None:
     found = compared(second)
     assert found.varying == (["a"] if varies else [])
-    assert found.found["a"] == finding()._replace(varies=varies)
-    assert found.found["b"] == finding()
+    assert found.findings["a"] == finding()._replace(varies=varies)
+    assert found.findings["b"] == finding()
     assert found.touched == found.only(["a", "b"]).touched == ("a", "b")
 
 

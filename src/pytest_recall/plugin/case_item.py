@@ -106,7 +106,7 @@ class CaseItem(pytest.Function):
         plan = self.config.stash[RUN].plan
         if plan.changes is None or self.arm or plan.reasons.get(self.case.id) != REJUDGED:
             return None
-        trials = plan.changes.found[self.case.id].trials
+        trials = plan.changes.findings[self.case.id].trials
         return Trial.from_json(trials[-1]) if trials else None
 
     def ask(self) -> Result:

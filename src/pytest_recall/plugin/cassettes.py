@@ -148,7 +148,7 @@ class CassetteManager:
         item.stash[OUTCOME] = Outcome.ERROR
         item.stash[TAPE] = tape = self._tape_of(item)
         changes = item.config.stash[RUN].plan.changes if self.player.meter is not None else None
-        if changes is not None and (found := changes.found.get(item.stash[CASE_ID])) is not None:
+        if changes is not None and (found := changes.findings.get(item.stash[CASE_ID])) is not None:
             tape.answer_tokens = found.answer_tokens or None
         self.player.push(tape, lane)
 

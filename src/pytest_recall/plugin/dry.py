@@ -167,8 +167,8 @@ class DryRun:
 
     def lines(self, plan: Plan) -> Iterator[str]:
         """Yield what was found, for a terminal."""
-        told = self.changes(plan)
-        yield f"{told.told}; nothing was sent or written to the state"
-        yield from told.lines()
+        changes = self.changes(plan)
+        yield f"{changes.summary}; nothing was sent or written to the state"
+        yield from changes.lines()
         name = plan.place.name(self._path or plan.place.artifacts.folder / NAME)
         yield f"{name}: written"

@@ -18,7 +18,7 @@ def lines(run: Run) -> Iterator[str | None]:
     plan = run.plan
     yield run.header_line()
     if plan.changes is not None:
-        yield f"recall: {sentences.replay_line(plan.changes.told)}"
+        yield f"recall: {sentences.replay_line(plan.changes.summary)}"
         if not run.dry:
             from pytest_recall.runs.affordable import affected_lines
 

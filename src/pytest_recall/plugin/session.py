@@ -359,7 +359,7 @@ class Run:
 
         # A case that is asked live as well, since it is due, has its verdict from that.
         decided = changes.ids(ReplayState.RECORDED)
-        trials = {case_id: changes.found[case_id].trials for case_id in decided if case_id not in self.plan.reasons}
+        trials = {case_id: changes.findings[case_id].trials for case_id in decided if case_id not in self.plan.reasons}
         where = {
             case_id: f"{file.name}:{file.lines[case_id]}"
             for file in self.plan.files.values()

@@ -54,7 +54,7 @@ def brief(node: Any) -> None:
             "picks": picks,
             "changes": None
             if plan.changes is None
-            else {case_id: one.to_json() for case_id, one in plan.changes.only(chosen).found.items()},
+            else {case_id: one.to_json() for case_id, one in plan.changes.only(chosen).findings.items()},
             "unaffordable": plan.unaffordable,
             "rows": sent(plan.rows),
             "before": None if plan.before is plan.rows else sent(plan.before),

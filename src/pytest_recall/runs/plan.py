@@ -347,8 +347,8 @@ class Plan:
             due_blocks=self.rubric.due_blocks,
             allowed=self.rubric.no_verdict_allowed,
             affected=() if self.changes is None else self.changes.touched,
-            replayed=() if self.changes is None else (self.changes.told, *self.changes.details()),
-            unaffected=0 if self.changes is None else len(self.changes.found) - len(self.changes.affected),
+            replayed=() if self.changes is None else (self.changes.summary, *self.changes.details()),
+            unaffected=0 if self.changes is None else len(self.changes.findings) - len(self.changes.affected),
             own_recordings=0 if self.changes is None else self.changes.own,
             varying=0 if self.changes is None else len(self.changes.varying),
             varying_of=0 if self.changes is None else self.changes.varying_of,
@@ -385,7 +385,7 @@ class Plan:
     def _entry(self, pick: Pick) -> dict[str, Any]:
         row = self.rows.get(pick.case_id)
         entry: dict[str, Any] = {"id": pick.case_id, "reason": pick.reason}
-        found = None if self.changes is None else self.changes.found.get(pick.case_id)
+        found = None if self.changes is None else self.changes.findings.get(pick.case_id)
         if found is not None and (pick.reason in OF_CHANGE or pick.case_id in self.unaffordable):
             entry["why"] = found.reason
         return entry if row is None else {**entry, "box": row.box, "next_due": row.next_due.isoformat()}

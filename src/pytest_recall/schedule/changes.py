@@ -239,13 +239,13 @@ def wanted_in(text: str, name: str) -> frozenset[str]:
 
 
 class Changes(NamedTuple):
-    """What a replay found of each case, by id; `of` how many it was to look at, and `twice` how many it did again.
+    """The `findings` of a replay by case id; `of` is how many cases it had, and `twice` how many it did again.
 
     `modules` are the files of the repository that the replay imported, as paths from its root. `live` is a case that is
     asked live, though the change affects none, since it alters one of these; empty if that is not so.
     """
 
-    found: Mapping[str, ReplayFinding] = {}
+    findings: Mapping[str, ReplayFinding] = {}
     of: int = 0
     modules: frozenset[str] = frozenset()
     live: str = ""
@@ -253,7 +253,7 @@ class Changes(NamedTuple):
 
     def ids(self, *states: ReplayState) -> list[str]:
         """Return the cases in these states, sorted."""
-        return sorted(case_id for case_id, one in self.found.items() if one.state in states)
+        return sorted(case_id for case_id, one in self.findings.items() if one.state in states)
 
     @property
     def reasons(self) -> dict[str, str]:
@@ -264,7 +264,7 @@ class Changes(NamedTuple):
     @property
     def affected(self) -> frozenset[str]:
         """The cases of which the verdict of the change is wanted: those that it does not leave as they were."""
-        return frozenset(self.found) - frozenset(self.ids(ReplayState.UNAFFECTED))
+        return frozenset(self.findings) - frozenset(self.ids(ReplayState.UNAFFECTED))
 
     def checked_live(self, paths: Iterable[str], seed: str) -> Changes:
         """Return the same with one case to ask live, if a change of `paths` alters what the replay imported.
@@ -279,26 +279,28 @@ class Changes(NamedTuple):
 
     def asks(self, case_id: str) -> bool:
         """Whether a case asks something else than its recording, which has calls."""
-        found = self.found.get(case_id)
+        found = self.findings.get(case_id)
         return found is not None and found.state is ReplayState.CHANGED
 
     @property
     def touched(self) -> tuple[str, ...]:
         """The cases of which the change altered a request, the judging or the answer; sorted."""
         asked = {*self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED)}
-        return tuple(sorted(asked | {case_id for case_id, one in self.found.items() if one.altered}))
+        return tuple(sorted(asked | {case_id for case_id, one in self.findings.items() if one.altered}))
 
     @property
     def failing(self) -> list[str]:
         """The cases that fail on a recorded answer, whatever they did before; sorted."""
         return [
-            case_id for case_id in self.ids(ReplayState.RECORDED) if self.found[case_id].outcome == Outcome.FAILED.value
+            case_id
+            for case_id in self.ids(ReplayState.RECORDED)
+            if self.findings[case_id].outcome == Outcome.FAILED.value
         ]
 
     @property
     def broken(self) -> list[str]:
         """The cases that passed before the change, and fail on a recorded answer; sorted."""
-        return sorted(case_id for case_id, one in self.found.items() if one.breaks)
+        return sorted(case_id for case_id, one in self.findings.items() if one.breaks)
 
     @property
     def decided(self) -> list[str]:
@@ -311,14 +313,14 @@ class Changes(NamedTuple):
         return [
             case_id
             for case_id in self.ids(ReplayState.RECORDED)
-            if (one := self.found[case_id]).own or one.of_ci or (one.outcome == failed and one.before != failed)
+            if (one := self.findings[case_id]).own or one.of_ci or (one.outcome == failed and one.before != failed)
         ]
 
     def complete(self, case_ids: Iterable[str]) -> Changes:
         """Return the same with each of these cases: of one that was not replayed, nothing is known."""
         missing = ReplayFinding(ReplayState.UNKNOWN, why="not replayed, since something left it out of the collection")
         return self._replace(
-            found={**{case_id: self.found.get(case_id, missing) for case_id in case_ids}, **self.found}
+            findings={**{case_id: self.findings.get(case_id, missing) for case_id in case_ids}, **self.findings}
         )
 
     def completed(self, others: Changes, *, own: bool) -> Changes:
@@ -330,16 +332,16 @@ class Changes(NamedTuple):
         news = {
             # The row may agree with what was recorded here, and not with what the base asked.
             case_id: one._replace(state=ReplayState.RECORDED, own=own, of_ci=not own, altered=True)
-            for case_id, one in others.found.items()
-            if one.state in known and self.found[case_id].state in (*TO_ASK, ReplayState.UNJUDGED)
+            for case_id, one in others.findings.items()
+            if one.state in known and self.findings[case_id].state in (*TO_ASK, ReplayState.UNJUDGED)
         }
-        return self._replace(found={**self.found, **news})
+        return self._replace(findings={**self.findings, **news})
 
     def to_replay_twice(self, most: int) -> list[str]:
         """Return up to `most` cases that ask something else than recorded: of each difference one before a second."""
         groups: dict[str, list[str]] = {}
         for case_id in self.ids(ReplayState.CHANGED):
-            groups.setdefault(self.found[case_id].key or case_id, []).append(case_id)
+            groups.setdefault(self.findings[case_id].key or case_id, []).append(case_id)
         turns = chain.from_iterable(zip_longest(*(groups[key] for key in sorted(groups))))
         return list(islice((case_id for case_id in turns if case_id is not None), most))
 
@@ -349,17 +351,17 @@ class Changes(NamedTuple):
         Where the second one left the recording at another call, that may be for the order of calls at once.
         """
         news = {}
-        for case_id, second in again.found.items():
-            first = self.found[case_id]
+        for case_id, second in again.findings.items():
+            first = self.findings[case_id]
             at_once = second.state is ReplayState.CHANGED and second.call != first.call
             same = (second.state, second.request) == (first.state, first.request)
             news[case_id] = first._replace(varies=not same and not at_once and second.state is not ReplayState.UNKNOWN)
-        return self._replace(found={**self.found, **news}, twice=len(news))
+        return self._replace(findings={**self.findings, **news}, twice=len(news))
 
     @property
     def varying(self) -> list[str]:
         """The cases that send something new each time, as far as they were replayed twice; sorted."""
-        return sorted(case_id for case_id, one in self.found.items() if one.varies)
+        return sorted(case_id for case_id, one in self.findings.items() if one.varies)
 
     @property
     def varying_of(self) -> int:
@@ -370,42 +372,42 @@ class Changes(NamedTuple):
         """Return the same with what had only to be judged again to be asked again, so that all of it is recorded."""
         found = {
             case_id: one._replace(state=ReplayState.CHANGED) if one.state is ReplayState.UNJUDGED else one
-            for case_id, one in self.found.items()
+            for case_id, one in self.findings.items()
         }
-        return self._replace(found=found)
+        return self._replace(findings=found)
 
     def only(self, case_ids: Container[str]) -> Changes:
         """Return what was found of some cases."""
-        return self._replace(found={case_id: one for case_id, one in self.found.items() if case_id in case_ids})
+        return self._replace(findings={case_id: one for case_id, one in self.findings.items() if case_id in case_ids})
 
     def joined(self, other: Changes) -> Changes:
         """Return both together, such as of two processes that replayed a part each."""
         return Changes(
-            {**self.found, **other.found},
+            {**self.findings, **other.findings},
             self.of + other.of,
             self.modules | other.modules,
             twice=self.twice + other.twice,
         )
 
     @property
-    def told(self) -> str:
+    def summary(self) -> str:
         """The counts in one line."""
-        counts = Counter(one.state for one in self.found.values())
+        counts = Counter(one.state for one in self.findings.values())
         parts = [f"{counts[state]} {word}" for state, word in _WORDS.items() if counts[state]]
-        told = f"{len(self.affected)} of {plural(len(self.found), 'case')} affected"
-        if left := self.of - len(self.found):
+        told = f"{len(self.affected)} of {plural(len(self.findings), 'case')} affected"
+        if left := self.of - len(self.findings):
             parts.append(f"{plural(left, 'case')} not replayed")
         return f"{told} ({', '.join(parts)})" if parts else told
 
     @property
     def own(self) -> int:
         """How many verdicts rest on recordings that came with the change."""
-        return sum(one.own for one in self.found.values())
+        return sum(one.own for one in self.findings.values())
 
     @property
     def of_ci(self) -> tuple[str, ...]:
         """The cases whose verdict rests on a recording that CI has made for this pull request; sorted."""
-        return tuple(sorted(case_id for case_id, one in self.found.items() if one.of_ci))
+        return tuple(sorted(case_id for case_id, one in self.findings.items() if one.of_ci))
 
     def lines(self) -> Iterator[str]:
         """Yield what was found, for a terminal: the cases by state, and what differs, equal differences once."""
@@ -420,17 +422,17 @@ class Changes(NamedTuple):
             yield f"  send something new each time, of {plural(self.twice, 'case')} replayed twice: {listed(varying)}"
         groups: dict[str, list[str]] = {}
         for case_id in self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED):
-            groups.setdefault(self.found[case_id].key or case_id, []).append(case_id)
+            groups.setdefault(self.findings[case_id].key or case_id, []).append(case_id)
         for ids in sorted(groups.values(), key=lambda ids: (-len(ids), ids))[:_SHOWN]:
-            one = self.found[ids[0]]
+            one = self.findings[ids[0]]
             yield f"  {plural(len(ids), 'case')}, such as {ids[0]}: {one.reason}"
         if len(groups) > _SHOWN:
             yield f"  and {len(groups) - _SHOWN} other differences"
         for case_id in self.broken[:_SHOWN]:
-            yield f"  FAILED {case_id}: {self.found[case_id].note or self.found[case_id].reason}"
+            yield f"  FAILED {case_id}: {self.findings[case_id].note or self.findings[case_id].reason}"
         if len(self.broken) > _SHOWN:
             yield f"  and {len(self.broken) - _SHOWN} more that fail on recorded answers"
-        if lacking := sum(one.lacks_headers for one in self.found.values()):
+        if lacking := sum(one.lacks_headers for one in self.findings.values()):
             whose = "is compared without the headers that its recording lacks; --record it again"
             if lacking > 1:
                 whose = "are compared without the headers that their recordings lack; --record them again"
@@ -462,12 +464,12 @@ def to_text(changes: Changes, day: str, commit: str = "") -> str:
         "version": VERSION,
         "date": day,
         **({"commit": commit} if commit else {}),
-        "cases": len(changes.found),
+        "cases": len(changes.findings),
         "of": changes.of,
         **{state.name.lower(): changes.ids(state) for state in ReplayState},
         "modules": sorted(changes.modules),
-        "unknown": {case_id: changes.found[case_id].why for case_id in changes.ids(ReplayState.UNKNOWN)},
-        "found": {case_id: one.to_json() for case_id, one in sorted(changes.found.items()) if _says_more(one)},
+        "unknown": {case_id: changes.findings[case_id].why for case_id in changes.ids(ReplayState.UNKNOWN)},
+        "found": {case_id: one.to_json() for case_id, one in sorted(changes.findings.items()) if _says_more(one)},
     }
     return json.dumps(plain, indent=2, ensure_ascii=False) + "\n"
 

@@ -53,7 +53,7 @@ Counts = Mapping[str, TrialCount]
 def affected_cost(changes: Changes, case_ids: Collection[str], counts: Counts) -> AffectedCost:
     """Return what asking those of these cases costs that the change affects."""
     asked = [case_id for case_id in sorted(changes.reasons) if case_id in case_ids]
-    findings = [changes.found[case_id] for case_id in asked]
+    findings = [changes.findings[case_id] for case_id in asked]
     prices = _prices(changes, asked, counts)
     most = [
         price * _count(counts, case_id).most / _count(counts, case_id).expected for case_id, price in prices.items()
@@ -77,7 +77,7 @@ def beyond(
     A case costs what a trial of its recording has cost, as often as it is expected to be asked, and one without a price
     what the others do in the mean. None is beyond the budget where no price is known.
     """
-    asked = {case_id: changes.found[case_id].key for case_id in changes.reasons if case_id in case_ids}
+    asked = {case_id: changes.findings[case_id].key for case_id in changes.reasons if case_id in case_ids}
     prices = _prices(changes, asked, counts)
     if not prices:
         return {}
@@ -93,7 +93,7 @@ def beyond(
 
 def _prices(changes: Changes, case_ids: Collection[str], counts: Counts) -> dict[str, int]:
     """Return what each case is expected to cost, in millionths of a dollar; nothing where no price is known."""
-    known = {case_id: usd for case_id in case_ids if (usd := changes.found[case_id].usd) is not None}
+    known = {case_id: usd for case_id in case_ids if (usd := changes.findings[case_id].usd) is not None}
     if not known:
         return {}
     mean = sum(known.values()) / len(known)

@@ -103,7 +103,7 @@ def run_varying(args: argparse.Namespace) -> int:
             break
         volatile = more
     undecided = {**_undecided(second.changes), **_undecided(first.changes)}
-    count = len(first.changes.found) - len(first.changes.ids(ReplayState.NOT_RECORDED))
+    count = len(first.changes.findings) - len(first.changes.ids(ReplayState.NOT_RECORDED))
     if args.json:
         print(
             json.dumps(_plain(found, _settings(rubric.model_dump(mode="json"), volatile), count, undecided), indent=2)
