@@ -256,6 +256,7 @@ WORLD = {
         *(
             "clients.vcr_import",
             "clients.vcr_stubs",
+            "dry_runs",
             "encodings",
             "formats.lore",
             "formats.vcrpy",

@@ -24,7 +24,7 @@ from pytest_recall.files.wording import plural
 from pytest_recall.plugin import arguments
 from pytest_recall.replay import other_date
 from pytest_recall.replay.cassette_library import Library
-from pytest_recall.replay.dry_runs import DryRun, run_together
+from pytest_recall.replay.dry_runs import DryRunProcess, run_together
 from pytest_recall.runs.evidence import NO_RUNS, PullRuns, runs_of_all
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, wanted_text
 
@@ -256,7 +256,7 @@ def replayed(
                 command.append(f"--recall-dry-run-of={scratch / 'wanted.json'}")
             if later and other_date.is_installed():
                 command.append(f"--recall-dry-run-later={other_date.LATER.total_seconds():.0f}")
-            runs.append(DryRun(command, scratch / f"{part}.json", scratch / f"{part}.txt", env))
+            runs.append(DryRunProcess(command, scratch / f"{part}.json", scratch / f"{part}.txt", env))
         run_together(runs, "the replay of all cases", config.invocation_params.dir)
         for run in runs:
             found = found.joined(from_text(read_text(run.findings), "the replay of all cases"))

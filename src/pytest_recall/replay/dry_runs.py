@@ -12,7 +12,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
 
 
-class DryRun(NamedTuple):
+class DryRunProcess(NamedTuple):
     """A replay in a process: its command, which writes what it finds into `findings`, and where its `output` goes."""
 
     command: Sequence[str | os.PathLike[str]]
@@ -21,7 +21,7 @@ class DryRun(NamedTuple):
     environ: Mapping[str, str]
 
 
-def run_together(runs: Sequence[DryRun], name: str, folder: Path | None = None) -> None:
+def run_together(runs: Sequence[DryRunProcess], name: str, folder: Path | None = None) -> None:
     """Run replays at the same time in `folder`, else in the current one, until all have ended.
 
     Raises RecallError for one that has written no findings; messages call the replay `name`.

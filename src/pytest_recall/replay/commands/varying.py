@@ -19,7 +19,7 @@ from pytest_recall.files.wording import listed, plural
 from pytest_recall.replay import other_date
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.commands.listing import add_folder, library_of
-from pytest_recall.replay.dry_runs import DryRun, run_together
+from pytest_recall.replay.dry_runs import DryRunProcess, run_together
 from pytest_recall.replay.matching import SeenRequest
 from pytest_recall.replay.varying import Variation, Volatile, from_lines, grouped, rubric_lines, variations
 from pytest_recall.schedule.changes import NAME as FINDINGS
@@ -140,7 +140,7 @@ def _both(replays: _Replays, volatile: Volatile, number: int) -> tuple[_Replay, 
             own.mkdir()
             environ = {**os.environ, "PYTHONHASHSEED": str(2 * number + turn)}
             command = _command(replays, scratch, own, seconds)
-            runs.append(DryRun(command, own / FINDINGS, own / "output.txt", environ))
+            runs.append(DryRunProcess(command, own / FINDINGS, own / "output.txt", environ))
         run_together(runs, "a replay")
         first, second = (_read(run.findings) for run in runs)
         return first, second
