@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import shutil
 import subprocess
@@ -11,25 +10,25 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.files.disk import locked, write_text
+from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTES, FOLDER, Place
+from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import listed, one_line, plural
 from pytest_recall.replay.cassette_file import read_header, read_lines
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.secrets import suspicious
 from pytest_recall.runs import finish
-from pytest_recall.runs.evidence import EVENTS, RECORDINGS, SPENT, ref_of, spent_text
+from pytest_recall.runs.base import default_branch
+from pytest_recall.runs.evidence import RECORDINGS, RUNS, SPENT, ref_of, spent_text
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.events import events_of
-from pytest_recall.schedule.state import KEEP_DAYS, compact, write_events
+from pytest_recall.schedule.run_file import write_run_file
 from pytest_recall.trials.cost import of_run, total
 from pytest_recall.trials.journal import NAME
 from pytest_recall.trials.record import Record
@@ -255,6 +254,7 @@ def push(
     inside = place.eval_dir.resolve().relative_to(remote.top.resolve())
     line = f"{TRAILER}: {run.name} {_digest(run)} "
     recordings = _missing_of_main(place, record) if publishes else {}
+    folds = remote.branch == (default_branch(Repository(place.root), os.environ) or remote.branch)
     seen = ""
     count = 0
     while True:
@@ -266,7 +266,7 @@ def push(
         if applied and applied >= len(record.trials):
             return Pushed(None, f"{run.name}: already in the state of {remote.branch}")
         with remote.worktree(tip) as tree:
-            rows = _apply(Place(tree, tree / inside), run, record, applied, recordings)
+            rows = _apply(Place(tree, tree / inside), run, record, applied, recordings, folds=folds)
             message = f"Update the eval schedule\n\n{_counts(record, rows)}\n\n{line}{len(record.trials)}"
             commit = remote.commit(tree, inside.as_posix(), FOLDER, message)
             if commit is None:
@@ -322,10 +322,11 @@ def _recordings(place: Place) -> tuple[dict[str, Path], list[str]]:
 def _facts(record: Record, scratch: Path) -> dict[str, Path]:
     """Write the events of a run, and what it has spent, into a folder; return both by their names in the ref."""
     events = events_of(record.header, record.trials, len(record.trials))
-    written = [write_events(scratch / EVENTS, events)] if events.says_anything else []
+    before = {trial.case_id: trial.row for trial in record.trials if trial.row is not None and not trial.arm}
+    written = [write_run_file(scratch / RUNS, events, before)] if events.says_anything else []
     usd = total(of_run(record)).spent.usd or 0.0
     write_text(scratch / SPENT, spent_text(record.header.date, usd))
-    return {f"{EVENTS}/{path.name}": path.resolve() for path in written} | {SPENT: (scratch / SPENT).resolve()}
+    return {f"{RUNS}/{path.name}": path.resolve() for path in written} | {SPENT: (scratch / SPENT).resolve()}
 
 
 def _missing_of_main(place: Place, record: Record) -> dict[str, Path]:
@@ -349,27 +350,19 @@ def _digest(run: Path) -> str:
         return sha256(file.readline()).hexdigest()[:12]
 
 
-def _apply(place: Place, run: Path, record: Record, applied: int, recordings: Mapping[str, Path]) -> int:
+def _apply(
+    place: Place, run: Path, record: Record, applied: int, recordings: Mapping[str, Path], *, folds: bool
+) -> int:
     """Apply a run to the state at `place`, which has the first `applied` trials, and return how many rows changed.
 
-    What the run of the default branch has recorded takes its place among the cassettes.
+    What the run of the default branch has recorded takes its place among the cassettes; the run of any other branch,
+    which does not `fold`, is written into a run file.
     """
     for name, path in recordings.items():
         target = place.cassettes / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    # Whether it is in the state of the checkout at hand says nothing of this one.
-    copy = place.artifacts.folder / run.name
-    shutil.copytree(run, copy, dirs_exist_ok=True)
-    (copy / finish.APPLIED).unlink(missing_ok=True)
-    if applied:
-        write_text(copy / finish.APPLIED, json.dumps({"trials": applied}) + "\n")
-    rows = len(finish.apply(place, copy, record) or ())
-    if record.header.mode == "nightly" and read_settings(place.rubric, place.name(place.rubric)).state == "events":
-        # The night is the one writer that moves older event files into the state file.
-        with locked(place.lock):
-            compact(place, date.fromisoformat(record.header.date), KEEP_DAYS, write=True)
-    return rows
+    return len(finish.apply(place, run, record, folds=folds, applied=applied) or ())
 
 
 def _counts(record: Record, rows: int) -> str:

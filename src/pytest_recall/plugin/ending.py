@@ -173,7 +173,7 @@ class Ending:
         gone = run.plan.rows.keys() - run.plan.declared
         news = {one.case_id: one.fingerprint for one in run.trials if one.row is None and not one.arm}
         if gone and news and run.plan.rest is None:
-            from pytest_recall.schedule.merge import moved
+            from pytest_recall.schedule.renames import moved
 
             run.plan = replace(run.plan, moved=tuple(moved(run.plan.rows, gone, news)))
             run.amended |= bool(run.plan.moved)
@@ -291,7 +291,7 @@ class Ending:
         return told or ("interrupted" if session.exitstatus == pytest.ExitCode.INTERRUPTED else "")
 
     def _write_state(self, folder: Path, record: Record) -> None:
-        name = finish.target(self._run.plan.place, self._run.plan.rubric.state)
+        name = finish.target(self._run.plan.place)
         if shard := record.header.shard:
             self._state_line = f"{name}: left alone by shard {shard}; `recall ci merge --apply` applies all of them"
             return

@@ -16,6 +16,7 @@ from pytest_recall.cases.settings_file import parse_settings
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.eval_directory import Place, is_case_file
 from pytest_recall.files.git import Repository, is_repository
+from pytest_recall.runs.ci import job_of
 from pytest_recall.schedule.state import committed_state
 from pytest_recall.trials.trial import Row
 
@@ -37,6 +38,17 @@ OF_REQUESTS = (
     *("volatile_fields", "volatile_query", "volatile_text", "match_headers", "ignore_headers"),
     *("ignore_hosts", "shared_urls", "telemetry_hosts"),
 )
+
+
+def default_branch(repository: Repository, environ: Mapping[str, str]) -> str:
+    """Return the name of the branch that changes are merged into; empty where nothing says which it is.
+
+    A job of GitHub's or GitLab's says so; else the remote does, whose branch a clone has as `origin/HEAD`.
+    """
+    if named := job_of(environ).default_branch:
+        return named
+    ref = repository.first_of(OFTEN_DEFAULT)
+    return repository.local_name(ref) if ref else ""
 
 
 class Base(NamedTuple):
@@ -101,10 +113,11 @@ def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base
         repository = Repository(place.root)
         if not named:
             head, here = repository.head(), repository.branch()
-            default = repository.first_of(OFTEN_DEFAULT)
+            name = default_branch(repository, env)
+            default = repository.first_of((f"origin/{name}", name)) if name else ""
             if not head or not default:
                 return NO_BASE
-            if here and here == repository.local_name(default):
+            if here == name:
                 return _read(repository, place, Base(here, head))
             refs = (default,)
         commit = repository.base_of(refs)
