@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -20,9 +20,9 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTES, FOLDER, Place
 from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import listed, one_line, plural
-from pytest_recall.replay.cassette_file import read_header, read_lines
+from pytest_recall.replay.cassette_file import read_header
 from pytest_recall.replay.cassette_library import Library
-from pytest_recall.replay.secrets import suspicious
+from pytest_recall.replay.run_recordings import files_of_runs, without_secrets
 from pytest_recall.runs import finish
 from pytest_recall.runs.base import default_branch
 from pytest_recall.runs.evidence import RECORDINGS, RUNS, SPENT, ref_of, spent_text
@@ -254,6 +254,7 @@ def push(
     inside = place.eval_dir.resolve().relative_to(remote.top.resolve())
     line = f"{TRAILER}: {run.name} {_digest(run)} "
     recordings = _missing_of_main(place, record) if publishes else {}
+    decided = [one.path.name for one in files_of_runs(place)] if publishes and _knows_main(record) else []
     folds = remote.branch == (default_branch(Repository(place.root), os.environ) or remote.branch)
     seen = ""
     count = 0
@@ -266,7 +267,7 @@ def push(
         if applied and applied >= len(record.trials):
             return Pushed(None, f"{run.name}: already in the state of {remote.branch}")
         with remote.worktree(tip) as tree:
-            rows = _apply(Place(tree, tree / inside), run, record, applied, recordings, folds=folds)
+            rows = _apply(Place(tree, tree / inside), run, record, applied, recordings, decided, folds=folds)
             message = f"Update the eval schedule\n\n{_counts(record, rows)}\n\n{line}{len(record.trials)}"
             commit = remote.commit(tree, inside.as_posix(), FOLDER, message)
             if commit is None:
@@ -308,15 +309,8 @@ def push_recordings(
 def _recordings(place: Place) -> tuple[dict[str, Path], list[str]]:
     """Return what the newest run has recorded apart, by path, and the paths of those in which a secret is found."""
     folder = place.artifacts.folder / RECORDINGS
-    files: dict[str, Path] = {}
-    secret: list[str] = []
-    for path in Library(folder).files():
-        name = path.relative_to(folder).as_posix()
-        if any(suspicious(line.decode("utf-8", "replace")) for line in read_lines(path, path.name)):
-            secret.append(name)
-        else:
-            files[name] = path.resolve()
-    return files, secret
+    clean, secret = without_secrets(folder)
+    return {path.relative_to(folder).as_posix(): path.resolve() for path in clean}, secret
 
 
 def _facts(record: Record, scratch: Path) -> dict[str, Path]:
@@ -344,6 +338,11 @@ def _missing_of_main(place: Place, record: Record) -> dict[str, Path]:
     return {name: path for name, path in recordings.items() if read_header(path, name).get("case") in missing}
 
 
+def _knows_main(record: Record) -> bool:
+    """Whether a run has found out which recordings are of what the default branch asks."""
+    return record.header.mode == "main" and bool(record.header.replayed)
+
+
 def _digest(run: Path) -> str:
     """Return what tells runs of one name apart: two checkouts may have begun theirs in the same second."""
     with (run / NAME).open("rb") as file:
@@ -351,18 +350,27 @@ def _digest(run: Path) -> str:
 
 
 def _apply(
-    place: Place, run: Path, record: Record, applied: int, recordings: Mapping[str, Path], *, folds: bool
+    place: Place,
+    run: Path,
+    record: Record,
+    applied: int,
+    recordings: Mapping[str, Path],
+    decided: Collection[str],
+    *,
+    folds: bool,
 ) -> int:
     """Apply a run to the state at `place`, which has the first `applied` trials, and return how many rows changed.
 
-    What the run of the default branch has recorded takes its place among the cassettes; the run of any other branch,
+    What the run of the default branch has recorded takes its place among the cassettes, and the files of recordings go
+    of which it has `decided` what is taken over; the run of any other branch,
     which does not `fold`, is written into a run file.
     """
-    for name, path in recordings.items():
-        target = place.cassettes / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-    return len(finish.apply(place, run, record, folds=folds, applied=applied) or ())
+    library = Library(place.cassettes)
+    for name, path in sorted(recordings.items()):
+        library.take_over(path, place.cassettes / name)
+    for name in decided:
+        (place.run_files / name).unlink(missing_ok=True)
+    return len(finish.apply(place, run, record, folds=folds, applied=applied, shared_at="HEAD") or ())
 
 
 def _counts(record: Record, rows: int) -> str:

@@ -95,6 +95,7 @@ class Ending:
             except OSError as error:
                 run.log.problems.append(f"{run.plan.place.artifacts.folder}: not written ({error.strerror})")
         if run.journal is None:
+            self._keep_recordings("")
             return
         folder = run.journal.folder
         with self._guarded("cases that were renamed"):
@@ -127,6 +128,7 @@ class Ending:
             header, tuple(run.trials), int(session.exitstatus), calls, why, seconds, tuple(run.beside.failed())
         )
         self._write_state(folder, self._record)
+        self._keep_recordings(folder.name)
         with self._guarded("the scorecard"):
             self._write_scorecard(folder, self._record, gates)
         if self._card is not None and not self._card.not_run and run.plan.early:
@@ -305,6 +307,30 @@ class Ending:
             self._run.log.problems.append(
                 f"{name}: not written ({sentence_of(error)}); correct that, then `recall state apply {folder.name}`"
             )
+
+    def _keep_recordings(self, name: str) -> None:
+        """Put what a run on a branch has recorded beside its run file; on the default branch take over such files."""
+        run = self._run
+        recording, place = run.recording, run.plan.place
+        if recording is None or recording.mode not in ("record", "missing") or run.log.refused:
+            return
+        from pytest_recall.files import clock
+        from pytest_recall.replay import run_recordings
+        from pytest_recall.schedule.events import events_of
+        from pytest_recall.schedule.run_file import stem_of
+
+        try:
+            if recording.of_branch:
+                stem = stem_of(events_of(run.plan.header(name or recording.run, ""), (), 0))
+                told = run_recordings.keep(place, Path(recording.folder), stem, clock.now())
+            elif not recording.folder:
+                told = run_recordings.clear_taken_over(place)
+            else:
+                return
+        except (OSError, RecallError) as error:
+            run.log.problems.append(f"{place.name(place.run_files)}: recordings not written ({sentence_of(error)})")
+            return
+        run.log.note(*told)
 
     def _gates(self, record: Record) -> tuple[Standing, ...]:
         """Return how the rubric's gates stand; a run over some of the files does not know all cases."""

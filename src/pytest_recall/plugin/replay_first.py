@@ -25,8 +25,9 @@ from pytest_recall.plugin import arguments
 from pytest_recall.replay import other_date
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.dry_runs import DryRunProcess, run_together
+from pytest_recall.replay.run_recordings import layers_of
 from pytest_recall.runs.evidence import NO_RUNS, PullRuns, runs_of_all
-from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, wanted_text
+from pytest_recall.schedule.changes import Changes, Origin, ReplayFinding, ReplayState, from_text, wanted_text
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
@@ -119,11 +120,13 @@ def changes_of(
         if base.is_change:
             found = found.complete(ids)
         for source in rest:
-            if left := _recorded_in(source.folder, found.reasons):
-                before = found.reasons
-                found = found.completed(replayed(config, source.folder, processes, base, left), own=source.own)
+            wanted = _newer(source.folder, first.folder, ids) if source.is_newer else found.reasons
+            if left := _recorded_in(source.folder, wanted):
+                decided = replayed(config, source.folder, processes, base, left)
+                found = found.completed(decided, source.origin)
                 if context.mode == "main":
-                    _copy(source.folder, before.keys() - found.reasons.keys(), Path(asked.folder))
+                    # The newest recording of what the default branch asks takes its place among the cassettes.
+                    _copy(source.folder, decided.ids(ReplayState.UNAFFECTED, ReplayState.RECORDED), Path(asked.folder))
         if base.is_change and _holds_any(first.folder):
             found = _compared(config, first.folder, base, found)
         if base.is_change and base.commit:
@@ -146,10 +149,11 @@ def _compared(config: pytest.Config, cassettes: Path, base: Base, found: Changes
 
 
 class _Source(NamedTuple):
-    """A folder with recordings; `own` are those that came with the change, and not from CI or the base."""
+    """A folder with recordings, and whose they are; `is_newer` if one takes the place of an older cassette."""
 
     folder: Path
-    own: bool = False
+    origin: Origin = "base"
+    is_newer: bool = False
 
 
 def _sources(place: Place, context: Context, change: KnownChange, scratch: Path) -> Iterator[_Source]:
@@ -160,15 +164,27 @@ def _sources(place: Place, context: Context, change: KnownChange, scratch: Path)
     own, base = cassettes_of(place, change.recording), change.base
     if context.mode != "pr":
         yield _Source(own)
-        for folder in runs_of_all(place, scratch).recordings if context.mode == "main" else ():
-            yield _Source(folder)
+        if context.mode == "main":
+            for layer in reversed(layers_of(place)):  # The newest one last, so that it is what is left.
+                yield _Source(layer.folder, is_newer=True)
+            for folder in runs_of_all(place, scratch).recordings:
+                yield _Source(folder, "ci")
         return
     there = _of_base(place, own, base, scratch)
     yield _Source(there)
+    layers = layers_of(place) if own == place.cassettes else ()
+    altered = set(_altered(place, base)) if layers and base.commit else set()
+    of_branch = [layer for layer in layers if layer.name in altered]
+    for layer in layers:
+        if layer not in of_branch:
+            yield _Source(layer.folder)
     for folder in change.earlier.recordings:
-        yield _Source(folder)
-    if there != own and change.rubric.branch_recordings and not change.is_fork:
-        yield _Source(own, own=True)
+        yield _Source(folder, "ci")
+    if change.rubric.branch_recordings and not change.is_fork:
+        for layer in of_branch:
+            yield _Source(layer.folder, "branch")
+        if there != own:
+            yield _Source(own, "branch")
 
 
 def _altered(place: Place, base: Base) -> list[str]:
@@ -183,6 +199,15 @@ def _recorded_in(folder: Path, case_ids: Container[str]) -> list[str]:
     """Return those of the cases that have a recording below `folder`. Raises RecallError for one that is damaged."""
     recorded = {str(header.get("case")) for _, header in Library(folder).headers()}
     return sorted(case_id for case_id in recorded if case_id in case_ids)
+
+
+def _newer(source: Path, cassettes: Path, case_ids: Iterable[str]) -> set[str]:
+    """Return those of the cases that were recorded later in `source` than in the cassettes. Raises RecallError."""
+    when = {
+        folder: {str(header.get("case")): str(header.get("recorded_at", "")) for _, header in Library(folder).headers()}
+        for folder in (source, cassettes)
+    }
+    return {one for one in case_ids if when[source].get(one, "") > when[cassettes].get(one, "")}
 
 
 def _seed(found: Changes, sources: Sequence[_Source], folder: Path) -> None:

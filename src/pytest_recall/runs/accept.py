@@ -17,7 +17,8 @@ from pytest_recall.files.one_value import in_json, in_yaml
 from pytest_recall.files.wording import plural
 from pytest_recall.judges.by_answer import NotByAnswer, by_answer, differs
 from pytest_recall.replay.cassette_file import read_header
-from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.cassette_library import Layer, Library
+from pytest_recall.replay.run_recordings import library_of_runs
 from pytest_recall.schedule.acceptance import REASON, acceptance
 from pytest_recall.schedule.boxes import BY_VERDICTS, UNSCHEDULED, quarantine_of, review
 from pytest_recall.schedule.events import Events, fold_events, fold_unanswered
@@ -257,21 +258,22 @@ def _recordings(
 
     Raises RecallError for one that is the recording of another answer.
     """
-    own, theirs = Library(place.cassettes), Library(recorded or place.cassettes)
+    own = Library(place.cassettes)
+    theirs = library_of_runs(place) if recorded is None else Library(recorded, (Layer(recorded, place.name(recorded)),))
     contents: dict[Path, bytes | None] = {}
     notes: list[str] = []
     for one in found:
         case_id, scenario = one.trial.case_id, one.trial.scenario
         asked = trials[case_id]
         for trial in asked:
-            path = theirs.of_case(case_id, scenario, trial.repeat)
+            path = theirs.source(theirs.of_case(case_id, scenario, trial.repeat))
             if not path.exists():
                 if trial.repeat == 1 and (recorded is not None or one.trial.calls):
                     notes.append(f"{case_id}: has no recording in {place.name(theirs.folder)}; a replay will miss it")
                 continue
-            taped = taped_of(read_header(path, place.name(path)))
+            taped = taped_of(read_header(path, theirs.name(path)))
             if trial.answer is not None and taped.answer not in (None, kept_answer(trial.answer.text)):
-                told = f"{place.name(path)}: is the recording of another answer than `{case_id}` gave in this run"
+                told = f"{theirs.name(path)}: is the recording of another answer than `{case_id}` gave in this run"
                 if recorded is not None:
                     raise RecallError(f"{told}; give the folder that the run was recorded into")
                 notes.append(f"{told}; record it again, or a replay fails")

@@ -16,7 +16,7 @@ from pytest_recall.files.git import head_of
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
-from pytest_recall.runs.checkout import folds_here
+from pytest_recall.runs.checkout import folds_here, shared_names
 from pytest_recall.schedule.boxes import quarantine_of
 from pytest_recall.schedule.events import events_of, fold_events
 from pytest_recall.schedule.run_file import name_of, run_files, trials_known, write_run_file
@@ -144,14 +144,16 @@ def apply(
     folds: bool | None = None,
     applied: int | None = None,
     write: bool = True,
+    shared_at: str = "",
 ) -> dict[str, Row] | None:
     """Apply the run in the folder `run` to the state, exactly once; None if all of it was in there before.
 
     Where it `folds`, which the checkout says if the caller does not, it goes into the rows with all run files that
     wait; elsewhere it becomes a run file. The state names the trials that it holds in the same write, so that a run
     that was killed on the way, or goes on, is applied once and as a whole; a caller who knows more of that than names
-    tell says how many are `applied`. Without `write` nothing is changed. Returns the rows that change, by case id.
-    Raises RecallError or OSError, and then has changed nothing.
+    tell says how many are `applied`, and at which commit the state is that everyone has, `shared_at`. Without `write`
+    nothing is changed. Returns the rows that change, by case id. Raises RecallError or OSError, and then has changed
+    nothing.
     """
     with locked(place.lock):
         record = record or read_journal(run)
@@ -169,12 +171,10 @@ def apply(
             news -= _later_verdicts(run, record.header, known)
         trials = [trial for trial in record.trials if trial.case_id in news]
         events = events_of(record.header, trials, len(record.trials), first=applied is None)
-        if not events.says_anything:
-            return {}
-        named = {name_of(events): events}
+        named = {name_of(events): events} if events.says_anything else {}
         if folds and write:
-            fold(place, state, {**waiting, **named})
-        elif write:
+            fold(place, state, {**waiting, **named}, shared_names(place, os.environ, shared_at))
+        elif named and write:
             write_run_file(place.run_files, events, before.rows)
         return fold_events(before.rows, named)
 

@@ -25,8 +25,9 @@ from pytest_recall.files import clock
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.git import head_of, is_repository
 from pytest_recall.files.wording import plural
-from pytest_recall.runs.checkout import folds_here
+from pytest_recall.runs.checkout import folds_here, shared_names
 from pytest_recall.runs.context import CommandLine, today_in
 from pytest_recall.schedule.boxes import released
 from pytest_recall.schedule.forecast import forecast
@@ -222,7 +223,7 @@ def _apply_all(place: Place, *, write: bool) -> int:
         waiting = unfolded(place, state)
         folds = folds_here(place, os.environ)
         if folds and waiting and write:
-            fold(place, state, waiting)
+            fold(place, state, waiting, shared_names(place, os.environ))
     files = f"{place.name(place.run_files)}: {plural(len(waiting), 'run file')}"
     if waiting and not folds:
         print(f"{files}; a run or `recall state apply` on the default branch folds them")
@@ -230,6 +231,8 @@ def _apply_all(place: Place, *, write: bool) -> int:
         print(f"{files} {'' if write else 'would be '}folded into {place.name(place.state)}")
     elif not lacking:
         print(f"{place.name(place.state)}: lacks no run of this checkout; nothing to do")
+    if is_repository(place.root, os.environ) and not head_of(place.root, os.environ)[1]:
+        print("no branch is checked out, so that runs of a branch are left out; end the rebase, then run this again")
     return 0
 
 
@@ -353,7 +356,7 @@ def _change_quarantine(place: Place, args: argparse.Namespace) -> int:
     events = Events(f"{now:%Y-%m-%dT%H%M%S.%f}", today, "quarantine", apart=(apart,))
     if folds_here(place, os.environ):
         known = read_state(place.state, name)
-        fold(place, known, {**unfolded(place, known), name_of(events): events})
+        fold(place, known, {**unfolded(place, known), name_of(events): events}, shared_names(place, os.environ))
     else:
         write_run_file(place.run_files, events, state.rows)
     print(told)

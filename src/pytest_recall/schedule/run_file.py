@@ -30,7 +30,7 @@ NO_VERDICT = "none"
 """The outcome of a case that came to no verdict."""
 _HEADER = """\
 # What one run on a branch found: rows of recall.yaml before and after it. Commit it with the branch, do not edit it;
-# the next run on the default branch folds its verdicts into recall.yaml, and deletes it.
+# the next run on the default branch folds its verdicts into recall.yaml, and a later one deletes it.
 """
 _NAME = re.compile(r"(?P<stem>.+)-(?P<trials>[0-9]+)-(?P<digest>[0-9a-f]{6})", re.DOTALL)
 _HEAD = ("run", "who", "trials", "model", "reset", "change", "affected", "unanswered")

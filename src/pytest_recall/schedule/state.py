@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date, timedelta
 from pathlib import Path
 
@@ -86,11 +86,12 @@ def committed_state(place: Place, revision: str) -> State | None:
     return with_events(state, events)
 
 
-def fold(place: Place, state: State, events: Mapping[str, Events]) -> State:
+def fold(place: Place, state: State, events: Mapping[str, Events], shared: Collection[str] | None = None) -> State:
     """Fold `events`, by name, into the state file, whose lock the caller holds, and return what it holds then.
 
-    The file names what it holds in the same write, and only then its run files are deleted: anyone who dies in between
-    has folded them once, and the next fold deletes them. Raises RecallError or OSError.
+    The file names what it holds in the same write. A run file is deleted once the state that everyone has names it:
+    `shared` are the names in that, None where there is no other than this one. Until then whoever takes another side
+    of a conflict, and loses what was folded here, still has the file. Raises RecallError or OSError.
     """
     there = run_files(place.run_files)
     done = {*state.folded, *events}
@@ -101,7 +102,7 @@ def fold(place: Place, state: State, events: Mapping[str, Events]) -> State:
     if text != state.text:
         write_state(place.state, text)
     for name, path in there.items():
-        if name in done:
+        if name in (done if shared is None else shared):
             path.unlink(missing_ok=True)
     return parse_state(text, place.name(place.state))
 
@@ -162,8 +163,8 @@ def _check(place: Place, state: State, ids: Iterable[str]) -> None:
     told = {case_id for events in waiting.values() for case_id in events.about}
     if found := sorted(told & set(ids)):
         raise RecallError(
-            f"{place.name(place.run_files)}: a run file has a verdict on `{found[0]}` that {name} lacks; run"
-            " `recall state apply` on the default branch first"
+            f"{place.name(place.run_files)}: a run file has a verdict on `{found[0]}` that {name} lacks; once"
+            " the branch is merged, run `recall state apply` on the default branch, and then this"
         )
 
 

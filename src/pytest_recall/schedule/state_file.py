@@ -145,7 +145,7 @@ class State:
     ) -> str:
         """Return the text with `changed` rows replaced or inserted; other bytes stay as they are.
 
-        Rows of `removed` cases are left out; `folded` takes the place of the names of event files, and
+        Rows of `removed` cases are left out; `folded` takes the place of the names of the runs that it holds, and
         `unanswered` that of the cases without a verdict. The text says how many rows it has.
         """
         news = {case_id: row for case_id, row in changed.items() if self.rows.get(case_id) != row}
@@ -240,8 +240,9 @@ def parse_state(text: str, name: str) -> State:
         return State({}, text)
     if (line := strict_yaml.conflict_line(text)) is not None:
         raise RecallError(
-            f"{name}:{line}: merge-conflict marker; take the target branch's (`git checkout TARGET -- {name}`), then"
-            " run `recall state apply`: no verdict is lost"
+            f"{name}:{line}: merge-conflict marker; take the file of the branch that is merged into, such as"
+            f" `git checkout origin/main -- {name}`, end the merge, then run `recall state apply`, which adds the"
+            " verdicts that it lacks"
         )
     given = text
     if not text.endswith("\n"):

@@ -18,9 +18,10 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX, Place
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.replay.cassette_file import Cassette, read_draft, read_header
-from pytest_recall.replay.cassette_library import DRAFTS, Library
+from pytest_recall.replay.cassette_library import DRAFTS, Layer, Library
 from pytest_recall.replay.exchange import Exchange, Response
 from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.run_recordings import layers_from
 from pytest_recall.replay.wire_formats import usage_of
 from pytest_recall.runs.context import CommandLine
 from pytest_recall.schedule.state import current
@@ -66,7 +67,8 @@ def library_of(place: Place, args: argparse.Namespace, *, makes: bool = False) -
     folder = place.cassettes if args.cassettes is None else Path.cwd() / args.cassettes
     if args.cassettes is not None and not folder.is_dir() and not makes:
         raise RecallError(f"{place.name(folder)}: no such directory; give the one that was recorded into")
-    return Library(folder)
+    layers = layers_from(place, folder) if args.cassettes is None else ()
+    return Library(folder, layers or (Layer(folder, place.name(folder)),))
 
 
 def find(library: Library, place: Place, given: str) -> Path:
@@ -75,7 +77,10 @@ def find(library: Library, place: Place, given: str) -> Path:
     A path in the folder needs no suffix, so that what the list prints is found.
     """
     for path in (Path.cwd() / given, library.folder / given, library.folder / f"{given}{CASSETTE_SUFFIX}"):
-        if path.is_file():
+        if path.is_file() and path.parent.resolve() != place.run_files.resolve():
+            return path
+    for path in library.files():
+        if library.name(path) == given:
             return path
     if given.endswith(CASSETTE_SUFFIX):
         raise RecallError(f"{given}: no such file; `recall cassettes list` names those that are there")
@@ -83,8 +88,9 @@ def find(library: Library, place: Place, given: str) -> Path:
     found = known.get(given, [])
     if not found:
         raise RecallError(f"no cassette of {one_line(given)!r}{nearest(given, known)}")
+    found = list(dict.fromkeys(library.latest(path) for path in found))
     if len(found) > 1:
-        named = ", ".join(place.name(path) for path in found)
+        named = ", ".join(map(library.name, found))
         raise RecallError(f"{one_line(given)!r} has more than one cassette ({named}); give the path of one")
     return found[0]
 
@@ -98,7 +104,7 @@ def by_owner(library: Library, place: Place, wanted: str) -> dict[str, list[Path
     damaged: RecallError | None = None
     for path in library.files():
         try:
-            header = read_header(path, place.name(path))
+            header = read_header(path, library.name(path))
         except RecallError as error:
             if path.stem == wanted:  # Files are called by the ids of their cases.
                 damaged = error
@@ -156,7 +162,7 @@ def entries(
     found = []
     for path in [*library.files(), *library.drafts()]:
         is_draft = path.parent.name == DRAFTS
-        name = place.name(path)
+        name = library.name(path)
         header: Mapping[str, Any] = {}
         exchanges: list[Exchange] = []
         problem = ""
@@ -172,7 +178,7 @@ def entries(
         found.append(
             ListedCassette(
                 name=name,
-                what=place.name(path) if problem else titled(header),
+                what=name if problem else titled(header),
                 standing="damaged" if problem else standing(header, scenarios, rows),
                 header=header,
                 calls=len(exchanges),
@@ -330,7 +336,7 @@ def run_verify(args: argparse.Namespace) -> int:
     problems: list[str] = []
     calls = 0
     for path in paths:
-        name = place.name(path)
+        name = library.name(path)
         try:
             cassette = Cassette(path, name, rules)
             cassette.verify()

@@ -85,7 +85,7 @@ def run_scan(args: argparse.Namespace) -> int:
     findings: list[dict[str, Any]] = []
     unread: list[str] = []
     for path in (*paths, *drafts):
-        name = place.name(path)
+        name = library.name(path)
         try:
             lines = read_lines(path, name)
         except RecallError as error:
