@@ -38,7 +38,10 @@ _SCENARIO = re.compile(NAME_PATTERN)
 
 
 class ListedCassette(NamedTuple):
-    """One cassette or draft as `recall cassettes list` shows it. `since` is the day of its oldest call."""
+    """One cassette or draft as `recall cassettes list` shows it.
+
+    `since` is the day of its oldest call, and `run_file` the file of the run on a branch that it is in; empty for none.
+    """
 
     name: str
     what: str
@@ -50,6 +53,7 @@ class ListedCassette(NamedTuple):
     models: tuple[str, ...]
     is_draft: bool = False
     problem: str = ""
+    run_file: str = ""
 
 
 def add_folder(parser: argparse.ArgumentParser) -> None:
@@ -187,6 +191,7 @@ def entries(
                 models=tuple(sorted(models)),
                 is_draft=is_draft,
                 problem=problem,
+                run_file="" if library.is_own(path) else name.partition(": ")[0],
             )
         )
     return sorted(found, key=lambda entry: (entry.what, entry.is_draft, entry.name))
@@ -258,6 +263,7 @@ def _recorded(entry: ListedCassette, today: date) -> str:
 
 def _note(entry: ListedCassette, scenarios: Mapping[str, str]) -> str:
     notes = ["unfinished draft"] if entry.is_draft else []
+    notes += [f"in {entry.run_file}"] if entry.run_file else []
     if entry.standing == "damaged":
         notes.append("damaged; `recall cassettes verify` says where")
     if entry.standing == "gone":
@@ -272,7 +278,7 @@ The age is that of the oldest call. An orphan is the recording of a case that is
 and has no row in the state, or that is in another scenario by now; `recall cassettes prune` deletes
 the former, and `move` gives either to the case that it is of now. An unfinished draft was left
 behind by a run that was killed, or by a test that failed; `pytest -p recall eval --record=missing`
-takes up what it holds.
+takes up what it holds. What a run on a branch has recorded is in a file of that run in eval/runs.
 """
 VERIFY = """\
 Reads every line of every cassette. Exits with 1 if one is damaged, cut off, of another version,
