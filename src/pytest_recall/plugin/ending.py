@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.cases.changes import with_skipped
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import judging, portion
@@ -100,6 +101,7 @@ class Ending:
         folder = run.journal.folder
         with self._guarded("cases that were renamed"):
             self._look_for_moved()
+            self._look_for_skipped()
         asked = {one.case_id for one in run.trials if not one.arm}
         header = run.plan.header(folder.name, "")
         left = {case_id for case_id, _ in header.picks if case_id not in asked}
@@ -179,6 +181,23 @@ class Ending:
 
             run.plan = replace(run.plan, moved=tuple(moved(run.plan.rows, gone, news)))
             run.amended |= bool(run.plan.moved)
+
+    def _look_for_skipped(self) -> None:
+        """List the cases of the base that the change has skipped among those that it alters."""
+        run = self._run
+        if not run.plan.base.is_change or run.plan.rest is not None:
+            return
+        skipped = sorted(
+            {
+                one.case_id
+                for one in run.trials
+                if one.outcome is Outcome.SKIPPED and not one.arm and one.case_id in run.plan.before
+            }
+        )
+        if skipped:
+            changes = with_skipped(run.plan.case_changes, skipped)
+            run.plan = replace(run.plan, case_changes=tuple(changes))
+            run.amended = True
 
     def _report(self) -> None:
         """Tell the controller what only a worker can know."""

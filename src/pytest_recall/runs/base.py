@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.judge_code import altered_judges
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import parse_settings
+from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.eval_directory import Place, is_case_file
 from pytest_recall.files.git import Repository, is_repository
@@ -155,6 +157,20 @@ def cases_of(place: Place, base: Base, patterns: Iterable[str]) -> dict[str, Cas
             continue
         with suppress(RecallError):  # What was no case file then has no cases to compare with.
             found |= {case.id: case for case in CaseFile(Path(path), path, text).cases()}
+    return found
+
+
+def judges_altered(place: Place, base: Base) -> dict[str, str]:
+    """Return the judges whose code a change alters, each with the file that has it, as a path from the repository."""
+    if not base.is_change or not base.commit:
+        return {}
+    repository = Repository(place.root)
+    found: dict[str, str] = {}
+    for path in repository.changed(base.commit, place.root):
+        if path.endswith(".py"):
+            now = repository.top / path
+            after = read_text(now, path) if now.is_file() else ""
+            found |= dict.fromkeys(altered_judges(repository.text_at(base.commit, path) or "", after), path)
     return found
 
 
