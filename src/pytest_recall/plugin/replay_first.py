@@ -119,6 +119,9 @@ def changes_of(
         found = replayed(config, first.folder, processes, base) if _holds_any(first.folder) else nothing
         if base.is_change:
             found = found.complete(ids)
+            of_base = [source.folder for source in (first, *rest) if source.origin == "base"]
+            recorded = {case_id for folder in of_base for case_id in _recorded_in(folder, ids)}
+            found = found._replace(behind=tuple(sorted((base.rows or {}).keys() & set(ids) - recorded)))
         for source in rest:
             wanted = _newer(source.folder, first.folder, ids) if source.is_newer else found.reasons
             if left := _recorded_in(source.folder, wanted):

@@ -350,6 +350,7 @@ class Plan:
             affected=() if self.changes is None else self.changes.touched,
             replayed=() if self.changes is None else (self.changes.summary, *self.changes.details()),
             unaffected=0 if self.changes is None else len(self.changes.findings) - len(self.changes.affected),
+            behind=() if self.changes is None else self.changes.behind,
             own_recordings=0 if self.changes is None else self.changes.own,
             varying=0 if self.changes is None else len(self.changes.varying),
             varying_of=0 if self.changes is None else self.changes.varying_of,

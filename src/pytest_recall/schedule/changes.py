@@ -246,7 +246,8 @@ class Changes(NamedTuple):
     """The `findings` of a replay by case id; `of` is how many cases it had, and `twice` how many it did again.
 
     `modules` are the files of the repository that the replay imported, as paths from its root. `live` is a case that is
-    asked live, though the change affects none, since it alters one of these; empty if that is not so.
+    asked live, though the change affects none, since it alters one of these; empty if that is not so. `behind` are
+    the cases of the base that it has not recorded, so that what they asked there is not known; sorted.
     """
 
     findings: Mapping[str, ReplayFinding] = {}
@@ -254,6 +255,7 @@ class Changes(NamedTuple):
     modules: frozenset[str] = frozenset()
     live: str = ""
     twice: int = 0
+    behind: tuple[str, ...] = ()
 
     def ids(self, *states: ReplayState) -> list[str]:
         """Return the cases in these states, sorted."""
