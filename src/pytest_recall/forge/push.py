@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
@@ -25,7 +26,7 @@ from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.run_recordings import files_of_runs, without_secrets
 from pytest_recall.runs import finish
 from pytest_recall.runs.base import default_branch
-from pytest_recall.runs.evidence import RECORDINGS, RUNS, SPENT, ref_of, spent_text
+from pytest_recall.runs.evidence import RECORDINGS, REFS, RUNS, SPENT, ref_of, spent_text
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.events import events_of
 from pytest_recall.schedule.run_file import write_run_file
@@ -145,6 +146,19 @@ class Remote:
         self._fetch(f"+{start}*:{start}*", "--prune")
         return len(self.git("for-each-ref", "--format=%(refname)", start).split())
 
+    def drop_refs(self, start: str, before: float) -> list[str]:
+        """Delete the refs, here and at the remote, whose names begin so and whose commit is older than a time.
+
+        `before` is that time in seconds since 1970. Returns their names. Raises GitError.
+        """
+        lines = self.git("for-each-ref", "--format=%(committerdate:unix) %(refname)", start).splitlines()
+        old = [ref for when, ref in (line.split(" ", 1) for line in lines) if int(when) < before]
+        if old:
+            self.git("push", "--quiet", "--no-verify", self._remote, *(f":{ref}" for ref in old))
+            for ref in old:
+                self.git("update-ref", "-d", ref)
+        return old
+
     def push_files(self, ref: str, files: Mapping[str, Path], message: str) -> str:
         """Add files, by their paths in the tree, to what a ref holds, and return the commit.
 
@@ -221,6 +235,8 @@ def _credentials(token: str, server: str, user: str) -> Mapping[str, str]:
     return {"GIT_CONFIG_COUNT": str(len(given)), **settings}
 
 
+KEPT_DAYS = 60
+"""So long CI keeps what it has recorded for a pull request since the last run of that."""
 TRIES = 8
 TRAILER = "Recall-Run"
 
@@ -304,6 +320,15 @@ def push_recordings(
         return f"{count} would be kept for #{number}{left}"
     commit = remote.push_files(ref_of(number), files, f"Recordings of {run}")
     return f"{count} kept for #{number} in {ref_of(number)} ({commit[:12]}){left}"
+
+
+def drop_old_runs(remote: Remote, now: datetime) -> str:
+    """Delete what runs of pull requests left that had no run for `KEPT_DAYS`; return a sentence, empty for none.
+
+    The clone has to have fetched it. Raises GitError.
+    """
+    old = remote.drop_refs(REFS, (now - timedelta(days=KEPT_DAYS)).timestamp())
+    return f"recordings of {plural(len(old), 'pull request')} deleted: no run for {KEPT_DAYS} days" if old else ""
 
 
 def _recordings(place: Place) -> tuple[dict[str, Path], list[str]]:
