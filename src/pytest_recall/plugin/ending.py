@@ -25,6 +25,7 @@ from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import alone_line, aside_lines, looped_line, past_lines, unasked, unrecorded_line
 from pytest_recall.results.standing import informs
 from pytest_recall.runs import finish
+from pytest_recall.runs.checkout import folds_here
 from pytest_recall.runs.ci import append_summary
 from pytest_recall.runs.plan import read_cases
 from pytest_recall.schedule.boxes import OF_CHANGE
@@ -312,7 +313,8 @@ class Ending:
         return told or ("interrupted" if session.exitstatus == pytest.ExitCode.INTERRUPTED else "")
 
     def _write_state(self, folder: Path, record: Record) -> None:
-        name = finish.target(self._run.plan.place)
+        folds = folds_here(self._run.plan.place, os.environ)
+        name = finish.target(self._run.plan.place, folds=folds)
         if shard := record.header.shard:
             self._state_line = f"{name}: left alone by shard {shard}; `recall ci merge --apply` applies all of them"
             return
@@ -320,7 +322,7 @@ class Ending:
             self._state_line = f"{name}: left alone, since you chose the cases; --recall-update writes it"
             return
         try:
-            changed = finish.apply(self._run.plan.place, folder, record) or {}
+            changed = finish.apply(self._run.plan.place, folder, record, folds=folds) or {}
             self._state_line = f"{name}: {plural(len(changed), 'row')} changed"
         except (OSError, RecallError) as error:
             self._run.log.problems.append(

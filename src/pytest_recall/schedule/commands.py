@@ -256,8 +256,9 @@ def apply_run(place: Place, folder: Path, record: Record, *, write: bool = True)
     """Apply the run to the state, write its scorecard, and say what came of it. Raises RecallError or OSError."""
     from pytest_recall.runs import finish
 
-    changed = finish.apply(place, folder, record, write=write)
-    name = finish.target(place)
+    folds = folds_here(place, os.environ)
+    changed = finish.apply(place, folder, record, folds=folds, write=write)
+    name = finish.target(place, folds=folds)
     if changed is None:
         print(f"{folder.name}: already in {name}")
         return
