@@ -23,7 +23,7 @@ from pytest_recall.schedule.acceptance import REASON, acceptance
 from pytest_recall.schedule.boxes import BY_VERDICTS, UNSCHEDULED, quarantine_of, review
 from pytest_recall.schedule.events import Events, fold_events, fold_unanswered
 from pytest_recall.schedule.run_file import SUFFIX, name_of, run_file_text
-from pytest_recall.schedule.state import current
+from pytest_recall.schedule.state import current, unfolded
 from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.conditions import kept_answer, taped_of
 from pytest_recall.trials.journal import read_header as read_run
@@ -289,10 +289,10 @@ def _recordings(
 
 def _state(place: Place, events: Events, *, folds: bool) -> dict[Path, tuple[str, str]]:
     """Return the text of the state, before and after: of its file, or of a new run file."""
-    named = {name_of(events): events}
     if not folds:
-        return {place.run_files / f"{name}{SUFFIX}": ("", run_file_text(events, current(place).rows)) for name in named}
+        return {place.run_files / f"{name_of(events)}{SUFFIX}": ("", run_file_text(events, current(place).rows))}
     state = read_state(place.state, place.name(place.state))
+    named = {**unfolded(place, state), name_of(events): events}
     waiting = fold_unanswered(state.unanswered, named)
     folded = sorted({*state.folded, *named})
     return {place.state: (state.text, state.updated(fold_events(state.rows, named), folded=folded, unanswered=waiting))}

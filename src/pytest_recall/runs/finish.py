@@ -18,7 +18,7 @@ from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
 from pytest_recall.runs.checkout import shared_names
 from pytest_recall.schedule.boxes import quarantine_of
-from pytest_recall.schedule.events import events_of, fold_events
+from pytest_recall.schedule.events import Events, events_of, fold_events
 from pytest_recall.schedule.run_file import name_of, run_files, trials_known, write_run_file
 from pytest_recall.schedule.state import fold, is_remembered, unfolded, with_events
 from pytest_recall.schedule.state_file import read_state
@@ -166,16 +166,22 @@ def apply(
             return None
         # All trials of these cases: a series may have begun before the run was last applied.
         news = {trial.case_id for trial in record.trials[applied or 0 :] if not trial.arm}
+        events = _events(record, news, first=applied is None)
+        says_anything = events.says_anything
         if folds:  # Run files are sorted by day and run, whenever they are written.
-            news -= _later_verdicts(run, record.header, known)
-        trials = [trial for trial in record.trials if trial.case_id in news]
-        events = events_of(record.header, trials, len(record.trials), first=applied is None)
-        named = {name_of(events): events} if events.says_anything else {}
+            events = _events(record, news - _later_verdicts(run, record.header, known), first=applied is None)
+        named = {name_of(events): events} if says_anything else {}
         if folds and write:
             fold(place, state, {**waiting, **named}, shared_names(place, os.environ, shared_at))
         elif named and write:
             write_run_file(place.run_files, events, before.rows)
         return fold_events(before.rows, named)
+
+
+def _events(record: Record, case_ids: Collection[str], *, first: bool) -> Events:
+    """Return what the trials of some cases of a run add to the state."""
+    trials = [trial for trial in record.trials if trial.case_id in case_ids]
+    return events_of(record.header, trials, len(record.trials), first=first)
 
 
 def _later_verdicts(run: Path, header: Header, known: Collection[str]) -> set[str]:

@@ -22,7 +22,7 @@ from pytest_recall.runs.context import Context, Filters
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
 from pytest_recall.schedule.boxes import OF_CHANGE, released, reset, swapped
 from pytest_recall.schedule.forecast import left_out
-from pytest_recall.schedule.run_file import run_files
+from pytest_recall.schedule.run_file import not_held, run_files
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
 from pytest_recall.schedule.state import check_dates, current, with_events
 from pytest_recall.trials.record import Header
@@ -442,8 +442,8 @@ def make_plan(
         files[path] = added
     # A run that could not be remembered must not start.
     state = current(place)
-    if news := {name: one for name, one in earlier.items() if name not in {*state.folded, *run_files(place.run_files)}}:
-        state = with_events(state, news)
+    if news := not_held(earlier, {*state.folded, *run_files(place.run_files)}):
+        state = with_events(state, {name: earlier[name] for name in news})
     if today is not None:
         check_dates(state, max(context.date, today), place.name(place.state))
     rows = {case_id: released(row, context.date) for case_id, row in state.rows.items()}

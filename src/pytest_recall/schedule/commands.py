@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+from contextlib import nullcontext
 from datetime import timedelta
 from pathlib import Path
 
@@ -217,8 +218,9 @@ def _apply_all(place: Place, *, write: bool) -> int:
     lacking = finish.lacking(place, os.environ)
     for folder, record in lacking:
         apply_run(place, folder, record, write=write)
-    place.artifacts.make()
-    with locked(place.lock):
+    if write:
+        place.artifacts.make()
+    with locked(place.lock) if write else nullcontext():
         state = read_state(place.state, place.name(place.state))
         waiting = unfolded(place, state)
         folds = folds_here(place, os.environ)

@@ -33,11 +33,12 @@ _HEADER = """\
 # the next run on the default branch folds its verdicts into recall.yaml, and a later one deletes it.
 """
 _NAME = re.compile(r"(?P<stem>.+)-(?P<trials>[0-9]+)-(?P<digest>[0-9a-f]{6})", re.DOTALL)
-_HEAD = ("run", "who", "trials", "model", "reset", "change", "affected", "unanswered")
+_HEAD = ("run", "who", "commit", "trials", "model", "reset", "change", "affected", "unanswered")
 _OF_VERDICT = (
     *("note", "reason", "pr", "model", "under", "cleared", "accepted", "lapses"),
     *("weighed", "needed", "doubt"),
 )
+_COMMIT_DIGITS = 7
 _ROWS = frozenset({"before", "after"})
 NO_ROWS: Mapping[str, Row] = MappingProxyType({})
 
@@ -146,7 +147,8 @@ def name_of(events: Events) -> str:
 
 def stem_of(events: Events) -> str:
     """Return how the names of all files of a run begin: with its day, so that they sort by it."""
-    parts = (events.date.isoformat(), events.who, events.run)
+    # Two jobs may begin a run in the same second.
+    parts = filter(None, (events.date.isoformat(), events.who, events.run, events.commit[:_COMMIT_DIGITS]))
     return "-".join(re.sub(r"[^A-Za-z0-9_.+]+", "-", part)[:60] for part in parts)
 
 
@@ -155,6 +157,22 @@ def trials_known(events: Events, names: Iterable[str]) -> int | None:
     own = stem_of(events)
     found = (named for name in names if (named := _NAME.fullmatch(name)) and named["stem"] == own)
     return max((int(named["trials"]) for named in found), default=None)
+
+
+def not_held(names: Iterable[str], folded: Iterable[str]) -> list[str]:
+    """Return those of the `names` that a state with these `folded` names does not hold.
+
+    It holds a part of a run as well if it holds more trials of that: a run that was resumed elsewhere is folded whole.
+    """
+    held = set(folded)
+    most: dict[str, int] = {}
+    for named in filter(None, map(_NAME.fullmatch, held)):
+        most[named["stem"]] = max(int(named["trials"]), most.get(named["stem"], 0))
+    return [
+        name
+        for name in names
+        if name not in held and not ((one := _NAME.fullmatch(name)) and most.get(one["stem"], -1) > int(one["trials"]))
+    ]
 
 
 def _digest(events: Events) -> str:
@@ -170,6 +188,7 @@ def run_file_text(events: Events, before: Mapping[str, Row] | None = NO_ROWS) ->
         "run": events.run,
         "date": events.date,
         "who": events.who,
+        "commit": events.commit or None,
         "trials": events.trials,
         "model": events.model,
         "reset": events.reset or None,

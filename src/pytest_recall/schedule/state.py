@@ -12,7 +12,7 @@ from pytest_recall.files.git import committed
 from pytest_recall.files.wording import plural
 from pytest_recall.schedule.events import Events, fold_events, fold_unanswered
 from pytest_recall.schedule.renames import continued
-from pytest_recall.schedule.run_file import SUFFIX, parse_run_file, read_run_file, run_files
+from pytest_recall.schedule.run_file import SUFFIX, not_held, parse_run_file, read_run_file, run_files
 from pytest_recall.schedule.state_file import State, parse_state, read_state, write_state
 from pytest_recall.trials.journal import read_journal
 
@@ -26,7 +26,7 @@ def current(place: Place) -> State:
     # files that this names. So the files are listed first: one that is gone by then is in the rows that are read below.
     files = run_files(place.run_files)
     state = read_state(place.state, place.name(place.state))
-    waiting = {name: path for name, path in files.items() if name not in state.folded}
+    waiting = {name: files[name] for name in not_held(files, state.folded)}
     try:
         events = {name: read_run_file(path, place.name(path)) for name, path in waiting.items()}
     except RecallError:
@@ -46,7 +46,7 @@ def with_events(state: State, events: Mapping[str, Events]) -> State:
 def unfolded(place: Place, state: State) -> dict[str, Events]:
     """Return what run files hold that is not in the state file yet, by name. Raises RecallError for a damaged file."""
     files = run_files(place.run_files)
-    return {name: read_run_file(files[name], place.name(files[name])) for name in files if name not in state.folded}
+    return {name: read_run_file(files[name], place.name(files[name])) for name in not_held(files, state.folded)}
 
 
 def check_dates(state: State, latest: date, name: str) -> None:
@@ -76,12 +76,15 @@ def committed_state(place: Place, revision: str) -> State | None:
     files = committed(place.eval_dir, revision, ("recall.yaml", f"{place.run_files.name}/"), SUFFIX)
     if not files:
         return None
-    state = parse_state(files.pop("recall.yaml", ""), f"{revision}:{place.name(place.state)}")
+    name = f"{revision}:{place.name(place.state)}"
+    text = files.pop("recall.yaml", None)
+    if text is not None and not text.strip():
+        raise RecallError(f"{name}: is empty, and no run writes an empty one; restore it from an earlier commit")
+    state = parse_state(text or "", name)
     paths = {Path(name).stem: name for name in files if name.count("/") == 1}
     events = {
-        name: parse_run_file(files[path], f"{revision}:{place.name(place.eval_dir)}/{path}")
-        for name, path in paths.items()
-        if name not in state.folded
+        name: parse_run_file(files[paths[name]], f"{revision}:{place.name(place.eval_dir)}/{paths[name]}")
+        for name in not_held(paths, state.folded)
     }
     return with_events(state, events)
 
