@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from pytest_recall.schedule.merge_file import resolve, teach
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs import finish
 from pytest_recall.schedule.boxes import fold
-from pytest_recall.schedule.merge_file import resolve, teach
 from pytest_recall.schedule.state import compact, current
 from pytest_recall.trials.trial import Row, Trial
 from tests.helpers import programs
