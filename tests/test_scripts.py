@@ -12,14 +12,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
+from pytest_recall.schedule.events import Event, Events
+from pytest_recall.schedule.run_file import write_run_file
+from pytest_recall.trials.trial import Outcome
 from tests.cli.samples import environment
 from tests.helpers import command, programs
+from tests.helpers.project import case, cases_yaml, row, state_yaml
+from tests.helpers.repository import write
 from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -87,6 +93,20 @@ def test_the_script_the_command_and_the_run_take_one_slice(
     assert run.code == 0, run.out
     assert today(checkout) == scripted.out
     (checkout / "eval" / "recall.yaml").write_bytes(before)
+
+
+def test_the_script_takes_the_slice_of_a_state_that_waits_in_a_run_file(
+    tmp_path: Path, call: Callable[..., Called]
+) -> None:
+    files = {"cases.yaml": cases_yaml(case("a"), case("b")), "rubric.yaml": "owner: us\nbox_1_cases: 0\n"}
+    files["recall.yaml"] = state_yaml(a=row(3, 3, due=ON[1]), b=row(3, 3, due=ON[1]))
+    write(tmp_path / "eval", files)
+    day = date.fromisoformat(ON[1])
+    seen = Events("run", day, "pr5", trials=1, verdicts=(Event("a", Outcome.PASSED, reason="due"),))
+    write_run_file(tmp_path / "eval" / "runs", seen, {"a": row(3, 3, due=ON[1])})
+    scripted = call(tmp_path, SELECT, "--mode", "pr", *ON)
+    assert [one["id"] for one in yaml.safe_load(scripted.out)["cases"]] == ["b"]
+    assert command.run(tmp_path, "schedule", "select", "--mode", "pr", *ON).out == scripted.out
 
 
 def test_of_all_cases_the_script_the_command_and_the_run_take_every_one(
