@@ -14,7 +14,9 @@ from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs import finish
 from pytest_recall.schedule.boxes import fold as fold_row
-from pytest_recall.schedule.state import current
+from pytest_recall.schedule.run_file import run_files
+from pytest_recall.schedule.state import current, fold, unfolded
+from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.repository import Repository
 from tests.helpers.samples import FAILED, PASSED, TODAY, days, row, trial
