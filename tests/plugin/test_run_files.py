@@ -249,3 +249,45 @@ def test_a_job_of_a_pull_request_writes_a_run_file_and_one_of_main_folds(
     assert len(files(checkout)) == int(is_pull)
     assert (written(repository) == [STATE]) is not is_pull
     assert rows(checkout)["hours"].box == 4
+
+
+WHERE: dict[str, tuple[tuple[str, ...], bool]] = {
+    "no-git": ((), True),
+    "no-commit": (("init -q -b feature",), True),
+    "unknown-default": (("init -q -b topic", "add -A", "commit -qm Begin"), True),
+    "detached": (("init -q -b main", "add -A", "commit -qm Begin", "switch -q --detach"), True),
+    "main": (("init -q -b main", "add -A", "commit -qm Begin"), True),
+    "branch": (("init -q -b main", "add -A", "commit -qm Begin", "switch -qc feature"), False),
+    "main-is-not-default": (
+        (
+            *("init -q -b main", "add -A", "commit -qm Begin", "update-ref refs/remotes/origin/develop HEAD"),
+            "symbolic-ref refs/remotes/origin/HEAD refs/remotes/origin/develop",
+        ),
+        False,
+    ),
+    "default-of-another-name": (
+        (
+            *("init -q -b develop", "add -A", "commit -qm Begin", "update-ref refs/remotes/origin/develop HEAD"),
+            "symbolic-ref refs/remotes/origin/HEAD refs/remotes/origin/develop",
+            "branch main",
+        ),
+        True,
+    ),
+}
+"""What git is told before a run, by what that is, and whether the run goes into the rows."""
+
+
+@pytest.mark.parametrize("name", WHERE)
+def test_only_a_branch_that_is_known_not_to_be_the_default_one_gets_a_run_file(
+    name: str, pytester: pytest.Pytester
+) -> None:
+    checkout = PROJECT.with_state(**ROWS).at(pytester)
+    commands, folds = WHERE[name]
+    for line in commands:
+        Repository(checkout.path).git(*line.split())
+    before = checkout.state_text()
+    checkout.run("eval", ALL)
+    assert rows(checkout)["hours"].box == 4
+    assert (checkout.state_text() == before) is not folds
+    assert len(files(checkout)) == int(not folds)
+    assert len(folded(checkout)) == int(folds)
