@@ -11,8 +11,9 @@ import pytest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs import finish
 from pytest_recall.schedule import state
-from pytest_recall.schedule.run_file import run_files
+from pytest_recall.schedule.run_file import run_files, write_run_file
 from pytest_recall.schedule.state import current
+from pytest_recall.schedule.state_file import parse_state, write_state
 from pytest_recall.trials.journal import Journal
 from tests.helpers.samples import FAILED, TODAY, days, header, row, trial
 from tests.runs.folding import NOON, boxes, journal, remember, rows
@@ -27,7 +28,7 @@ STEPS = ("before the state", "after the state", "between run files", "after the 
 
 def killed_at(place: Place, run: Path, step: str) -> None:
     """Apply a run, and die at a step: the state is written first, then run files are deleted one by one."""
-    write, delete, parse = state.write_state, Path.unlink, state.parse_state
+    delete = Path.unlink
 
     def dying(call: Callable[..., Any], *, done: bool) -> Callable[..., Any]:
         def killed(*given: Any, **more: Any) -> None:
@@ -39,11 +40,11 @@ def killed_at(place: Place, run: Path, step: str) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         if step.endswith("the state"):
-            patch.setattr(state, "write_state", dying(write, done=step.startswith("after")))
+            patch.setattr(state, "write_state", dying(write_state, done=step.startswith("after")))
         elif step == "between run files":
             patch.setattr(Path, "unlink", dying(delete, done=True))
         else:
-            patch.setattr(state, "parse_state", dying(parse, done=False))
+            patch.setattr(state, "parse_state", dying(parse_state, done=False))
         with pytest.raises(Killed):
             finish.apply(place, run, folds=True)
 
@@ -129,11 +130,11 @@ def test_a_death_while_a_run_goes_on_folds_each_trial_once(place: Place, step: s
 
 @pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
 def test_a_death_beside_a_run_file_leaves_it_whole_or_not_at_all(place: Place, done: bool) -> None:
-    run, own = journal(place, trial("new")), finish.write_run_file
+    run = journal(place, trial("new"))
 
     def dying(*given: Any) -> None:
         if done:
-            own(*given)
+            write_run_file(*given)
         raise Killed
 
     with pytest.MonkeyPatch.context() as patch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 
 from pytest_recall.schedule.boxes import review
 from pytest_recall.schedule.renames import continued, moved
@@ -44,6 +44,7 @@ def test_evidence_of_both_ids_multiplies_and_their_trials_add_up() -> None:
 @unhurried
 @given(rows(), rows())
 def test_no_verdict_and_no_trial_of_either_id_is_lost(old: Row, new: Row) -> None:
+    assume(old.box == 1 or not old.failing)  # What fails is in box 1.
     found = continued(old, new)
     assert found.last_tested == max(old.last_tested, new.last_tested)
     if new.last_tested >= old.last_tested:

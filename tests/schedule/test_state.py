@@ -19,7 +19,7 @@ from pytest_recall.schedule import state
 from pytest_recall.schedule.events import Apart, Events
 from pytest_recall.schedule.run_file import run_files, write_run_file
 from pytest_recall.schedule.state import REMEMBERED_DAYS, current, fold, unfolded
-from pytest_recall.schedule.state_file import State, read_state
+from pytest_recall.schedule.state_file import State, read_state, write_state
 from pytest_recall.trials.journal import Journal
 from pytest_recall.trials.trial import Outcome, Row
 from tests.helpers.samples import FAILED, TODAY, costly, days, header, row, trial
@@ -168,11 +168,11 @@ class Killed(BaseException):
 def test_a_fold_that_is_killed_anywhere_folds_once(place: Place, step: str) -> None:
     runs(place, "passed", "passed", "passed")
     before = current(place).rows
-    own, delete = state.write_state, Path.unlink
+    delete = Path.unlink
 
     def killed(*given: Any, **more: Any) -> None:
         if step == "after the state":
-            own(*given)
+            write_state(*given)
         if step == "halfway":
             delete(*given, **more)
         raise Killed

@@ -387,8 +387,8 @@ def _parse_yaml(text: str, name: str) -> State:
     check_version(value, text, name)
     if "cases" not in value:  # It stands last above the rows, so that a file which was cut there says nothing of them.
         raise RecallError(
-            f"{name}: was cut short, `cases:` is missing; restore the file from git, or, if there are no rows yet, write"
-            " `cases:` as its last line"
+            f"{name}: was cut short, `cases:` is missing; restore the file from git, or, if there are no rows yet,"
+            " write `cases:` as its last line"
         )
     cases = value["cases"] or {}
     if not isinstance(cases, dict):
