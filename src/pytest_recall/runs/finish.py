@@ -16,7 +16,7 @@ from pytest_recall.files.git import head_of
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
-from pytest_recall.runs.checkout import shared_names
+from pytest_recall.runs.checkout import folds_here, shared_names
 from pytest_recall.schedule.boxes import quarantine_of
 from pytest_recall.schedule.events import Events, events_of, fold_events
 from pytest_recall.schedule.run_file import name_of, run_files, trials_known, write_run_file
@@ -141,14 +141,14 @@ def apply(
     run: Path,
     record: Record | None = None,
     *,
-    folds: bool = True,
+    folds: bool | None = None,
     applied: int | None = None,
     write: bool = True,
     shared_at: str = "",
 ) -> dict[str, Row] | None:
     """Apply the run in the folder `run` to the state, exactly once; None if all of it was in there before.
 
-    Where it `folds`, as `folds_here` says of a checkout, it goes into the rows with all run files that
+    Where it `folds`, which the checkout says if the caller does not, it goes into the rows with all run files that
     wait; elsewhere it becomes a run file. The state names the trials that it holds in the same write, so that a run
     that was killed on the way, or goes on, is applied once and as a whole; a caller who knows more of that than names
     tell says how many are `applied`, and at which commit the state is that everyone has, `shared_at`. Without `write`
@@ -157,6 +157,7 @@ def apply(
     """
     with locked(place.lock):
         record = record or read_journal(run)
+        folds = folds_here(place, os.environ) if folds is None else folds
         state = read_state(place.state, place.name(place.state))
         waiting = unfolded(place, state)
         before = with_events(state, waiting)
@@ -201,8 +202,9 @@ def _later_verdicts(run: Path, header: Header, known: Collection[str]) -> set[st
     return found
 
 
-def target(place: Place, *, folds: bool) -> str:
-    """Return what a run writes into where the checkout `folds` or not, as messages name it."""
+def target(place: Place, *, folds: bool | None = None) -> str:
+    """Return what a run in this checkout writes into, as messages name it; it may be known whether that `folds`."""
+    folds = folds_here(place, os.environ) if folds is None else folds
     return place.name(place.state if folds else place.run_files)
 
 

@@ -145,7 +145,7 @@ class State:
     ) -> str:
         """Return the text with `changed` rows replaced or inserted; other bytes stay as they are.
 
-        Rows of `removed` cases are left out; `folded` takes the place of the names of the runs that it holds, and
+        Rows of `removed` cases are left out; `folded` takes the place of the names of folded runs, and
         `unanswered` that of the cases without a verdict. The text says how many rows it has.
         """
         news = {case_id: row for case_id, row in changed.items() if self.rows.get(case_id) != row}
@@ -386,7 +386,12 @@ def _parse_yaml(text: str, name: str) -> State:
     value = strict_yaml.load(text, name)
     where = strict_yaml.lines(text, name)
     check_version(value, text, name)
-    cases = value.get("cases") or {}
+    if "cases" not in value:  # It stands last above the rows, so that a file which was cut there says nothing of them.
+        raise RecallError(
+            f"{name}: was cut short, `cases:` is missing; restore the file from git, or, if there are no rows yet,"
+            " write `cases:` as its last line"
+        )
+    cases = value["cases"] or {}
     if not isinstance(cases, dict):
         raise RecallError(f"{name}:{where[('cases',)]}: cases: must map ids to rows; restore it from git")
     rows: dict[str, Row] = {}
