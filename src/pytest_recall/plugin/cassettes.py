@@ -80,7 +80,7 @@ class CassetteManager:
         self.compares_headers = False
         self._place = place
         self._folder_name = place.name(folder)
-        self._record = "--record" if folder == place.cassettes else f"--record={self._folder_name}"
+        self._record = "--record" if layers or folder == place.cassettes else f"--record={self._folder_name}"
         self._run = run
         self._today = today
         self._max_age = max_age

@@ -141,10 +141,11 @@ def _on_branch(config: pytest.Config, place: Place, asked: Recording) -> Recordi
 
     if not records or folds_here(place, os.environ):
         return asked
+    from pytest_recall.files.git import head_of
     from pytest_recall.replay import run_recordings
 
     check_writable(place.artifacts.folder, place.name(place.artifacts.folder))
-    return asked.on_branch(run_recordings.begin(place, asked.run))
+    return asked.on_branch(run_recordings.begin(place, head_of(place.root, os.environ)[1], asked.run))
 
 
 def make_manager(run: Run, asked: Recording) -> CassetteManager:

@@ -75,10 +75,14 @@ def pack(folder: Path, paths: Iterable[Path], at: datetime) -> bytes:
 
 def write_packed(folder: Path, stem: str, data: bytes) -> Path:
     """Write a file of recordings whose name begins with `stem`, and return its path. Raises OSError."""
-    path = folder / f"{stem}-{hashlib.sha256(data).hexdigest()[:6]}{CASSETTE_SUFFIX}"
+    path = folder / f"{stem}-{_digest(data)[:6]}{CASSETTE_SUFFIX}"
     make_folder(folder)
     write_bytes(path, data, durable=True)
     return path
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
 
 
 def cassettes_in(path: Path, name: str) -> Iterator[tuple[str, bytes]]:
@@ -123,7 +127,9 @@ def layers_of(place: Place) -> tuple[Layer, ...]:
 
 def _unpacked(place: Place, path: Path) -> Layer:
     name = place.name(path)
-    target = place.artifacts.folder / UNPACKED / path.stem
+    # By its content: a file that was damaged and is restored, or edited, is another one.
+    digest = _digest(b"\n".join(read_lines(path, name)))
+    target = place.artifacts.folder / UNPACKED / f"{path.stem}-{digest}"
     if not target.is_dir():
         place.artifacts.make()
         make_folder(target.parent)
@@ -143,7 +149,7 @@ def _unpacked(place: Place, path: Path) -> Layer:
 
 def forget_unpacked(place: Place) -> None:
     """Delete what was unpacked of files that are gone by now."""
-    there = {path.stem for path in place.run_files.iterdir()} if place.run_files.is_dir() else set()
+    there = {layer.folder.name for layer in layers_of(place)}
     folder = place.artifacts.folder / UNPACKED
     for unpacked in folder.iterdir() if folder.is_dir() else ():
         if unpacked.name not in there:
@@ -219,14 +225,14 @@ def clear_taken_over(place: Place) -> list[str]:
     return [f"{place.name(path)}: taken over into {place.name(place.cassettes)}, and deleted" for path in files]
 
 
-def begin(place: Place, run: str) -> Path:
+def begin(place: Place, branch: str, run: str) -> Path:
     """Return the folder into which the run that is called `run` records on a branch.
 
-    What runs that were killed have recorded goes on in it, the newest of each. `run` ends with the number of its
-    process. Raises OSError.
+    What runs on this branch that were killed have recorded goes on in it, the newest of each. `run` ends with the
+    number of its process. Raises OSError.
     """
     place.artifacts.make()
-    every = place.artifacts.folder / RECORDING
+    every = place.artifacts.folder / RECORDING / _digest(branch.encode("utf-8", "surrogatepass"))
     own = every / run
     make_folder(own)
     for left in sorted(every.iterdir(), reverse=True):

@@ -176,7 +176,7 @@ def apply(
             fold(place, state, {**waiting, **named}, shared_names(place, os.environ, shared_at))
         elif named and write:
             write_run_file(place.run_files, events, before.rows)
-        return fold_events(before.rows, named)
+        return fold_events(state.rows, {**waiting, **named}) if folds else fold_events(before.rows, named)
 
 
 def _events(record: Record, case_ids: Collection[str], *, first: bool) -> Events:
