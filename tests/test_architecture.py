@@ -270,7 +270,7 @@ WORLD = {
     "runs": {
         *("accept", "base", "checkout", "ci", "collection", "evidence", "finish", "join", "plan", "report_files"),
     },
-    "schedule": {"merge_file", "state", "state_file"},
+    "schedule": {"run_file", "state", "state_file"},
     "trials": {
         "command_cassette",
         "concurrency",

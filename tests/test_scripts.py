@@ -140,12 +140,11 @@ def test_a_run_takes_the_made_up_days_of_the_benchmark(tmp_path: Path, monkeypat
     assert "memory: 2 questions after 2 days" in done.out, done
 
 
-@pytest.mark.parametrize("given", [(), ("--layout", "events", "--keep-days", "0")], ids=["rows", "events"])
 def test_a_day_is_rehearsed_in_a_real_repository(
-    given: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Called]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Called]
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    done = call(tmp_path, REHEARSE, *DAY, "--drift", "0.1", "--json", *given)
+    done = call(tmp_path, REHEARSE, *DAY, "--drift", "0.1", "--json")
     assert done.code == 0, done
     found = json.loads(done.out)
     assert found["faults"] == []
@@ -217,7 +216,6 @@ def test_a_rehearsal_that_is_told_to_end_leaves_nothing(
 
 def test_a_rehearsal_refuses_what_has_no_effect(tmp_path: Path, call: Callable[..., Called]) -> None:
     for given, told in (
-        (("--keep-days", "1"), "--keep-days: no effect without --layout events"),
         (("--keep", str(tmp_path)), f"--keep: {tmp_path} is there already"),
         (("--tags", "30"), "--tags: 30 are more than 20 cases"),
     ):

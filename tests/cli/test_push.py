@@ -57,6 +57,11 @@ def boxes(bare: Path, branch: str = "main") -> dict[str, int]:
     return {name: rows[name]["box"] for name in NAMES}
 
 
+def run_files(bare: Path, branch: str = "main") -> list[str]:
+    """Return the paths of the run files on a branch."""
+    return git(bare, "ls-tree", "--name-only", branch, "eval/runs/").split()
+
+
 BEFORE = {"right": 2, "worse": 3, "later": 4, "gone": 2}
 AFTER = {**BEFORE, "right": 3, "worse": 1}
 
@@ -182,7 +187,12 @@ def test_once_is_not_on_top_of_a_commit_of_eval_bot(work: Path, bare: Path, insi
     git(work, "push", "--quiet", "origin", "main:feature")
     given = ("ci", "push", "--once", "--branch", "feature")
     assert inside(work, *given).code == 0
-    assert boxes(bare, "feature") == AFTER
+    # On another branch than the default one the run has a file of its own.
+    assert boxes(bare, "feature") == BEFORE
+    [name] = run_files(bare, "feature")
+    assert name.startswith(f"eval/runs/{DATE}-pr-")
+    verdicts = yaml.safe_load(file_at(bare, name, "feature"))["cases"]
+    assert {case_id: one["after"]["box"] for case_id, one in verdicts.items()} == {"right": 3, "worse": 1}
     run_evals(work, "eval", "--recall-date", "2026-03-12")
     said = "the newest commit of feature is eval-bot's own; nothing was pushed\n"
     assert inside(work, *given) == (0, said, "")
@@ -297,17 +307,18 @@ def test_the_token_is_shown_to_the_server_and_to_nobody_else(
     assert shown[1:] == [[]]
 
 
-def test_a_night_moves_what_is_old_into_the_state_file(work: Path, bare: Path, inside: Recall) -> None:
-    other = clone(bare, "other")
-    path = other / "eval" / "rubric.yaml"
-    path.write_text(f"{path.read_text(encoding='utf-8')}state: events\n", encoding="utf-8")
-    git(other, "commit", "--quiet", "--all", "--message", "Events")
-    git(other, "push", "--quiet")
-    assert inside(work, "ci", "push").code == 0
-    [first] = git(bare, "ls-tree", "--name-only", "main", "eval/events/").split("\n")
-    assert boxes(bare) == BEFORE
+def test_a_run_on_the_default_branch_folds_what_branches_have_brought(work: Path, bare: Path, inside: Recall) -> None:
+    git(work, "push", "--quiet", "origin", "main:feature")
+    assert inside(work, "ci", "push", "--branch", "feature").code == 0
+    git(work, "fetch", "--quiet", "origin", "feature")
+    git(work, "push", "--quiet", "origin", "FETCH_HEAD:main")
+    assert (boxes(bare), len(run_files(bare))) == (BEFORE, 1)
+    # The run itself is in the state by its file already, so that pushing it adds nothing.
+    assert inside(work, "ci", "push").out.endswith("already in the state of main\n")
     assert run_evals(work, "eval", "--recall-mode", "nightly", "--recall-date", "2026-03-20").code == 1
     assert inside(work, "ci", "push").code == 0
-    [second] = git(bare, "ls-tree", "--name-only", "main", "eval/events/").split("\n")
-    assert (first[12:22], second[12:22]) == (DATE, "2026-03-20")
-    assert boxes(bare) == AFTER
+    assert run_files(bare) == []
+    rows = yaml.safe_load(file_at(bare, "eval/recall.yaml"))
+    assert boxes(bare) == {**AFTER, "right": 4}
+    assert rows["cases"]["worse"]["lapses"] == 1
+    assert sorted(name[:10] for name in rows["folded"]) == [DATE, "2026-03-20"]

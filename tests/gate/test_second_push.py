@@ -23,7 +23,7 @@ from tests.gate.project import (
 )
 from tests.gate.world import Check, Pull, Verdict, World
 
-EVIDENCE = Removed(("eval/cassettes", "eval/events", "eval/recall.yaml"))
+EVIDENCE = Removed(("eval/cassettes", "eval/runs", "eval/recall.yaml"))
 
 
 class First(NamedTuple):
@@ -159,7 +159,8 @@ def test_a_run_that_a_developer_commits_does_not_turn_the_check_green(worlds: Wo
     assert run(world.dev, RUN, env).returncode == 1
     world.git(world.dev, "add", "--all")
     world.git(world.dev, "commit", "--quiet", "--message", "Record it")
-    assert world.git(world.dev, "show", "--stat", "--format=", "HEAD").count("eval/events/")
+    (file,) = world.git(world.dev, "diff", "--name-only", "HEAD~1", "--", "eval/runs", "eval/recall.yaml").splitlines()
+    assert file.startswith("eval/runs/")
     world.push_dev("feature")
     pull = Pull(5, "feature")
     for _ in range(2):

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.schedule.state import current
 from pytest_recall.trials.trial import Row
 from tests.helpers import kept
 from tests.helpers.project import Checkout, case, row, state_yaml
@@ -42,7 +44,6 @@ def begun(
     """Return a clone on a branch of its own; on main all is recorded, and has passed."""
     files = {"eval/rubric.yaml": rubric, ".gitignore": "eval/_artifacts\n__pycache__\nrun-*\nasked.txt\n", **QUICK}
     checkout = kept.recorded(pytester, talking(upstream, source()).with_cases(*(cases or CASES)).with_files(files))
-    shutil.rmtree(checkout.path / "eval/events", ignore_errors=True)
     (checkout.path / "eval/recall.yaml").write_text(state_yaml(**rows), encoding="utf-8")
     repository = Repository.at(checkout.path)
     repository.commit("Main")
@@ -63,12 +64,10 @@ def blocks(checkout: Checkout) -> bool:
     return checkout.recall("score", "latest", "--fail-on", "rubric").ret == 1
 
 
-@pytest.mark.parametrize("layout", ["rows", "events"])
-def test_a_second_push_that_corrects_nothing_stays_red(
-    pytester: pytest.Pytester, upstream: Upstream, layout: str
-) -> None:
+def test_a_second_push_that_corrects_nothing_stays_red(pytester: pytest.Pytester, upstream: Upstream) -> None:
     """What the first one has written into the state of the branch excuses nothing."""
-    checkout, repository = begun(pytester, upstream, rubric=f"{RUBRIC}state: {layout}\n")
+    checkout, repository = begun(pytester, upstream)
+    rows = checkout.state_text()
     changed(checkout, upstream, source("tell"))
     for push in range(2):
         repository.commit(f"Push {push}")
@@ -77,8 +76,8 @@ def test_a_second_push_that_corrects_nothing_stays_red(
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         assert checkout.scorecard()["regressions"] == ["a", "b", "c"]
         assert blocks(checkout)
-        told = "eval/recall.yaml" if layout == "rows" else "eval/events"
-        assert told in repository.git("status", "--porcelain"), "the branch has its own state"
+        assert len(list(checkout.path.glob("eval/runs/*.yaml"))) == push + 1, "the branch has a state of its own"
+        assert checkout.state_text() == rows
 
 
 def test_a_change_that_affects_nothing_is_green_at_no_call(pytester: pytest.Pytester, upstream: Upstream) -> None:
@@ -187,7 +186,7 @@ def test_a_due_case_that_fails_blocks_only_where_the_rubric_says_so(
     assert (asked, checkout.slice(), checkout.outcomes()) == (["say b"], {"b": "due"}, {"b": "failed"})
     assert (result.ret == pytest.ExitCode.TESTS_FAILED) is due_blocks
     assert blocks(checkout) is due_blocks
-    assert checkout.boxes()["b"] == 1, "the schedule learns of it either way"
+    assert current(Place(checkout.path, checkout.path / "eval")).rows["b"].box == 1, "the schedule learns of it"
 
 
 class TestNotEvaluated:

@@ -386,7 +386,12 @@ def _parse_yaml(text: str, name: str) -> State:
     value = strict_yaml.load(text, name)
     where = strict_yaml.lines(text, name)
     check_version(value, text, name)
-    cases = value.get("cases") or {}
+    if "cases" not in value:  # It stands last above the rows, so that a file which was cut there says nothing of them.
+        raise RecallError(
+            f"{name}: was cut short, `cases:` is missing; restore the file from git, or, if there are no rows yet, write"
+            " `cases:` as its last line"
+        )
+    cases = value["cases"] or {}
     if not isinstance(cases, dict):
         raise RecallError(f"{name}:{where[('cases',)]}: cases: must map ids to rows; restore it from git")
     rows: dict[str, Row] = {}
