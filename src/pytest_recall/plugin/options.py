@@ -265,7 +265,8 @@ def define(group: OptionGroup) -> None:
         const=NO_FOLDER,
         metavar="DIR",
         help="record the upstream calls of each case into cassettes in DIR, in place of earlier recordings (default:"
-        " eval/cassettes, and on a branch a file of the run in eval/runs); --record=missing replays what is there and records the rest",
+        " eval/cassettes, and on a branch a file of the run in eval/runs); --record=missing replays what is there and"
+        " records the rest",
     )
     group.addoption(
         "--recall-replay",
