@@ -360,3 +360,14 @@ def test_what_a_developer_recorded_is_checked_merged_and_taken_over_at_no_call(w
     assert_green(check)
     assert check.live == []
     assert world.git(world.origin, "rev-parse", "main:eval/cassettes") == after
+
+
+@pytest.mark.all
+def test_the_recordings_of_a_fork_decide_nothing(worlds: Worlds) -> None:
+    world = worlds()
+    pull = world.open("feature", KINDER, fork=True)
+    assert len(recorded_by_developer(world, "feature")) == 1
+    world.model.mode = Mode(needs_key=True)
+    check = world.check(pull, "opened")
+    assert check.verdict is Verdict.NOT_EVALUATED, check
+    assert "Traceback" not in check.output, check.output
