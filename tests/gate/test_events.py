@@ -24,6 +24,7 @@ from tests.gate.project import (
     Replaced,
     Written,
     prompt_ends,
+    record_all,
 )
 from tests.gate.world import REQUIRED, Check, Verdict, World
 
@@ -318,3 +319,55 @@ def test_a_squashed_branch_that_goes_on_brings_its_run_file_back_and_changes_not
     assert rows_of(world, tmp_path / "after") == rows
     assert_green(world.night())
     assert run_files_of(world) == []
+
+
+def recorded_by_developer(world: World, branch: str) -> list[str]:
+    """Record all cases on a branch as a developer does, and push it; return the files of recordings that it has."""
+    env = world.programs.env(LLM_URL=world.model.url)
+    before = world.archive(world.head(), "eval/cassettes")
+    record_all(world.dev, env, str(world.day))
+    assert world.git(world.dev, "status", "--porcelain", "--", "eval/cassettes") == ""
+    world.git(world.dev, "add", "--all")
+    world.git(world.dev, "commit", "--quiet", "--message", "Recordings")
+    world.push_dev(branch)
+    world.model.calls.clear()
+    assert world.archive(world.head(), "eval/cassettes") == before
+    return [path for path in run_files_of(world, branch) if path.endswith(".ndjson")]
+
+
+def test_what_a_developer_recorded_is_checked_merged_and_taken_over_at_no_call(worlds: Worlds) -> None:
+    world = worlds()
+    pull = world.open("feature", KINDER)
+    (file,) = recorded_by_developer(world, "feature")
+    check = world.check(pull, "opened")
+    assert_green(check)
+    assert (check.live, check.scorecard["counts"]) == ([], {"passed": 12})
+    world.squash(pull)
+    assert file in run_files_of(world)
+    before = world.git(world.origin, "rev-parse", "main:eval/cassettes")
+    notes = world.open("early", NOTES)
+    waiting = world.check(notes, "opened")
+    assert_green(waiting)
+    assert waiting.live == [], "what waits at the base is of the base"
+    merged = world.pushed()
+    assert_green(merged)
+    assert merged.live == []
+    assert file not in run_files_of(world)
+    after = world.git(world.origin, "rev-parse", "main:eval/cassettes")
+    assert after != before
+    night = world.open("late", Written("MORE.md", "More.\n"))
+    check = world.check(night, "opened")
+    assert_green(check)
+    assert check.live == []
+    assert world.git(world.origin, "rev-parse", "main:eval/cassettes") == after
+
+
+@pytest.mark.all
+def test_the_recordings_of_a_fork_decide_nothing(worlds: Worlds) -> None:
+    world = worlds()
+    pull = world.open("feature", KINDER, fork=True)
+    assert len(recorded_by_developer(world, "feature")) == 1
+    world.model.mode = Mode(needs_key=True)
+    check = world.check(pull, "opened")
+    assert check.verdict is Verdict.NOT_EVALUATED, check
+    assert "Traceback" not in check.output, check.output

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -9,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.replay.run_recordings import RECORDING, cassettes_in, files_of_runs
+from pytest_recall.replay.run_recordings import RECORDING, UNPACKED, cassettes_in, files_of_runs
+from pytest_recall.schedule.changes import from_text
 from tests.helpers import kept
 from tests.helpers.project import Checkout, case, row, state_yaml
 from tests.helpers.replaying import QUICK, changed, quick_run
-from tests.helpers.repository import Repository
+from tests.helpers.repository import ENVIRONMENT, Repository
 from tests.helpers.running import Running, wait_until
 from tests.helpers.talking import agent, answers, finished, talking
 from tests.helpers.upstream import Upstream
@@ -46,9 +48,14 @@ def on_main(
     repository = Repository.at(checkout.path)
     repository.commit("Main")
     # A cassette says in seconds when it was recorded, and no one records main and a branch in the same.
+    next_second()
+    return checkout, repository
+
+
+def next_second() -> None:
+    """Wait until another second has begun."""
     now = int(time.time())
     wait_until(lambda: int(time.time()) > now)
-    return checkout, repository
 
 
 def on_branch(
@@ -60,6 +67,11 @@ def on_branch(
     return checkout, repository
 
 
+def asked_since(upstream: Upstream, before: int) -> list[str]:
+    """Return what was asked after so many requests, sorted; empty texts for what has no messages."""
+    return sorted(body["messages"][-1]["content"] if "messages" in body else "" for body in upstream.bodies[before:])
+
+
 def asked_by(checkout: Checkout, upstream: Upstream, *options: str, only: str = "abc") -> list[str]:
     """Return what a run of all cases asks, or of those that are named `only`; they have to pass."""
     before = upstream.count
@@ -67,7 +79,7 @@ def asked_by(checkout: Checkout, upstream: Upstream, *options: str, only: str = 
     result = checkout.run_apart(*paths, ALL, *options)
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
     result.assert_outcomes(passed=len(only))
-    return sorted(body["messages"][-1]["content"] for body in upstream.bodies[before:])
+    return asked_since(upstream, before)
 
 
 def packed(checkout: Checkout) -> dict[str, list[str]]:
@@ -171,9 +183,8 @@ def test_two_branches_that_record_the_same_cases_merge_and_main_takes_over(
         if branch == "first":
             code.write_text(text, encoding="utf-8")  # Both keep the code of main, so that nothing else conflicts.
         repository.commit(branch)
-        repository.git("branch", "-f", "old", "HEAD") if branch == "first" else None
-        now = int(time.time())
-        wait_until(lambda now=now: int(time.time()) > now)
+        repository.git("branch", "-f", "old", "first")
+        next_second()
     repository.git("switch", "-q", "main")
     assert repository.merge("first")
     assert repository.merge("second")
@@ -302,9 +313,6 @@ def test_a_series_of_another_length_is_that_of_the_branch_alone(
     replaced_trials(checkout, str(counts[0]), str(counts[1]))
     assert len(asked_by(checkout, lasting, "--record")) == 3 * counts[1]
     assert asked_by(checkout, lasting, "--replay") == []
-    found = checkout.run_apart("eval", ALL, "--record=missing", "--recall-dry-run", "--recall-dry-run-file=dry.json")
-    assert found.ret == pytest.ExitCode.OK, found.stdout.str()
-    assert from_text((checkout.path / "dry.json").read_text(encoding="utf-8"), "dry.json").to_ask() == ()
     repository.commit("Change")
     repository.git("switch", "-q", "main")
     assert repository.merge("feature")
@@ -312,6 +320,18 @@ def test_a_series_of_another_length_is_that_of_the_branch_alone(
     assert packed(checkout) == {}
     assert len(finished(checkout)) == 3 * counts[1]
     assert asked_by(checkout, lasting, "--replay") == []
+
+
+@pytest.mark.xfail(strict=True, reason="the trials of all recordings of a case are counted, not those of the newest")
+def test_a_dry_run_replays_the_series_of_the_branch_and_no_trial_of_main(
+    pytester: pytest.Pytester, lasting: Upstream
+) -> None:
+    checkout, _ = on_branch(pytester, lasting, trials=3)
+    changed(checkout, lasting, source("tell"))
+    replaced_trials(checkout, "3", "2")
+    assert len(asked_by(checkout, lasting, "--record")) == 6
+    checkout.run_apart("eval", ALL, "--record=missing", "--recall-dry-run", "--recall-dry-run-file=dry.json")
+    assert from_text((checkout.path / "dry.json").read_text(encoding="utf-8"), "dry.json").reasons == {}
 
 
 def test_a_killed_recording_goes_on_and_asks_only_the_rest(pytester: pytest.Pytester, upstream: Upstream) -> None:
@@ -353,35 +373,144 @@ def test_a_recording_without_a_verdict_is_taken_up_by_the_next_run(
     assert asked_by(checkout, upstream, "--replay") == []
 
 
+# Recordings that are of no case alone
+
+WITH_FIXTURE = """
+@pytest.fixture(scope="session")
+def index():
+    return plain_sync("{prompt} the index")
+
+
+@pytest.fixture
+def agent(index):
+    def answer(question):
+        return plain_sync(f"{prompt} {{question}} of {{index}}")
+
+    return answer
+"""
+"""An agent whose session fixture asks as well; what the cases ask depends on what it got."""
+ONCE = """
+import functools
+
+
+@functools.cache
+def words():
+    import httpx
+    return httpx.get(URL + "/.well-known/words-{version}").json()["number"]
+
+
+"""
+"""What any case may ask for, and one does."""
+
+
+def with_fixture(prompt: str) -> str:
+    """Return such an agent, with a `prompt`."""
+    return WITH_FIXTURE.format(prompt=prompt)
+
+
+def with_old_fixture(prompt: str) -> str:
+    """Return such an agent whose cases have another `prompt` than its fixture."""
+    return with_fixture(prompt).replace(f'"{prompt} the index"', '"say the index"')
+
+
+def with_words(version: int) -> str:
+    """Return an agent whose cases share a call."""
+    return ONCE.format(version=version) + source("say", "words()")
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "n2"])
+def test_the_recording_of_a_session_fixture_is_taken_over_too(
+    pytester: pytest.Pytester, lasting: Upstream, workers: tuple[str, ...]
+) -> None:
+    checkout, repository = on_branch(pytester, lasting, with_fixture("say"))
+    before = finished(checkout)
+    changed(checkout, lasting, with_fixture("tell"))
+    asked_by(checkout, lasting, "--record")
+    assert finished(checkout) == before
+    assert [len(names) for names in packed(checkout).values()] == [4]
+    assert asked_by(checkout, lasting, "--replay", *workers) == []
+    repository.commit("Change")
+    repository.git("switch", "-q", "main")
+    assert repository.merge("feature")
+    assert asked_by(checkout, lasting, "--record=missing", *workers) == []
+    assert packed(checkout) == {}
+    assert finished(checkout).keys() == before.keys()
+    assert asked_by(checkout, lasting, "--replay", *workers) == []
+
+
+def test_calls_that_all_cases_share_are_replayed_on_their_branch(pytester: pytest.Pytester, lasting: Upstream) -> None:
+    checkout, _ = on_branch(pytester, lasting, with_words(1))
+    before = finished(checkout)
+    changed(checkout, lasting, with_words(2))
+    assert asked_by(checkout, lasting, "--record=missing") == [""]
+    assert finished(checkout) == before
+    assert [[name.partition("/")[0] for name in names] for names in packed(checkout).values()] == [["_fixtures"]]
+    assert asked_by(checkout, lasting, "--replay") == []
+
+
+@pytest.mark.xfail(strict=True, reason="what all cases share never takes its place on main, so that its file stays")
+def test_calls_that_all_cases_share_are_taken_over(pytester: pytest.Pytester, lasting: Upstream) -> None:
+    checkout, repository = on_branch(pytester, lasting, with_words(1))
+    changed(checkout, lasting, with_words(2))
+    assert asked_by(checkout, lasting, "--record=missing") == [""]
+    repository.commit("Change")
+    repository.git("switch", "-q", "main")
+    assert repository.merge("feature")
+    assert asked_by(checkout, lasting, "--record=missing") == []
+    assert packed(checkout) == {}
+    assert asked_by(checkout, lasting, "--replay") == []
+
+
 # The check of a pull request
 
 CHECKED = "owner: us\nmax_due_cases: 0\nbox_1_cases: 0\nnew_traffic_sample: 0\n"
 """Nothing is asked but what the change affects."""
 AT_MAIN = ("--recall-base", "main")
+ANOTHER_PROMPT = (source(), source("tell"))
+"""The agent of main, and the one of the branch."""
 
 
 def checked(checkout: Checkout, upstream: Upstream) -> tuple[pytest.RunResult, list[str]]:
     """Return what the check of a push says, and what it has asked."""
     before = upstream.count
     result = quick_run(checkout, *AT_MAIN)
-    return result, sorted(body["messages"][-1]["content"] for body in upstream.bodies[before:])
+    return result, asked_since(upstream, before)
 
 
-def proposed(pytester: pytest.Pytester, upstream: Upstream, rubric: str = CHECKED) -> tuple[Checkout, Repository]:
+def proposed(
+    pytester: pytest.Pytester,
+    upstream: Upstream,
+    rubric: str = CHECKED,
+    agents: tuple[str, str] = ANOTHER_PROMPT,
+    option: str = "--record",
+) -> tuple[Checkout, Repository]:
     """Return a branch that has changed the prompt, and committed what it recorded."""
-    checkout, repository = on_main(pytester, upstream, rubric=rubric)
+    checkout, repository = on_main(pytester, upstream, agents[0], rubric)
     rows = {name: row(3, 3, due="2026-04-01") for name in "abc"}
     (checkout.path / "eval/recall.yaml").write_text(state_yaml(**rows), encoding="utf-8")
     repository.commit("State")
     repository.git("switch", "-qc", "feature")
-    changed(checkout, upstream, source("tell"))
-    assert len(asked_by(checkout, upstream, "--record")) == 3
+    changed(checkout, upstream, agents[1])
+    assert len(asked_by(checkout, upstream, option)) == 3
     repository.commit("Change")
     return checkout, repository
 
 
 def test_recordings_that_a_branch_brings_in_a_file_are_its_own(pytester: pytest.Pytester, lasting: Upstream) -> None:
     checkout, _ = proposed(pytester, lasting)
+    result, asked = checked(checkout, lasting)
+    assert (result.ret, asked) == (pytest.ExitCode.OK, [])
+    assert checkout.journal().header.own_recordings == 3
+
+
+@pytest.mark.xfail(strict=True, reason="each place of recordings is replayed for itself, without what all cases share")
+def test_recordings_of_a_branch_count_beside_that_of_a_fixture_which_main_has(
+    pytester: pytest.Pytester, lasting: Upstream
+) -> None:
+    """The fixture asks what it asked, so that the branch has not recorded it again."""
+    agents = (with_fixture("say"), with_old_fixture("tell"))
+    checkout, _ = proposed(pytester, lasting, agents=agents, option="--record=missing")
+    assert list(packed(checkout).values()) == [EVERY]
     result, asked = checked(checkout, lasting)
     assert (result.ret, asked) == (pytest.ExitCode.OK, [])
     assert checkout.journal().header.own_recordings == 3
@@ -422,12 +551,7 @@ def test_a_file_of_the_base_that_a_branch_alters_is_not_the_bases_any_more(
     new, old = (checkout.path / "eval/runs" / name for name in packed(checkout))
     new.replace(old)
     repository.commit("Sly")
-    clone = repository.path.parent / "clone"
-    repository.git("clone", "-q", str(repository.path), str(clone))
-    for path in (checkout.artifacts.folder / ".recordings").iterdir():  # As in a new checkout.
-        for file in sorted(path.rglob("*"), reverse=True):
-            file.rmdir() if file.is_dir() else file.unlink()
-        path.rmdir()
+    shutil.rmtree(checkout.artifacts.folder / UNPACKED)  # As in a new checkout.
     result, asked = checked(checkout, lasting)
     assert (result.ret, asked) == (pytest.ExitCode.OK, ["shout a", "shout b", "shout c"])
     assert checkout.journal().header.own_recordings == 0
@@ -436,15 +560,19 @@ def test_a_file_of_the_base_that_a_branch_alters_is_not_the_bases_any_more(
 # The run of a push to main
 
 
-def merged(pytester: pytest.Pytester, upstream: Upstream, first: str, second: str) -> Checkout:
-    """Return main after a merge of a branch whose agent has become another, with what it recorded."""
+def merged(pytester: pytest.Pytester, upstream: Upstream, first: str, second: str, asks: int | None = None) -> Checkout:
+    """Return main after a merge of a branch whose agent has become another, with what it recorded.
+
+    That is something of each case, unless it `asks` so often altogether.
+    """
     checkout, repository = on_main(pytester, upstream, first, CHECKED)
     rows = {name: row(3, 3, due="2026-04-01") for name in "abc"}
     (checkout.path / "eval/recall.yaml").write_text(state_yaml(**rows), encoding="utf-8")
     repository.commit("State")
     repository.git("switch", "-qc", "feature")
     changed(checkout, upstream, second)
-    assert len(asked_by(checkout, upstream, "--record=missing")) == 3
+    asked = asked_by(checkout, upstream, "--record=missing")
+    assert len(asked) >= 3 if asks is None else len(asked) == asks
     repository.commit("Change")
     repository.git("switch", "-q", "main")
     assert repository.merge("feature")
@@ -456,7 +584,7 @@ def on_push(checkout: Checkout, upstream: Upstream) -> list[str]:
     before = upstream.count
     result = quick_run(checkout, "--recall-mode=main")
     assert result.ret == pytest.ExitCode.OK, result.stdout.str()
-    return sorted(body["messages"][-1]["content"] for body in upstream.bodies[before:])
+    return asked_since(upstream, before)
 
 
 def test_a_push_to_main_takes_the_recordings_of_a_merged_file(pytester: pytest.Pytester, lasting: Upstream) -> None:
@@ -477,3 +605,84 @@ def test_a_push_to_main_takes_recordings_that_share_a_call_with_those_of_main(
     checkout = merged(pytester, lasting, source("say", TWO_CALLS), source("tell", TWO_CALLS))
     assert on_push(checkout, lasting) == []
     assert len(finished(checkout, "eval/_artifacts/recordings")) == 3
+
+
+def published(checkout: Checkout, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Push main to a remote, and with `recall ci push` what the newest run has found; then pull it."""
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    repository = Repository(checkout.path)
+    bare = checkout.path.parent / f"{checkout.path.name}.git"
+    repository.git("clone", "-q", "--bare", str(checkout.path), str(bare))
+    repository.git("remote", "add", "origin", str(bare))
+    repository.git("fetch", "-q", "origin")
+    done = checkout.recall_apart("ci", "push", "--branch", "main")
+    assert done.ret == 0, (done.stdout.str(), done.stderr.str())
+    repository.git("checkout", "-q", "-f", "main")
+    repository.git("pull", "-q", "--ff-only", "origin", "main")
+
+
+def test_what_a_push_to_main_has_taken_is_in_its_place_after_ci_push(
+    pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = merged(pytester, lasting, source(), source("tell"))
+    ((name, _),) = packed(checkout).items()
+    expected = dict(cassettes_in(checkout.path / "eval/runs" / name, name))
+    assert on_push(checkout, lasting) == []
+    published(checkout, monkeypatch)
+    assert (finished(checkout), packed(checkout)) == (expected, {})
+    assert asked_by(checkout, lasting, "--replay") == []
+
+
+@pytest.mark.xfail(strict=True, reason="its file is deleted, and only recordings of cases have been taken out of it")
+def test_a_push_to_main_loses_no_recording_of_a_session_fixture(
+    pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No case is asked, so that the fixture is not set up, and its recording has no case."""
+    checkout = merged(pytester, lasting, with_fixture("say"), with_fixture("tell"))
+    assert on_push(checkout, lasting) == []
+    published(checkout, monkeypatch)
+    assert asked_by(checkout, lasting, "--replay") == []
+
+
+@pytest.mark.xfail(strict=True, reason="each place of recordings is replayed for itself, without what all cases share")
+def test_a_push_to_main_loses_no_calls_that_all_cases_share(
+    pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = merged(pytester, lasting, with_words(1), with_words(2), asks=1)
+    assert on_push(checkout, lasting) == []
+    published(checkout, monkeypatch)
+    assert asked_by(checkout, lasting, "--replay") == []
+
+
+MARKED = """
+import httpx
+import pytest
+
+
+@pytest.mark.recall
+def test_fee():
+    body = dict(model="gpt-4o-mini", messages=[dict(role="user", content="{prompt} the fee")])
+    assert httpx.post("{url}/v1/chat/completions", json=body, timeout=60).status_code == 200
+"""
+"""A marked test, which is a case without being in a case file."""
+
+
+def test_a_push_to_main_loses_no_recording_of_a_marked_test(
+    pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout, repository = on_main(pytester, lasting, source(), CHECKED)
+    repository.git("switch", "-qc", "feature")
+    test = checkout.path / "eval/test_fee.py"
+    test.write_text(MARKED.format(prompt="say", url=lasting.url), encoding="utf-8")
+    changed(checkout, lasting, source("tell"))
+    checkout.run_apart("eval", ALL, "--record").assert_outcomes(passed=4)
+    repository.commit("Change")
+    repository.git("switch", "-q", "main")
+    assert repository.merge("feature")
+    count = lasting.count
+    checkout.run_apart("eval", ALL, "--replay").assert_outcomes(passed=4)
+    on_push(checkout, lasting)
+    published(checkout, monkeypatch)
+    assert lasting.count == count
+    checkout.run_apart("eval", ALL, "--replay").assert_outcomes(passed=4)

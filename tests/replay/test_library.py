@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -426,7 +427,7 @@ def put(library: Library, layer: str, at: str, repeats: int = 1, case_id: str = 
     folder = next(one.folder for one in library.layers if one.folder.name == layer)
     for repeat in range(1, repeats + 1):
         path = Library(folder).of_case(case_id, "loans", repeat)
-        more = {"repeat": repeat} if repeat > 1 else {}
+        more: dict[str, Any] = {"repeat": repeat} if repeat > 1 else {}
         write(path, call(f"{layer} {repeat}"), case=case_id, run=layer, recorded_at=at, **more)
 
 
@@ -509,7 +510,7 @@ def test_a_damaged_recording_among_several_is_named(tmp_path: Path) -> None:
     put(library, "cassettes", DAYS[1])
     put(library, "a", DAYS[2])
     path = Library(library.layers[0].folder).of_case("late", "loans")
-    path.write_bytes(b"x" + path.read_bytes())
+    path.write_bytes(path.read_bytes().replace(b'"late"', b'"lane"', 1))
     assert "damaged" in problem(lambda: library.sources(library.of_case("late", "loans")))
 
 
