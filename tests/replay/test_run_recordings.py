@@ -22,7 +22,6 @@ from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import Layer, Library
 from pytest_recall.replay.cassette_lines import sealed
 from pytest_recall.replay.run_recordings import (
-    RECORDING,
     UNPACKED,
     VERSION,
     begin,

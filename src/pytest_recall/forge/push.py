@@ -26,6 +26,7 @@ from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.run_recordings import files_of_runs, without_secrets
 from pytest_recall.runs import finish
 from pytest_recall.runs.base import default_branch
+from pytest_recall.runs.ci import job_of
 from pytest_recall.runs.evidence import RECORDINGS, REFS, RUNS, SPENT, ref_of, spent_text
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.events import events_of
@@ -271,7 +272,9 @@ def push(
     line = f"{TRAILER}: {run.name} {_digest(run)} "
     recordings = _missing_of_main(place, record) if publishes else {}
     decided = [one.path.name for one in files_of_runs(place)] if publishes and _knows_main(record) else []
-    folds = remote.branch == (default_branch(Repository(place.root), os.environ) or remote.branch)
+    default = default_branch(Repository(place.root), os.environ) or remote.branch
+    # A pull request is on another branch, also where nobody knows which is the default one.
+    folds = job_of(os.environ).number is None and remote.branch == default
     seen = ""
     count = 0
     while True:

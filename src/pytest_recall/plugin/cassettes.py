@@ -22,7 +22,7 @@ from pytest_recall.plugin.pytest_internals import OutcomeError
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
-from pytest_recall.replay.cassette_library import Layer, Library
+from pytest_recall.replay.cassette_library import SHARED, Layer, Library
 from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
@@ -35,10 +35,6 @@ from pytest_recall.trials.trial import Outcome
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
-
-
-SHARED = "shared"
-"""The scope of the cassette that all cases share, which no fixture has."""
 
 
 class Missed(MissError, OutcomeError):  # type: ignore[misc,valid-type]  # noqa: N818
@@ -376,6 +372,8 @@ class CassetteManager:
         try:
             news = tape.kept()
             if for_all:
+                if tape.cassette is not None and self.library.folder == self._place.cassettes:
+                    self.library.take_over(tape.cassette.path, path)
                 self.library.share(path, tape.header, news, self._rules)
             elif self.mode == "record" or (news := _with_earlier(tape, news, all_asked)):
                 # Of a recording that was made in several runs, the oldest part says how old it is.

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +23,7 @@ from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import arguments
 from pytest_recall.replay import other_date
-from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.cassette_library import DRAFTS, Library, is_newer
 from pytest_recall.replay.dry_runs import DryRunProcess, run_together
 from pytest_recall.replay.run_recordings import layers_of
 from pytest_recall.runs.evidence import NO_RUNS, PullRuns, runs_of_all
@@ -123,9 +123,8 @@ def changes_of(
             recorded = {case_id for folder in of_base for case_id in _recorded_in(folder, ids)}
             found = found._replace(behind=tuple(sorted((base.rows or {}).keys() & set(ids) - recorded)))
         for source in rest:
-            wanted = _newer(source.folder, first.folder, ids) if source.is_newer else found.reasons
-            if left := _recorded_in(source.folder, wanted):
-                decided = replayed(config, source.folder, processes, base, left)
+            if left := _replayable(source, first.folder, found.reasons, ids):
+                decided = replayed(config, _whole(source, Path(scratch)), processes, base, left)
                 found = found.completed(decided, source.origin)
                 if context.mode == "main":
                     # The newest recording of what the default branch asks takes its place among the cassettes.
@@ -152,10 +151,14 @@ def _compared(config: pytest.Config, cassettes: Path, base: Base, found: Changes
 
 
 class _Source(NamedTuple):
-    """A folder with recordings, and whose they are; `is_newer` if one takes the place of an older cassette."""
+    """A folder with recordings, and whose they are; what it lacks of fixtures is read from the folder `below`.
+
+    One that `is_newer` takes the place of other cassettes of the same requests.
+    """
 
     folder: Path
     origin: Origin = "base"
+    below: Path | None = None
     is_newer: bool = False
 
 
@@ -169,23 +172,23 @@ def _sources(place: Place, context: Context, change: KnownChange, scratch: Path)
         yield _Source(own)
         if context.mode == "main":
             for layer in reversed(layers_of(place)):  # The newest one last, so that it is what is left.
-                yield _Source(layer.folder, is_newer=True)
+                yield _Source(layer.folder, below=own, is_newer=True)
             for folder in runs_of_all(place, scratch).recordings:
-                yield _Source(folder, "ci")
+                yield _Source(folder, "ci", below=own)
         return
     there = _of_base(place, own, base, scratch)
     yield _Source(there)
-    layers = layers_of(place) if own == place.cassettes else ()
+    layers = layers_of(place) if own == place.cassettes and not change.is_fork else ()
     altered = set(_altered(place, base)) if layers and base.commit else set()
     of_branch = [layer for layer in layers if layer.name in altered]
     for layer in layers:
         if layer not in of_branch:
-            yield _Source(layer.folder)
+            yield _Source(layer.folder, below=there)
     for folder in change.earlier.recordings:
-        yield _Source(folder, "ci")
+        yield _Source(folder, "ci", below=there)
     if change.rubric.branch_recordings and not change.is_fork:
         for layer in of_branch:
-            yield _Source(layer.folder, "branch")
+            yield _Source(layer.folder, "branch", below=own)
         if there != own:
             yield _Source(own, "branch")
 
@@ -204,13 +207,35 @@ def _recorded_in(folder: Path, case_ids: Container[str]) -> list[str]:
     return sorted(case_id for case_id in recorded if case_id in case_ids)
 
 
-def _newer(source: Path, cassettes: Path, case_ids: Iterable[str]) -> set[str]:
-    """Return those of the cases that were recorded later in `source` than in the cassettes. Raises RecallError."""
-    when = {
-        folder: {str(header.get("case")): str(header.get("recorded_at", "")) for _, header in Library(folder).headers()}
-        for folder in (source, cassettes)
-    }
-    return {one for one in case_ids if when[source].get(one, "") > when[cassettes].get(one, "")}
+def _replayable(source: _Source, cassettes: Path, open_: Container[str], case_ids: Iterable[str]) -> list[str]:
+    """Return the cases of which a source may decide something: those that are `open_`, and those that it has newer.
+
+    What a fixture has recorded may decide any of them. Raises RecallError for a recording that is damaged.
+    """
+    library = Library(source.folder)
+    headers = list(library.headers())
+    own = {str(header["case"]): path for path, header in headers if "case" in header}
+    wide = any("case" not in header for _, header in headers)
+    found = {case_id for case_id in case_ids if case_id in open_ and (wide or case_id in own)}
+    if source.is_newer:
+        found |= {one for one in case_ids if one in own and is_newer(own[one], cassettes / _inside(own[one], source))}
+    return sorted(found)
+
+
+def _inside(path: Path, source: _Source) -> Path:
+    return path.relative_to(source.folder)
+
+
+def _whole(source: _Source, scratch: Path) -> Path:
+    """Return a folder with the recordings of a source, and below them what else a replay of its cases may need."""
+    if source.below is None or not source.below.is_dir():
+        return source.folder
+    whole = Path(tempfile.mkdtemp(dir=scratch))
+    shutil.copytree(source.below, whole, ignore=shutil.ignore_patterns(DRAFTS), dirs_exist_ok=True)
+    library = Library(whole)
+    for path in Library(source.folder).files():
+        library.take_over(path, whole / _inside(path, source))
+    return whole
 
 
 def _seed(found: Changes, sources: Sequence[_Source], folder: Path) -> None:
@@ -223,10 +248,11 @@ def _seed(found: Changes, sources: Sequence[_Source], folder: Path) -> None:
         _copy(source.folder, wanted, folder)
 
 
-def _copy(source: Path, case_ids: Container[str], folder: Path) -> None:
+def _copy(source: Path, case_ids: Collection[str], folder: Path) -> None:
     """Copy the recordings of some cases from below one folder to below another."""
     for path, header in Library(source).headers():
-        if header.get("case") in case_ids:
+        # What a fixture has recorded goes with the cases that it decides.
+        if header.get("case") in case_ids or ("case" not in header and case_ids):
             target = folder / path.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)

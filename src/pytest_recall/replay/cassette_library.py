@@ -33,6 +33,8 @@ FIXTURES = "_fixtures"
 DRAFTS = ".drafts"
 LOCK = ".lock"
 AGAIN = "~"  # Before the number of a repeat; in the name of no case.
+SHARED = "shared"
+"""The scope of the cassette that all cases share, which no fixture has."""
 ARM = "@"  # Before the name of a baseline; in the name of no case either.
 _BETWEEN = "+"  # In the name of a draft between folder and file, in none of which it occurs.
 _DRAFT = re.compile(rf"(?P<of>.+)\.[0-9a-f]{{16}}-\d+-\d+{re.escape(CASSETTE_SUFFIX)}")
@@ -72,6 +74,8 @@ class Library:
             folders = [layer.folder for layer in self.layers if exists(layer.folder / first)]
             if len(folders) > 1:  # A cassette may have been recorded again since a run on a branch did.
                 folders.sort(key=lambda folder: recorded_at(folder / first), reverse=True)
+            if first != inside:
+                del folders[1:]
         return [folder / inside for folder in folders if exists(folder / inside)]
 
     def source(self, path: Path) -> Path:
@@ -214,9 +218,14 @@ class Library:
         """Let what a run on a branch has recorded, in `source`, take the place of the cassette `path`.
 
         Nothing is done for a cassette that is in its place. Of a series the later trials go that the run did not come
-        to. Raises OSError.
+        to, and of calls that all cases share those that are there stay. Raises OSError or RecallError.
         """
         if source == path:
+            return
+        if exists(path) and read_header(source, source.name).get("scope") == SHARED:
+            cassette = Cassette(source, source.name, Rules())
+            rules = Rules().among(matched(cassette.header, source.name))
+            self.share(path, _plain(cassette.header), cassette.exchanges(), rules)
             return
         with self._locked(path):
             make_folder(path.parent)
@@ -282,6 +291,16 @@ class Library:
         make_ignored(self.folder / DRAFTS)
         with locked(self.folder / DRAFTS / LOCK):
             yield
+
+
+def is_newer(path: Path, than: Path) -> bool:
+    """Whether a cassette holds something else than another one, and that one was not recorded later.
+
+    A recording of which a part was made again is as old as its oldest call. Raises RecallError for one that is damaged.
+    """
+    if not exists(than):
+        return True
+    return recorded_at(path) >= recorded_at(than) and read_bytes(path) != read_bytes(than)
 
 
 def recorded_at(path: Path) -> str:

@@ -10,17 +10,17 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from pytest_recall.files.disk import exists, make_folder, open_file, read_bytes, remove, write_bytes
+from pytest_recall.files.disk import make_folder, open_file, read_bytes, remove, write_bytes
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX, Place
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.replay.cassette_file import read_lines
-from pytest_recall.replay.cassette_library import Layer, Library, recorded_at
+from pytest_recall.replay.cassette_library import Layer, Library, is_newer
 from pytest_recall.replay.cassette_lines import CRC_BYTES, sealed, unsealed
 from pytest_recall.replay.secrets import suspicious
 
@@ -40,13 +40,19 @@ class PackedRun(NamedTuple):
     at: str
 
 
-def files_of_runs(place: Place) -> list[PackedRun]:
-    """Return the files with recordings of runs, the newest first. Raises RecallError for one that is none."""
+def files_of_runs(place: Place, but: Container[str] = ()) -> list[PackedRun]:
+    """Return the files with recordings of runs, the newest first; those that messages name as in `but` are left out.
+
+    Raises RecallError for one that is none.
+    """
+    paths = (path for path in _paths(place) if place.name(path) not in but)
+    found = [_heading(path, place.name(path)) for path in paths]
+    return sorted(found, key=lambda one: (one.at, one.path), reverse=True)
+
+
+def _paths(place: Place) -> list[Path]:
     folder = place.run_files
-    paths = [path for path in folder.iterdir() if path.suffix == CASSETTE_SUFFIX] if folder.is_dir() else []
-    return sorted(
-        (_heading(path, place.name(path)) for path in paths), key=lambda one: (one.at, one.path), reverse=True
-    )
+    return sorted(path for path in folder.iterdir() if path.suffix == CASSETTE_SUFFIX) if folder.is_dir() else []
 
 
 def _heading(path: Path, name: str) -> PackedRun:
@@ -98,7 +104,10 @@ def cassettes_in(path: Path, name: str) -> Iterator[tuple[str, bytes]]:
         if end >= 0:
             raise RecallError(f"{name}:{number}: stands behind the end mark; restore the file from git, or delete it")
         if line.startswith(_PATH, CRC_BYTES):
-            found.append((_relative(unsealed(line, name, number).get("path"), name, number), []))
+            inside = _relative(unsealed(line, name, number).get("path"), name, number)
+            if any(inside == known for known, _ in found):
+                raise RecallError(f"{name}:{number}: {inside} is there twice; restore the file from git, or delete it")
+            found.append((inside, []))
         elif line.startswith(_HEADING, CRC_BYTES):
             end = unsealed(line, name, number)["recordings"]
         elif found:
@@ -114,15 +123,27 @@ def cassettes_in(path: Path, name: str) -> Iterator[tuple[str, bytes]]:
 def _relative(inside: object, name: str, number: int) -> str:
     """Return the path of a cassette if it stays in the folder that it is unpacked into. Raises RecallError."""
     parts = inside.split("/") if isinstance(inside, str) else []
-    odd = any(part in ("", ".", "..") or "\\" in part or ":" in part for part in parts)
+    odd = any(part in ("", ".", "..") or not part.isprintable() or {"\\", ":"} & {*part} for part in parts)
     if not isinstance(inside, str) or odd or not inside.endswith(CASSETTE_SUFFIX):
         raise RecallError(f"{name}:{number}: {inside!r} is not the path of a cassette; restore the file from git")
     return inside
 
 
-def layers_of(place: Place) -> tuple[Layer, ...]:
-    """Return the recordings of runs on branches, unpacked, the newest first. Raises RecallError or OSError."""
-    return tuple(_unpacked(place, one.path) for one in files_of_runs(place))
+def layers_of(place: Place, but: Container[str] = ()) -> tuple[Layer, ...]:
+    """Return the recordings of runs on branches, unpacked, as `files_of_runs`. Raises RecallError or OSError."""
+    return tuple(_unpacked(place, one.path) for one in files_of_runs(place, but))
+
+
+def damaged(place: Place) -> dict[str, str]:
+    """Return the files with recordings of runs that cannot be read, by name, each with what is wrong."""
+    found = {}
+    for path in _paths(place):
+        try:
+            _heading(path, place.name(path))
+            _unpacked(place, path)
+        except RecallError as error:
+            found[place.name(path)] = str(error)
+    return found
 
 
 def _unpacked(place: Place, path: Path) -> Layer:
@@ -131,11 +152,12 @@ def _unpacked(place: Place, path: Path) -> Layer:
     digest = _digest(b"\n".join(read_lines(path, name)))
     target = place.artifacts.folder / UNPACKED / f"{path.stem}-{digest}"
     if not target.is_dir():
+        cassettes = list(cassettes_in(path, name))
         place.artifacts.make()
         make_folder(target.parent)
         # Workers do the same at the same time: each into a folder of its own, and one of them takes its place.
-        draft = Path(tempfile.mkdtemp(prefix=f"{path.stem}.", dir=target.parent))
-        for inside, content in cassettes_in(path, name):
+        draft = Path(tempfile.mkdtemp(prefix=".", dir=target.parent))
+        for inside, content in cassettes:
             make_folder((draft / inside).parent)
             write_bytes(draft / inside, content)
         try:
@@ -152,18 +174,18 @@ def forget_unpacked(place: Place) -> None:
     there = {layer.folder.name for layer in layers_of(place)}
     folder = place.artifacts.folder / UNPACKED
     for unpacked in folder.iterdir() if folder.is_dir() else ():
-        if unpacked.name not in there:
+        if unpacked.name not in there and not unpacked.name.startswith("."):
             shutil.rmtree(unpacked, ignore_errors=True)
 
 
-def layers_from(place: Place, folder: Path) -> tuple[Layer, ...]:
+def layers_from(place: Place, folder: Path, but: Container[str] = ()) -> tuple[Layer, ...]:
     """Return where the cassettes of an eval directory are read while what is recorded is written into `folder`.
 
-    What this run records comes first, then what runs on branches have recorded, and the cassettes last. Empty where
-    there is nothing but the cassettes. Raises RecallError or OSError.
+    What this run records comes first, then what runs on branches have recorded, as `layers_of` says, and the cassettes
+    last. Empty where there is nothing but the cassettes. Raises RecallError or OSError.
     """
     above = () if folder == place.cassettes else (Layer(folder, place.name(folder)),)
-    layers = (*above, *layers_of(place))
+    layers = (*above, *layers_of(place, but))
     return (*layers, Layer(place.cassettes, place.name(place.cassettes))) if layers else ()
 
 
@@ -177,8 +199,7 @@ def taken_over(place: Place) -> list[Path]:
     own = Library(place.cassettes)
 
     def is_held(path: Path, layer: Layer) -> bool:
-        there = own.folder / path.relative_to(layer.folder)
-        return exists(there) and recorded_at(there) >= recorded_at(path)
+        return not is_newer(path, own.folder / path.relative_to(layer.folder))
 
     layers = ((one.path, _unpacked(place, one.path)) for one in files_of_runs(place))
     return [path for path, layer in layers if all(is_held(one, layer) for one in Library(layer.folder).files())]

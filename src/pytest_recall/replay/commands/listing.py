@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -21,7 +21,7 @@ from pytest_recall.replay.cassette_file import Cassette, read_draft, read_header
 from pytest_recall.replay.cassette_library import DRAFTS, Layer, Library
 from pytest_recall.replay.exchange import Exchange, Response
 from pytest_recall.replay.matching import Rules
-from pytest_recall.replay.run_recordings import layers_from
+from pytest_recall.replay.run_recordings import damaged, layers_from
 from pytest_recall.replay.wire_formats import usage_of
 from pytest_recall.runs.context import CommandLine
 from pytest_recall.schedule.state import current
@@ -63,15 +63,15 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def library_of(place: Place, args: argparse.Namespace, *, makes: bool = False) -> Library:
-    """Return the cassettes that a command works on.
+def library_of(place: Place, args: argparse.Namespace, *, makes: bool = False, but: Container[str] = ()) -> Library:
+    """Return the cassettes that a command works on, but for those in files of runs with names in `but`.
 
     Raises RecallError if the folder was given and is not there, unless the command `makes` it.
     """
     folder = place.cassettes if args.cassettes is None else Path.cwd() / args.cassettes
     if args.cassettes is not None and not folder.is_dir() and not makes:
         raise RecallError(f"{place.name(folder)}: no such directory; give the one that was recorded into")
-    layers = layers_from(place, folder) if args.cassettes is None else ()
+    layers = layers_from(place, folder, but) if args.cassettes is None else ()
     return Library(folder, layers or (Layer(folder, place.name(folder)),))
 
 
@@ -337,9 +337,10 @@ def run_verify(args: argparse.Namespace) -> int:
     """Run `recall cassettes verify`."""
     place = place_of(args)
     rubric = read_settings(place.rubric, place.name(place.rubric))
-    library, rules = library_of(place, args), rubric.rules()
+    broken = damaged(place) if args.cassettes is None else {}
+    library, rules = library_of(place, args, but=broken), rubric.rules()
     paths = library.files()
-    problems: list[str] = []
+    problems = list(broken.values())
     calls = 0
     for path in paths:
         name = library.name(path)
