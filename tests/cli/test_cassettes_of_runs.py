@@ -164,7 +164,6 @@ def test_scan_finds_a_secret_that_was_put_into_the_file_of_a_run(checkout: Path,
     assert SECRET not in done.out
 
 
-@pytest.mark.xfail(strict=True, reason="a file that was unpacked is not read again")
 def test_scan_finds_a_secret_that_was_put_into_a_file_that_was_read_before(project: Path, inside: Recall) -> None:
     file = packed(project, "one", "worse", calls=(call(),))
     assert inside(project, "cassettes", "scan").code == 0
@@ -172,7 +171,6 @@ def test_scan_finds_a_secret_that_was_put_into_a_file_that_was_read_before(proje
     assert inside(project, "cassettes", "scan").code == 1
 
 
-@pytest.mark.xfail(strict=True, reason="a file of a run that is damaged ends the command for all others")
 def test_scan_searches_the_others_where_the_file_of_a_run_is_damaged(project: Path, inside: Recall) -> None:
     cassette(project, "right", call(f"my key is {SECRET}"))
     file = packed(project, "one", "worse")

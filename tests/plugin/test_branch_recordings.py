@@ -233,7 +233,6 @@ def test_main_takes_over_what_it_asks_and_keeps_the_rest_of_a_file(
     assert asked_by(checkout, lasting, "--replay") == []
 
 
-@pytest.mark.xfail(strict=True, reason="a recording that is as old as the cassette is taken for one that it holds")
 def test_a_file_whose_recordings_share_a_call_with_main_is_not_deleted_before_it_is_taken_over(
     pytester: pytest.Pytester, lasting: Upstream
 ) -> None:
@@ -322,7 +321,6 @@ def test_a_series_of_another_length_is_that_of_the_branch_alone(
     assert asked_by(checkout, lasting, "--replay") == []
 
 
-@pytest.mark.xfail(strict=True, reason="the trials of all recordings of a case are counted, not those of the newest")
 def test_a_dry_run_replays_the_series_of_the_branch_and_no_trial_of_main(
     pytester: pytest.Pytester, lasting: Upstream
 ) -> None:
@@ -448,7 +446,6 @@ def test_calls_that_all_cases_share_are_replayed_on_their_branch(pytester: pytes
     assert asked_by(checkout, lasting, "--replay") == []
 
 
-@pytest.mark.xfail(strict=True, reason="what all cases share never takes its place on main, so that its file stays")
 def test_calls_that_all_cases_share_are_taken_over(pytester: pytest.Pytester, lasting: Upstream) -> None:
     checkout, repository = on_branch(pytester, lasting, with_words(1))
     changed(checkout, lasting, with_words(2))
@@ -503,7 +500,6 @@ def test_recordings_that_a_branch_brings_in_a_file_are_its_own(pytester: pytest.
     assert checkout.journal().header.own_recordings == 3
 
 
-@pytest.mark.xfail(strict=True, reason="each place of recordings is replayed for itself, without what all cases share")
 def test_recordings_of_a_branch_count_beside_that_of_a_fixture_which_main_has(
     pytester: pytest.Pytester, lasting: Upstream
 ) -> None:
@@ -597,7 +593,6 @@ def test_a_push_to_main_takes_the_recordings_of_a_merged_file(pytester: pytest.P
     assert finished(checkout) == before, "`recall ci push` puts them into their place"
 
 
-@pytest.mark.xfail(strict=True, reason="a recording that is as old as the cassette is not taken for a newer one")
 def test_a_push_to_main_takes_recordings_that_share_a_call_with_those_of_main(
     pytester: pytest.Pytester, lasting: Upstream
 ) -> None:
@@ -634,7 +629,6 @@ def test_what_a_push_to_main_has_taken_is_in_its_place_after_ci_push(
     assert asked_by(checkout, lasting, "--replay") == []
 
 
-@pytest.mark.xfail(strict=True, reason="its file is deleted, and only recordings of cases have been taken out of it")
 def test_a_push_to_main_loses_no_recording_of_a_session_fixture(
     pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -645,7 +639,6 @@ def test_a_push_to_main_loses_no_recording_of_a_session_fixture(
     assert asked_by(checkout, lasting, "--replay") == []
 
 
-@pytest.mark.xfail(strict=True, reason="each place of recordings is replayed for itself, without what all cases share")
 def test_a_push_to_main_loses_no_calls_that_all_cases_share(
     pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:

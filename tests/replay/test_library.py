@@ -485,7 +485,6 @@ def test_a_series_that_has_begun_goes_on_in_the_layer_of_its_first_trial(
         assert origins(library)[1:] == [folder.name if counts[chosen] >= repeat else "" for repeat in (2, 3)]
 
 
-@pytest.mark.xfail(strict=True, reason="before a series has begun, later trials are looked for in all layers")
 def test_a_series_has_as_many_trials_as_its_newest_recording(tmp_path: Path) -> None:
     """The trials of a replay are counted before the first of them."""
     library = layered(tmp_path, "a")

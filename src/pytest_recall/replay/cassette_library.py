@@ -67,20 +67,24 @@ class Library:
 
         Raises RecallError for one of several that is damaged.
         """
-        inside, first = path.relative_to(self.folder), self._first(path)
-        if first != inside and first in self._used:
-            folders = [self._used[first]]
-        else:
-            folders = [layer.folder for layer in self.layers if exists(layer.folder / first)]
-            if len(folders) > 1:  # A cassette may have been recorded again since a run on a branch did.
-                folders.sort(key=lambda folder: recorded_at(folder / first), reverse=True)
-            if first != inside:
-                del folders[1:]
-        return [folder / inside for folder in folders if exists(folder / inside)]
+        return [source for source in self._places(path) if exists(source)]
 
     def source(self, path: Path) -> Path:
-        """Return the file in which the cassette `path` is read; itself if there is none."""
-        return next(iter(self.sources(path)), path)
+        """Return the file in which the cassette `path` is read; it is not there if there is none."""
+        return next(iter(self._places(path)), path)
+
+    def _places(self, path: Path) -> list[Path]:
+        """Return where the cassette `path` would be in the layers that count for it, the first choice first.
+
+        The later trials of a series are beside the first one, in the layer that is used for that.
+        """
+        inside, first = path.relative_to(self.folder), self._first(path)
+        if first != inside and first in self._used:
+            return [self._used[first] / inside]
+        folders = [layer.folder for layer in self.layers if exists(layer.folder / first)]
+        if len(folders) > 1:  # A cassette may have been recorded again since a run on a branch did.
+            folders.sort(key=lambda folder: recorded_at(folder / first), reverse=True)
+        return [folder / inside for folder in (folders if first == inside else folders[:1])]
 
     def latest(self, path: Path) -> Path:
         """Return the file in which what a cassette of any layer is of was recorded last."""
