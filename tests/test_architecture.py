@@ -264,7 +264,7 @@ WORLD = {
             "interrupt",
             "origin",
         ),
-        *("open_tapes", "other_date", "player", "tape", "unowned", "unrecorded", "watch"),
+        *("open_tapes", "other_date", "player", "run_recordings", "tape", "unowned", "unrecorded", "watch"),
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {

@@ -312,13 +312,66 @@ def test_a_run_on_the_default_branch_folds_what_branches_have_brought(work: Path
     assert inside(work, "ci", "push", "--branch", "feature").code == 0
     git(work, "fetch", "--quiet", "origin", "feature")
     git(work, "push", "--quiet", "origin", "FETCH_HEAD:main")
-    assert (boxes(bare), len(run_files(bare))) == (BEFORE, 1)
+    [file] = run_files(bare)
+    assert boxes(bare) == BEFORE
     # The run itself is in the state by its file already, so that pushing it adds nothing.
     assert inside(work, "ci", "push").out.endswith("already in the state of main\n")
     assert run_evals(work, "eval", "--recall-mode", "nightly", "--recall-date", "2026-03-20").code == 1
     assert inside(work, "ci", "push").code == 0
-    assert run_files(bare) == []
-    rows = yaml.safe_load(file_at(bare, "eval/recall.yaml"))
+    state = yaml.safe_load(file_at(bare, "eval/recall.yaml"))
     assert boxes(bare) == {**AFTER, "right": 4}
-    assert rows["cases"]["worse"]["lapses"] == 1
-    assert sorted(name[:10] for name in rows["folded"]) == [DATE, "2026-03-20"]
+    assert state["cases"]["worse"]["lapses"] == 1
+    assert sorted(name[:10] for name in state["folded"]) == [DATE, "2026-03-20"]
+    # The tip that it was built on did not name the file, so that whoever loses this push still has it.
+    assert run_files(bare) == [file]
+    assert Path(file).stem in state["folded"]
+    assert run_evals(work, "eval", "--recall-mode", "nightly", "--recall-date", "2026-03-21").code == 1
+    assert inside(work, "ci", "push").code == 0
+    assert run_files(bare) == []
+    after = yaml.safe_load(file_at(bare, "eval/recall.yaml"))
+    assert boxes(bare) == {**AFTER, "right": 4}
+    assert after["cases"]["worse"]["lapses"] == 1
+    assert after["cases"]["right"] == state["cases"]["right"]
+    assert sorted(name[:10] for name in after["folded"]) == [DATE, "2026-03-20", "2026-03-21"]
+
+
+def test_a_run_without_a_verdict_folds_what_branches_have_brought(work: Path, bare: Path, inside: Recall) -> None:
+    """The next one on the default branch then deletes the file."""
+    git(work, "push", "--quiet", "origin", "main:feature")
+    assert inside(work, "ci", "push", "--branch", "feature").code == 0
+    git(work, "fetch", "--quiet", "origin", "feature")
+    git(work, "push", "--quiet", "origin", "FETCH_HEAD:main")
+    [file] = run_files(bare)
+    for left in ([file], []):
+        run_evals(work, "eval", "--recall-mode", "nightly", "--recall-date", DATE)
+        counts = json.loads((work / "eval/_artifacts/scorecard.json").read_text(encoding="utf-8"))["counts"]
+        assert {"passed", "failed"}.isdisjoint(counts)
+        assert inside(work, "ci", "push").code == 0
+        assert (boxes(bare), run_files(bare)) == (AFTER, left)
+        assert Path(file).stem in yaml.safe_load(file_at(bare, "eval/recall.yaml"))["folded"]
+
+
+@pytest.mark.parametrize("branch", ["main", "feature"])
+def test_a_pull_request_never_folds(
+    branch: str, work: Path, bare: Path, inside: Recall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its branch is called."""
+    git(work, "push", "--quiet", "origin", "main:feature")
+    repo = "museum/desk"
+    event = {"pull_request": {"number": 7, "head": {"sha": "a" * 40, "ref": branch, "repo": {"full_name": repo}}}}
+    (tmp_path / "event.json").write_text(json.dumps(event), encoding="utf-8")
+    for name, value in {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_REPOSITORY": repo,
+        "GITHUB_REF": "refs/pull/7/merge",
+        "GITHUB_HEAD_REF": branch,
+        "GITHUB_RUN_ID": "12",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert inside(work, "ci", "push", "--branch", branch).code == 0
+    assert boxes(bare, branch) == BEFORE
+    [file] = run_files(bare, branch)
+    told = yaml.safe_load(file_at(bare, file, branch))["cases"]
+    assert {case_id: one["after"]["box"] for case_id, one in told.items()} == {"right": 3, "worse": 1}
+    assert git(bare, "diff", "--name-only", f"{branch}~1", branch).split() == [file]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from pytest_recall.schedule.state_file import parse_state
+from pytest_recall.schedule.state_file import parse_state, read_state
 from tests.helpers.project import BARE, DAY, ECHOING, IN, Checkout, case, failing, row
 from tests.helpers.repository import Repository
 from tests.plugin.test_marks import HEAD
@@ -26,6 +27,11 @@ def checkout(pytester: pytest.Pytester) -> Checkout:
 def waiting(checkout: Checkout) -> list[Path]:
     """Return the run files."""
     return sorted((checkout.path / "eval/runs").glob("*"))
+
+
+def folded(checkout: Checkout) -> tuple[str, ...]:
+    """Return the names of the runs that the rows hold."""
+    return read_state(checkout.path / "eval/recall.yaml", "recall.yaml").folded
 
 
 def test_a_run_on_a_branch_writes_a_file_and_everybody_sees_it(checkout: Checkout) -> None:
@@ -61,10 +67,47 @@ def test_the_default_branch_folds_it(checkout: Checkout) -> None:
     done = checkout.recall("state", "apply")
     assert (done.ret, done.outlines) == (0, ["eval/runs: 1 run file folded into eval/recall.yaml"])
     assert checkout.boxes() == {"a": 3, "b": 1}
-    assert waiting(checkout) == []
+    # It is named, and stays until that is committed; a second time there is nothing to fold.
+    [file] = waiting(checkout)
+    assert folded(checkout) == (file.stem,)
+    after = checkout.state_text()
     assert checkout.recall("state", "apply").outlines == [
         "eval/recall.yaml: lacks no run of this checkout; nothing to do"
     ]
+    assert (checkout.state_text(), waiting(checkout)) == (after, [file])
+    assert checkout.recall("state", "show").outlines == ["eval/recall.yaml: 2 rows"]
+    repository.commit()
+    checkout.run("-p", "recall", "eval", day="2026-03-11")
+    assert waiting(checkout) == []
+    assert file.stem in folded(checkout)
+    assert (checkout.boxes(), checkout.state()["b"].lapses) == ({"a": 3, "b": 1}, 1)
+
+
+def test_a_dry_run_writes_nothing_at_all(checkout: Checkout) -> None:
+    checkout.run("-p", "recall", "eval")
+    repository = Repository(checkout.path)
+    repository.commit()
+    repository.git("switch", "-q", "main")
+    assert repository.merge("feature")
+    shutil.rmtree(checkout.path / "eval/_artifacts")
+    (checkout.path / "eval/.recall.lock").unlink(missing_ok=True)
+    before = tree(checkout.path / "eval")
+    assert checkout.recall("state", "apply", "--dry-run").ret == 0
+    assert tree(checkout.path / "eval") == before
+
+
+def tree(folder: Path) -> dict[Path, bytes | None]:
+    """Return all that is in a folder, with the bytes of files."""
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def test_an_empty_state_in_a_commit_is_refused(checkout: Checkout) -> None:
+    (checkout.path / "eval/recall.yaml").write_text("\n", encoding="utf-8")
+    Repository(checkout.path).commit()
+    done = checkout.recall("state", "show", "--at", "feature")
+    assert (done.ret, done.outlines) == (2, [])
+    assert [line for line in done.errlines if "feature:eval/recall.yaml" in line] == done.errlines != []
+    assert checkout.recall("state", "show", "--at", "main").ret == 0
 
 
 def test_a_run_on_the_default_branch_folds_it_as_well(checkout: Checkout) -> None:
@@ -73,10 +116,17 @@ def test_a_run_on_the_default_branch_folds_it_as_well(checkout: Checkout) -> Non
     repository.commit()
     repository.git("switch", "-q", "main")
     assert repository.merge("feature")
+    [file] = waiting(checkout)
     checkout.run("-p", "recall", "eval", day="2026-03-11")
-    assert waiting(checkout) == []
+    assert waiting(checkout) == [file]
+    assert file.stem in folded(checkout)
     assert checkout.boxes() == {"a": 3, "b": 1}
     assert checkout.state()["b"].lapses == 1
+    repository.commit()
+    checkout.run("-p", "recall", "eval", day="2026-03-12")
+    assert waiting(checkout) == []
+    assert len(folded(checkout)) == 3
+    assert (checkout.boxes(), checkout.state()["b"].lapses) == ({"a": 3, "b": 1}, 1)
 
 
 def test_quarantine_waits_in_a_file_on_a_branch(checkout: Checkout) -> None:
@@ -86,10 +136,14 @@ def test_quarantine_waits_in_a_file_on_a_branch(checkout: Checkout) -> None:
     assert len(waiting(checkout)) == 1
     assert checkout.recall("state", "quarantine").outlines[-1] == "1 case of 2 in quarantine"
     Repository(checkout.path).git("switch", "-q", "main")
+    [file] = waiting(checkout)
     assert checkout.recall("state", "quarantine", "b", "--owner", "bo").ret == 0
-    assert waiting(checkout) == []
+    assert waiting(checkout) == [file]
+    assert file.stem in folded(checkout)
     assert {case_id: found.owner for case_id, found in checkout.state().items()} == {"a": "bo", "b": "bo"}
+    Repository(checkout.path).commit()
     assert checkout.recall("state", "quarantine", "a", "--release").ret == 0
+    assert waiting(checkout) == []
     assert checkout.recall("state", "quarantine").outlines[-1] == "1 case of 2 in quarantine"
 
 

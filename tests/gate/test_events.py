@@ -7,6 +7,7 @@ from io import BytesIO
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.schedule.state import current
@@ -247,16 +248,7 @@ def run_files_of(world: World, branch: str = "main") -> list[str]:
     return world.git(world.origin, "ls-tree", "-r", "--name-only", branch, "--", "eval/runs/").splitlines()
 
 
-@pytest.mark.parametrize(
-    "named",
-    [
-        True,
-        pytest.param(
-            False,
-            marks=pytest.mark.xfail(strict=True, reason="`recall ci push` folds where no default branch is known"),
-        ),
-    ],
-)
+@pytest.mark.parametrize("named", [True, False])
 def test_a_check_leaves_the_rows_of_its_branch_and_adds_a_run_file(worlds: Worlds, named: bool) -> None:
     """The checkout of the job that pushes is shallow: if the event does not name the default branch, nothing does."""
     world = worlds()
@@ -285,12 +277,22 @@ def test_pull_requests_that_are_merged_in_either_order_give_the_same_rows(worlds
         night = world.night()
         assert night.jobs["report"].result == "success", night.output
         world.day = day
-        assert run_files_of(world) == []
+        assert_named(world, files[0] + files[1])
         found.append(rows_of(world, tmp_path / f"folded-{number}"))
+        assert_green(world.pushed())
+        assert_green(world.night())
+        world.day = day
+        assert run_files_of(world) == []
     assert found[0] == found[2]
     assert {case_id for case_id, row in found[0].items() if row.failing} == BROKEN
     known = [{case_id: row._replace(touched=()) for case_id, row in rows.items()} for rows in found]
     assert known[1] == known[3]
+
+
+def assert_named(world: World, files: list[str]) -> None:
+    """These run files are still on the main branch, and its rows name them."""
+    assert set(files) <= set(run_files_of(world))
+    assert {Path(file).stem for file in files} <= set(yaml.safe_load(world.text("eval/recall.yaml"))["folded"])
 
 
 def test_a_squashed_branch_that_goes_on_brings_its_run_file_back_and_changes_nothing(
@@ -302,6 +304,8 @@ def test_a_squashed_branch_that_goes_on_brings_its_run_file_back_and_changes_not
     (file,) = run_files_of(world, "feature")
     world.squash(pull)
     assert file in run_files_of(world)
+    assert_green(world.night())
+    assert_named(world, [file])
     assert_green(world.night())
     assert run_files_of(world) == []
     rows, text = rows_of(world, tmp_path / "rows"), world.text("eval/recall.yaml")

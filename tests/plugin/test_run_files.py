@@ -119,12 +119,19 @@ def test_a_laptop_from_the_branch_to_the_fold_on_main(pytester: pytest.Pytester)
     reply(checkout, "hours")
     result = checkout.run_afresh("eval", day=IN[3])
     assert result.ret == pytest.ExitCode.OK
-    assert files(checkout) == []
+    # They are named, and stay until a commit has that.
+    assert files(checkout) == [first, second]
     assert checkout.boxes() == {"hours": 2, "fees": 2}
     assert checkout.state()["hours"].lapses == 1
     assert checkout.state()["fees"] == waiting["fees"]
     assert len(folded(checkout)) == 3
     assert {first.stem, second.stem} < set(folded(checkout))
+    assert rows(checkout)["fees"] == waiting["fees"]
+    known = checkout.state()
+    repository.commit("Fold")
+    checkout.run_afresh("eval", day=IN[3])
+    assert checkout.slice() == {}
+    assert (files(checkout), checkout.state(), len(folded(checkout))) == ([], known, 3)
 
 
 ORDERS = pytest.mark.parametrize("order", [("one", "two"), ("two", "one")], ids="-".join)
@@ -153,8 +160,14 @@ def test_branches_that_are_merged_in_either_order_give_the_same_rows(
     hours = row(2, 1, tested=IN[1], due="2026-03-14", lapses=1)
     assert rows(checkout)["hours"] == hours
     assert rows(checkout)["fees"].last_tested.isoformat() == IN[1]
-    known, names = rows(checkout), [path.stem for path in files(checkout)]
+    known, there = rows(checkout), files(checkout)
+    names = [path.stem for path in there]
     assert checkout.recall("state", "apply").ret == 0
+    assert (checkout.state(), folded(checkout), files(checkout)) == (known, names, there)
+    assert rows(checkout) == known
+    repository.commit("Fold")
+    checkout.run("eval", "--recall-mode=nightly", day=IN[1])
+    assert checkout.slice() == {}
     assert (checkout.state(), folded(checkout), files(checkout)) == (known, names, [])
 
 
@@ -162,10 +175,13 @@ def test_branches_that_are_merged_in_either_order_give_the_same_rows(
 def test_a_fold_between_two_merges_keeps_the_newest_verdict(order: tuple[str, str], pytester: pytest.Pytester) -> None:
     checkout, repository = diverged(pytester)
     for name in order:
+        before = set(files(checkout))
         assert repository.merge(name)
+        news = set(files(checkout)) - before
         assert checkout.recall("state", "apply").ret == 0
         repository.commit("Fold")
-    assert files(checkout) == []
+        # The second fold deletes what a commit has named since the first one.
+        assert (len(news), set(files(checkout))) == (1, news)
     assert len(folded(checkout)) == 2
     hours = checkout.state()["hours"]
     assert (hours.last_tested.isoformat(), hours.failing) == (IN[1], False)
@@ -184,6 +200,10 @@ def test_the_file_of_a_squashed_branch_that_comes_back_changes_nothing(pytester:
     assert checkout.recall("state", "apply").ret == 0
     repository.commit("Fold")
     assert folded(checkout) == [file.stem]
+    assert files(checkout) == [file]
+    checkout.run("eval", "--recall-mode=nightly")
+    assert (checkout.slice(), files(checkout)) == ({}, [])
+    repository.commit("Deleted")
     text, known = checkout.state_text(), rows(checkout)
     assert known["hours"].box == 1
 
@@ -207,7 +227,6 @@ def test_the_file_of_a_squashed_branch_that_comes_back_changes_nothing(pytester:
     assert len(folded(checkout)) == 2
 
 
-@pytest.mark.xfail(strict=True, reason="a run that has nothing to say folds no run file")
 def test_a_run_on_main_without_a_case_folds_what_waits(pytester: pytest.Pytester) -> None:
     checkout, repository = begun(pytester)
     repository.git("switch", "-qc", "feature")
@@ -215,10 +234,82 @@ def test_a_run_on_main_without_a_case_folds_what_waits(pytester: pytest.Pytester
     repository.commit("Run")
     repository.git("switch", "-q", "main")
     assert repository.merge("feature")
+    known, (file,) = rows(checkout), files(checkout)
+    for left in ([file], []):
+        result = checkout.run("eval", "--recall-mode=nightly")
+        assert checkout.slice() == {}
+        assert (checkout.state(), folded(checkout), files(checkout)) == (known, [file.stem], left)
+        # The rows of `recall.yaml` that the file changed are those that the run has changed.
+        assert any("2 rows changed" in line for line in result.outlines) == bool(left)
+        repository.commit("Fold")
+
+
+def test_a_run_that_is_resumed_on_another_branch_counts_once(pytester: pytest.Pytester) -> None:
+    """The file of its first trial is on the one branch, and that of all on the other; both are merged."""
+    checkout, repository = begun(pytester)
+    repository.git("switch", "-qc", "one")
+    checkout.run("eval", ALL)
+    (whole,) = files(checkout)
     known = rows(checkout)
-    checkout.run("eval", "--recall-mode=nightly")
-    assert checkout.slice() == {}
-    assert (checkout.state(), files(checkout)) == (known, [])
+    journal = checkout.artifacts.runs()[-1] / "trials.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    whole_bytes = whole.read_bytes()
+    whole.unlink()
+    journal.write_bytes(b"".join(lines[:2]))
+    assert checkout.recall("state", "apply", "latest").ret == 0
+    (part,) = files(checkout)
+    assert len(read_run_file(part, part.name).verdicts) == 1
+    repository.commit("Killed")
+    repository.git("switch", "-qc", "two", "main")
+    (checkout.path / "eval/runs").mkdir(exist_ok=True)
+    whole.write_bytes(whole_bytes)
+    repository.commit("Resumed")
+    repository.git("switch", "-q", "main")
+    assert repository.merge("two")
+    assert checkout.recall("state", "apply").ret == 0
+    assert (checkout.state(), folded(checkout)) == (known, [whole.stem])
+    repository.commit("Fold")
+    assert repository.merge("one")
+    assert files(checkout) == sorted([part, whole])
+    assert rows(checkout) == known
+    assert checkout.recall("state", "apply").ret == 0
+    assert (checkout.state(), folded(checkout)) == (known, [whole.stem])
+
+
+@pytest.mark.parametrize("branch", ["feature", "main"])
+def test_accepting_an_answer_folds_what_waits_on_the_default_branch_alone(
+    branch: str, pytester: pytest.Pytester
+) -> None:
+    checkout, repository = begun(pytester)
+    repository.git("switch", "-qc", "feature")
+    reply(checkout, "closed")
+    checkout.run("eval", ALL)
+    repository.commit("Run")
+    if branch == "main":
+        repository.git("switch", "-q", "main")
+        assert repository.merge("feature")
+    before = checkout.state_text()
+    (file,) = files(checkout)
+    assert checkout.recall("accept", "latest", "--by", "Ana").ret == 0
+    hours = rows(checkout)["hours"]
+    assert (hours.failing, bool(hours.accepted)) == (False, True)
+    if branch == "main":
+        assert checkout.state().keys() == {"hours", "fees"}
+        assert (len(folded(checkout)), file.stem in folded(checkout), files(checkout)) == (2, True, [file])
+    else:
+        assert checkout.state_text() == before
+        assert len(files(checkout)) == 2
+
+
+def test_a_run_file_is_named_by_the_commit_that_was_checked_out(pytester: pytest.Pytester) -> None:
+    checkout, repository = begun(pytester)
+    repository.git("switch", "-qc", "feature")
+    commit = repository.commit("Change")
+    checkout.run("eval", ALL)
+    (file,) = files(checkout)
+    events = read_run_file(file, file.name)
+    assert file.stem.startswith(f"{DAY}-all-{events.run}-{commit[:7]}-2-")
+    assert events.commit == commit
 
 
 @pytest.mark.parametrize("event", ["pull_request", "push"])

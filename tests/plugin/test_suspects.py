@@ -9,6 +9,7 @@ import pytest
 
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.schedule.state import current
+from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.journal import Journal
 from tests.helpers.github import REPO, GitHub
 from tests.helpers.project import BARE, DAY, IN, RUBRIC, Checkout, case, row
@@ -84,7 +85,11 @@ def test_a_case_that_falls_names_them(branch: str, pytester: pytest.Pytester, mo
     assert waiting(checkout) == (0 if branch == "main" else 3)
     assert checkout.recall("status").ret == 0
     result = checkout.run("eval", "--recall-mode", "nightly", day=IN[1])
-    assert waiting(checkout) == 0
+    # All are folded, and stay until a commit says so.
+    assert touched(checkout) == {"hours": ("12", "15"), "fees": ("13",)}
+    state = read_state(checkout.path / "eval/recall.yaml", "recall.yaml")
+    assert {case_id: one.touched for case_id, one in state.rows.items()} == touched(checkout)
+    assert (waiting(checkout), len(state.folded)) == (0 if branch == "main" else 3, 4)
     assert f"      {TOLD}" in result.outlines
     assert "      suspect: #13 (the change since its last pass on main that touched it)" in result.outlines
     page = (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")

@@ -12,8 +12,10 @@ import pytest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.git import BRANCHES
 from pytest_recall.runs import finish
-from pytest_recall.runs.checkout import folds_here
+from pytest_recall.runs.checkout import folds_here, shared_names
 from pytest_recall.schedule.run_file import run_files
+from pytest_recall.schedule.state import current
+from pytest_recall.schedule.state_file import State, read_state
 from tests.helpers.remotes import clone, with_remote
 from tests.helpers.repository import Repository
 from tests.helpers.samples import trial
@@ -195,9 +197,97 @@ def test_a_run_goes_where_the_checkout_says(place: Place, repo: Repository, monk
     assert (boxes(place), len(run_files(place.run_files))) == ({}, 1)
     repo.git("switch", "-q", "main")
     assert finish.target(place) == "eval/recall.yaml"
+    waiting = list(run_files(place.run_files))
     finish.apply(place, journal(place, trial("b")))
-    assert (boxes(place), len(run_files(place.run_files))) == ({"a": (1, 1), "b": (1, 1)}, 0)
+    # No commit has the fold yet: the file is still there, and is named.
+    assert (boxes(place), list(run_files(place.run_files))) == ({"a": (1, 1), "b": (1, 1)}, waiting)
+    assert set(waiting) < set(folded(place))
+    assert set(current(place).rows) == {"a", "b"}
+    repo.commit()
+    finish.apply(place, journal(place, trial("d")))
+    assert (boxes(place), len(run_files(place.run_files))) == ({"a": (1, 1), "b": (1, 1), "d": (1, 1)}, 0)
+    assert set(waiting) < set(folded(place))
     monkeypatch.setenv("GITHUB_REF", "refs/pull/7/merge")
     assert finish.target(place) == "eval/runs"
     finish.apply(place, journal(place, trial("c")))
-    assert (sorted(boxes(place)), len(run_files(place.run_files))) == (["a", "b"], 1)
+    assert (sorted(boxes(place)), len(run_files(place.run_files))) == (["a", "b", "d"], 1)
+
+
+# Which state is everyone's
+
+
+def folded(place: Place) -> tuple[str, ...]:
+    """Return the names of the runs that the rows hold."""
+    return read_state(place.state, "recall.yaml").folded
+
+
+def told(place: Place, *names: str) -> None:
+    """Write a state in which runs of these names are folded."""
+    place.state.write_text(State({}, "").updated({}, folded=names), encoding="utf-8")
+
+
+def names_of(place: Place, ref: str = "") -> tuple[str, ...] | None:
+    """Return the names in the state that everyone has."""
+    return shared_names(place, dict(os.environ), ref)
+
+
+def test_without_git_there_is_no_other_state(place: Place) -> None:
+    told(place, "2026-03-10-a")
+    assert names_of(place) is None
+
+
+def test_without_a_remote_it_is_the_one_that_is_committed(place: Place, repo: Repository) -> None:
+    told(place, "2026-03-10-a")
+    assert names_of(place) == (), "a commit without a state"
+    repo.commit()
+    told(place, "2026-03-10-a", "2026-03-11-b")
+    assert names_of(place) == ("2026-03-10-a",)
+    assert Repository.at(place.root.parent / "fresh").git("status", "--porcelain") == ""
+
+
+def test_before_the_first_commit_it_is_empty(place: Place) -> None:
+    Repository.at(place.root)
+    told(place, "2026-03-10-a")
+    assert names_of(place) == ()
+
+
+def test_with_a_remote_it_is_the_one_of_its_default_branch(place: Place, repo: Repository, tmp_path: Path) -> None:
+    told(place, "2026-03-10-a")
+    repo.commit()
+    repo.git("clone", "-q", "--bare", str(place.root), str(tmp_path / "there.git"))
+    there = clone(tmp_path / "there.git", "cloned")
+    cloned = Place(there, there / "eval")
+    told(cloned, "2026-03-10-a", "2026-03-11-b")
+    Repository(there).commit()
+    assert names_of(cloned) == ("2026-03-10-a",), "what is committed here alone nobody else has"
+    assert names_of(cloned, "HEAD") == ("2026-03-10-a", "2026-03-11-b")
+    Repository(there).git("push", "-q", "origin", "HEAD")
+    assert names_of(cloned) == ("2026-03-10-a", "2026-03-11-b")
+
+
+@pytest.mark.parametrize("text", ["<<<<<<< ours\n", "- a\n"])
+def test_one_that_is_damaged_names_nothing(place: Place, repo: Repository, text: str) -> None:
+    place.state.write_text(text, encoding="utf-8")
+    repo.commit()
+    told(place, "2026-03-10-a")
+    assert names_of(place) == ()
+
+
+def test_with_a_remote_a_file_stays_until_the_fold_is_pushed(place: Place, repo: Repository, tmp_path: Path) -> None:
+    repo.git("clone", "-q", "--bare", str(place.root), str(tmp_path / "there.git"))
+    there = clone(tmp_path / "there.git", "cloned")
+    cloned, repository = Place(there, there / "eval"), Repository(there)
+    repository.git("switch", "-qc", "feature")
+    finish.apply(cloned, journal(cloned, trial("a")))
+    repository.commit()
+    repository.git("switch", "-q", "main")
+    assert repository.merge("feature")
+    waiting = list(run_files(cloned.run_files))
+    for number, pushes in enumerate((False, True, True)):
+        finish.apply(cloned, journal(cloned, trial("b")))
+        assert boxes(cloned)["a"] == (1, 1)
+        assert list(run_files(cloned.run_files)) == (waiting if number < 2 else [])
+        repository.commit()
+        if pushes:
+            repository.git("push", "-q", "origin", "HEAD")
+    assert set(waiting) < set(folded(cloned))

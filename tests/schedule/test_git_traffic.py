@@ -16,7 +16,7 @@ from pytest_recall.runs import finish
 from pytest_recall.schedule.boxes import fold as fold_row
 from pytest_recall.schedule.run_file import run_files
 from pytest_recall.schedule.state import current, fold, unfolded
-from pytest_recall.schedule.state_file import read_state
+from pytest_recall.schedule.state_file import parse_state, read_state
 from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.repository import Repository
 from tests.helpers.samples import FAILED, PASSED, TODAY, days, row, trial
@@ -93,14 +93,35 @@ class Traffic:
             self.history.append(self.repository.commit())
 
     def night(self, day: date) -> None:
-        """Run on main, once all pull requests of the day are merged."""
+        """Run on main, once all pull requests of the day are merged: only files that a commit names are deleted."""
+        there, shared = set(self.files()), set(self.committed())
         self.runs.append(self.run(day, None))
-        assert run_files(self.place.run_files) == {}
+        assert set(self.files()) == there - shared
+        assert there - shared <= set(read_state(self.place.state, "recall.yaml").folded)
+
+    def files(self) -> list[str]:
+        """Return the names of the run files."""
+        return list(run_files(self.place.run_files))
+
+    def committed(self) -> tuple[str, ...]:
+        """Return the names of the runs that the newest commit has folded."""
+        text = self.repository.git("show", "HEAD:eval/recall.yaml")
+        return parse_state(text, "recall.yaml").folded
 
     def settle(self) -> None:
         """Fold what waits, as a run on main does that tells nothing."""
         known = read_state(self.place.state, "recall.yaml")
-        fold(self.place, known, unfolded(self.place, known))
+        fold(self.place, known, unfolded(self.place, known), self.committed())
+
+    def assert_settled(self) -> None:
+        """Assert that each run is named once, and that its file goes once that is committed, which changes no row."""
+        before = read_state(self.place.state, "recall.yaml")
+        assert len(before.folded) == len(self.runs)
+        assert set(self.files()) <= set(before.folded)
+        self.repository.commit()
+        self.settle()
+        assert self.files() == []
+        assert read_state(self.place.state, "recall.yaml").text == before.text
 
     def replay(self) -> dict[str, Row]:
         """Return the rows after all runs, in the order of their days."""
@@ -117,7 +138,7 @@ def test_all_runs_of_branches_and_of_main_count_in_the_order_of_their_days(tmp_p
     assert current(traffic.place).rows == traffic.replay()
     traffic.settle()
     assert read_state(traffic.place.state, "recall.yaml").rows == traffic.replay()
-    assert len(read_state(traffic.place.state, "recall.yaml").folded) == len(traffic.runs)
+    traffic.assert_settled()
 
 
 def test_branches_that_wait_count_in_the_order_of_their_days(tmp_path: Path) -> None:
@@ -127,6 +148,8 @@ def test_branches_that_wait_count_in_the_order_of_their_days(tmp_path: Path) -> 
     assert current(traffic.place).rows == traffic.replay()
     traffic.settle()
     assert read_state(traffic.place.state, "recall.yaml").rows == traffic.replay()
+    assert len(traffic.files()) == PULLS
+    traffic.assert_settled()
 
 
 def test_branches_that_wait_for_later_runs_of_main_lose_no_fail_that_stands(tmp_path: Path) -> None:
@@ -148,8 +171,10 @@ def test_a_branch_that_is_merged_again_after_a_squash_counts_once(tmp_path: Path
     git("switch", "-q", "main")
     git("merge", "-q", "--squash", "pr-1")
     traffic.repository.commit()
-    traffic.night(TODAY + days(1))
-    traffic.repository.commit()
+    for number in (1, 2):
+        traffic.night(TODAY + days(number))
+        traffic.repository.commit()
+        assert len(traffic.files()) == 2 - number, "the second night deletes what the first one has folded"
     before = read_state(traffic.place.state, "recall.yaml").text
     git("switch", "-q", "pr-1")
     (tmp_path / "clone" / "more").touch()
@@ -158,8 +183,8 @@ def test_a_branch_that_is_merged_again_after_a_squash_counts_once(tmp_path: Path
     traffic.repository.merge("pr-1")
     # git may bring the run file back, or say that one side deleted it: then somebody keeps it.
     git("checkout", "-q", "pr-1", "--", "eval/runs")
-    assert len(run_files(traffic.place.run_files)) == 1
+    assert len(traffic.files()) == 1
     assert current(traffic.place).rows == traffic.replay()
     traffic.settle()
-    assert run_files(traffic.place.run_files) == {}
+    assert traffic.files() == []
     assert read_state(traffic.place.state, "recall.yaml").text == before

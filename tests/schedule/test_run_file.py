@@ -16,6 +16,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.events import Apart, Event, Events, fold_events
 from pytest_recall.schedule.run_file import (
     name_of,
+    not_held,
     parse_run_file,
     read_run_file,
     run_file_text,
@@ -114,6 +115,7 @@ one_run = st.builds(
     st.lists(ids, max_size=3, unique=True).map(tuple),
     st.just("") | changes,
     st.lists(ids, max_size=3, unique=True).map(tuple),
+    st.just("") | st.text("0123456789abcdef", min_size=40, max_size=40) | text,
 )
 befores: st.SearchStrategy[dict[str, Row]] = st.dictionaries(ids, rows(), max_size=4)
 
@@ -192,6 +194,25 @@ def test_the_name_has_the_day_the_run_its_trials_and_a_digest(tmp_path: Path) ->
     assert write_run_file(tmp_path, RUN, {}) == path
 
 
+@pytest.mark.parametrize("commit", ["c" * 40, "1234567e" * 5, "0" * 40, "123e4567" * 5])
+def test_the_name_has_the_first_digits_of_the_commit_where_one_is_known(tmp_path: Path, commit: str) -> None:
+    run = RUN._replace(commit=commit)
+    path = write_run_file(tmp_path, run, BEFORE)
+    assert re.fullmatch(rf"2026-03-10-pr7-2026-03-10T120000-{commit[:7]}-3-[0-9a-f]{{6}}\.yaml", path.name)
+    plain = strict_yaml.load(path.read_text(encoding="utf-8"), "r")
+    assert plain["commit"] == commit
+    assert read_run_file(path, path.name) == run
+    assert "commit" not in strict_yaml.load(run_file_text(RUN), "r")
+
+
+def test_runs_of_one_name_at_different_commits_are_different_runs() -> None:
+    """As those of two clones that began in the same second."""
+    one, other = (RUN._replace(commit=digit * 40, trials=count) for digit, count in (("a", 9), ("b", 3)))
+    assert trials_known(one, [name_of(other)]) is None
+    assert not_held([name_of(other)], [name_of(one)]) == [name_of(other)]
+    assert name_of(RUN) != name_of(RUN._replace(commit="a" * 40))
+
+
 def test_the_same_run_is_one_file_and_what_goes_on_another(tmp_path: Path) -> None:
     first = write_run_file(tmp_path, RUN, BEFORE)
     before = first.stat()
@@ -222,6 +243,18 @@ def test_the_most_trials_of_a_run_are_known_by_names() -> None:
     assert trials_known(RUN, [*parts, *others]) == 10
     assert trials_known(RUN, parts[2:]) == 2
     assert trials_known(RUN, others) is None
+
+
+def test_a_file_is_held_by_its_name_and_by_more_trials_of_its_run() -> None:
+    few, some, many = (name_of(RUN._replace(trials=count)) for count in (2, 9, 10))
+    alike = name_of(RUN._replace(trials=9, model="m2"))
+    other = name_of(RUN._replace(run="2026-03-10T120001", trials=1))
+    names = [few, some, many, alike, other, "by-hand"]
+    assert not_held(names, []) == names
+    assert not_held(names, [many]) == [other, "by-hand"]
+    assert not_held(names, [some]) == [many, alike, other, "by-hand"]
+    assert not_held(names, [few, some, "by-hand"]) == [many, alike, other]
+    assert not_held(names, [other]) == [few, some, many, alike, "by-hand"]
 
 
 # Damage

@@ -237,12 +237,7 @@ def test_bad_row(fields: str, words: str) -> None:
         (HEADER + f"  a:\n    {{{FIELDS}}}\n" * 2, 7, "`a` is written twice"),
         (HEADER + f'  a:\n    {{{FIELDS}}}\n  "a":\n    {{{FIELDS}}}\n', 7, "`a` is written twice"),
         (HEADER + f"  a:\n    {{{FIELDS}, x: {{}}, box: 3}}\n", 6, "`box` is written twice"),
-        (
-            HEADER + f"  a:\n<<<<<<< ours\n    {{{FIELDS}}}\n=======\n",
-            6,
-            f"merge-conflict marker; take the target branch's (`git checkout TARGET -- {NAME}`), then run"
-            " `recall state apply`: no verdict is lost",
-        ),
+        (HEADER + f"  a:\n<<<<<<< ours\n    {{{FIELDS}}}\n=======\n", 6, "merge-conflict marker; "),
         (HEADER + f"  a:\n    {{{FIELDS}}}\n=======\n", 8, "could not find expected ':'"),
         (HEADER + f"  a:\n    {{{FIELDS}, x: !!str y}}\n", 6, "the tag `tag:yaml.org,2002:str` is not allowed"),
         (HEADER + f"  a:\n    {{{FIELDS}}} }}\n", 6, "did not find expected"),
