@@ -160,6 +160,33 @@ def test_a_branch_cannot_hide_by_deleting_recordings(pytester: pytest.Pytester, 
     assert (result.ret, len(asked)) == (pytest.ExitCode.TESTS_FAILED, 3)
 
 
+def test_a_case_that_main_has_not_recorded_is_told_apart(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout, repository = begun(pytester, upstream, *ANY)
+    repository.git("switch", "-q", "main")
+    (checkout.path / "eval/cassettes/one/c.ndjson").unlink()
+    repository.commit("Main lacks one")
+    repository.git("switch", "-qC", "feature")
+    (checkout.path / "README.md").write_text("new", encoding="utf-8")
+    repository.commit("Docs")
+    result, asked = pushed(checkout, upstream)
+    assert (result.ret, asked) == (pytest.ExitCode.OK, ["say c"])
+    assert checkout.journal().header.behind == ("c",)
+    assert "1 case behind on the target branch" in checkout.scorecard()["headline"]
+
+
+def test_a_case_that_the_change_skips_is_listed_and_not_evaluated(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
+    checkout, repository = begun(pytester, upstream, *ANY)
+    changed(checkout, upstream, source("tell", "if question == 'b':\n    pytest.skip('later')"))
+    repository.commit("Skip")
+    result, asked = pushed(checkout, upstream)
+    assert asked == ["tell a", "tell c"]
+    assert checkout.journal().header.altered == (("b", "skipped"),)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert blocks(checkout)
+
+
 def test_a_change_is_held_to_the_rubric_of_its_base(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout, repository = begun(pytester, upstream)
     changed(checkout, upstream, source("tell"))

@@ -244,36 +244,30 @@ def test_a_run_on_main_without_a_case_folds_what_waits(pytester: pytest.Pytester
         repository.commit("Fold")
 
 
-def test_a_run_that_is_resumed_on_another_branch_counts_once(pytester: pytest.Pytester) -> None:
-    """The file of its first trial is on the one branch, and that of all on the other; both are merged."""
+def test_a_run_goes_on_only_on_the_branch_where_it_began(pytester: pytest.Pytester) -> None:
+    """Its first trials are in a run file of that branch, and would count twice after a merge."""
     checkout, repository = begun(pytester)
     repository.git("switch", "-qc", "one")
     checkout.run("eval", ALL)
     (whole,) = files(checkout)
-    known = rows(checkout)
     journal = checkout.artifacts.runs()[-1] / "trials.jsonl"
     lines = journal.read_bytes().splitlines(keepends=True)
-    whole_bytes = whole.read_bytes()
     whole.unlink()
     journal.write_bytes(b"".join(lines[:2]))
     assert checkout.recall("state", "apply", "latest").ret == 0
     (part,) = files(checkout)
-    assert len(read_run_file(part, part.name).verdicts) == 1
     repository.commit("Killed")
     repository.git("switch", "-qc", "two", "main")
-    (checkout.path / "eval/runs").mkdir(exist_ok=True)
-    whole.write_bytes(whole_bytes)
-    repository.commit("Resumed")
-    repository.git("switch", "-q", "main")
-    assert repository.merge("two")
-    assert checkout.recall("state", "apply").ret == 0
-    assert (checkout.state(), folded(checkout)) == (known, [whole.stem])
-    repository.commit("Fold")
-    assert repository.merge("one")
-    assert files(checkout) == sorted([part, whole])
-    assert rows(checkout) == known
-    assert checkout.recall("state", "apply").ret == 0
-    assert (checkout.state(), folded(checkout)) == (known, [whole.stem])
+    asked = (checkout.path / "eval/asked.txt").read_text(encoding="utf-8")
+    refused = checkout.run_afresh("eval", "--recall-resume")
+    assert refused.ret == pytest.ExitCode.USAGE_ERROR
+    assert "one" in refused.errlines[0]
+    assert (checkout.path / "eval/asked.txt").read_text(encoding="utf-8") == asked
+    repository.git("switch", "-q", "one")
+    assert checkout.run_afresh("eval", "--recall-resume").ret == pytest.ExitCode.OK
+    first, second = (read_run_file(file, file.name) for file in files(checkout))
+    assert len(first.verdicts) == len(second.verdicts) == 1
+    assert part in files(checkout)
 
 
 @pytest.mark.parametrize("branch", ["feature", "main"])

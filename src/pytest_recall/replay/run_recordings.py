@@ -191,7 +191,8 @@ def layers_from(place: Place, folder: Path, but: Container[str] = ()) -> tuple[L
 
 def library_of_runs(place: Place) -> Library:
     """Return all cassettes of an eval directory, those of runs on branches before the others. Raises RecallError."""
-    return Library(place.cassettes, layers_from(place, place.cassettes))
+    own = Layer(place.cassettes, place.name(place.cassettes))
+    return Library(place.cassettes, layers_from(place, place.cassettes) or (own,))
 
 
 def taken_over(place: Place) -> list[Path]:

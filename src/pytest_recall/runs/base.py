@@ -169,7 +169,9 @@ def judges_altered(place: Place, base: Base) -> dict[str, str]:
     for path in repository.changed(base.commit, place.root):
         if path.endswith(".py"):
             now = repository.top / path
-            after = read_text(now, path) if now.is_file() else ""
+            after = ""
+            with suppress(RecallError):  # What is no UTF-8 is not looked at, here and at the base.
+                after = read_text(now, path) if now.is_file() else ""
             found |= dict.fromkeys(altered_judges(repository.text_at(base.commit, path) or "", after), path)
     return found
 
