@@ -9,9 +9,12 @@ an HTTP server on loopback. Made up are the calendar, what breaks and when, and 
 breaks by itself gets a wrong answer from the server; a pull request adds to a prompt of one part of the app, and a bad
 one what spoils the answers to some cases of the part.
 
-Exit code 1: a merge conflicted, or the state is not what all merged runs come to. With the state in rows a merged row
-may differ in rare orders of verdicts; that is counted, and what is wrong is a row without its newest verdict. Exit code
-2: a step did not do what it has to.
+The run of a pull request leaves a run file on its branch, and a night folds those that merges have brought. Some
+branches are squashed, go on, and bring a run file back that was folded by then.
+
+Exit code 1: a merge conflicted, the state is not what all merged runs come to, a night left a run file, or one that
+came back changed a row. A verdict that is merged after a newer one was folded is no news; how many rows differ by that
+is counted. Exit code 2: a step did not do what it has to.
 """
 
 from __future__ import annotations
@@ -33,7 +36,6 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import plural
 from pytest_recall.schedule.sizing import nightly_cases
-from pytest_recall.schedule.state import KEEP_DAYS
 
 DRIFT = 1 / 1600
 """The rate a day at which a case breaks by itself."""
@@ -46,14 +48,6 @@ def main() -> int:
     parser.add_argument("--tags", type=_count, default=20, help="parts of the app, of as many cases each (default: 20)")
     parser.add_argument("--pulls", type=_count, default=5, help="pull requests a day (default: 5)")
     parser.add_argument("--drift", type=float, default=DRIFT, help="a case breaks by itself, a day (default: 1/1600)")
-    parser.add_argument("--layout", choices=("rows", "events"), default="rows", help="where runs write the state")
-    parser.add_argument(
-        "--keep-days",
-        type=int,
-        default=KEEP_DAYS,
-        metavar="N",
-        help=f"days of events that `recall state fold` leaves (default: {KEEP_DAYS}); in few days it folds no others",
-    )
     parser.add_argument("--seed", type=int, default=0, help="another seed is another team (default: 0)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="make the repository here, and leave it")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -62,8 +56,6 @@ def main() -> int:
         parser.error(f"--tags: {args.tags} are more than {plural(args.cases, 'case')}")
     if not 0 <= args.drift <= 1:
         parser.error(f"--drift: {args.drift} is not between 0 and 1")
-    if args.keep_days != KEEP_DAYS and (args.layout == "rows" or args.keep_days < 0):
-        parser.error("--keep-days: " + ("no effect without --layout events" if args.layout == "rows" else "below 0"))
     if args.keep is not None and args.keep.exists():
         parser.error(f"--keep: {args.keep} is there already")
     signal.signal(signal.SIGTERM, _end)
@@ -95,19 +87,20 @@ def rehearse(args: argparse.Namespace, folder: Path) -> int:
     for number in range(args.cases):
         part = f"part-{number % args.tags:02}"
         parts[part].append(f"{part}-case-{number:04}")
-    rubric = Settings(owner="eval bot", confirm="evidence", state=args.layout, nightly_cases=nightly_cases(args.cases))
+    rubric = Settings(owner="eval bot", confirm="evidence", nightly_cases=nightly_cases(args.cases))
     team = Team(parts=parts, days=args.days, pulls=args.pulls, drift=args.drift)
     with Upstream(args.seed) as upstream:
         repository = Repository(folder, upstream.port)
-        played = Rehearsal(team, args.seed, rubric, repository, upstream, keep_days=args.keep_days)
+        played = Rehearsal(team, args.seed, rubric, repository, upstream)
         played.run()
         calls = upstream.calls
     faults = played.faults()
     told: dict[str, Any] = {
-        "version": 2,
+        "version": 3,
         "runs": played.processes,
         "calls": calls,
         "merges": played.merges,
+        "brought_back": played.brought_back,
         "bad": played.bad,
         "caught": played.caught,
         "second_pushes": played.again,
@@ -122,8 +115,7 @@ def rehearse(args: argparse.Namespace, folder: Path) -> int:
         print(json.dumps(told, indent=2))
         return 1 if faults else 0
     print(
-        f"{plural(args.cases, 'case')} of {plural(args.tags, 'part')}, state in {args.layout};"
-        f" {plural(args.days, 'day')} of seed {args.seed}"
+        f"{plural(args.cases, 'case')} of {plural(args.tags, 'part')}; {plural(args.days, 'day')} of seed {args.seed}"
     )
     for name, value in told.items():
         if name not in ("version", "faults"):

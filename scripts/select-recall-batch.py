@@ -26,10 +26,10 @@ from pathlib import Path
 from pytest_recall.cases.case_file import CaseFile, check_unique
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import Artifacts, find_case_files, today_yaml
+from pytest_recall.files.eval_directory import Artifacts, Place, find_case_files, today_yaml
 from pytest_recall.schedule.boxes import INTERVALS
 from pytest_recall.schedule.selection import choose, remainder
-from pytest_recall.schedule.state_file import read_state
+from pytest_recall.schedule.state import current
 
 
 def main() -> int:
@@ -48,7 +48,7 @@ def main() -> int:
     check_unique(files)
     cases = {case_id for file in files for case_id in file.lines}
     rubric = read_settings(args.eval / "rubric.yaml", "rubric.yaml")
-    state = read_state(args.eval / "recall.yaml", "recall.yaml")
+    state = current(Place(args.eval.absolute().parent, args.eval.absolute()))
 
     # Which of it runs today, and why.
     picks = choose(cases, state.rows, rubric, args.mode, args.date, seed, unanswered=state.unanswered)

@@ -264,13 +264,13 @@ WORLD = {
             "interrupt",
             "origin",
         ),
-        *("open_tapes", "other_date", "player", "tape", "unowned", "unrecorded", "watch"),
+        *("open_tapes", "other_date", "player", "run_recordings", "tape", "unowned", "unrecorded", "watch"),
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {
         *("accept", "base", "checkout", "ci", "collection", "evidence", "finish", "join", "plan", "report_files"),
     },
-    "schedule": {"merge_file", "state", "state_file"},
+    "schedule": {"run_file", "state", "state_file"},
     "trials": {
         "command_cassette",
         "concurrency",

@@ -243,9 +243,12 @@ def thin(cases: Path, text: str) -> None:
 
 
 def steady(output: str) -> str:
-    """Return `output` without what differs from run to run: durations, ports, and the names of run folders."""
+    """Return `output` without what differs from run to run: durations, ports, commits, and names of runs and files."""
     output = re.sub(r"\bin \d+\.\d+s", "in 0.00s", output)
     output = re.sub(r"127\.0\.0\.1:\d+", "127.0.0.1:11434", output)
+    output = re.sub(r"^commit: \"?[0-9a-f]{40}\"?$", "commit: 0", output, flags=re.MULTILINE)
+    # After a run a name may have the commit and a count of trials, and a digest, which is also of the run's name.
+    output = re.sub(r"(T\d{6})([-.][0-9a-f]+)*-[0-9a-f]{6}\b", r"\1", output)
     output = re.sub(r"\d{4}-\d\d-\d\dT\d{6}(-\d+)?", "2026-11-21T120000", output)
     output = re.sub(r"([=_-])\1{3,}", r"\1\1\1", output)
     return "\n".join(line.rstrip() for line in output.strip("\n").split("\n"))

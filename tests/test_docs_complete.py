@@ -64,6 +64,7 @@ NOT_RUN = {
     "docs/how-to/run-what-a-change-affects.md: pytest": PAID,
     "docs/how-to/run-by-batch.md: pytest -p recall eval --recall-mode nightly --batch": PAID,
     "docs/how-to/run-in-ci.md: recall ci push --branch main": HOST,
+    "docs/how-to/run-in-ci.md: pytest -p recall eval --recall-mode main": HOST,
     "docs/how-to/run-in-ci.md: recall: 12 of 88 cases": SHOWN,
     "docs/how-to/run-in-ci.md: pytest -p recall eval --replay": "has nothing recorded on that page",
     "docs/how-to/run-in-ci.md: set -e": HOST,

@@ -12,14 +12,20 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 import yaml
 
+from pytest_recall.schedule.events import Event, Events
+from pytest_recall.schedule.run_file import write_run_file
+from pytest_recall.trials.trial import Outcome
 from tests.cli.samples import environment
 from tests.helpers import command, programs
+from tests.helpers.project import case, cases_yaml, row, state_yaml
+from tests.helpers.repository import write
 from tests.helpers.scripts import loaded
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -89,6 +95,20 @@ def test_the_script_the_command_and_the_run_take_one_slice(
     (checkout / "eval" / "recall.yaml").write_bytes(before)
 
 
+def test_the_script_takes_the_slice_of_a_state_that_waits_in_a_run_file(
+    tmp_path: Path, call: Callable[..., Called]
+) -> None:
+    files = {"cases.yaml": cases_yaml(case("a"), case("b")), "rubric.yaml": "owner: us\nbox_1_cases: 0\n"}
+    files["recall.yaml"] = state_yaml(a=row(3, 3, due=ON[1]), b=row(3, 3, due=ON[1]))
+    write(tmp_path / "eval", files)
+    day = date.fromisoformat(ON[1])
+    seen = Events("run", day, "pr5", trials=1, verdicts=(Event("a", Outcome.PASSED, reason="due"),))
+    write_run_file(tmp_path / "eval" / "runs", seen, {"a": row(3, 3, due=ON[1])})
+    scripted = call(tmp_path, SELECT, "--mode", "pr", *ON)
+    assert [one["id"] for one in yaml.safe_load(scripted.out)["cases"]] == ["b"]
+    assert command.run(tmp_path, "schedule", "select", "--mode", "pr", *ON).out == scripted.out
+
+
 def test_of_all_cases_the_script_the_command_and_the_run_take_every_one(
     checkout: Path, call: Callable[..., Called]
 ) -> None:
@@ -140,12 +160,11 @@ def test_a_run_takes_the_made_up_days_of_the_benchmark(tmp_path: Path, monkeypat
     assert "memory: 2 questions after 2 days" in done.out, done
 
 
-@pytest.mark.parametrize("given", [(), ("--layout", "events", "--keep-days", "0")], ids=["rows", "events"])
 def test_a_day_is_rehearsed_in_a_real_repository(
-    given: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Called]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: Callable[..., Called]
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    done = call(tmp_path, REHEARSE, *DAY, "--drift", "0.1", "--json", *given)
+    done = call(tmp_path, REHEARSE, *DAY, "--drift", "0.1", "--json")
     assert done.code == 0, done
     found = json.loads(done.out)
     assert found["faults"] == []
@@ -217,7 +236,6 @@ def test_a_rehearsal_that_is_told_to_end_leaves_nothing(
 
 def test_a_rehearsal_refuses_what_has_no_effect(tmp_path: Path, call: Callable[..., Called]) -> None:
     for given, told in (
-        (("--keep-days", "1"), "--keep-days: no effect without --layout events"),
         (("--keep", str(tmp_path)), f"--keep: {tmp_path} is there already"),
         (("--tags", "30"), "--tags: 30 are more than 20 cases"),
     ):

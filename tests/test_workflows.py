@@ -187,8 +187,19 @@ def reporting(bare: Path, run: Job, env: Mapping[str, str]) -> Job:
 
 
 def boxes(bare: Path, branch: str) -> dict[str, int]:
-    rows = yaml.safe_load(file_at(bare, "eval/recall.yaml", branch))["cases"]
+    """Return the boxes in the rows of a branch, and in its run file, if it has one."""
+    state = yaml.safe_load(file_at(bare, "eval/recall.yaml", branch))
+    rows = state["cases"]
+    for path in run_files(bare, branch):
+        if Path(path).stem not in state.get("folded", ()):
+            told = yaml.safe_load(file_at(bare, path, branch))["cases"]
+            rows |= {name: one["after"] for name, one in told.items()}
     return {name: row["box"] for name, row in rows.items()}
+
+
+def run_files(bare: Path, branch: str) -> list[str]:
+    """Return the run files of a branch."""
+    return git(bare, "ls-tree", "--name-only", branch, "eval/runs/").split()
 
 
 def test_a_pull_request_from_its_cases_to_its_check(tmp_path: Path, bare: Path, host: GitHub) -> None:
@@ -200,6 +211,10 @@ def test_a_pull_request_from_its_cases_to_its_check(tmp_path: Path, bare: Path, 
     done = report.step("Commit the state")
     assert done.returncode == 0, done.stderr
     assert boxes(bare, "feature") == {"gone": 2, "later": 4, "right": 3, "worse": 1}
+    # A pull request leaves the rows as they are, and adds a file.
+    [file] = run_files(bare, "feature")
+    assert git(bare, "diff", "--name-only", "main", "feature").split() == [file]
+    assert run_files(bare, "main") == []
     assert boxes(bare, "main")["right"] == 2
     commit = git(bare, "rev-parse", "feature")
     assert report.outputs == {"commit": commit}

@@ -31,8 +31,9 @@ class Team:
     """A team and its cases, by the part of the app that they ask.
 
     A day has so many `pulls`; each edits the prompt of one part, and stays open for `open_days` in the median. Of all,
-    `bad` spoil `breaks` cases of their part, and `abandoned` are never merged. A case breaks by itself at the rate
-    `drift` a day. A verdict on a sound case is wrong in the share `flaky`.
+    `bad` spoil `breaks` cases of their part, and `abandoned` are never merged. Of those that are merged, and spoil
+    nothing, `going_on` are squashed, and merged again after `on_days`. A case breaks by itself at the rate `drift` a
+    day. A verdict on a sound case is wrong in the share `flaky`.
     """
 
     parts: Mapping[str, Sequence[str]]
@@ -44,6 +45,8 @@ class Team:
     flaky: float = 0.03
     open_days: float = 1.0
     abandoned: float = 0.1
+    going_on: float = 0.3
+    on_days: float = 1.0
 
     @property
     def cases(self) -> list[str]:
@@ -53,12 +56,17 @@ class Team:
 
 @dataclass(eq=False)
 class Pull:
-    """A pull request for a part of the app, and the cases that it spoils once it is merged."""
+    """A pull request for a part of the app, and the cases that it spoils once it is merged.
+
+    One that `goes_on` is merged a second time, some days after it was squashed.
+    """
 
     number: int
     part: str
     breaks: tuple[str, ...]
     is_merged: bool
+    goes_on: bool = False
+    is_squashed: bool = False
     record: Record | None = None
 
     @property
@@ -75,8 +83,7 @@ class Pull:
 class Merged:
     """What all runs on the main branch come to, by their journals alone."""
 
-    def __init__(self, keep_days: int) -> None:
-        self._keep_days = keep_days
+    def __init__(self) -> None:
         self._records: list[Record] = []
         self._settled: dict[str, Row] = {}
         self._waiting: list[Record] = []
@@ -87,12 +94,9 @@ class Merged:
             self._records.append(record)
             self._waiting.append(record)
 
-    def settle(self, today: date) -> None:
-        """Do what `recall state fold` does on a day."""
-        until = (today - timedelta(days=self._keep_days)).isoformat()
-        old = [record for record in self._waiting if record.header.date <= until]
-        self._waiting = [record for record in self._waiting if record.header.date > until]
-        self._settled = _played(self._settled, old)
+    def settle(self) -> None:
+        """Do what a run on the main branch does, which folds all that waits there."""
+        self._settled, self._waiting = self.folded(), []
 
     def replayed(self) -> dict[str, Row]:
         """Return the rows after all verdicts, in the order of their days."""
@@ -115,8 +119,9 @@ class Rehearsal:
     """The days of a team in a real repository.
 
     `processes` counts runs of pytest, `merges` and `conflicts` what git did, and `again` the second pushes; `bad` pull
-    requests spoilt something, of which `caught` were red. `slices` and `nights` are how many cases each run asked, and
-    `delays` for how many days a case was broken by itself before a run told.
+    requests spoilt something, of which `caught` were red. Of the branches that went on after they were squashed
+    `brought_back` have brought a run file that was folded by then. `slices` and `nights` are how many cases each run
+    asked, and `delays` for how many days a case was broken by itself before a run told.
     """
 
     def __init__(
@@ -126,10 +131,8 @@ class Rehearsal:
         rubric: Settings,
         repository: Repository,
         upstream: Upstream,
-        *,
-        keep_days: int,
     ) -> None:
-        self.processes = self.merges = self.conflicts = self.again = self.bad = self.caught = 0
+        self.processes = self.merges = self.conflicts = self.again = self.bad = self.caught = self.brought_back = 0
         self.slices: list[int] = []
         self.nights: list[int] = []
         self.delays: list[float] = []
@@ -139,8 +142,8 @@ class Rehearsal:
         self._rubric = rubric
         self._repository = repository
         self._upstream = upstream
-        self._merged = Merged(keep_days)
-        self._fold = ("state", "fold", "--keep-days", str(keep_days))
+        self._merged = Merged()
+        self._wrong: list[str] = []
         self._broken: dict[str, float | None] = {}  # Since when by itself; None by a merge.
         self._mending: set[str] = set()
         # Pull requests that close, and cases that are mended, by their time; the number keeps the order of equal ones.
@@ -171,22 +174,23 @@ class Rehearsal:
     def faults(self) -> list[str]:
         """Return what must not be, a sentence each."""
         faults = [f"{self.conflicts} of {self.merges} merges conflicted"] if self.conflicts else []
-        if self._rubric.state == "events":
-            wrong = _differing(self.rows, self._merged.folded())
-            what = "are not what all merged runs come to"
-        else:
-            newest = {case_id: row.last_tested for case_id, row in self._merged.replayed().items()}
-            wrong = _differing({case_id: row.last_tested for case_id, row in self.rows.items()}, newest)
-            what = "have lost their newest verdict"
-        if wrong:
-            faults.append(f"{len(wrong)} rows {what}; the first of them is {wrong[0]}")
-        return faults
+        replayed = self._merged.replayed()
+        told = {case_id: row.last_tested for case_id, row in self.rows.items()}
+        newest = {case_id: row.last_tested for case_id, row in replayed.items()}
+        for wrong, what in (
+            (_differing(self.rows, self._merged.folded()), "are not what all merged runs come to"),
+            (_differing(told, newest), "have lost their newest verdict"),
+        ):
+            if wrong:
+                faults.append(f"{len(wrong)} rows {what}; the first of them is {wrong[0]}")
+        return [*faults, *self._wrong]
 
     def _begin(self) -> None:
         """Run everything, without wrong verdicts as yet."""
         rubric = self._rubric.model_dump_json(exclude_unset=True) + "\n"
-        self._repository.begin(rubric, self._team.parts, drives=self._rubric.state == "rows")
+        self._repository.begin(rubric, self._team.parts)
         self._merged.add(self._run(-1, "--recall-mode", "all"))
+        self._merged.settle()
         self._upstream.flaky = self._team.flaky
         self._repository.commit(UPDATE)
         self.rows = self._repository.rows()
@@ -195,11 +199,11 @@ class Rehearsal:
         """Run a night on the main branch."""
         print(f"day {day + 1} of {self._team.days}", file=sys.stderr, flush=True)
         record = self._run(day, "--recall-mode", "nightly")
-        if self._rubric.state == "events":
-            self._repository.recall(*self._fold, "--date", day_of(day).isoformat())
         self._repository.commit(UPDATE)
         self._merged.add(record)
-        self._merged.settle(day_of(day))
+        self._merged.settle()
+        if waiting := self._repository.run_files():
+            self._wrong.append(f"the night of day {day + 1} has left {len(waiting)} run files, such as {waiting[0]}")
         self.rows = self._repository.rows()
         failed = _failed(record)
         self.nights.append(0 if record is None else len(record.header.picks))
@@ -212,7 +216,7 @@ class Rehearsal:
         spoilt = tuple(fate.sample(sorted(team.parts[part]), min(team.breaks, len(team.parts[part]))))
         is_bad, is_merged = fate.random() < team.bad, fate.random() >= team.abandoned
         lasts = math.exp(math.log(team.open_days) + fate.gauss(0, 1))
-        pull = Pull(number, part, spoilt if is_bad else (), is_merged)
+        pull = Pull(number, part, spoilt if is_bad else (), is_merged, fate.random() < team.going_on)
         self._repository.git("switch", "-q", "-c", pull.branch, "main")
         self._push(pull, now, " ".join(map(SPOILT.format, pull.breaks)))
         failed = _failed(pull.record)
@@ -229,7 +233,7 @@ class Rehearsal:
         heapq.heappush(self._ahead, (now + lasts, next(self._order), pull))
 
     def _push(self, pull: Pull, now: float, text: str) -> None:
-        """Commit a note on the branch that is checked out, run the slice, commit the state, and go back to main."""
+        """Commit a note on the branch that is checked out, run the slice, commit its run file, and go back to main."""
         repository = self._repository
         repository.write(pull.note, f"Note {pull.number}. {text}\n")
         repository.commit(f"Note {pull.number}")
@@ -240,17 +244,39 @@ class Rehearsal:
     def _settle(self, now: float) -> None:
         """Merge or delete the branches that are open until `now`, and mend what was found a day ago, as it comes."""
         while self._ahead and self._ahead[0][0] <= now:
-            _, _, what = heapq.heappop(self._ahead)
+            ends, _, what = heapq.heappop(self._ahead)
             if isinstance(what, str):
                 self._mend(what)
+            elif what.is_squashed:
+                self._merge_again(what)
             elif what.is_merged:
-                self.merges += 1
-                self.conflicts += not self._repository.merge(what.branch)
-                self._merged.add(what.record)
-                self.rows = self._repository.rows()
-                self._broken.update(dict.fromkeys(what.breaks))
+                self._merge(what, ends)
             else:
                 self._repository.git("branch", "-q", "-D", what.branch)
+
+    def _merge(self, pull: Pull, now: float) -> None:
+        """Merge a pull request; one that goes on is squashed, and its branch stays."""
+        pull.is_squashed = pull.goes_on and not pull.breaks
+        self.merges += 1
+        self.conflicts += not self._repository.merge(pull.branch, squash=pull.is_squashed)
+        self._merged.add(pull.record)
+        self.rows = self._repository.rows()
+        self._broken.update(dict.fromkeys(pull.breaks))
+        if pull.is_squashed:
+            heapq.heappush(self._ahead, (now + self._team.on_days, next(self._order), pull))
+
+    def _merge_again(self, pull: Pull) -> None:
+        """Merge a branch that was squashed, whose run file a night has folded since: no row may change."""
+        before = self._repository.run_files()
+        self._repository.git("switch", "-q", pull.branch)
+        self._repository.write(f"app/{pull.part}/TODO-{pull.number}.txt", "It goes on.\n")
+        self._repository.commit(f"Go on with note {pull.number}")
+        self._repository.git("switch", "-q", "main")
+        self.merges += 1
+        self.conflicts += not self._repository.merge(pull.branch)
+        self.brought_back += len(self._repository.run_files()) > len(before)
+        if changed := _differing(self.rows, self._repository.rows()):
+            self._wrong.append(f"what {pull.branch} brought back has changed {len(changed)} rows, such as {changed[0]}")
 
     def _found(self, failed: set[str], now: float) -> None:
         """Have what is broken, and was found, mended in a day."""

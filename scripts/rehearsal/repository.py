@@ -14,6 +14,7 @@ from datetime import date
 from pathlib import Path
 
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.schedule.run_file import run_files
 from pytest_recall.schedule.state import current
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Record
@@ -75,11 +76,8 @@ class Repository:
             "UPSTREAM": str(port),
         }
 
-    def begin(self, rubric: str, tags: Mapping[str, Sequence[str]], *, drives: bool) -> None:
-        """Make it: an app with a folder for each tag, and cases that are asked by their ids.
-
-        `drives` says that git merges the state by our driver.
-        """
+    def begin(self, rubric: str, tags: Mapping[str, Sequence[str]]) -> None:
+        """Make it: an app with a folder for each tag, and cases that are asked by their ids."""
         common = {"scenario": "app", "dimension": "correctness", "expected": "right", "judges": ["exact"]}
         cases = (
             json.dumps({"id": case_id, "tags": [tag], "input": case_id, **common}) + "\n"
@@ -95,8 +93,6 @@ class Repository:
         self.git("init", "-q", "-b", "main")
         self.git("config", "gc.auto", "0")  # It would go on in the background, and outlive us.
         self.git("config", "maintenance.auto", "false")
-        if drives:
-            self.recall("init", "--git")
         self.commit("Begin")
 
     def write(self, name: str, text: str) -> None:
@@ -108,10 +104,6 @@ class Repository:
     def git(self, *args: str) -> None:
         """Run git. Raises StepFailedError."""
         self._run("git", *args)
-
-    def recall(self, *args: str) -> None:
-        """Run `recall`. Raises StepFailedError."""
-        self._run(sys.executable, "-m", "pytest_recall", *args)
 
     def pytest(self, today: date, *args: str) -> Record | None:
         """Run the eval set and return its journal, None if nothing was chosen. Cases may fail.
@@ -156,37 +148,47 @@ class Repository:
         self.git("add", "-A")
         self.git("commit", "-q", "--allow-empty", "-m", message)
 
-    def merge(self, branch: str) -> bool:
-        """Merge a branch into main, and delete it; return whether its state had no conflict. Raises StepFailedError.
+    def merge(self, branch: str, *, squash: bool = False) -> bool:
+        """Merge a branch into main; return whether its state had no conflict. Raises StepFailedError.
 
-        A conflict in the state is resolved as its reader would: by `recall state resolve`. Of a case that both sides
-        have recorded the branch's recording is kept: that it does not fit what both have changed, a replay finds.
+        It is deleted then, unless it becomes one commit by `squash`. Of a state that conflicts main's is kept. Of a
+        case that both sides have recorded the branch's recording is kept: that it does not fit what both have changed,
+        a replay finds.
         """
-        done = self._run("git", "merge", "-q", "--no-ff", "--no-edit", branch, ok=(0, 1))
+        how = ("--squash",) if squash else ("--no-ff", "--no-edit")
+        done = self._run("git", "merge", "-q", *how, branch, ok=(0, 1))
+        is_whole = True
         if done.returncode:
             told = self._run("git", "diff", "--name-only", "--diff-filter=U", "-z").stdout.split("\0")
             recorded = [name for name in told if name.endswith(".ndjson")]
             if recorded:
                 self.recordings += 1
-                # A trial that was asked again to confirm a fail has a recording on one side alone.
-                there = self._run("git", "ls-tree", "-r", "--name-only", "-z", branch, "--", *recorded).stdout.split(
-                    "\0"
-                )
-                kept = [name for name in recorded if name in there]
-                if kept:
-                    self.git("checkout", "-q", branch, "--", *kept)
-                if gone := [name for name in recorded if name not in there]:
-                    self.git("rm", "-q", "--", *gone)
-            is_whole = not [name for name in told if name and name not in recorded]
-            if not is_whole:
-                self.recall("state", "resolve")
+                self._take(branch, recorded)
+            if others := [name for name in told if name and name not in recorded]:
+                is_whole = False
+                self._take("main", others)
+        if done.returncode or squash:
             self.commit(f"Merge {branch}")
-        self.git("branch", "-q", "-D", branch)
-        return not done.returncode or is_whole
+        if not squash:
+            self.git("branch", "-q", "-D", branch)
+        return is_whole
+
+    def _take(self, branch: str, names: Sequence[str]) -> None:
+        """Take files that conflict as a branch has them; one that it lacks goes."""
+        # A trial that was asked again to confirm a fail has a recording on one side alone.
+        there = self._run("git", "ls-tree", "-r", "--name-only", "-z", branch, "--", *names).stdout.split("\0")
+        if kept := [name for name in names if name in there]:
+            self.git("checkout", "-q", branch, "--", *kept)
+        if gone := [name for name in names if name not in there]:
+            self.git("rm", "-q", "--", *gone)
 
     def rows(self) -> dict[str, Row]:
-        """Return the state of the checkout, event files included. Raises RecallError."""
+        """Return the state of the checkout, run files included. Raises RecallError."""
         return dict(current(self._place).rows)
+
+    def run_files(self) -> list[str]:
+        """Return the names of the run files of the checkout. Raises RecallError."""
+        return list(run_files(self._place.run_files))
 
     def _run(self, *command: str, ok: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
         # In a group of its own, so that anyone who stops us can end it with all that it has started.

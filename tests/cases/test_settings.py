@@ -74,7 +74,6 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "blocks": "regression",
         "due_blocks": False,
         "gates": (),
-        "state": "rows",
     }
 
 

@@ -1,4 +1,4 @@
-"""`recall accept`: an intended change is taken over in one step, or not at all; in both layouts of the state."""
+"""`recall accept`: an intended change is taken over in one step, or not at all; on any branch."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ from pytest_recall.trials.conditions import Conditions
 from pytest_recall.trials.trial import Row
 from tests.helpers.kept import after
 from tests.helpers.project import BARE, DAY, IN, RUBRIC, Checkout, cases_yaml, failing, row, state_yaml
+from tests.helpers.repository import Repository
 from tests.helpers.talking import asks
 from tests.helpers.upstream import Upstream, running
 
-LAYOUTS = pytest.mark.parametrize("layout", ["rows", "events"])
+BRANCHES = pytest.mark.parametrize("branch", ["", "main", "feature"])
+"""Where a run is made: without git, on the default branch, and on another."""
 AGENT = """\
 from pathlib import Path
 
@@ -70,26 +72,30 @@ def upstream() -> Iterator[Upstream]:
     yield from running()
 
 
-def begun(pytester: pytest.Pytester, layout: str = "rows", **replies: str) -> Checkout:
+def begun(pytester: pytest.Pytester, branch: str = "", **replies: str) -> Checkout:
     """Return a project whose cases have passed in higher boxes, and have failed in a run since."""
-    return after(pytester, f"to accept {layout} {replies}", lambda: _begun(pytester, layout, replies))
+    return after(pytester, f"to accept {branch} {replies}", lambda: _begun(pytester, branch, replies))
 
 
-def _begun(pytester: pytest.Pytester, layout: str, replies: dict[str, str]) -> Checkout:
+def _begun(pytester: pytest.Pytester, branch: str, replies: dict[str, str]) -> Checkout:
     files = {
         "eval/cases.yaml": CASES,
         "eval/more.cases.jsonl": LINES,
-        RUBRIC: f"owner: us\nblocks: failure\nstate: {layout}\n",
+        RUBRIC: "owner: us\nblocks: failure\n",
         **{f"replies/{name}": text for name, text in {**AFTER, **replies}.items()},
     }
     state = {name: row(3, 3, touched=("12",)) for name in BEFORE}
     checkout = BARE.with_agent(AGENT).with_files(files).with_state(**state).at(pytester)
+    if branch:
+        repository = Repository.at(checkout.path)
+        repository.commit()
+        repository.git("switch", "-qC", branch)
     checkout.run("eval", "--recall-mode", "nightly")
     return checkout
 
 
 def rows(checkout: Checkout) -> dict[str, Row]:
-    """Return the state, with its event files."""
+    """Return the state, with its run files."""
     return current(Place(checkout.path, checkout.path / "eval")).rows
 
 
@@ -104,9 +110,9 @@ def accept(checkout: Checkout, *args: str, by: str = "Ana Lee") -> pytest.RunRes
     return checkout.recall("accept", *args, "--by", by)
 
 
-@LAYOUTS
-def test_what_failed_is_taken_over_in_one_step(layout: str, pytester: pytest.Pytester) -> None:
-    checkout = begun(pytester, layout)
+@BRANCHES
+def test_what_failed_is_taken_over_in_one_step(branch: str, pytester: pytest.Pytester) -> None:
+    checkout = begun(pytester, branch)
     assert {case_id: (one.box, one.lapses, one.failing) for case_id, one in rows(checkout).items()} == dict.fromkeys(
         BEFORE, (1, 1, True)
     )
@@ -134,12 +140,14 @@ def test_what_failed_is_taken_over_in_one_step(layout: str, pytester: pytest.Pyt
         assert after[case_id]._replace(passed_under=None) == accepted._replace(accepted=today)
     assert (after["tone"].failing, after["tone"].touched, after["tone"].accepted) == (True, ("12",), None)
     # What the dry run said is what was done.
-    would, did = ([line for line in one.outlines if line[:1] in "+-" and '"run"' not in line] for one in (dry, done))
+    would, did = (
+        [line for line in one.outlines if line[:1] in "+-" and not line.startswith("+run: ")] for one in (dry, done)
+    )
     named = [[line for line in lines if "-accepted-" not in line] for lines in (would, did)]
     assert named[0] == named[1]
     assert "-  expected: '10 to 16'  # since May" in done.outlines
     assert "4 cases would be accepted by Ana Lee: hours, fees, rules, pets" in dry.outlines
-    state = "recall.yaml" if layout == "rows" else "events/2026-03-10-accepted-"
+    state = "runs/2026-03-10-accepted-" if branch == "feature" else "recall.yaml"
     assert f"changed: eval/cases.yaml, eval/more.cases.jsonl, eval/{state}" in done.outlines[-1]
     # The next run passes, and knows the case as it was accepted.
     checkout.run("eval", "--recall-mode", "nightly", day=IN[1])
@@ -150,9 +158,9 @@ def test_what_failed_is_taken_over_in_one_step(layout: str, pytester: pytest.Pyt
     assert again["hours"].accepted == today
 
 
-@LAYOUTS
-def test_a_second_time_there_is_nothing_to_accept(layout: str, pytester: pytest.Pytester) -> None:
-    checkout = begun(pytester, layout, tone="welcome")
+@BRANCHES
+def test_a_second_time_there_is_nothing_to_accept(branch: str, pytester: pytest.Pytester) -> None:
+    checkout = begun(pytester, branch, tone="welcome")
     run = checkout.artifacts.runs()[-1].name
     assert accept(checkout, run).ret == 0
     before = contents(checkout)
@@ -204,9 +212,9 @@ def refused(checkout: Checkout, run: str = "latest") -> list[str]:
     return errors
 
 
-@LAYOUTS
-def test_an_edited_case_is_refused_and_nothing_is_changed(layout: str, pytester: pytest.Pytester) -> None:
-    checkout = begun(pytester, layout)
+@BRANCHES
+def test_an_edited_case_is_refused_and_nothing_is_changed(branch: str, pytester: pytest.Pytester) -> None:
+    checkout = begun(pytester, branch)
     run = checkout.artifacts.runs()[-1].name
     path = checkout.path / "eval/cases.yaml"
     path.write_text(CASES.replace("input: hours", "input: fees"))
@@ -215,9 +223,9 @@ def test_an_edited_case_is_refused_and_nothing_is_changed(layout: str, pytester:
     ]
 
 
-@LAYOUTS
-def test_an_older_run_is_refused(layout: str, pytester: pytest.Pytester) -> None:
-    checkout = begun(pytester, layout)
+@BRANCHES
+def test_an_older_run_is_refused(branch: str, pytester: pytest.Pytester) -> None:
+    checkout = begun(pytester, branch)
     first = checkout.artifacts.runs()[-1].name
     checkout.run("eval", "--recall-mode", "nightly", day=IN[1])
     newest = checkout.artifacts.runs()[-1].name

@@ -35,7 +35,6 @@ def test_what_it_writes_passes(tmp_path: Path, inside: Recall) -> None:
     done = run_evals(tmp_path)
     assert done.code == 0, done.out
     assert "4 passed" in done.out
-    inside(tmp_path, "state", "fold", "--keep-days", "0")
     rows = yaml.safe_load((tmp_path / "eval" / "recall.yaml").read_text(encoding="utf-8"))["cases"]
     assert {row["box"] for row in rows.values()} == {1}
     assert inside(tmp_path, "check").out == "4 cases in 1 file, 2 scenarios, 3 dimensions: all in order\n"
@@ -103,13 +102,6 @@ def test_a_budget_is_proposed_by_what_runs_have_cost(tmp_path: Path, inside: Rec
     rubric = yaml.safe_load((tmp_path / "eval" / "rubric.yaml").read_text(encoding="utf-8"))
     # Cases that no run has asked cost as much as the others of their scenario.
     assert rubric["budget"] == 15
-
-
-@pytest.mark.parametrize("option", ["--github", "--gitlab"])
-def test_a_clone_and_ci_are_set_up_one_by_one(tmp_path: Path, inside: Recall, option: str) -> None:
-    done = inside(tmp_path, "init", "--git", option)
-    assert (done.code, done.out, files(tmp_path)) == (2, "", {})
-    assert done.err.startswith("recall: --git is about this clone, and --github and --gitlab are about CI; give them")
 
 
 @pytest.mark.parametrize(("option", "written"), [("--github", WORKFLOWS), ("--gitlab", ["eval/gitlab-ci.yml"])])

@@ -59,7 +59,7 @@ def test_no_command_shows_the_help_and_is_a_mistake(tmp_path: Path, inside: Reca
         ("status", ["--date", "--days", "--json", "--files"]),
         ("score", ["RUN", "--json", "--markdown", "--fail-on", "regression", "failure", "incomplete"]),
         ("ci ratchet", ["--runs", "--add", "--pr", "--date", "--dry-run", "--json", "No gate is ever lowered"]),
-        ("state apply", ["RUN", "--explicit", "Applying a run twice changes nothing"]),
+        ("state apply", ["RUN", "--explicit", "--dry-run", "(default: all)"]),
         ("check", ["--files", "nothing is asked", "--schema", "cases", "rubric", "yaml-language-server"]),
     ],
 )
@@ -104,9 +104,11 @@ def test_installed_command_is_the_module(tmp_path: Path) -> None:
             " status: argument --days: 'many' is not a number of days from 1 to 3660; `recall status --help` says what"
             " it takes",
         ),
+        (["state", "apply", "--explict"], " state apply: unknown option `--explict`; did you mean `--explicit`?"),
         (
-            ["state", "apply", "--explicit"],
-            " state apply: the following arguments are required: RUN; `recall state apply --help` says what it takes",
+            ["state", "layout"],
+            " state: unknown command `layout`; known: apply, forget, move, quarantine, show; `recall state --help` says"
+            " what it takes",
         ),
     ],
 )
@@ -118,7 +120,7 @@ def test_wrong_usage_is_one_sentence(arguments: list[str], said: str, capsys: py
 
 
 def test_a_command_alone_that_takes_something_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (["state"], ["bench"], ["compare"], ["state", "apply"]):
+    for words in (["state"], ["bench"], ["compare"], ["state", "forget"]):
         with pytest.raises(SystemExit) as ended:
             main(words)
         assert ended.value.code == 2
@@ -156,6 +158,7 @@ NEED_EVAL = [
     ["score"],
     ["compare", "previous", "latest"],
     ["state", "apply", "latest"],
+    ["state", "apply"],
     ["check"],
     ["ci", "ratchet"],
 ]

@@ -57,6 +57,11 @@ def boxes(bare: Path, branch: str = "main") -> dict[str, int]:
     return {name: rows[name]["box"] for name in NAMES}
 
 
+def run_files(bare: Path, branch: str = "main") -> list[str]:
+    """Return the paths of the run files on a branch."""
+    return git(bare, "ls-tree", "--name-only", branch, "eval/runs/").split()
+
+
 BEFORE = {"right": 2, "worse": 3, "later": 4, "gone": 2}
 AFTER = {**BEFORE, "right": 3, "worse": 1}
 
@@ -182,7 +187,12 @@ def test_once_is_not_on_top_of_a_commit_of_eval_bot(work: Path, bare: Path, insi
     git(work, "push", "--quiet", "origin", "main:feature")
     given = ("ci", "push", "--once", "--branch", "feature")
     assert inside(work, *given).code == 0
-    assert boxes(bare, "feature") == AFTER
+    # On another branch than the default one the run has a file of its own.
+    assert boxes(bare, "feature") == BEFORE
+    [name] = run_files(bare, "feature")
+    assert name.startswith(f"eval/runs/{DATE}-pr-")
+    verdicts = yaml.safe_load(file_at(bare, name, "feature"))["cases"]
+    assert {case_id: one["after"]["box"] for case_id, one in verdicts.items()} == {"right": 3, "worse": 1}
     run_evals(work, "eval", "--recall-date", "2026-03-12")
     said = "the newest commit of feature is eval-bot's own; nothing was pushed\n"
     assert inside(work, *given) == (0, said, "")
@@ -297,17 +307,71 @@ def test_the_token_is_shown_to_the_server_and_to_nobody_else(
     assert shown[1:] == [[]]
 
 
-def test_a_night_moves_what_is_old_into_the_state_file(work: Path, bare: Path, inside: Recall) -> None:
-    other = clone(bare, "other")
-    path = other / "eval" / "rubric.yaml"
-    path.write_text(f"{path.read_text(encoding='utf-8')}state: events\n", encoding="utf-8")
-    git(other, "commit", "--quiet", "--all", "--message", "Events")
-    git(other, "push", "--quiet")
-    assert inside(work, "ci", "push").code == 0
-    [first] = git(bare, "ls-tree", "--name-only", "main", "eval/events/").split("\n")
+def test_a_run_on_the_default_branch_folds_what_branches_have_brought(work: Path, bare: Path, inside: Recall) -> None:
+    git(work, "push", "--quiet", "origin", "main:feature")
+    assert inside(work, "ci", "push", "--branch", "feature").code == 0
+    git(work, "fetch", "--quiet", "origin", "feature")
+    git(work, "push", "--quiet", "origin", "FETCH_HEAD:main")
+    [file] = run_files(bare)
     assert boxes(bare) == BEFORE
+    # The run itself is in the state by its file already, so that pushing it adds nothing.
+    assert inside(work, "ci", "push").out.endswith("already in the state of main\n")
     assert run_evals(work, "eval", "--recall-mode", "nightly", "--recall-date", "2026-03-20").code == 1
     assert inside(work, "ci", "push").code == 0
-    [second] = git(bare, "ls-tree", "--name-only", "main", "eval/events/").split("\n")
-    assert (first[12:22], second[12:22]) == (DATE, "2026-03-20")
-    assert boxes(bare) == AFTER
+    state = yaml.safe_load(file_at(bare, "eval/recall.yaml"))
+    assert boxes(bare) == {**AFTER, "right": 4}
+    assert state["cases"]["worse"]["lapses"] == 1
+    assert sorted(name[:10] for name in state["folded"]) == [DATE, "2026-03-20"]
+    # The tip that it was built on did not name the file, so that whoever loses this push still has it.
+    assert run_files(bare) == [file]
+    assert Path(file).stem in state["folded"]
+    assert run_evals(work, "eval", "--recall-mode", "nightly", "--recall-date", "2026-03-21").code == 1
+    assert inside(work, "ci", "push").code == 0
+    assert run_files(bare) == []
+    after = yaml.safe_load(file_at(bare, "eval/recall.yaml"))
+    assert boxes(bare) == {**AFTER, "right": 4}
+    assert after["cases"]["worse"]["lapses"] == 1
+    assert after["cases"]["right"] == state["cases"]["right"]
+    assert sorted(name[:10] for name in after["folded"]) == [DATE, "2026-03-20", "2026-03-21"]
+
+
+def test_a_run_without_a_verdict_folds_what_branches_have_brought(work: Path, bare: Path, inside: Recall) -> None:
+    """The next one on the default branch then deletes the file."""
+    git(work, "push", "--quiet", "origin", "main:feature")
+    assert inside(work, "ci", "push", "--branch", "feature").code == 0
+    git(work, "fetch", "--quiet", "origin", "feature")
+    git(work, "push", "--quiet", "origin", "FETCH_HEAD:main")
+    [file] = run_files(bare)
+    for left in ([file], []):
+        run_evals(work, "eval", "--recall-mode", "nightly", "--recall-date", DATE)
+        counts = json.loads((work / "eval/_artifacts/scorecard.json").read_text(encoding="utf-8"))["counts"]
+        assert {"passed", "failed"}.isdisjoint(counts)
+        assert inside(work, "ci", "push").code == 0
+        assert (boxes(bare), run_files(bare)) == (AFTER, left)
+        assert Path(file).stem in yaml.safe_load(file_at(bare, "eval/recall.yaml"))["folded"]
+
+
+@pytest.mark.parametrize("branch", ["main", "feature"])
+def test_a_pull_request_never_folds(
+    branch: str, work: Path, bare: Path, inside: Recall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever its branch is called."""
+    git(work, "push", "--quiet", "origin", "main:feature")
+    repo = "museum/desk"
+    event = {"pull_request": {"number": 7, "head": {"sha": "a" * 40, "ref": branch, "repo": {"full_name": repo}}}}
+    (tmp_path / "event.json").write_text(json.dumps(event), encoding="utf-8")
+    for name, value in {
+        "GITHUB_ACTIONS": "true",
+        "GITHUB_EVENT_PATH": str(tmp_path / "event.json"),
+        "GITHUB_REPOSITORY": repo,
+        "GITHUB_REF": "refs/pull/7/merge",
+        "GITHUB_HEAD_REF": branch,
+        "GITHUB_RUN_ID": "12",
+    }.items():
+        monkeypatch.setenv(name, value)
+    assert inside(work, "ci", "push", "--branch", branch).code == 0
+    assert boxes(bare, branch) == BEFORE
+    [file] = run_files(bare, branch)
+    told = yaml.safe_load(file_at(bare, file, branch))["cases"]
+    assert {case_id: one["after"]["box"] for case_id, one in told.items()} == {"right": 3, "worse": 1}
+    assert git(bare, "diff", "--name-only", f"{branch}~1", branch).split() == [file]

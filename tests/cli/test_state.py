@@ -1,137 +1,161 @@
-"""`recall state show` and `recall state fold`: where the state is, and how it is moved from one layout to the other."""
+"""`recall state`: where the state is, what waits in run files, and how cases are renamed, forgotten and set apart."""
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from pytest_recall.schedule.state_file import parse_state
+from pytest_recall.schedule.state_file import parse_state, read_state
 from tests.helpers.project import BARE, DAY, ECHOING, IN, Checkout, case, failing, row
 from tests.helpers.repository import Repository
 from tests.plugin.test_marks import HEAD
 
-RUBRIC = "# ours\nowner: ana  # until June\nmax_due_cases: 9\n"
-
 
 @pytest.fixture
 def checkout(pytester: pytest.Pytester) -> Checkout:
-    """A project whose runs change rows."""
-    project = ECHOING.with_cases(case("a"), failing("b")).with_files({"eval/rubric.yaml": RUBRIC})
-    return project.with_state(a=row(2, 2), b=row(3, 3)).at(pytester)
+    """A project on a branch, whose runs write run files."""
+    project = ECHOING.with_cases(case("a"), failing("b")).with_files({".gitignore": "_artifacts\n"})
+    checkout = project.with_state(a=row(2, 2), b=row(3, 3)).at(pytester)
+    repository = Repository.at(checkout.path)
+    repository.commit()
+    repository.git("switch", "-qc", "feature")
+    return checkout
 
 
-def rubric(checkout: Checkout) -> str:
-    """Return the text of the rubric."""
-    return (checkout.path / "eval/rubric.yaml").read_text(encoding="utf-8")
+def waiting(checkout: Checkout) -> list[Path]:
+    """Return the run files."""
+    return sorted((checkout.path / "eval/runs").glob("*"))
 
 
-def events(checkout: Checkout) -> list[Path]:
-    """Return the event files."""
-    return sorted((checkout.path / "eval/events").glob("*"))
+def folded(checkout: Checkout) -> tuple[str, ...]:
+    """Return the names of the runs that the rows hold."""
+    return read_state(checkout.path / "eval/recall.yaml", "recall.yaml").folded
 
 
-def test_one_line_of_the_rubric_changes_and_back(checkout: Checkout) -> None:
-    assert checkout.recall("state", "layout", "events", "--dry-run").ret == 0
-    assert rubric(checkout) == RUBRIC
-    done = checkout.recall("state", "layout", "events")
-    assert done.outlines[0] == "eval/rubric.yaml: has `state: events`"
-    assert rubric(checkout) == RUBRIC + "state: events\n"
-    assert checkout.recall("state", "layout", "rows").ret == 0
-    assert rubric(checkout) == RUBRIC + "state: rows\n"
-    done = checkout.recall("state", "layout", "rows")
-    assert done.outlines == ["eval/rubric.yaml: `state: rows` holds already; nothing to do"]
-
-
-def test_a_comment_behind_the_line_stays(checkout: Checkout) -> None:
-    path = checkout.path / "eval/rubric.yaml"
-    path.write_text("state: 'rows' # for now\nowner: ana\n", encoding="utf-8")
-    assert checkout.recall("state", "layout", "events").ret == 0
-    assert rubric(checkout) == "state: events # for now\nowner: ana\n"
-
-
-@pytest.mark.parametrize("text", ["{owner: ana}\n", "owner: ana\nthresholds:\n  exact: 1\n..."])
-def test_a_form_without_a_place_for_a_line_is_left(checkout: Checkout, text: str) -> None:
-    (checkout.path / "eval/rubric.yaml").write_text(text, encoding="utf-8")
-    done = checkout.recall("state", "layout", "events")
-    assert done.ret == 2
-    assert done.errlines == [
-        "recall: eval/rubric.yaml: its form leaves no place for a line; write `state: events` into it yourself"
-    ]
-    assert rubric(checkout) == text
-
-
-def test_without_a_rubric(checkout: Checkout) -> None:
-    (checkout.path / "eval/rubric.yaml").unlink()
-    done = checkout.recall("state", "layout", "events")
-    assert done.ret == 2
-    assert "write one with `owner: <who answers for it>` and `state: events`" in done.errlines[0]
-
-
-def test_runs_write_events_and_everybody_sees_them(checkout: Checkout) -> None:
+def test_a_run_on_a_branch_writes_a_file_and_everybody_sees_it(checkout: Checkout) -> None:
     before = checkout.state_text()
-    checkout.recall("state", "layout", "events")
     result = checkout.run_apart("-q", "-p", "recall", "eval", "--recall-pr", "7", "-n", "2")
-    result.stdout.fnmatch_lines(["eval/events: 2 rows changed"])
+    result.stdout.fnmatch_lines(["eval/runs: 2 rows changed"])
     assert checkout.state_text() == before
-    assert len(events(checkout)) == 1
+    [path] = waiting(checkout)
+    assert path.name.startswith(f"{DAY}-pr7-")
     assert checkout.recall("state", "show").outlines == [
-        "layout: events",
         "eval/recall.yaml: 2 rows",
-        "eval/events: 1 event file newer than it, 2 verdicts",
+        "eval/runs: 1 run file newer than it, 2 verdicts",
     ]
     assert "last verdict was a fail (1): b" in checkout.recall("status", "--date", "2026-03-11").outlines
     assert checkout.recall("check").ret == 0
-    # `b` is in box 1 by an event alone; `a` was promoted by one, and is not due.
+    # `b` is in box 1 by the file alone; `a` was promoted by it, and is not due.
     assert checkout.recall("schedule", "select", "--date", "2026-03-11", "--ids").outlines == ["b"]
-    assert checkout.recall("state", "fold", "--date", "2026-03-11").outlines == [
-        "eval/events: 0 event files folded into eval/recall.yaml, 0 rows changed; 1 left"
-    ]
-    assert checkout.recall("state", "fold", "--date", "2026-03-11", "--keep-days", "0", "--dry-run").ret == 0
-    assert checkout.recall("state", "fold", "--date", "2026-03-11", "--keep-days", "0").outlines == [
-        "eval/events: 1 event file folded into eval/recall.yaml, 2 rows changed; 0 left"
-    ]
-    assert checkout.boxes() == {"a": 3, "b": 1}
-    assert events(checkout) == []
 
 
-def test_rows_and_events_are_not_mixed(checkout: Checkout) -> None:
-    checkout.recall("state", "layout", "events")
+def test_the_default_branch_folds_it(checkout: Checkout) -> None:
     checkout.run("-p", "recall", "eval")
-    done = checkout.recall("state", "layout", "rows")
-    assert done.ret == 2
-    assert done.errlines[0].startswith(
-        "recall: eval/events: 1 event file is not in eval/recall.yaml yet; run `recall state fold"
-    )
-    (checkout.path / "eval/rubric.yaml").write_text(RUBRIC, encoding="utf-8")
-    result = checkout.run("-p", "recall", "eval")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert checkout.recall("state", "quarantine", "a").ret == 2
-    assert len(events(checkout)) == 1
-
-
-def test_quarantine_is_an_event(checkout: Checkout) -> None:
+    repository = Repository(checkout.path)
+    repository.commit()
+    told = "eval/runs: 1 run file; a run or `recall state apply` on the default branch folds them"
+    assert checkout.recall("state", "apply").outlines == [told]
+    assert len(waiting(checkout)) == 1
+    repository.git("switch", "-q", "main")
+    assert repository.merge("feature")
     before = checkout.state_text()
-    checkout.recall("state", "layout", "events")
+    dry = checkout.recall("state", "apply", "--dry-run")
+    assert (dry.ret, dry.outlines) == (0, ["eval/runs: 1 run file would be folded into eval/recall.yaml"])
+    assert (checkout.state_text(), len(waiting(checkout))) == (before, 1)
+    done = checkout.recall("state", "apply")
+    assert (done.ret, done.outlines) == (0, ["eval/runs: 1 run file folded into eval/recall.yaml"])
+    assert checkout.boxes() == {"a": 3, "b": 1}
+    # It is named, and stays until that is committed; a second time there is nothing to fold.
+    [file] = waiting(checkout)
+    assert folded(checkout) == (file.stem,)
+    after = checkout.state_text()
+    assert checkout.recall("state", "apply").outlines == [
+        "eval/recall.yaml: lacks no run of this checkout; nothing to do"
+    ]
+    assert (checkout.state_text(), waiting(checkout)) == (after, [file])
+    assert checkout.recall("state", "show").outlines == ["eval/recall.yaml: 2 rows"]
+    repository.commit()
+    checkout.run("-p", "recall", "eval", day="2026-03-11")
+    assert waiting(checkout) == []
+    assert file.stem in folded(checkout)
+    assert (checkout.boxes(), checkout.state()["b"].lapses) == ({"a": 3, "b": 1}, 1)
+
+
+def test_a_dry_run_writes_nothing_at_all(checkout: Checkout) -> None:
+    checkout.run("-p", "recall", "eval")
+    repository = Repository(checkout.path)
+    repository.commit()
+    repository.git("switch", "-q", "main")
+    assert repository.merge("feature")
+    shutil.rmtree(checkout.path / "eval/_artifacts")
+    (checkout.path / "eval/.recall.lock").unlink(missing_ok=True)
+    before = tree(checkout.path / "eval")
+    assert checkout.recall("state", "apply", "--dry-run").ret == 0
+    assert tree(checkout.path / "eval") == before
+
+
+def tree(folder: Path) -> dict[Path, bytes | None]:
+    """Return all that is in a folder, with the bytes of files."""
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def test_an_empty_state_in_a_commit_is_refused(checkout: Checkout) -> None:
+    (checkout.path / "eval/recall.yaml").write_text("\n", encoding="utf-8")
+    Repository(checkout.path).commit()
+    done = checkout.recall("state", "show", "--at", "feature")
+    assert (done.ret, done.outlines) == (2, [])
+    assert [line for line in done.errlines if "feature:eval/recall.yaml" in line] == done.errlines != []
+    assert checkout.recall("state", "show", "--at", "main").ret == 0
+
+
+def test_a_run_on_the_default_branch_folds_it_as_well(checkout: Checkout) -> None:
+    checkout.run("-p", "recall", "eval")
+    repository = Repository(checkout.path)
+    repository.commit()
+    repository.git("switch", "-q", "main")
+    assert repository.merge("feature")
+    [file] = waiting(checkout)
+    checkout.run("-p", "recall", "eval", day="2026-03-11")
+    assert waiting(checkout) == [file]
+    assert file.stem in folded(checkout)
+    assert checkout.boxes() == {"a": 3, "b": 1}
+    assert checkout.state()["b"].lapses == 1
+    repository.commit()
+    checkout.run("-p", "recall", "eval", day="2026-03-12")
+    assert waiting(checkout) == []
+    assert len(folded(checkout)) == 3
+    assert (checkout.boxes(), checkout.state()["b"].lapses) == ({"a": 3, "b": 1}, 1)
+
+
+def test_quarantine_waits_in_a_file_on_a_branch(checkout: Checkout) -> None:
+    before = checkout.state_text()
     assert checkout.recall("state", "quarantine", "a", "--owner", "bo").ret == 0
     assert checkout.state_text() == before
+    assert len(waiting(checkout)) == 1
     assert checkout.recall("state", "quarantine").outlines[-1] == "1 case of 2 in quarantine"
+    Repository(checkout.path).git("switch", "-q", "main")
+    [file] = waiting(checkout)
+    assert checkout.recall("state", "quarantine", "b", "--owner", "bo").ret == 0
+    assert waiting(checkout) == [file]
+    assert file.stem in folded(checkout)
+    assert {case_id: found.owner for case_id, found in checkout.state().items()} == {"a": "bo", "b": "bo"}
+    Repository(checkout.path).commit()
     assert checkout.recall("state", "quarantine", "a", "--release").ret == 0
-    assert checkout.recall("state", "quarantine").outlines == ["0 cases of 2 in quarantine"]
+    assert waiting(checkout) == []
+    assert checkout.recall("state", "quarantine").outlines[-1] == "1 case of 2 in quarantine"
 
 
 def test_the_state_in_a_commit_is_the_sum(checkout: Checkout) -> None:
-    repository = Repository.at(checkout.path)
-    checkout.recall("state", "layout", "events")
     checkout.run("-p", "recall", "eval")
-    (checkout.path / ".gitignore").write_text("_artifacts\n", encoding="utf-8")
-    repository.commit()
-    base = checkout.recall("state", "show", "--at", "main")
+    Repository(checkout.path).commit()
+    base = checkout.recall("state", "show", "--at", "feature")
     assert (base.ret, base.errlines) == (0, [])
     at_main = parse_state("\n".join(base.outlines) + "\n", "main").rows
     assert {case_id: found.last_tested.isoformat() for case_id, found in at_main.items()}["a"] == DAY
-    checkout.run("-p", "recall", "eval", day="2026-03-11")
-    assert "\n".join(checkout.recall("state", "show", "--at", "main").outlines) == "\n".join(base.outlines)
+    checkout.run("-p", "recall", "eval", "--recall-base", "feature", day="2026-03-11")
+    assert "\n".join(checkout.recall("state", "show", "--at", "feature").outlines) == "\n".join(base.outlines)
     trial = next(one for one in checkout.journal().trials if one.case_id == "b")
     assert trial.row == at_main["b"], "a run is compared with what is committed"
 
@@ -149,26 +173,20 @@ def test_of_a_commit_without_a_state_it_has_no_row(pytester: pytest.Pytester) ->
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("state", "layout", "row"), "recall state layout: argument layout: 'row' is unknown; did you mean `rows`?"),
+        (("state", "apply", "--explicit"), "recall: --explicit is about one run; name it"),
         (("state", "show", "--dry-run"), "recall state show: unknown option `--dry-run`; known: --at"),
         (("state", "show", "--at", "none"), "recall: none: git knows no such revision"),
         (("state", "show", "--at", "HEAD:eval"), "recall: HEAD:eval: git knows no such revision"),
     ],
 )
 def test_mistakes_are_one_sentence(checkout: Checkout, arguments: tuple[str, ...], said: str) -> None:
-    Repository.at(checkout.path).commit()
     done = checkout.recall(*arguments)
     assert done.ret == 2
     (line,) = done.errlines
     assert line.startswith(said)
 
 
-def test_fold_takes_days(checkout: Checkout) -> None:
-    assert checkout.recall("state", "fold", "--keep-days", "x").ret == 2
-    assert checkout.recall("state", "fold", "--date", "soon").ret == 2
-
-
-# `recall state move`, `--move` and `--forget`: a renamed case keeps its history, and a row can be deleted
+# `recall state move` and `recall state forget`: a renamed case keeps its history, and a row can be deleted
 
 
 TEST = HEAD + '\n@pytest.mark.recall("{name}")\ndef test_{name}():\n    assert 1 + {number} > 0\n'

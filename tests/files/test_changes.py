@@ -10,7 +10,7 @@ import pytest
 
 from pytest_recall.files import git as git_module
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.git import Repository, committed, head_of, set_setting, stages, top, user_name
+from pytest_recall.files.git import Repository, committed, head_of, user_name
 from tests.helpers.repository import commit, git, write
 
 
@@ -142,23 +142,10 @@ def test_a_git_that_cannot_be_run_is_one_sentence(tmp_path: Path, monkeypatch: p
 def test_what_can_do_without_git_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environ = {"PATH": str(tmp_path), "GIT_DIR": "elsewhere"}
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert stages(tmp_path / "recall.yaml") is None
     assert user_name(tmp_path) == ""
     assert head_of(tmp_path, environ) == ("", "")
     with pytest.raises(RecallError, match=r"^git: not found; install it, or put it on the PATH$"):
-        top(tmp_path)
-
-
-def test_a_version_that_cannot_be_merged_is_one_sentence(repo: Path) -> None:
-    (repo / "state").write_bytes(b"\xff")
-    blob = git(repo, "hash-object", "-w", "state").strip()
-    (repo / "index").write_text("".join(f"100644 {blob} {stage}\tstate\n" for stage in (1, 2, 3)), encoding="ascii")
-    with (repo / "index").open(encoding="ascii") as entries:
-        subprocess.run(["git", "update-index", "--index-info"], cwd=repo, stdin=entries, check=True)
-    path = repo / "state"
-    with pytest.raises(RecallError) as refused:
-        stages(path)
-    assert str(refused.value) == f"{path}: a version in git is not UTF-8; resolve the conflict by hand"
+        committed(tmp_path, "HEAD", ("recall.yaml",), ".yaml")
 
 
 def test_a_damaged_repository_is_one_sentence(tmp_path: Path) -> None:
@@ -167,13 +154,7 @@ def test_a_damaged_repository_is_one_sentence(tmp_path: Path) -> None:
     blob = git(tmp_path, "rev-parse", "HEAD:recall.yaml").strip()
     (tmp_path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(RecallError, match=r"^HEAD:recall\.yaml: git cannot read it \(.* missing\)$"):
-        committed(tmp_path, "HEAD")
-
-
-def test_a_setting_outside_of_a_clone_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
-    with pytest.raises(RecallError, match=r"^git config merge\.recall\.name: not written \(fatal: .*\)$"):
-        set_setting(tmp_path, "merge.recall.name", "x")
+        committed(tmp_path, "HEAD", ("recall.yaml",), ".yaml")
 
 
 def test_a_git_that_hangs_is_one_sentence(repo: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,9 +71,9 @@ def test_an_edit_is_the_same_one_when_it_is_made_again(begun: tuple[repository.R
 
 def test_what_runs_write_and_what_is_ignored_is_no_edit(begun: tuple[repository.Repository, Repository]) -> None:
     made, known = begun
-    written = ["eval/recall.yaml", "eval/events/x.jsonl", "__pycache__/a.pyc", "eval/__pycache__/b.pyc", "ignored/c"]
+    written = ["eval/recall.yaml", "eval/runs/x.yaml", "__pycache__/a.pyc", "eval/__pycache__/b.pyc", "ignored/c"]
     repository.write(made.path, dict.fromkeys(written, "new"))
-    assert known.uncommitted([made.path / "eval/recall.yaml", made.path / "eval/events"]) == ""
+    assert known.uncommitted([made.path / "eval/recall.yaml", made.path / "eval/runs"]) == ""
     assert known.uncommitted() != ""
     repository.write(made.path, {"output.txt": "left by a job"})
     assert known.uncommitted([made.path / "eval"], untracked=False) == ""

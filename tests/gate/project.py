@@ -80,7 +80,6 @@ owner: desk team
 model_primary: m-1
 blocks: regression
 nightly_cases: 43
-state: events
 confirm: evidence
 prices: {m-1: {input: 1, output: 5}, m-2: {input: 2, output: 10}}
 """,

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-import pytest
+import tarfile
+from io import BytesIO
+from pathlib import Path
 
+import pytest
+import yaml
+
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.schedule.state import current
+from pytest_recall.trials.trial import Row
 from tests.gate.conftest import Worlds
 from tests.gate.model import Mode
 from tests.gate.project import (
+    AGENT,
     BREAKS_THREE,
     BROKEN,
     CALLED,
@@ -16,8 +25,9 @@ from tests.gate.project import (
     Replaced,
     Written,
     prompt_ends,
+    record_all,
 )
-from tests.gate.world import REQUIRED, Check, Verdict
+from tests.gate.world import REQUIRED, Check, Verdict, World
 
 QUEUE = Replaced(CALLER, "  workflow_dispatch: null\n", "  workflow_dispatch: null\n  merge_group: null\n")
 KINDER = prompt_ends("Be kind and brief.")
@@ -223,3 +233,145 @@ def test_the_status_of_the_commit_of_the_state_is_that_of_the_check(worlds: Worl
     (status,) = world.host.statuses[pushed]
     assert (status["context"], status["state"]) == (REQUIRED, "failure")
     assert not world.mergeable(pull)
+
+
+def rows_of(world: World, folder: Path, branch: str = "main") -> dict[str, Row]:
+    """Return the state of a branch with its run files, which are put into a new `folder`."""
+    folder.mkdir()
+    with tarfile.open(fileobj=BytesIO(world.archive(world.head(branch), "eval"))) as archive:
+        archive.extractall(folder, filter="data")
+    return current(Place(folder, folder / "eval")).rows
+
+
+def run_files_of(world: World, branch: str = "main") -> list[str]:
+    """Return the run files of a branch."""
+    return world.git(world.origin, "ls-tree", "-r", "--name-only", branch, "--", "eval/runs/").splitlines()
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_check_leaves_the_rows_of_its_branch_and_adds_a_run_file(worlds: Worlds, named: bool) -> None:
+    """The checkout of the job that pushes is shallow: if the event does not name the default branch, nothing does."""
+    world = worlds()
+    world.repository = world.repository if named else {}
+    assert_broken(world.check(world.open("feature", BREAKS_THREE), "opened"))
+    assert world.text("eval/recall.yaml", "feature") == world.text("eval/recall.yaml")
+    assert len(run_files_of(world, "feature")) == 1
+
+
+def test_pull_requests_that_are_merged_in_either_order_give_the_same_rows(worlds: Worlds, tmp_path: Path) -> None:
+    world = worlds()
+    first, second = world.open("first", BREAKS_THREE), world.open("second", Written(AGENT, "# as it is\n", append=True))
+    assert_green(world.check(second, "opened"))
+    assert_broken(world.check(first, "opened"))  # Both have asked all cases. This verdict is the newer one.
+    before = world.head()
+    files = [run_files_of(world, pull.branch) for pull in (first, second)]
+    assert [len(one) for one in files] == [1, 1]
+    found = []
+    for number, order in enumerate([(first, second), (second, first)]):
+        world.git(world.origin, "update-ref", "refs/heads/main", before)
+        for pull in order:
+            world.squash(pull)
+        assert run_files_of(world) == sorted(files[0] + files[1])
+        found.append(rows_of(world, tmp_path / f"waiting-{number}"))
+        day = world.day
+        night = world.night()
+        assert night.jobs["report"].result == "success", night.output
+        world.day = day
+        assert_named(world, files[0] + files[1])
+        found.append(rows_of(world, tmp_path / f"folded-{number}"))
+        assert_green(world.pushed())
+        assert_green(world.night())
+        world.day = day
+        assert run_files_of(world) == []
+    assert found[0] == found[2]
+    assert {case_id for case_id, row in found[0].items() if row.failing} == BROKEN
+    known = [{case_id: row._replace(touched=()) for case_id, row in rows.items()} for rows in found]
+    assert known[1] == known[3]
+
+
+def assert_named(world: World, files: list[str]) -> None:
+    """These run files are still on the main branch, and its rows name them."""
+    assert set(files) <= set(run_files_of(world))
+    assert {Path(file).stem for file in files} <= set(yaml.safe_load(world.text("eval/recall.yaml"))["folded"])
+
+
+def test_a_squashed_branch_that_goes_on_brings_its_run_file_back_and_changes_nothing(
+    worlds: Worlds, tmp_path: Path
+) -> None:
+    world = worlds()
+    pull = world.open("feature", KINDER)
+    assert_green(world.check(pull, "opened"))
+    (file,) = run_files_of(world, "feature")
+    world.squash(pull)
+    assert file in run_files_of(world)
+    assert_green(world.night())
+    assert_named(world, [file])
+    assert_green(world.night())
+    assert run_files_of(world) == []
+    rows, text = rows_of(world, tmp_path / "rows"), world.text("eval/recall.yaml")
+    assert Path(file).stem in text
+    world.push(pull, NOTES)
+    world.git(world.dev, "merge", "--quiet", "--no-edit", "origin/main")
+    world.push_dev(pull.branch)
+    assert_green(world.check(pull))
+    assert file in run_files_of(world, "feature")
+    world.squash(pull)
+    assert file in run_files_of(world)
+    assert rows_of(world, tmp_path / "back") == rows
+    assert world.text("eval/recall.yaml") == text
+    assert_green(world.pushed())
+    assert rows_of(world, tmp_path / "after") == rows
+    assert_green(world.night())
+    assert run_files_of(world) == []
+
+
+def recorded_by_developer(world: World, branch: str) -> list[str]:
+    """Record all cases on a branch as a developer does, and push it; return the files of recordings that it has."""
+    env = world.programs.env(LLM_URL=world.model.url)
+    before = world.archive(world.head(), "eval/cassettes")
+    record_all(world.dev, env, str(world.day))
+    assert world.git(world.dev, "status", "--porcelain", "--", "eval/cassettes") == ""
+    world.git(world.dev, "add", "--all")
+    world.git(world.dev, "commit", "--quiet", "--message", "Recordings")
+    world.push_dev(branch)
+    world.model.calls.clear()
+    assert world.archive(world.head(), "eval/cassettes") == before
+    return [path for path in run_files_of(world, branch) if path.endswith(".ndjson")]
+
+
+def test_what_a_developer_recorded_is_checked_merged_and_taken_over_at_no_call(worlds: Worlds) -> None:
+    world = worlds()
+    pull = world.open("feature", KINDER)
+    (file,) = recorded_by_developer(world, "feature")
+    check = world.check(pull, "opened")
+    assert_green(check)
+    assert (check.live, check.scorecard["counts"]) == ([], {"passed": 12})
+    world.squash(pull)
+    assert file in run_files_of(world)
+    before = world.git(world.origin, "rev-parse", "main:eval/cassettes")
+    notes = world.open("early", NOTES)
+    waiting = world.check(notes, "opened")
+    assert_green(waiting)
+    assert waiting.live == [], "what waits at the base is of the base"
+    merged = world.pushed()
+    assert_green(merged)
+    assert merged.live == []
+    assert file not in run_files_of(world)
+    after = world.git(world.origin, "rev-parse", "main:eval/cassettes")
+    assert after != before
+    night = world.open("late", Written("MORE.md", "More.\n"))
+    check = world.check(night, "opened")
+    assert_green(check)
+    assert check.live == []
+    assert world.git(world.origin, "rev-parse", "main:eval/cassettes") == after
+
+
+@pytest.mark.all
+def test_the_recordings_of_a_fork_decide_nothing(worlds: Worlds) -> None:
+    world = worlds()
+    pull = world.open("feature", KINDER, fork=True)
+    assert len(recorded_by_developer(world, "feature")) == 1
+    world.model.mode = Mode(needs_key=True)
+    check = world.check(pull, "opened")
+    assert check.verdict is Verdict.NOT_EVALUATED, check
+    assert "Traceback" not in check.output, check.output

@@ -47,8 +47,7 @@ def recorded_by_developer(world: World, pull: Pull, old: str, new: str) -> None:
     run(world.dev, "pytest -q -p recall eval --record=missing --recall-date 2026-11-21", env)
     for path in (world.dev / "eval" / "cassettes").rglob("*.ndjson") if old else ():
         path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    world.git(world.dev, "checkout", "--quiet", "HEAD", "--", "eval/events")
-    world.git(world.dev, "clean", "--quiet", "-fd", "eval/events")
+    world.git(world.dev, "clean", "--quiet", "-fd", "eval/runs")
     world.git(world.dev, "add", "--all")
     world.git(world.dev, "commit", "--quiet", "--message", "Record it")
     world.push_dev(pull.branch)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -23,7 +24,7 @@ from tests.gate.project import (
 )
 from tests.gate.world import Check, Pull, Verdict, World
 
-EVIDENCE = Removed(("eval/cassettes", "eval/events", "eval/recall.yaml"))
+EVIDENCE = Removed(("eval/cassettes", "eval/runs", "eval/recall.yaml"))
 
 
 class First(NamedTuple):
@@ -159,7 +160,12 @@ def test_a_run_that_a_developer_commits_does_not_turn_the_check_green(worlds: Wo
     assert run(world.dev, RUN, env).returncode == 1
     world.git(world.dev, "add", "--all")
     world.git(world.dev, "commit", "--quiet", "--message", "Record it")
-    assert world.git(world.dev, "show", "--stat", "--format=", "HEAD").count("eval/events/")
+    paths = world.git(world.dev, "diff", "--name-only", "HEAD~1", "--", "eval/runs", "eval/recall.yaml").splitlines()
+    # What it found, and what it recorded.
+    assert sorted((path.rpartition("/")[0], Path(path).suffix) for path in paths) == [
+        ("eval/runs", ".ndjson"),
+        ("eval/runs", ".yaml"),
+    ]
     world.push_dev("feature")
     pull = Pull(5, "feature")
     for _ in range(2):

@@ -118,6 +118,8 @@ class World:
         self.day = FIRST_DAY
         self.variables: dict[str, str] = {}
         """Variables of every job, such as those of a runner of one's own."""
+        self.repository: Mapping[str, Any] = {"full_name": REPO, "default_branch": "main"}
+        """What each event says of the repository."""
         self.install: Install = lambda checkout: None
         self.pulls: dict[int, Pull] = {}
         self.checks: dict[str, Verdict] = {}
@@ -334,7 +336,7 @@ class World:
         folder = self.folder / f"run-{run}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-        (folder / "event.json").write_text(json.dumps(content), encoding="utf-8")
+        (folder / "event.json").write_text(json.dumps({"repository": self.repository, **content}), encoding="utf-8")
         workflow = self._workflow(variables["GITHUB_SHA"])
         fork = pull is not None and pull.fork
         values = {"github.event_name": event, "github.token": TOKEN, "github.ref": variables["GITHUB_REF"]}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 
@@ -24,6 +25,11 @@ def _without_build(patch: pytest.MonkeyPatch) -> None:
 def _no_build(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take away what tells of a pull request, and what makes pytest print long summaries."""
     _without_build(monkeypatch)
+
+
+def unnamed(text: str | None) -> str:
+    """Return the text of a state file without the names of the runs that it holds, which tell when they were."""
+    return re.sub(r"^folded:\n(?:  - .*\n)*", "", text or "", flags=re.MULTILINE)
 
 
 Once = Callable[[], contextlib.AbstractContextManager[pytest.Pytester]]

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 import pytest
 
+from pytest_recall.files.eval_directory import Place
+from pytest_recall.schedule.state import current
 from pytest_recall.trials.trial import Row
 from tests.helpers import kept
 from tests.helpers.project import Checkout, case, row, state_yaml
@@ -42,7 +44,6 @@ def begun(
     """Return a clone on a branch of its own; on main all is recorded, and has passed."""
     files = {"eval/rubric.yaml": rubric, ".gitignore": "eval/_artifacts\n__pycache__\nrun-*\nasked.txt\n", **QUICK}
     checkout = kept.recorded(pytester, talking(upstream, source()).with_cases(*(cases or CASES)).with_files(files))
-    shutil.rmtree(checkout.path / "eval/events", ignore_errors=True)
     (checkout.path / "eval/recall.yaml").write_text(state_yaml(**rows), encoding="utf-8")
     repository = Repository.at(checkout.path)
     repository.commit("Main")
@@ -63,12 +64,10 @@ def blocks(checkout: Checkout) -> bool:
     return checkout.recall("score", "latest", "--fail-on", "rubric").ret == 1
 
 
-@pytest.mark.parametrize("layout", ["rows", "events"])
-def test_a_second_push_that_corrects_nothing_stays_red(
-    pytester: pytest.Pytester, upstream: Upstream, layout: str
-) -> None:
+def test_a_second_push_that_corrects_nothing_stays_red(pytester: pytest.Pytester, upstream: Upstream) -> None:
     """What the first one has written into the state of the branch excuses nothing."""
-    checkout, repository = begun(pytester, upstream, rubric=f"{RUBRIC}state: {layout}\n")
+    checkout, repository = begun(pytester, upstream)
+    rows = checkout.state_text()
     changed(checkout, upstream, source("tell"))
     for push in range(2):
         repository.commit(f"Push {push}")
@@ -77,8 +76,8 @@ def test_a_second_push_that_corrects_nothing_stays_red(
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         assert checkout.scorecard()["regressions"] == ["a", "b", "c"]
         assert blocks(checkout)
-        told = "eval/recall.yaml" if layout == "rows" else "eval/events"
-        assert told in repository.git("status", "--porcelain"), "the branch has its own state"
+        assert len(list(checkout.path.glob("eval/runs/*.yaml"))) == push + 1, "the branch has a state of its own"
+        assert checkout.state_text() == rows
 
 
 def test_a_change_that_affects_nothing_is_green_at_no_call(pytester: pytest.Pytester, upstream: Upstream) -> None:
@@ -161,6 +160,33 @@ def test_a_branch_cannot_hide_by_deleting_recordings(pytester: pytest.Pytester, 
     assert (result.ret, len(asked)) == (pytest.ExitCode.TESTS_FAILED, 3)
 
 
+def test_a_case_that_main_has_not_recorded_is_told_apart(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout, repository = begun(pytester, upstream, *ANY)
+    repository.git("switch", "-q", "main")
+    (checkout.path / "eval/cassettes/one/c.ndjson").unlink()
+    repository.commit("Main lacks one")
+    repository.git("switch", "-qC", "feature")
+    (checkout.path / "README.md").write_text("new", encoding="utf-8")
+    repository.commit("Docs")
+    result, asked = pushed(checkout, upstream)
+    assert (result.ret, asked) == (pytest.ExitCode.OK, ["say c"])
+    assert checkout.journal().header.behind == ("c",)
+    assert "1 case behind on the target branch" in checkout.scorecard()["headline"]
+
+
+def test_a_case_that_the_change_skips_is_listed_and_not_evaluated(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
+    checkout, repository = begun(pytester, upstream, *ANY)
+    changed(checkout, upstream, source("tell", "if question == 'b':\n    pytest.skip('later')"))
+    repository.commit("Skip")
+    result, asked = pushed(checkout, upstream)
+    assert asked == ["tell a", "tell c"]
+    assert checkout.journal().header.altered == (("b", "skipped"),)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert blocks(checkout)
+
+
 def test_a_change_is_held_to_the_rubric_of_its_base(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout, repository = begun(pytester, upstream)
     changed(checkout, upstream, source("tell"))
@@ -187,7 +213,7 @@ def test_a_due_case_that_fails_blocks_only_where_the_rubric_says_so(
     assert (asked, checkout.slice(), checkout.outcomes()) == (["say b"], {"b": "due"}, {"b": "failed"})
     assert (result.ret == pytest.ExitCode.TESTS_FAILED) is due_blocks
     assert blocks(checkout) is due_blocks
-    assert checkout.boxes()["b"] == 1, "the schedule learns of it either way"
+    assert current(Place(checkout.path, checkout.path / "eval")).rows["b"].box == 1, "the schedule learns of it"
 
 
 class TestNotEvaluated:

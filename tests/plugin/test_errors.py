@@ -24,7 +24,11 @@ def assert_refused(checkout: Checkout, result: pytest.RunResult, *sentences: str
 def test_a_broken_state_stops_the_run_with_and_without_workers(pytester: pytest.Pytester) -> None:
     text = state_yaml(a=row(2)).replace("  a:\n", "<<<<<<< ours\n  a:\n")
     checkout = SET.with_files({"eval/recall.yaml": text}).at(pytester)
-    sentence = "eval/recall.yaml:6: merge-conflict marker; run `recall state resolve`, then run again"
+    sentence = (
+        "eval/recall.yaml:6: merge-conflict marker; take the file of the branch that is merged into, such as"
+        " `git checkout origin/main -- eval/recall.yaml`, end the merge, then run `recall state apply`, which adds the"
+        " verdicts that it lacks"
+    )
     for workers in ((), ("-n2",)):
         assert_refused(checkout, checkout.run("eval", *workers), sentence)
         assert checkout.state_text() == text

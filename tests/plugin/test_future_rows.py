@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 
-from tests.helpers.project import ECHOING, WORKERS, case, row, state_yaml
+from pytest_recall.schedule.events import Event, Events
+from pytest_recall.schedule.run_file import write_run_file
+from pytest_recall.trials.trial import Outcome
+from tests.helpers.project import ECHOING, WORKERS, case, row
 
 
 def ahead(days: int) -> str:
@@ -42,16 +44,19 @@ def test_a_clock_may_be_ahead_by_a_day(pytester: pytest.Pytester) -> None:
     assert checkout.run("eval").ret == 0
 
 
-def test_a_merge_takes_none_in(pytester: pytest.Pytester) -> None:
-    sides = {"base": row(1), "ours": row(2), "theirs": row(3, tested=ahead(40), due=ahead(47))}
-    checkout = ECHOING.with_cases(case("a")).at(pytester)
-    for name, one in sides.items():
-        Path(checkout.path, name).write_text(state_yaml(a=one), encoding="utf-8")
-    done = checkout.recall("state", "merge-driver", "base", "ours", "theirs", "eval/recall.yaml")
-    assert done.ret == 1
-    (said,) = done.errlines
-    assert said.startswith(f"recall: eval/recall.yaml: `a` was last tested on {ahead(40)}, which is after {ahead(0)}: ")
-    assert said.endswith("; conflict markers are left in eval/recall.yaml")
+def test_a_run_file_of_such_a_day_is_not_read_either(pytester: pytest.Pytester) -> None:
+    """As from a laptop whose clock was ahead, after a merge."""
+    checkout = ECHOING.with_cases(case("a")).with_state(a=row(1)).at(pytester)
+    before = checkout.state_text()
+    day = datetime.now(UTC).date() + timedelta(days=40)
+    late = Events("run", day, "pr5", trials=1, verdicts=(Event("a", Outcome.PASSED),))
+    path = write_run_file(checkout.path / "eval/runs", late, {"a": row(1)})
+    result = checkout.run("eval")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert any("`a` was last tested on" in line for line in result.errlines), result.errlines
+    assert checkout.recall("check").ret == 2
+    assert (checkout.state_text(), checkout.asked()) == (before, [])
+    assert path.exists()
 
 
 def test_a_case_is_not_put_to_rest_for_ever(pytester: pytest.Pytester) -> None:

@@ -8,9 +8,12 @@ from datetime import date
 
 import pytest
 
+from pytest_recall.files import strict_yaml
 from pytest_recall.schedule.events import fold_events
-from pytest_recall.schedule.state import read_events
+from pytest_recall.schedule.run_file import read_run_file
+from pytest_recall.schedule.state_file import row_of
 from tests.helpers.project import BARE, IN, Project, case, failing, row
+from tests.helpers.repository import Repository
 from tests.helpers.talking import asking, finished, talking
 from tests.helpers.upstream import Upstream
 
@@ -175,17 +178,27 @@ class TestConfirm:
         assert card["flake"]["good"] == {"failed": 0, "tried": 1}
         assert [one["standing"] for one in card["failed"] if one["id"] == "doubt"] == ["not confirmed"]
 
-    def test_evidence_goes_into_event_files_as_well(self, pytester: pytest.Pytester) -> None:
-        made = project(spelled("doubt", "fppp"), rubric="confirm: evidence:70\nstate: events\n")
+    def test_evidence_goes_into_the_run_file_of_a_branch(self, pytester: pytest.Pytester) -> None:
+        made = project(spelled("doubt", "fppp"), rubric="confirm: evidence:70\n").with_files({".gitignore": "*.pyc\n"})
         checkout = made.with_state(doubt=row(3, 3)).at(pytester)
+        repository = Repository.at(checkout.path)
+        repository.commit()
+        repository.git("switch", "-qc", "feature")
         result = checkout.run("eval")
         result.assert_outcomes(xfailed=1)
         assert result.ret == pytest.ExitCode.OK
-        assert checkout.state()["doubt"].evidence == 1, "the event file has it"
-        (path,) = (checkout.path / "eval" / "events").iterdir()
-        events = read_events(path, path.name)
-        (after,) = fold_events(checkout.state(), {"run": events}).values()
-        assert after == row(3, 3, evidence=2.24, failed=1, tried=4)
+        before, after = row(3, 3), row(3, 3, evidence=2.24, failed=1, tried=4)
+        assert checkout.state() == {"doubt": before}
+        (path,) = checkout.path.glob("eval/runs/*.yaml")
+        events = read_run_file(path, path.name)
+        assert fold_events(checkout.state(), {"run": events}) == {"doubt": after}
+        told = strict_yaml.load(path.read_text(encoding="utf-8"), path.name)["cases"]["doubt"]
+        assert (row_of(told["before"]), row_of(told["after"])) == (before, after)
+        repository.commit("Run")
+        repository.git("switch", "-q", "main")
+        assert repository.merge("feature")
+        assert checkout.recall("state", "apply").ret == 0
+        assert checkout.state() == {"doubt": after}
 
     def test_a_crash_of_the_process_leaves_the_series_open(self, pytester: pytest.Pytester) -> None:
         source = SPELLED.replace('raise RuntimeError("boom")', "__import__('os')._exit(3)")

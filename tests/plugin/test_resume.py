@@ -385,7 +385,7 @@ class TestEnded:
         folder = checkout.artifacts.runs()[-1]
         lines = (folder / NAME).read_bytes().splitlines(keepends=True)
         (folder / NAME).write_bytes(b"".join(lines[:2]))
-        (folder / "applied.json").unlink()
+        (checkout.path / "eval/recall.yaml").unlink()
         checkout.run("eval", "--recall-resume", "--baselines=other")
         assert Counter((trial.case_id, trial.arm) for trial in checkout.journal().trials) == dict.fromkeys(
             [("a", ""), ("a", "other"), ("b", ""), ("b", "other")], 1

@@ -12,12 +12,14 @@ from pytest_recall.trials.journal import NAME, read_journal
 from pytest_recall.trials.record import Record
 from tests.helpers.kept import after
 from tests.helpers.project import BARE, ECHOING, Checkout, Project, case, failing, row
+from tests.plugin.conftest import unnamed
 
 Workers = tuple[str, ...]
 NAMES = [f"c{number}" for number in range(7)]
 MARKED = "import pytest\n\n\n" + "\n\n".join(
     f'@pytest.mark.recall("m{number}")\ndef test_{number}():\n    pass\n' for number in range(4)
 )
+
 NEXT = {name: row(2) for name in NAMES}
 
 
@@ -176,12 +178,12 @@ class TestMerged:
         result = checkout.recall("ci", "merge", "eval/_artifacts", "--apply")
         assert result.ret == 0
         result.stdout.fnmatch_lines(["*: 7 finished trials; 7 rows of eval/recall.yaml changed"])
-        joined, state, card = checkout.journal(), checkout.state_text(), checkout.scorecard()
+        joined, state, card = checkout.journal(), unnamed(checkout.state_text()), checkout.scorecard()
         checkout.forget()
         project().at(pytester).run("eval")
         alone = checkout.journal()
         assert told([joined]) == told([alone])
-        assert state == checkout.state_text()
+        assert state == unnamed(checkout.state_text())
         own: dict[str, Any] = {"run": "", "started": "", "merged": (), "fingerprint": ""}
         assert joined.header._replace(**own) == alone.header._replace(**own)
         assert joined.exit_code == alone.exit_code == 1

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_recall.trials.trial import Row
 from tests.helpers.project import ECHOING, IN, WORKERS, case, failing, row, state_yaml
+from tests.plugin.conftest import unnamed
 
 DAY = date(2026, 3, 10)
 
@@ -100,6 +101,9 @@ def test_only_the_lines_of_the_slice_change(pytester: pytest.Pytester) -> None:
     checkout.run("eval")
     after = checkout.state_text() or ""
     changed = [line for line in difflib.ndiff(before.splitlines(), after.splitlines()) if line[0] in "+-"]
+    added, changed = changed[:2], changed[2:]
+    assert added[0] == "+ folded:", "beside the rows the name of the run alone"
+    assert added[1].startswith('+   - "2026-03-10-pr-')
     assert len(changed) == 2 * 6
     assert all("    {box: " in line for line in changed)
 
@@ -107,7 +111,7 @@ def test_only_the_lines_of_the_slice_change(pytester: pytest.Pytester) -> None:
 def test_the_file_is_sorted_by_id_under_a_comment_and_a_version(pytester: pytest.Pytester) -> None:
     checkout = ECHOING.with_cases(case("b"), case("a"), case("10")).at(pytester)
     checkout.run("eval")
-    lines = re.sub('"case=[0-9a-f]{6}"', "…", checkout.state_text() or "").splitlines()
+    lines = re.sub('"case=[0-9a-f]{6}"', "…", unnamed(checkout.state_text())).splitlines()
     assert lines[0].startswith("# ")
     assert [line for line in lines if not line.startswith("#")] == [
         "version: 1",

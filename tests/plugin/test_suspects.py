@@ -1,4 +1,4 @@
-"""Suspects: the changes that touched a case which falls are named, with no call; in both layouts of the state."""
+"""Suspects: the changes that touched a case which falls are named, with no call; in rows and in run files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pytest
 
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.schedule.state import current
+from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.journal import Journal
 from tests.helpers.github import REPO, GitHub
 from tests.helpers.project import BARE, DAY, IN, RUBRIC, Checkout, case, row
-from tests.helpers.repository import commit
+from tests.helpers.repository import Repository, commit
 from tests.helpers.samples import header
 from tests.helpers.talking import asks
 from tests.helpers.upstream import Upstream
@@ -27,15 +28,30 @@ def agent():
 """
 HOURS = case("hours", input="When?", expected="16:00", judges=["contains"])
 SET = BARE.with_agent(AGENT).with_cases(HOURS, case("fees", input="Fees?", expected="none", judges=["contains"]))
-LAYOUTS = pytest.mark.parametrize("layout", ["rows", "events"])
+BRANCHES = pytest.mark.parametrize("branch", ["main", "feature"])
+"""On which the runs of pull requests are applied: into the rows, or into run files that a merge brings."""
 TOLD = "suspects: #12, #15 (changes since its last pass on main that touched it)"
 NONE = "no change is known to have touched it since its last pass on main: provider, data or chance"
 
 
-def begun(layout: str, pytester: pytest.Pytester, reply: str = "closed") -> Checkout:
-    """Write the project with two cases in higher boxes, whose agent answers with `reply`."""
-    rubric = {RUBRIC: f"owner: us\nblocks: failure\nstate: {layout}\n", "reply": reply}
-    return SET.with_files(rubric).with_state(hours=row(3, 3), fees=row(3, 3)).at(pytester)
+def begun(branch: str, pytester: pytest.Pytester, reply: str = "closed") -> tuple[Checkout, Repository]:
+    """Commit the project with two cases in higher boxes, whose agent answers with `reply`, and switch to a branch."""
+    files = {RUBRIC: "owner: us\nblocks: failure\n", "reply": reply, ".gitignore": "__pycache__/\n"}
+    checkout = SET.with_files(files).with_state(hours=row(3, 3), fees=row(3, 3)).at(pytester)
+    repository = Repository.at(checkout.path)
+    repository.commit("Begin")
+    if branch != "main":
+        repository.git("switch", "-qc", branch)
+    return checkout, repository
+
+
+def to_main(repository: Repository, branch: str) -> None:
+    """Commit what the runs have written, and merge the branch as one commit."""
+    repository.commit("Runs")
+    if branch != "main":
+        repository.git("switch", "-q", "main")
+        repository.git("merge", "-q", "--squash", branch)
+        repository.commit("Squashed")
 
 
 def merged(checkout: Checkout, pr: str, *affected: str, day: str = DAY) -> None:
@@ -54,15 +70,26 @@ def touched(checkout: Checkout) -> dict[str, tuple[str, ...]]:
     return {case_id: one.touched for case_id, one in rows.items()}
 
 
-@LAYOUTS
-def test_a_case_that_falls_names_them(layout: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
-    checkout = begun(layout, pytester)
+def waiting(checkout: Checkout) -> int:
+    """Return how many run files there are."""
+    return len(list(checkout.path.glob("eval/runs/*")))
+
+
+@BRANCHES
+def test_a_case_that_falls_names_them(branch: str, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkout, repository = begun(branch, pytester)
     for pr, cases in (("12", ["hours"]), ("13", ["fees"]), ("15", ["hours", "new"])):
         merged(checkout, pr, *cases)
     assert touched(checkout) == {"hours": ("12", "15"), "fees": ("13",)}
-    commit(checkout.path)
+    to_main(repository, branch)
+    assert waiting(checkout) == (0 if branch == "main" else 3)
     assert checkout.recall("status").ret == 0
     result = checkout.run("eval", "--recall-mode", "nightly", day=IN[1])
+    # All are folded, and stay until a commit says so.
+    assert touched(checkout) == {"hours": ("12", "15"), "fees": ("13",)}
+    state = read_state(checkout.path / "eval/recall.yaml", "recall.yaml")
+    assert {case_id: one.touched for case_id, one in state.rows.items()} == touched(checkout)
+    assert (waiting(checkout), len(state.folded)) == (0 if branch == "main" else 3, 4)
     assert f"      {TOLD}" in result.outlines
     assert "      suspect: #13 (the change since its last pass on main that touched it)" in result.outlines
     page = (checkout.artifacts.folder / "scorecard.md").read_text(encoding="utf-8")
@@ -84,24 +111,32 @@ def test_a_case_that_falls_names_them(layout: str, pytester: pytest.Pytester, mo
         host.close()
 
 
-@LAYOUTS
-def test_a_pass_on_the_main_branch_clears_them(layout: str, pytester: pytest.Pytester) -> None:
-    checkout = begun(layout, pytester, "none before 16:00")
+@BRANCHES
+def test_a_pass_on_the_main_branch_clears_them(branch: str, pytester: pytest.Pytester) -> None:
+    checkout, repository = begun(branch, pytester, "none before 16:00")
     merged(checkout, "12", "hours")
     checkout.run("eval", "--recall-mode", "pr", "--recall-pr", "15", day=IN[1])
     assert touched(checkout) == {"hours": ("12",), "fees": ()}
     merged(checkout, "15", "hours", "fees", day=IN[1])
+    assert touched(checkout) == {"hours": ("12", "15"), "fees": ("15",)}
+    to_main(repository, branch)
     checkout.run("eval", "--recall-mode", "nightly", day=IN[30])
     assert touched(checkout) == {"hours": (), "fees": ()}
 
 
-@LAYOUTS
-def test_a_run_that_touches_nothing_leaves_every_byte(layout: str, pytester: pytest.Pytester) -> None:
-    checkout = begun(layout, pytester)
-    before = checkout.state_text()
+@BRANCHES
+def test_a_run_that_touches_nothing_leaves_every_byte(branch: str, pytester: pytest.Pytester) -> None:
+    checkout, _ = begun(branch, pytester)
+    before = checkout.state_text() or ""
     merged(checkout, "12")
-    merged(checkout, "13", "unknown")
+    assert waiting(checkout) == 0
     assert checkout.state_text() == before
+    # What is no case that is known is remembered, and changes no row.
+    merged(checkout, "13", "unknown")
+    if branch == "main":
+        assert (checkout.state_text() or "").partition("\ncases:\n")[2] == before.partition("\ncases:\n")[2]
+    else:
+        assert checkout.state_text() == before
     assert touched(checkout) == {"hours": (), "fees": ()}
 
 

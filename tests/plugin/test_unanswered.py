@@ -7,6 +7,7 @@ from datetime import date, timedelta
 import pytest
 
 from tests.helpers.project import DAY, ECHOING, case, crashing, row
+from tests.plugin.conftest import unnamed
 
 FIVE = "owner: us\nmax_due_cases: 5\n"
 
@@ -25,7 +26,7 @@ def test_a_run_notes_them_and_prints_how_old_the_verdicts_are(pytester: pytest.P
         ]
     )
     assert checkout.boxes() == {"a": 3, "b": 4, "lost": 2}
-    text = str(checkout.state_text())
+    text = unnamed(checkout.state_text())
     assert f"rows: 3\nunanswered:\n  lost:\n    {{last_asked: {DAY}, days: 1}}\ncases:\n" in text
     result = checkout.run("eval", day="2026-03-11")
     result.stdout.fnmatch_lines(["*lost (asked on 2 days, again from 2026-03-13 on)"])

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import example, given
@@ -16,7 +18,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.disk import LinkError
 from pytest_recall.replay import cassette_library as libraries
 from pytest_recall.replay.cassette_file import Cassette, read_header
-from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.cassette_library import Layer, Library
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules
 from tests.helpers.samples import costly
@@ -409,3 +411,164 @@ def test_a_link_within_the_folder_is_followed(library: Library) -> None:
     (library.folder / "loans").symlink_to("fees", target_is_directory=True)
     library.finish(path, HEADER, [call()], RULES)
     assert len(calls_in(library.folder / "fees" / "a.ndjson")) == 1
+
+
+# Layers
+
+
+def layered(tmp_path: Path, *names: str) -> Library:
+    """Return a library that is read from folders of these names, the first of which counts most, and its own."""
+    own = tmp_path / "cassettes"
+    return Library(own, [*(Layer(tmp_path / name, f"runs/{name}.ndjson") for name in names), Layer(own, "cassettes")])
+
+
+def put(library: Library, layer: str, at: str, repeats: int = 1, case_id: str = "late") -> None:
+    """Write a series of a case into the layer whose folder has this name."""
+    folder = next(one.folder for one in library.layers if one.folder.name == layer)
+    for repeat in range(1, repeats + 1):
+        path = Library(folder).of_case(case_id, "loans", repeat)
+        more: dict[str, Any] = {"repeat": repeat} if repeat > 1 else {}
+        write(path, call(f"{layer} {repeat}"), case=case_id, run=layer, recorded_at=at, **more)
+
+
+def origins(library: Library, repeats: int = 3) -> list[str]:
+    """Return the folder of the layer that each trial of the case is read from; empty for one that is nowhere."""
+    sources = (library.sources(library.of_case("late", "loans", repeat)) for repeat in range(1, repeats + 1))
+    return [found[0].parent.parent.name if found else "" for found in sources]
+
+
+DAYS = [f"2026-03-0{day}T09:00:00+00:00" for day in range(1, 10)]
+
+
+def test_what_was_recorded_last_counts_whichever_layer_it_is_in(tmp_path: Path) -> None:
+    library = layered(tmp_path, "a", "b")
+    assert origins(library) == ["", "", ""]
+    path = library.of_case("late", "loans")
+    assert library.source(path) == path
+    put(library, "cassettes", DAYS[3])
+    assert origins(library, 1) == ["cassettes"]
+    put(library, "b", DAYS[4])
+    assert origins(library, 1) == ["b"]
+    put(library, "a", DAYS[2])
+    assert [one.parent.parent.name for one in library.sources(path)] == ["b", "cassettes", "a"]
+    put(library, "a", DAYS[4])
+    assert origins(library, 1) == ["a"], "of two of the same age the first layer's"
+    put(library, "cassettes", DAYS[5])
+    assert origins(library, 1) == ["cassettes"]
+
+
+def test_the_latest_of_a_case_is_found_from_any_of_its_files(tmp_path: Path) -> None:
+    library = layered(tmp_path, "a", "b")
+    for layer, at in (("cassettes", DAYS[3]), ("a", DAYS[1]), ("b", DAYS[5])):
+        put(library, layer, at)
+    found = {library.latest(path) for path in library.files()}
+    assert [path.parent.parent.name for path in found] == ["b"]
+    assert len(library.files()) == 3
+
+
+@given(
+    counts=st.lists(st.integers(0, 3), min_size=3, max_size=3),
+    days=st.permutations(range(3)),
+    chosen=st.integers(0, 2),
+)
+def test_a_series_that_has_begun_goes_on_in_the_layer_of_its_first_trial(
+    counts: list[int], days: list[int], chosen: int
+) -> None:
+    with tempfile.TemporaryDirectory() as scratch:
+        library = layered(Path(scratch), "a", "b")
+        for layer, count, day in zip(library.layers, counts, days, strict=True):
+            put(library, layer.folder.name, DAYS[day], count)
+        if not counts[chosen]:
+            return
+        folder = library.layers[chosen].folder
+        library.use(Library(folder).of_case("late", "loans"))
+        assert origins(library)[1:] == [folder.name if counts[chosen] >= repeat else "" for repeat in (2, 3)]
+
+
+def test_a_series_has_as_many_trials_as_its_newest_recording(tmp_path: Path) -> None:
+    """The trials of a replay are counted before the first of them."""
+    library = layered(tmp_path, "a")
+    put(library, "cassettes", DAYS[1], 3)
+    put(library, "a", DAYS[2], 1)
+    assert origins(library) == ["a", "", ""]
+
+
+def test_another_case_is_not_bound_by_the_series_of_this_one(tmp_path: Path) -> None:
+    library = layered(tmp_path, "a")
+    for case_id in ("late", "early"):
+        put(library, "cassettes", DAYS[1], 2, case_id)
+        put(library, "a", DAYS[2], 2, case_id)
+    library.use(library.of_case("late", "loans"))
+    assert origins(library) == ["a", "cassettes", ""], "the first trial of a next attempt is chosen anew"
+    early = library.of_case("early", "loans", 2)
+    assert library.source(early).parent.parent.name == "a"
+
+
+def test_a_damaged_recording_among_several_is_named(tmp_path: Path) -> None:
+    library = layered(tmp_path, "a")
+    put(library, "cassettes", DAYS[1])
+    put(library, "a", DAYS[2])
+    path = Library(library.layers[0].folder).of_case("late", "loans")
+    path.write_bytes(path.read_bytes().replace(b'"late"', b'"lane"', 1))
+    assert "damaged" in problem(lambda: library.sources(library.of_case("late", "loans")))
+
+
+def test_names_say_which_layer_a_cassette_is_in(tmp_path: Path) -> None:
+    library = layered(tmp_path, "a")
+    put(library, "cassettes", DAYS[1])
+    put(library, "a", DAYS[2])
+    assert [library.name(path) for path in library.files()] == [
+        "runs/a.ndjson: loans/late.ndjson",
+        "cassettes/loans/late.ndjson",
+    ]
+    assert [library.is_own(path) for path in library.files()] == [False, True]
+    assert all(library.fits(path, read_header(path, "x")) for path in library.files())
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 1), (1, 3), (3, 1), (3, 2), (2, 2), (4, 1)])
+def test_a_series_that_is_taken_over_leaves_no_later_trials_of_the_old_one(
+    tmp_path: Path, before: int, after: int
+) -> None:
+    library = layered(tmp_path, "a")
+    put(library, "cassettes", DAYS[1], before)
+    put(library, "cassettes", DAYS[1], 2, "early")
+    put(library, "a", DAYS[2], after)
+    source = Library(library.layers[0].folder)
+    for repeat in range(1, after + 1):
+        library.take_over(source.of_case("late", "loans", repeat), library.of_case("late", "loans", repeat))
+    there = {path.name: path.read_bytes() for path in library.folder.glob("loans/late*.ndjson")}
+    assert there == {path.name: path.read_bytes() for path in source.folder.glob("loans/*.ndjson")}
+    assert len(there) == after
+    assert len(list(library.folder.glob("loans/early*.ndjson"))) == 2
+    assert library.drafts() == []
+
+
+def test_what_is_in_its_place_is_not_taken_over(tmp_path: Path) -> None:
+    library = layered(tmp_path, "a")
+    put(library, "cassettes", DAYS[1], 3)
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in library.files()}
+    path = library.of_case("late", "loans")
+    library.take_over(path, path)
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in library.files()} == before
+
+
+def test_a_draft_is_recovered_into_the_folder_that_is_written_beside_what_another_layer_has(tmp_path: Path) -> None:
+    library = layered(tmp_path, "a")
+    put(library, "a", DAYS[1])
+    kept = library.source(library.of_case("late", "loans"))
+    before = kept.read_bytes()
+    path = library.of_case("late", "loans")
+    draft(library.new_draft(path), call("more"), case="late")
+    assert library.recover(path, RULES) == 1
+    assert [one.request for one in calls_in(path)] == [request("a 1"), request("more")]
+    assert kept.read_bytes() == before
+
+
+def test_calls_that_all_share_are_added_to_those_of_another_layer(tmp_path: Path) -> None:
+    library = layered(tmp_path, "a")
+    other = Library(library.layers[0].folder)
+    other.share(other.of_fixture("calls", "shared", ""), {**HEADER, "recorded_at": DAYS[1]}, [call("old")], RULES)
+    path = library.of_fixture("calls", "shared", "")
+    library.share(path, {**HEADER, "recorded_at": DAYS[2]}, [call("new")], RULES)
+    assert {one.key for one in calls_in(path)} == {call("old").key, call("new").key}
+    assert len(calls_in(other.of_fixture("calls", "shared", ""))) == 1

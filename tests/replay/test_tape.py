@@ -147,6 +147,75 @@ class TestServing:
         assert len(found) == len(set(found)) == 1000
 
 
+def older_and_newer(folder: Path, *recordings: dict[str, str], mode: CassetteMode = "replay") -> Tape:
+    """Return a tape of several recordings of the same, the newest first, each with answers by what was asked."""
+    found = []
+    for number, recording in enumerate(recordings):
+        path = folder / f"recording-{number}.ndjson"
+        calls = [call(asked, answer, seq) for seq, (asked, answer) in enumerate(recording.items())]
+        write_cassette(path, {}, calls, RULES)
+        found.append(Cassette(path, f"recording {number}", RULES))
+    draft = folder / "draft.ndjson"
+    return Tape("case", mode, RULES, Redactor({}), "record it", found[0], draft, older=tuple(found[1:]))
+
+
+class TestOlderRecordings:
+    """Of several recordings one is replayed: the newest in which the first request is."""
+
+    @pytest.mark.parametrize("mode", ["replay", "missing"])
+    def test_the_newest_that_has_the_first_request(self, tmp_path: Path, mode: CassetteMode) -> None:
+        recordings = ({"c": "1"}, {"a": "2", "b": "2"}, {"a": "3", "b": "3"})
+        for asked, answer, number in (("a", b"2", 1), ("b", b"2", 1), ("c", b"1", 0)):
+            tape = older_and_newer(tmp_path, *recordings, mode=mode)
+            assert body_of(tape.serve(ask(asked), "agent")) == answer
+            assert tape.name == f"recording {number}"
+
+    def test_all_later_requests_are_answered_by_the_same_one(self, tmp_path: Path) -> None:
+        recordings = ({"a": "1", "b": "1"}, {"a": "2", "c": "2"})
+        tape = older_and_newer(tmp_path, *recordings)
+        assert body_of(tape.serve(ask("a"), "agent")) == b"1"
+        assert tape.serve(ask("c"), "agent") is None
+        tape = older_and_newer(tmp_path, *recordings)
+        assert body_of(tape.serve(ask("c"), "agent")) == b"2"
+        assert tape.serve(ask("b"), "agent") is None
+        assert body_of(tape.serve(ask("a"), "agent")) == b"2"
+
+    def test_where_none_has_it_the_newest_is_what_it_is_compared_with(self, tmp_path: Path) -> None:
+        tape = older_and_newer(tmp_path, {"a": "1"}, {"d": "2"})
+        assert tape.serve(ask("x"), "agent") is None
+        assert tape.cassette is not None
+        assert tape.cassette.name == "recording 0"
+        assert tape.serve(ask("d"), "agent") is None, "the older one is out of the question by now"
+        assert body_of(tape.serve(ask("a"), "agent")) == b"1"
+
+    def test_what_is_left_over_is_that_of_the_one_that_was_replayed(self, tmp_path: Path) -> None:
+        tape = older_and_newer(tmp_path, {"c": "1", "d": "1"}, {"a": "2"})
+        tape.serve(ask("a"), "agent")
+        assert (tape.left_over(), tape.unused()) == ([], [])
+
+    def test_a_secret_in_the_first_request_is_redacted_before_it_is_looked_for(self, tmp_path: Path) -> None:
+        tape = older_and_newer(tmp_path, {"b": "1"}, {"[MY_KEY]": "2"})
+        tape.redactor = Redactor({"MY_KEY": "correct-horse-battery"})
+        assert body_of(tape.serve(ask("correct-horse-battery"), "agent")) == b"2"
+
+    def test_one_that_was_recorded_under_other_rules_is_found(self, tmp_path: Path) -> None:
+        path = tmp_path / "older.ndjson"
+        loose = Rules(["trace"])
+        write_cassette(path, {}, [traced("1")], RULES)
+        tape = older_and_newer(tmp_path, {"a": "1"})
+        tape.rules, tape.older = loose, (Cassette(path, "older", loose),)
+        assert body_of(tape.serve(traced("2").request, "agent")) == b"1"
+
+    @pytest.mark.usefixtures("hasty")
+    def test_threads_that_ask_at_once_are_answered_by_one_recording(self, tmp_path: Path) -> None:
+        asked = [f"q{number}" for number in range(60)]
+        recordings = [dict.fromkeys(asked, str(number)) for number in range(3)]
+        tape = older_and_newer(tmp_path, *recordings)
+        with ThreadPoolExecutor(8) as pool:
+            found = set(pool.map(lambda one: body_of(tape.serve(ask(one), "agent")), asked))
+        assert found == {b"0"}
+
+
 def varied(variant: str, answer: str = "fine", seq: int = 0) -> Exchange:
     """Return a call that was recorded with a header of its own."""
     made = call("a", answer, seq)

@@ -1,4 +1,4 @@
-"""Gates after a run: over what the state knows and what the run has found, in both layouts of the state."""
+"""Gates after a run: over what the state knows and what the run has found, wherever its verdicts are written."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.gate import Gate
-from pytest_recall.cases.settings import LAYOUTS, Settings, StateLayout
+from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.results.gates import gates_of, loosened_gates, write_gates
 from pytest_recall.results.standing import Standing
 from pytest_recall.runs import finish
-from pytest_recall.schedule.state import compact, current, event_files
+from pytest_recall.schedule.run_file import run_files
+from pytest_recall.schedule.state import current, fold, unfolded
+from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.repository import Repository
@@ -30,17 +32,18 @@ KNOWN: dict[str, Row] = {"r0": failing(tested=TODAY - timedelta(days=2))} | {one
 GATES = "owner: us\ngates: [{scenario: refunds, at_least: 0.8}]\n"
 
 
-@pytest.fixture(params=LAYOUTS)
-def layout(request: pytest.FixtureRequest) -> StateLayout:
-    """How runs write the state."""
-    found: StateLayout = request.param
+@pytest.fixture(params=[True, False], ids=["rows", "run files"])
+def folds(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether runs are folded into the rows, as on the default branch."""
+    found: bool = request.param
+    monkeypatch.setattr(finish, "folds_here", lambda *given: found)
     return found
 
 
 @pytest.fixture
-def gated(place: Place, layout: StateLayout) -> Place:
+def gated(place: Place, folds: bool) -> Place:
     """An eval directory with a gate on the refunds, of which one case is known to fail and five pass."""
-    place.rubric.write_text(f"{GATES}state: {layout}\n", encoding="utf-8")
+    place.rubric.write_text(GATES, encoding="utf-8")
     remember(place, KNOWN)
     return place
 
@@ -73,13 +76,14 @@ def test_a_gate_is_over_the_state_and_the_run(gated: Place) -> None:
     assert counts(ran(gated, trial("r0"), day=2)) == (6, 6, 5, 1)
 
 
-def test_where_the_verdicts_are_written_makes_no_difference(gated: Place, layout: StateLayout) -> None:
+def test_where_the_verdicts_are_written_makes_no_difference(gated: Place, folds: bool) -> None:
     folder = journal(gated, trial("r1", FAILED), date=TODAY.isoformat())
     finish.apply(gated, folder)
-    assert bool(event_files(gated.events)) == (layout == "events")
+    assert bool(run_files(gated.run_files)) == (not folds)
     before = stands(gated, folder)
-    compact(gated, TODAY + timedelta(days=1), 0, write=True)
-    assert event_files(gated.events) == {}
+    known = read_state(gated.state, "recall.yaml")
+    fold(gated, known, unfolded(gated, known))
+    assert run_files(gated.run_files) == {}
     assert stands(gated, folder) == before
     assert counts(before) == (6, 6, 4, 1)
 

@@ -47,7 +47,7 @@ class Failed:
         finish.apply(self.place, run)
         asked = Asked((), (), "Ana", NOON, TODAY, recorded)
         files = [CaseFile(self.path, "eval/cases.yaml")]
-        return accepted(self.place, read_journal(run), files, "rows", asked)
+        return accepted(self.place, read_journal(run), files, asked, folds=True)
 
 
 def test_an_answer_is_accepted(place: Place) -> None:

@@ -12,7 +12,17 @@ import pytest
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.runs.base import NO_BASE, OF_BASE, OF_REQUESTS, Base, altered_line, base_of, held_to, targets
+from pytest_recall.runs.base import (
+    NO_BASE,
+    OF_BASE,
+    OF_REQUESTS,
+    Base,
+    altered_line,
+    base_of,
+    held_to,
+    judges_altered,
+    targets,
+)
 from pytest_recall.schedule.state_file import State
 from pytest_recall.trials.trial import Row
 from tests.helpers.repository import Repository, write
@@ -274,3 +284,54 @@ def test_a_change_does_not_judge_itself() -> None:
 )
 def test_without_a_change_or_a_rubric_of_the_base_the_own_one_applies(base: Base) -> None:
     assert held_to(OWN, base) == (OWN, [])
+
+
+# The code of judges
+
+JUDGE = "LIMIT = 1\n\n\ndef judge_own():\n    return lambda answer, case: (len(answer.text) > LIMIT, '')\n"
+
+
+def judged(place: Place, repo: Repository, path: str, before: str | None, after: str | None) -> dict[str, str]:
+    """Return the judges that a change of one file alters, whose text it is `before` and `after` it; None is no file."""
+    for text in (before, after):
+        if text is None:
+            (repo.path / path).unlink(missing_ok=True)
+        else:
+            write(repo.path, {path: text})
+        if text is before:
+            repo.commit()
+            branched(repo)
+    repo.commit()
+    return judges_altered(place, found(place, "main"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "altered"),
+    [
+        (JUDGE, JUDGE.replace("LIMIT = 1", "LIMIT = 2"), True),
+        (JUDGE, JUDGE.replace("> LIMIT", ">= LIMIT"), True),
+        (JUDGE, f"# More.\n{JUDGE}\n\ndef other():\n    return 2\n", False),
+        (None, JUDGE, True),
+        (JUDGE, None, True),
+        (JUDGE, "def judge_own(:\n", True),
+    ],
+)
+def test_a_change_alters_the_code_of_a_judge(
+    place: Place, repo: Repository, before: str | None, after: str | None, altered: bool
+) -> None:
+    told = judged(place, repo, "eval/conftest.py", before, after)
+    assert told == ({"own": "eval/conftest.py"} if altered else {})
+
+
+def test_what_is_no_change_alters_no_judge(place: Place, repo: Repository) -> None:
+    write(repo.path, {"eval/conftest.py": JUDGE})
+    repo.commit()
+    assert judges_altered(place, NO_BASE) == {}
+
+
+def test_a_python_file_of_another_encoding_is_no_obstacle(place: Place, repo: Repository) -> None:
+    branched(repo)
+    (repo.path / "old.py").write_bytes(b"# -*- coding: latin-1 -*-\n# caf\xe9\n")
+    write(repo.path, {"eval/conftest.py": JUDGE})
+    repo.commit()
+    assert judges_altered(place, found(place, "main")) == {"own": "eval/conftest.py"}

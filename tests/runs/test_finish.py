@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -137,12 +139,25 @@ def test_a_run_that_is_applied_late_changes_no_newer_row(place: Place) -> None:
     assert finish.apply(place, late) is None
 
 
-def test_the_mark_counts_the_folded_trials(place: Place) -> None:
+def test_the_state_names_the_run_and_its_trials_in_the_same_write(place: Place) -> None:
     run = journal(place, trial("a"), trial("b", ERROR))
-    assert finish.APPLIED == "applied.json"
-    assert not (run / "applied.json").exists()
+    before = set(run.iterdir())
     finish.apply(place, run)
-    assert json.loads((run / "applied.json").read_text(encoding="utf-8")) == {"trials": 2}
+    [name] = read_state(place.state, "recall.yaml").folded
+    assert re.fullmatch(rf"2026-03-10-pr-{run.name}-2-[0-9a-f]{{6}}", name)
+    assert set(run.iterdir()) == before
+    assert not place.run_files.exists()
+
+
+def test_a_run_whose_folder_was_lost_and_came_back_is_folded_once(place: Place) -> None:
+    """The rows say what they hold: nothing beside the journal has to be kept for it."""
+    run = journal(place, trial("a"))
+    copy = place.root / "copy"
+    shutil.copytree(run, copy)
+    finish.apply(place, run)
+    shutil.rmtree(run)
+    assert finish.apply(place, copy) is None
+    assert boxes(place) == {"a": (1, 1)}
 
 
 def test_a_reset_is_folded_before_the_trials(place: Place) -> None:
@@ -180,16 +195,6 @@ def test_a_broken_state_changes_nothing(place: Place) -> None:
     assert place.state.read_text(encoding="utf-8") == "<<<<<<< ours\n"
     place.state.unlink()
     assert finish.apply(place, run) is not None
-
-
-def test_a_broken_mark_is_said(place: Place) -> None:
-    run = journal(place, trial("a"))
-    finish.apply(place, run)
-    (run / finish.APPLIED).write_text("yes", encoding="utf-8")
-    text = place.state.read_bytes()
-    with pytest.raises(RecallError, match="not readable; delete it if the run is not in the state yet"):
-        finish.apply(place, run)
-    assert place.state.read_bytes() == text
 
 
 # Two runs at once

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_recall.files.disk import write_text
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.runs import finish
-from pytest_recall.schedule.state_file import write_state
+from pytest_recall.schedule import state
+from pytest_recall.schedule.run_file import run_files, write_run_file
+from pytest_recall.schedule.state import current
+from pytest_recall.schedule.state_file import parse_state, write_state
 from pytest_recall.trials.journal import Journal
-from tests.helpers.samples import FAILED, header, row, trial
+from tests.helpers.samples import FAILED, TODAY, days, header, row, trial
 from tests.runs.folding import NOON, boxes, journal, remember, rows
 
 
@@ -23,92 +23,128 @@ class Killed(BaseException):
     """Stands for SIGKILL: nothing of the program runs after it."""
 
 
-STEPS = ("intent", "state", "mark")
+STEPS = ("before the state", "after the state", "between run files", "after the run files")
 
 
-def die(monkeypatch: pytest.MonkeyPatch, step: str, *, done: bool) -> None:
-    """Let the next apply die at a step: before its file is in place, or after."""
+def killed_at(place: Place, run: Path, step: str) -> None:
+    """Apply a run, and die at a step: the state is written first, then run files are deleted one by one."""
+    delete = Path.unlink
 
-    def dying(name: str, write: Callable[..., None]) -> Callable[..., None]:
-        def killed(path: Path, text: str, **more: Any) -> None:
-            found = {finish.INTENT: "intent", finish.APPLIED: "mark", "recall.yaml": "state"}[path.name]
-            if found != step:
-                write(path, text, **more)
-                return
+    def dying(call: Callable[..., Any], *, done: bool) -> Callable[..., Any]:
+        def killed(*given: Any, **more: Any) -> None:
             if done:
-                write(path, text, **more)
-            raise Killed(name)
+                call(*given, **more)
+            raise Killed
 
         return killed
 
-    monkeypatch.setattr(finish, "write_text", dying("write_text", write_text))
-    monkeypatch.setattr(finish, "write_state", dying("write_state", write_state))
-
-
-def killed_at(place: Place, run: Path, step: str, *, done: bool) -> None:
-    """Apply a run and die at a step."""
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        die(monkeypatch, step, done=done)
+    with pytest.MonkeyPatch.context() as patch:
+        if step.endswith("the state"):
+            patch.setattr(state, "write_state", dying(write_state, done=step.startswith("after")))
+        elif step == "between run files":
+            patch.setattr(Path, "unlink", dying(delete, done=True))
+        else:
+            patch.setattr(state, "parse_state", dying(parse_state, done=False))
         with pytest.raises(Killed):
-            finish.apply(place, run)
+            finish.apply(place, run, folds=True)
 
 
-@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+def waiting(place: Place) -> list[str]:
+    """Return the names of the run files."""
+    return list(run_files(place.run_files))
+
+
+def on_branches(place: Place) -> dict[str, tuple[int, int]]:
+    """Let runs of two branches leave run files; return the boxes that all verdicts come to, with those of today's run.
+
+    A new case shows a second fold: it would be in box 2 then.
+    """
+    for number, case_id in enumerate(("pulled", "other"), 1):
+        pull = journal(place, trial(case_id), trial("due"), pr=str(number), date=(TODAY - days(1)).isoformat())
+        finish.apply(place, pull, folds=False)
+    return {"due": (3, 3), "new": (1, 1), "other": (1, 1), "pulled": (1, 1), "z": (4, 4)}
+
+
 @pytest.mark.parametrize("step", STEPS)
-def test_a_death_at_any_step_folds_once(place: Place, step: str, done: bool) -> None:
-    remember(place, {"due": row(2, 2), "z": row(4, 4)})
-    # A new case shows a second fold: it would be in box 2 then.
+def test_a_death_at_any_step_folds_once(place: Place, step: str) -> None:
+    remember(place, {"due": row(2, 2, due=TODAY - days(1)), "z": row(4, 4)})
+    expected = on_branches(place)
     run = journal(place, trial("new"), trial("due"))
-    killed_at(place, run, step, done=done)
-    in_the_state = (step, done) in [("state", True), ("mark", False), ("mark", True)]
-    assert ("new" in rows(place)) is in_the_state
-    again = finish.apply(place, run)
-    assert (again is None) is in_the_state
-    assert boxes(place) == {"due": (3, 3), "new": (1, 1), "z": (4, 4)}
-    assert finish.apply(place, run) is None
-    assert not (place.artifacts.folder / finish.INTENT).exists()
+    before = place.state.read_bytes()
+    if step == "between run files":
+        killed_at(place, run, step)
+        assert len(waiting(place)) == 1
+    else:
+        killed_at(place, run, step)
+        assert len(waiting(place)) == (0 if step == "after the run files" else 2)
+    committed = step != "before the state"
+    assert (place.state.read_bytes() != before) is committed
+    # Who reads then sees either all of the run or nothing of it, and all that waits.
+    assert ("new" in current(place).rows) is committed
+    assert {"pulled", "other"} <= current(place).rows.keys()
+    again = finish.apply(place, run, folds=True)
+    assert (again is None) is committed
+    # What was left lying is deleted by the next run that is folded.
+    finish.apply(place, journal(place, trial("last"), run="later"), folds=True)
+    assert waiting(place) == []
+    assert boxes(place) == {**expected, "last": (1, 1)}
+    assert finish.apply(place, run, folds=True) is None
 
 
-@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("step", STEPS)
-def test_the_next_run_settles_what_a_dead_one_left(place: Place, step: str, done: bool) -> None:
-    dead, alive = journal(place, trial("new")), journal(place, trial("other"), trial("new", FAILED))
-    killed_at(place, dead, step, done=done)
-    assert finish.apply(place, alive) is not None
-    finish.apply(place, dead)
-    assert finish.apply(place, dead) is None
-    assert finish.apply(place, alive) is None
+def test_the_next_run_settles_what_a_dead_one_left(place: Place, step: str) -> None:
+    expected = {"due": (2, 2), "other": (1, 1), "pulled": (1, 1)}
+    on_branches(place)
+    dead, alive = journal(place, trial("new")), journal(place, trial("own"), trial("new", FAILED))
+    killed_at(place, dead, step)
+    assert finish.apply(place, alive, folds=True) is not None
+    finish.apply(place, dead, folds=True)
+    assert not finish.apply(place, dead, folds=True)
+    assert finish.apply(place, alive, folds=True) is None
     # The dead run's pass was before the fail of the other, whenever it is folded.
-    assert boxes(place) == {"new": (1, 0), "other": (1, 1)}
+    assert boxes(place) == {**expected, "new": (1, 0), "own": (1, 1)}
+    assert waiting(place) == []
 
 
-def test_two_deaths_in_a_row_fold_once(place: Place) -> None:
+def test_three_deaths_in_a_row_fold_once(place: Place) -> None:
+    on_branches(place)
     run = journal(place, trial("new"))
-    killed_at(place, run, "state", done=False)
-    killed_at(place, run, "state", done=True)
-    killed_at(place, run, "mark", done=False)
-    assert finish.apply(place, run) is None
-    assert boxes(place) == {"new": (1, 1)}
+    killed_at(place, run, "before the state")
+    killed_at(place, run, "before the state")
+    killed_at(place, run, "after the state")
+    assert finish.apply(place, run, folds=True) is None
+    assert boxes(place) == {"due": (2, 2), "new": (1, 1), "other": (1, 1), "pulled": (1, 1)}
 
 
-def test_a_death_while_a_run_goes_on_folds_each_trial_once(place: Place) -> None:
+@pytest.mark.parametrize("step", ["before the state", "after the state"])
+def test_a_death_while_a_run_goes_on_folds_each_trial_once(place: Place, step: str) -> None:
     run = place.artifacts.new_run(NOON)
     with Journal(run, header(("a", "new"), ("b", "new"))) as written:
         written.append(trial("a"))
-        killed_at(place, run, "mark", done=False)
+        killed_at(place, run, step)
         written.append(trial("b"))
         written.end(0)
-    assert sorted(finish.apply(place, run) or ()) == ["b"]
+    assert sorted(finish.apply(place, run) or ()) == (["b"] if step == "after the state" else ["a", "b"])
     assert boxes(place) == {"a": (1, 1), "b": (1, 1)}
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"run": "x"}', '{"run": "gone", "trials": 1, "after": "0"}'])
-def test_an_intent_of_no_use_is_dropped(place: Place, text: str) -> None:
-    run = journal(place, trial("a"))
-    (place.artifacts.folder / finish.INTENT).write_text(text, encoding="utf-8")
-    assert finish.apply(place, run) is not None
-    assert boxes(place) == {"a": (1, 1)}
-    assert not (place.artifacts.folder / finish.INTENT).exists()
+@pytest.mark.parametrize("done", [False, True], ids=["before", "after"])
+def test_a_death_beside_a_run_file_leaves_it_whole_or_not_at_all(place: Place, done: bool) -> None:
+    run = journal(place, trial("new"))
+
+    def dying(*given: Any) -> None:
+        if done:
+            write_run_file(*given)
+        raise Killed
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(finish, "write_run_file", dying)
+        with pytest.raises(Killed):
+            finish.apply(place, run, folds=False)
+    assert (finish.apply(place, run, folds=False) is None) is done
+    assert len(waiting(place)) == 1
+    assert {case_id: one.pass_streak for case_id, one in current(place).rows.items()} == {"new": 1}
+    assert rows(place) == {}
 
 
 def test_a_run_from_elsewhere_is_folded_once_as_well(
@@ -116,10 +152,7 @@ def test_a_run_from_elsewhere_is_folded_once_as_well(
 ) -> None:
     run = journal(place, trial("new")).rename(tmp_path / "downloaded")
     monkeypatch.chdir(tmp_path)
-    killed_at(place, Path("downloaded"), "mark", done=False)
-    intent = json.loads((place.artifacts.folder / finish.INTENT).read_text(encoding="utf-8"))
-    digest = sha256(place.state.read_bytes()).hexdigest()
-    assert intent == {"run": str(run.resolve()), "trials": 1, "after": digest}
+    killed_at(place, Path("downloaded"), "after the state")
     monkeypatch.chdir(place.eval_dir)
     assert finish.apply(place, run) is None
     assert boxes(place) == {"new": (1, 1)}

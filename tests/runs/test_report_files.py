@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.cassette_library import Layer, Library
 from pytest_recall.replay.exchange import Failure
 from pytest_recall.results.report import RecordedCalls, Report, Upstream
 from pytest_recall.runs.report_files import ReportSources, report
@@ -21,7 +21,7 @@ from tests.runs.folding import NOON, journal
 @pytest.fixture
 def library(place: Place) -> Library:
     """Cassettes."""
-    return Library(place.cassettes)
+    return Library(place.cassettes, (Layer(place.cassettes, place.name(place.cassettes)),))
 
 
 def reported(place: Place, library: Library) -> Report:

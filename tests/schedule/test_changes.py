@@ -15,6 +15,7 @@ from pytest_recall.replay.tape import Mismatch
 from pytest_recall.schedule.changes import (
     TO_ASK,
     Changes,
+    Origin,
     ReplayFinding,
     ReplayState,
     finding,
@@ -287,6 +288,10 @@ def test_of_many_that_fail_some_are_named() -> None:
     assert more == "  and 3 more that fail on recorded answers"
 
 
+DECIDED = (ReplayState.UNAFFECTED, ReplayState.RECORDED)
+ORIGINS: tuple[Origin, ...] = ("branch", "ci")
+
+
 @pytest.mark.parametrize("before", list(ReplayState))
 @pytest.mark.parametrize("own", list(ReplayState))
 def test_recordings_of_the_change_decide_what_those_of_the_base_leave_open(
@@ -295,17 +300,20 @@ def test_recordings_of_the_change_decide_what_those_of_the_base_leave_open(
     base = Changes({"a": ReplayFinding(before), "b": EDIT}, 2)
     others = Changes({"a": ReplayFinding(own, outcome="passed")}, 1)
     is_open = before not in (ReplayState.UNAFFECTED, ReplayState.RECORDED)
-    for of_branch in (True, False):
-        found = base.completed(others, own=of_branch)
+    for origin in ORIGINS:
+        found = base.completed(others, origin)
         if is_open and own in (ReplayState.UNAFFECTED, ReplayState.RECORDED):
             # It is never unaffected: that its row agrees with what was recorded here says nothing of the base.
             decided = found.findings["a"]
             assert (decided.state, decided.outcome, decided.altered) == (ReplayState.RECORDED, "passed", True)
-            assert (decided.own, decided.of_ci) == (of_branch, not of_branch)
-            assert (found.own, found.touched) == (int(of_branch), ("a", "b"))
+            assert (decided.own, decided.of_ci) == (origin == "branch", origin == "ci")
+            assert (found.own, found.touched) == (int(origin == "branch"), ("a", "b"))
         else:
             assert found == base
         assert (found.findings["b"], found.of) == (EDIT, 2)
+    if is_open:
+        # A run of the base's own branch has recorded what the base asks: its cassettes lack only the newest.
+        assert base.completed(others, "base").findings["a"].state is (own if own in DECIDED else before)
 
 
 def test_what_had_to_be_judged_again_is_asked_again_where_all_is_recorded() -> None:

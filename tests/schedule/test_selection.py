@@ -20,7 +20,6 @@ from pytest_recall.schedule.selection import (
     Remainder,
     Unanswered,
     choose,
-    merged_unanswered,
     remainder,
     shuffle_key,
     unanswered_after,
@@ -442,10 +441,7 @@ def test_a_run_of_everything_asks_them_as_well() -> None:
     assert choose(["a"], {}, DEFAULT_SETTINGS, "all", TODAY, "1", unanswered=waiting) == [Pick("a", "all")]
 
 
-# Cases that come to no verdict: counted by days, forgotten at a verdict, and the same on both sides of a merge
-
-
-waiting = st.dictionaries(case_ids, st.builds(Unanswered, dates, st.integers(1, 6)), max_size=8)
+# Cases that come to no verdict: counted by days, and forgotten at a verdict
 
 
 def after(before: Mapping[str, Unanswered], outcome: Outcome, on: int = 0, **more: object) -> dict[str, Unanswered]:
@@ -472,18 +468,3 @@ def test_what_asks_nothing_counts_for_nothing() -> None:
     assert after({}, ERROR, source="replayed") == {}
     assert after({}, ERROR, reason=DATASET) == {}
     assert after(before, PASSED, on=-1) == before
-
-
-def test_a_merge_knows_the_verdicts_of_both_sides() -> None:
-    base = {"a": Unanswered(TODAY, 2), "b": Unanswered(TODAY, 2)}
-    later = Unanswered(TODAY + days(1), 3)
-    assert merged_unanswered(base, {"a": later}, {"b": later, "c": later}) == {"c": later}
-    assert merged_unanswered(base, base, {"a": later, "b": base["b"]}) == {"a": later, "b": base["b"]}
-
-
-@given(waiting, waiting, waiting)
-def test_the_sides_may_be_swapped(
-    base: dict[str, Unanswered], ours: dict[str, Unanswered], theirs: dict[str, Unanswered]
-) -> None:
-    assert merged_unanswered(base, ours, theirs) == merged_unanswered(base, theirs, ours)
-    assert merged_unanswered(base, ours, ours) == ours

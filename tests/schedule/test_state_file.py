@@ -18,11 +18,12 @@ from pytest_recall.schedule.selection import Unanswered
 from pytest_recall.schedule.state_file import parse_state, read_state, write_state
 from pytest_recall.schedule.state_head import HEADER
 from pytest_recall.trials.trial import Row
-from tests.helpers.samples import case_ids, costly, dates, days, row, rows
+from tests.helpers.samples import case_ids, costly, cuts, dates, days, row, rows
 from tests.schedule.state_samples import STATE_NAME as NAME
 from tests.schedule.state_samples import many, written
 
 DAY = date(2026, 1, 1)
+EDITS = [("box: 1,", "box: 1,"), ("box: 1,", "box:  1,")]
 COUNTED = HEADER.replace("cases:", "rows: 2\ncases:")
 
 
@@ -217,6 +218,33 @@ def test_a_file_that_was_cut_at_any_row_is_noticed() -> None:
             parse_state(text[:at], NAME)
 
 
+ONE = "2026-03-{:02}-nightly-2026-03-{:02}T120000-3-9975ad"
+NAMES = [ONE.format(day, day) for day in range(1, 10)]
+WAITING = {"case-0001": Unanswered(DAY, 2), "x": Unanswered(DAY, 1)}
+# As runs write it, and as someone has edited it, which is read as YAML.
+WHOLE = [(count, waiting, old, new) for count in (40, 1, 0) for waiting in ({}, WAITING) for old, new in EDITS]
+
+
+@pytest.mark.parametrize(("count", "waiting", "old", "new"), WHOLE)
+def test_a_file_that_was_cut_at_any_byte_is_noticed_or_holds_all(
+    count: int, waiting: dict[str, Unanswered], old: str, new: str, tmp_path: Path
+) -> None:
+    text = parse_state("", NAME).updated(many(count), folded=NAMES, unanswered=waiting).replace(old, new)
+    path = tmp_path / "recall.yaml"
+    data = text.encode()
+    whole: list[int] = []
+    every = (count, waiting, old) == (40, WAITING, new)
+    for at in range(len(data)) if every else cuts(data, every=40):
+        path.write_bytes(data[:at])
+        try:
+            found = read_state(path, NAME)
+        except RecallError:
+            continue
+        assert (found.rows, found.folded, found.unanswered) == (many(count), tuple(NAMES), waiting), at
+        whole.append(at)
+    assert len(data) - 1 in whole, "what lacks its last line end alone is whole"
+
+
 def test_rows_that_git_has_joined_are_more_than_either_side_says() -> None:
     text = written(many(6)).replace("rows: 6", "rows: 5")
     assert len(parse_state(text, NAME).rows) == 6
@@ -232,11 +260,19 @@ def test_a_file_of_an_earlier_version_gets_its_count() -> None:
 def test_an_empty_file_is_no_state(tmp_path: Path) -> None:
     path = tmp_path / "recall.yaml"
     assert read_state(path, NAME).rows == {}
-    path.write_text("\n", encoding="utf-8")
-    with pytest.raises(
-        RecallError, match="is empty, and no run writes an empty one; restore it from git, or delete it"
-    ):
-        read_state(path, NAME)
+    for text in ("", "\n", " \n\n"):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(
+            RecallError, match="is empty, and no run writes an empty one; restore it from git, or delete it"
+        ):
+            read_state(path, NAME)
+
+
+@given(st.lists(nasty.filter(bool), max_size=4, unique=True))
+def test_names_of_folded_runs_are_read_again(names: list[str]) -> None:
+    text = parse_state(written(many(3)), NAME).updated({}, folded=names)
+    assert parse_state(text, NAME).folded == tuple(names)
+    assert parse_state(text, NAME).updated({}, folded=()) == written(many(3))
 
 
 @given(st.dictionaries(case_ids, st.builds(Unanswered, dates, st.integers(1, 99)), max_size=5))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Sequence
 from datetime import date
 from math import comb
 from pathlib import Path
@@ -19,8 +18,8 @@ from hypothesis import strategies as st
 from pytest_recall.schedule import suspects
 from pytest_recall.schedule.boxes import fold, review
 from pytest_recall.schedule.events import events_of, fold_events
-from pytest_recall.schedule.merge import continued, merge_row
-from pytest_recall.schedule.suspects import MOST, Touches, added, merged, touches_of, with_touches
+from pytest_recall.schedule.renames import continued
+from pytest_recall.schedule.suspects import MOST, Touches, added, joined, touches_of, with_touches
 from pytest_recall.trials.trial import Row, Trial
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, days, failing, header, row, rows, trial, unhurried
 
@@ -179,67 +178,45 @@ def test_pull_requests_and_commits_are_told_apart() -> None:
     assert suspects.named(("12", "123456789012", "9f86d081884c", "spike")) == "#12, 123456789012, 9f86d081884c, spike"
 
 
-# Merges
-
-
-def keeps_order(found: Sequence[str], side: Sequence[str]) -> bool:
-    """Whether what `found` has of a side stands in the side's order."""
-    return [one for one in found if one in side] == [one for one in side if one in found]
-
-
-@given(st.none() | lists, lists, lists)
-def test_the_sides_may_be_swapped(base: tuple[str, ...] | None, ours: tuple[str, ...], theirs: tuple[str, ...]) -> None:
-    found = merged(base, ours, theirs)
-    assert found == merged(base, theirs, ours)
-    assert len(set(found)) == len(found) <= MOST
+# Suspects of a case that was two: under its old id, and under its new one
 
 
 @given(lists, lists)
-def test_what_one_side_has_done_holds(base: tuple[str, ...], side: tuple[str, ...]) -> None:
-    assert merged(base, base, side) == merged(base, side, base) == side
-    assert merged(None, side, side) == side
+def test_the_newest_suspects_are_those_of_the_new_id(earlier: tuple[str, ...], later: tuple[str, ...]) -> None:
+    found = joined(earlier, later)
+    assert len(set(found)) == len(found) <= MOST
+    fresh = [one for one in later if one not in earlier]
+    assert list(found[len(found) - len(fresh) :]) == fresh
 
 
-@given(st.none() | few, few, few)
-def test_nothing_is_lost_but_what_a_side_has_cleared(
-    base: tuple[str, ...] | None, ours: tuple[str, ...], theirs: tuple[str, ...]
-) -> None:
-    gone = {one for one in base or () if one not in ours or one not in theirs}
-    assert set(merged(base, ours, theirs)) == {*ours, *theirs} - gone
+@given(lists)
+def test_suspects_joined_with_themselves_or_with_none_stay(one: tuple[str, ...]) -> None:
+    assert joined(one, one) == joined(one, ()) == joined((), one) == one
 
 
-@given(few, few, few)
-def test_the_order_of_each_side_is_kept(
-    shared: tuple[str, ...], ours: tuple[str, ...], theirs: tuple[str, ...]
-) -> None:
-    """Where the sides agree on what they share, as two branches with a common past do."""
-    one = (*shared, *(x for x in ours if x not in shared))
-    other = (*shared, *(x for x in theirs if x not in (*shared, *ours)))
-    found = merged(None, one, other)
-    assert all(keeps_order(found, side) for side in (one, other))
-    assert found[: len(shared)] == shared
+@given(few, few)
+def test_nothing_is_lost(one: tuple[str, ...], other: tuple[str, ...]) -> None:
+    assert set(joined(one, other)) == {*one, *other}
+
+
+@given(few, few)
+def test_the_order_of_suspects_is_kept(earlier: tuple[str, ...], later: tuple[str, ...]) -> None:
+    found = joined(earlier, later)
+    assert found[: len(earlier)] == earlier
+    assert found[len(earlier) :] == tuple(one for one in later if one not in earlier)
 
 
 def test_a_pull_request_that_is_merged_after_a_pass_on_main_stays_a_suspect() -> None:
     base = row(3, 3, touched=("10",))
-    main = {"a": base}
-    main = folded(main, trial("a", row=base))
-    pull = folded({"a": base}, pr="12", affected=("a",))
-    found = merge_row(base, main["a"], pull["a"])
-    assert found == main["a"]._replace(touched=("12",))
-    # So with events, of which that of the pull request is merged late: it is older, and is folded first.
+    # That of the pull request is merged late: it is older, and is folded first.
     events = {
         "1": events_of(header(run="1", pr="12", affected=("a",)), (), 0),
         "2": events_of(header(run="2"), [trial("a", row=base)], 1),
     }
     assert fold_events({"a": base}, events)["a"].touched == ("12",)
-
-
-@unhurried
-@given(st.none() | rows(), rows(), rows())
-def test_rows_merge_their_suspects(base: Row | None, ours: Row, theirs: Row) -> None:
-    found = merge_row(base, ours, theirs)
-    assert found.touched == merged(None if base is None else base.touched, ours.touched, theirs.touched)
+    # So if main has folded its own run before.
+    main = {"a": base} | fold_events({"a": base}, {"2": events["2"]})
+    assert fold_events(main, {"1": events["1"]})["a"].touched == ("12",)
 
 
 def test_a_renamed_case_takes_its_suspects_along() -> None:

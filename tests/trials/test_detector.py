@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,7 +13,6 @@ from pytest_recall.trials.detector import (
     RERUNS,
     CaseLikelihood,
     RatioRule,
-    merged,
 )
 from pytest_recall.trials.series import confirming, graded, parse_rule
 from pytest_recall.trials.trial import Outcome
@@ -77,39 +74,6 @@ def test_passes_take_it_back_and_trials_do_not_explain_themselves() -> None:
     assert NOTHING.after([False] * 4, 70).ratio == 10**6
     assert FLAKY.flake == pytest.approx((4 + 0.025) / 25)
     assert FLAKY.after([False, True], 70) == (1.65, 5, 22)
-
-
-# What two branches know
-
-
-@given(known(), known(), known(), known())
-def test_branches_may_come_in_any_order(
-    base: CaseLikelihood, first: CaseLikelihood, second: CaseLikelihood, third: CaseLikelihood
-) -> None:
-    sides = [
-        CaseLikelihood(one.ratio, base.failed + one.failed, base.tried + one.tried) for one in (first, second, third)
-    ]
-    found = [merged(base, merged(base, one, two), three) for one, two, three in itertools.permutations(sides)]
-    assert {one[1:] for one in found} == {found[0][1:]}
-    # Evidence is kept to a hundredth.
-    assert all(one.ratio == pytest.approx(found[0].ratio, rel=0.02, abs=0.02) for one in found)
-
-
-@given(known(), known(), known())
-def test_a_side_that_did_nothing_adds_nothing(base: CaseLikelihood, one: CaseLikelihood, other: CaseLikelihood) -> None:
-    side = CaseLikelihood(one.ratio, base.failed + one.failed, base.tried + one.tried)
-    assert merged(base, base, side) == merged(base, side, base) == side
-    assert merged(None, one, other) == merged(None, other, one)
-    assert merged(None, one, one) == one
-
-
-def test_rises_of_both_sides_multiply_and_a_fall_counts_if_no_side_rose() -> None:
-    base = CaseLikelihood(10, 1, 20)
-    rose, fell, fell_more = CaseLikelihood(30, 2, 21), CaseLikelihood(4, 1, 21), CaseLikelihood(1.6, 1, 22)
-    assert merged(base, rose, rose) == (90, 3, 22)
-    assert merged(base, rose, fell) == (30, 2, 22)
-    assert merged(base, fell, fell_more) == (1.6, 1, 23)
-    assert merged(None, rose, fell_more) == (30, 1, 22), "without a base the side with more trials is believed"
 
 
 # Series

@@ -38,6 +38,31 @@ def case_changes(before: Mapping[str, Case], now: Mapping[str, Case]) -> list[Ca
     return changed
 
 
+def with_judge_code(
+    changes: Iterable[CaseChange], now: Mapping[str, Case], judges: Mapping[str, str]
+) -> list[CaseChange]:
+    """Return `changes` with those of the code of judges, which `judges` maps to the file that has it; sorted by id."""
+    found = {one.case_id: one for one in changes}
+    renamed = {one.now: one.case_id for one in found.values() if one.now}
+    for case_id, case in now.items():
+        altered = [call.name for call in case.judges if call.name in judges]
+        if not altered:
+            continue
+        how = " and ".join(f"code of judge {name} altered in {judges[name]}" for name in altered)
+        before = found.get(renamed.get(case_id, case_id), CaseChange(case_id, "", case_id))
+        found[before.case_id] = before._replace(how=f"{before.how}, {how}" if before.how else how)
+    return [one for _, one in sorted(found.items())]
+
+
+def with_skipped(changes: Iterable[CaseChange], case_ids: Iterable[str]) -> list[CaseChange]:
+    """Return `changes` with the cases that were skipped; sorted by id."""
+    found = {one.case_id: one for one in changes}
+    for case_id in case_ids:
+        before = found.get(case_id, CaseChange(case_id, "", case_id))
+        found[case_id] = before._replace(how=f"{before.how}, skipped" if before.how else "skipped")
+    return [one for _, one in sorted(found.items())]
+
+
 def _question(case: Case) -> str:
     return repr((case.input, case.turns and [(turn.user, turn.assistant) for turn in case.turns]))
 

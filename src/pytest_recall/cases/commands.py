@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import shlex
 import sys
@@ -37,10 +38,6 @@ ABOUT = {
     "recall.yml": "does the work for it",
     "gitlab-ci.yml": "runs them at GitLab, once .gitlab-ci.yml includes it",
 }
-EVERY_CLONE = """\
-Every clone has to run `recall init --git` for itself; git takes no programs from a repository.
-The merge button of a hosting site ignores all this: where it finds a conflict, merge the main branch into
-yours in a clone, or let runs write events (`recall state layout events`), which do not conflict."""
 GITHUB = {"workflow.yml": ".github/workflows/eval-recall.yml", "recall.yml": ".github/workflows/recall.yml"}
 GITLAB = {"gitlab-ci.yml": "eval/gitlab-ci.yml"}
 
@@ -56,9 +53,6 @@ def add_init(commands: Commands) -> None:
     parser = command(
         commands, "init", "write a first eval set; asks nothing and overwrites nothing", run_init, INIT_DETAILS
     )
-    parser.add_argument(
-        "--git", action="store_true", help="write no eval set, but tell git in this clone how to merge eval/recall.yaml"
-    )
     parser.add_argument("--github", action="store_true", help="write the workflows for GitHub only")
     parser.add_argument(
         "--gitlab", action="store_true", help="write a job for GitLab only, which .gitlab-ci.yml includes"
@@ -69,10 +63,6 @@ def add_init(commands: Commands) -> None:
 def run_init(args: argparse.Namespace) -> int:
     """Run the command."""
     folder = args.dir or Path("eval")
-    if args.git:
-        if args.github or args.gitlab:
-            raise RecallError("--git is about this clone, and --github and --gitlab are about CI; give them one by one")
-        return _tell_git(folder, write=not args.dry_run)
     written = 0
     cases = _cases(folder)
     chosen = {**(GITHUB if args.github else {}), **(GITLAB if args.gitlab else {})} or {**TEMPLATES, **GITHUB}
@@ -123,12 +113,11 @@ def filled(text: str, folder: str) -> str:
 def _default_branch() -> str:
     """Return the branch that changes are merged into: as the clone knows it, else the one that is checked out."""
     from pytest_recall.files.git import Repository
-    from pytest_recall.runs.base import OFTEN_DEFAULT
+    from pytest_recall.runs.base import default_branch
 
     try:
         repository = Repository(Path.cwd())
-        known = repository.first_of(OFTEN_DEFAULT)
-        return repository.local_name(known) if known else repository.branch() or "main"
+        return default_branch(repository, os.environ) or repository.branch() or "main"
     except RecallError:
         return "main"
 
@@ -208,17 +197,6 @@ def _propose_testpaths() -> None:
         "\nNothing of yours was changed. pytest's `testpaths` is not set: with `-p recall` in `addopts`, `pytest` alone"
         f" would run the cases as well.\nSo that it keeps to your tests, add {where}:\n\n{head}testpaths = {value}"
     )
-
-
-def _tell_git(folder: Path, *, write: bool) -> int:
-    from pytest_recall.schedule.merge_file import teach
-
-    done = teach(Path.cwd() / folder, write=write)
-    for name, changed in done.items():
-        told = ("wrote   " if write else "would write   ") if changed else "kept    "
-        print(f"{told}{name}{'' if changed else ' (it is there already)'}")
-    print(f"\nNext: commit .gitattributes. {EVERY_CLONE}")
-    return 0
 
 
 IMPORT_DETAILS = """\

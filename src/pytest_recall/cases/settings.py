@@ -51,8 +51,6 @@ Mode = Literal["pr", "main", "nightly", "all", "observe"]
 MODES: tuple[Mode, ...] = ("pr", "main", "nightly", "all", "observe")
 Recording = Literal["on", "off"]
 
-StateLayout = Literal["rows", "events"]
-LAYOUTS: tuple[StateLayout, ...] = ("rows", "events")
 
 # What a replay refuses by its name.
 _REFUSED = ASKING | FETCHING | CLIENTS.keys()
@@ -246,10 +244,6 @@ class Settings(BaseModel):
     )
     batch: Batching = Field(
         default=Batching.model_construct(), description="How `--batch` sends calls through the providers' batch APIs."
-    )
-    state: StateLayout = Field(
-        default="rows",
-        description="Where a run writes what it found: `rows`, into `recall.yaml`; `events`, a new file in `events/`.",
     )
     max_cassette_age: Count | None = Field(
         default=None, description="Days after which a cassette is too old to be replayed; without it, none is."

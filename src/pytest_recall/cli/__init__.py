@@ -58,14 +58,11 @@ COMMANDS: Mapping[str, str | Group] = {
     "report": "results.report_commands:add_report",
     "view": "results.view_commands:add_view",
     "state": Group(
-        "the state of the schedule: show it, change it, apply runs to it, merge it, quarantine cases",
+        "the state of the schedule: show it, change it, apply runs to it, quarantine cases",
         (
             "schedule.commands:add_state",
             "schedule.commands:add_apply",
             "schedule.commands:add_quarantine",
-            "schedule.commands:add_fold",
-            "schedule.commands:add_resolve",
-            "schedule.commands:add_merge_driver",
         ),
     ),
     "cassettes": Group(

@@ -280,9 +280,9 @@ class Place:
         return self.eval_dir / "recall.yaml"
 
     @property
-    def events(self) -> Path:
-        """Where runs write what is not in the state file yet, if the rubric says so."""
-        return self.eval_dir / "events"
+    def run_files(self) -> Path:
+        """Where runs on other branches than the default one write what they found, a file each."""
+        return self.eval_dir / "runs"
 
     @property
     def rubric(self) -> Path:

@@ -1,4 +1,4 @@
-"""Run git: read files of other commits, find what a change touches, and set up the merge driver."""
+"""Run git: read files of other commits, and find what a change touches."""
 
 from __future__ import annotations
 
@@ -28,56 +28,19 @@ def _said(done: subprocess.CompletedProcess[bytes]) -> str:
     return one_line(done.stderr.decode("utf-8", "replace")) or f"exit code {done.returncode}"
 
 
-def top(folder: Path) -> Path | None:
-    """Return the root of the working tree around `folder`; None if there is none. Raises RecallError without git."""
-    done = _git(folder, "rev-parse", "--show-toplevel")
-    return Path(done.stdout.decode().rstrip("\n")) if done.returncode == 0 else None
-
-
-def stages(path: Path) -> dict[int, str] | None:
-    """Return the versions of an unmerged file: 1 the common one, 2 ours, 3 theirs. None if it is not unmerged.
-
-    Raises RecallError for a version that is not UTF-8.
-    """
-    try:
-        listed = _git(path.parent, "ls-files", "--unmerged", "-z", "--", f"./{path.name}")
-    except RecallError:
-        return None  # Without git there is no index either.
-    if listed.returncode or not listed.stdout:
-        return None
-    found: dict[int, str] = {}
-    for entry in listed.stdout.split(b"\0")[:-1]:
-        _, name, stage = entry.partition(b"\t")[0].split()
-        found[int(stage)] = _blob(path.parent, name.decode("ascii"), str(path))
-    return found
-
-
-def _blob(folder: Path, name: str, shown: str) -> str:
-    done = _git(folder, "cat-file", "blob", name)
-    if done.returncode:
-        raise RecallError(f"{shown}: git cannot read it ({_said(done)})")
-    return _text(done.stdout, shown)
-
-
-def _text(data: bytes, shown: str) -> str:
-    try:
-        return data.decode("utf-8-sig").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        raise RecallError(f"{shown}: a version in git is not UTF-8; resolve the conflict by hand") from None
-
-
-def committed(folder: Path, revision: str) -> dict[str, str]:
-    """Return the text of recall.yaml and of the event files below `folder` in a commit, by path from there.
+def committed(folder: Path, revision: str, paths: Sequence[str], suffix: str) -> dict[str, str]:
+    """Return the texts of the files with a `suffix` at or below `paths` of `folder` in a commit, by path from there.
 
     Raises RecallError for a revision that git does not know, or that is no commit.
     """
-    listed = _git(folder, "ls-tree", "-rz", f"{revision}^{{commit}}", "--", "recall.yaml", "events/")
+    listed = _git(folder, "ls-tree", "-rz", f"{revision}^{{commit}}", "--", *paths)
     if listed.returncode:
         raise RecallError(f"{revision}: git knows no such revision ({_said(listed)})")
     names: dict[str, bytes] = {}
     for entry in listed.stdout.split(b"\0")[:-1]:
         about, _, name = entry.partition(b"\t")
-        names[name.decode("utf-8", "replace")] = about.split()[2]
+        if name.endswith(suffix.encode()):
+            names[name.decode("utf-8", "replace")] = about.split()[2]
     return dict(zip(names, _blobs(folder, names, revision), strict=True)) if names else {}
 
 
@@ -93,24 +56,12 @@ def _blobs(folder: Path, names: Mapping[str, bytes], revision: str) -> Iterator[
         if len(about) != 3:
             raise RecallError(f"{revision}:{name}: git cannot read it ({b' '.join(about).decode()})")
         size = int(about[2])
-        yield _text(done.stdout[end + 1 : end + 1 + size], f"{revision}:{name}")
+        data = done.stdout[end + 1 : end + 1 + size]
+        try:
+            yield data.decode("utf-8-sig").replace("\r\n", "\n")
+        except UnicodeDecodeError:
+            raise RecallError(f"{revision}:{name}: is not UTF-8; restore it from git") from None
         place = end + 1 + size + 1
-
-
-def merge_lines(ours: Path, base: Path, theirs: Path) -> bool:
-    """Merge line by line into `ours`, as git does, with conflict markers; return whether it could.
-
-    Raises RecallError without git.
-    """
-    labels = ("-L", "ours", "-L", "base", "-L", "theirs")
-    done = _git(ours.parent, "merge-file", *labels, str(ours), str(base), str(theirs))
-    return 0 <= done.returncode < 128
-
-
-def setting(folder: Path, name: str) -> str | None:
-    """Return a setting of the clone around `folder`. Raises RecallError without git."""
-    done = _git(folder, "config", "--local", "--get", name)
-    return done.stdout.decode("utf-8", "replace").rstrip("\n") if done.returncode == 0 else None
 
 
 def user_name(folder: Path) -> str:
@@ -120,13 +71,6 @@ def user_name(folder: Path) -> str:
     except RecallError:
         return ""
     return done.stdout.decode("utf-8", "replace").strip()
-
-
-def set_setting(folder: Path, name: str, value: str) -> None:
-    """Change a setting of the clone around `folder`. Raises RecallError."""
-    done = _git(folder, "config", "--local", "--replace-all", name, value)
-    if done.returncode:
-        raise RecallError(f"git config {name}: not written ({_said(done)})")
 
 
 NOTHING: Mapping[str, str] = MappingProxyType({})

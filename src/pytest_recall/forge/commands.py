@@ -13,6 +13,7 @@ from pathlib import Path
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import EXAMPLES, Commands, add_files, case_paths, command, place_of, placeless, whole
+from pytest_recall.files import clock
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
@@ -21,7 +22,7 @@ from pytest_recall.forge import post
 from pytest_recall.forge.client import ReadOnlyError, UnavailableError
 from pytest_recall.forge.comment import Verdicts, marker
 from pytest_recall.forge.hosts import GitHub, GitLab
-from pytest_recall.forge.push import Remote, push, push_recordings
+from pytest_recall.forge.push import Remote, drop_old_runs, push, push_recordings
 from pytest_recall.results import regressions_text, scorecard_text
 from pytest_recall.results.page import refusal
 from pytest_recall.results.regressions_text import suspects_line
@@ -311,6 +312,8 @@ def run_push(args: argparse.Namespace) -> int:
         return 0
     remote = Remote(place.eval_dir, args.remote, args.branch or job.branch, job.token, job.server, user)
     done = push(remote, place, folder, record, once=args.once, publishes=publishes, dry=args.dry_run)
+    if record.header.mode == "main" and not args.dry_run and (told := drop_old_runs(remote, clock.now())):
+        print(told)
     if done.commit is not None and job.outputs is not None:
         with job.outputs.open("a", encoding="utf-8") as file:
             file.write(f"commit={done.commit}\n")

@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import date
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from pytest_recall.cases.settings_file import read_settings
-from pytest_recall.files.disk import locked, write_text
+from pytest_recall.files.disk import write_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTES, FOLDER, Place
+from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import listed, one_line, plural
-from pytest_recall.replay.cassette_file import read_header, read_lines
+from pytest_recall.replay.cassette_file import read_header
 from pytest_recall.replay.cassette_library import Library
-from pytest_recall.replay.secrets import suspicious
+from pytest_recall.replay.run_recordings import files_of_runs, without_secrets
 from pytest_recall.runs import finish
-from pytest_recall.runs.evidence import EVENTS, RECORDINGS, SPENT, ref_of, spent_text
+from pytest_recall.runs.base import default_branch
+from pytest_recall.runs.ci import job_of
+from pytest_recall.runs.evidence import RECORDINGS, REFS, RUNS, SPENT, ref_of, spent_text
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.events import events_of
-from pytest_recall.schedule.state import KEEP_DAYS, compact, write_events
+from pytest_recall.schedule.run_file import write_run_file
 from pytest_recall.trials.cost import of_run, total
 from pytest_recall.trials.journal import NAME
 from pytest_recall.trials.record import Record
@@ -146,6 +147,19 @@ class Remote:
         self._fetch(f"+{start}*:{start}*", "--prune")
         return len(self.git("for-each-ref", "--format=%(refname)", start).split())
 
+    def drop_refs(self, start: str, before: float) -> list[str]:
+        """Delete the refs, here and at the remote, whose names begin so and whose commit is older than a time.
+
+        `before` is that time in seconds since 1970. Returns their names. Raises GitError.
+        """
+        lines = self.git("for-each-ref", "--format=%(committerdate:unix) %(refname)", start).splitlines()
+        old = [ref for when, ref in (line.split(" ", 1) for line in lines) if int(when) < before]
+        if old:
+            self.git("push", "--quiet", "--no-verify", self._remote, *(f":{ref}" for ref in old))
+            for ref in old:
+                self.git("update-ref", "-d", ref)
+        return old
+
     def push_files(self, ref: str, files: Mapping[str, Path], message: str) -> str:
         """Add files, by their paths in the tree, to what a ref holds, and return the commit.
 
@@ -222,6 +236,8 @@ def _credentials(token: str, server: str, user: str) -> Mapping[str, str]:
     return {"GIT_CONFIG_COUNT": str(len(given)), **settings}
 
 
+KEPT_DAYS = 60
+"""So long CI keeps what it has recorded for a pull request since the last run of that."""
 TRIES = 8
 TRAILER = "Recall-Run"
 
@@ -255,6 +271,10 @@ def push(
     inside = place.eval_dir.resolve().relative_to(remote.top.resolve())
     line = f"{TRAILER}: {run.name} {_digest(run)} "
     recordings = _missing_of_main(place, record) if publishes else {}
+    decided = [one.path.name for one in files_of_runs(place)] if publishes and _knows_main(record) else []
+    default = default_branch(Repository(place.root), os.environ) or remote.branch
+    # A pull request is on another branch, also where nobody knows which is the default one.
+    folds = job_of(os.environ).number is None and remote.branch == default
     seen = ""
     count = 0
     while True:
@@ -266,7 +286,7 @@ def push(
         if applied and applied >= len(record.trials):
             return Pushed(None, f"{run.name}: already in the state of {remote.branch}")
         with remote.worktree(tip) as tree:
-            rows = _apply(Place(tree, tree / inside), run, record, applied, recordings)
+            rows = _apply(Place(tree, tree / inside), run, record, applied, recordings, decided, folds=folds)
             message = f"Update the eval schedule\n\n{_counts(record, rows)}\n\n{line}{len(record.trials)}"
             commit = remote.commit(tree, inside.as_posix(), FOLDER, message)
             if commit is None:
@@ -305,27 +325,30 @@ def push_recordings(
     return f"{count} kept for #{number} in {ref_of(number)} ({commit[:12]}){left}"
 
 
+def drop_old_runs(remote: Remote, now: datetime) -> str:
+    """Delete what runs of pull requests left that had no run for `KEPT_DAYS`; return a sentence, empty for none.
+
+    The clone has to have fetched it. Raises GitError.
+    """
+    old = remote.drop_refs(REFS, (now - timedelta(days=KEPT_DAYS)).timestamp())
+    return f"recordings of {plural(len(old), 'pull request')} deleted: no run for {KEPT_DAYS} days" if old else ""
+
+
 def _recordings(place: Place) -> tuple[dict[str, Path], list[str]]:
     """Return what the newest run has recorded apart, by path, and the paths of those in which a secret is found."""
     folder = place.artifacts.folder / RECORDINGS
-    files: dict[str, Path] = {}
-    secret: list[str] = []
-    for path in Library(folder).files():
-        name = path.relative_to(folder).as_posix()
-        if any(suspicious(line.decode("utf-8", "replace")) for line in read_lines(path, path.name)):
-            secret.append(name)
-        else:
-            files[name] = path.resolve()
-    return files, secret
+    clean, secret = without_secrets(folder)
+    return {path.relative_to(folder).as_posix(): path.resolve() for path in clean}, secret
 
 
 def _facts(record: Record, scratch: Path) -> dict[str, Path]:
     """Write the events of a run, and what it has spent, into a folder; return both by their names in the ref."""
     events = events_of(record.header, record.trials, len(record.trials))
-    written = [write_events(scratch / EVENTS, events)] if events.says_anything else []
+    before = {trial.case_id: trial.row for trial in record.trials if trial.row is not None and not trial.arm}
+    written = [write_run_file(scratch / RUNS, events, before)] if events.says_anything else []
     usd = total(of_run(record)).spent.usd or 0.0
     write_text(scratch / SPENT, spent_text(record.header.date, usd))
-    return {f"{EVENTS}/{path.name}": path.resolve() for path in written} | {SPENT: (scratch / SPENT).resolve()}
+    return {f"{RUNS}/{path.name}": path.resolve() for path in written} | {SPENT: (scratch / SPENT).resolve()}
 
 
 def _missing_of_main(place: Place, record: Record) -> dict[str, Path]:
@@ -343,33 +366,39 @@ def _missing_of_main(place: Place, record: Record) -> dict[str, Path]:
     return {name: path for name, path in recordings.items() if read_header(path, name).get("case") in missing}
 
 
+def _knows_main(record: Record) -> bool:
+    """Whether a run has found out which recordings are of what the default branch asks."""
+    return record.header.mode == "main" and bool(record.header.replayed)
+
+
 def _digest(run: Path) -> str:
     """Return what tells runs of one name apart: two checkouts may have begun theirs in the same second."""
     with (run / NAME).open("rb") as file:
         return sha256(file.readline()).hexdigest()[:12]
 
 
-def _apply(place: Place, run: Path, record: Record, applied: int, recordings: Mapping[str, Path]) -> int:
+def _apply(
+    place: Place,
+    run: Path,
+    record: Record,
+    applied: int,
+    recordings: Mapping[str, Path],
+    decided: Collection[str],
+    *,
+    folds: bool,
+) -> int:
     """Apply a run to the state at `place`, which has the first `applied` trials, and return how many rows changed.
 
-    What the run of the default branch has recorded takes its place among the cassettes.
+    What the run of the default branch has recorded takes its place among the cassettes, and the files of recordings go
+    of which it has `decided` what is taken over; the run of any other branch,
+    which does not `fold`, is written into a run file.
     """
-    for name, path in recordings.items():
-        target = place.cassettes / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(path, target)
-    # Whether it is in the state of the checkout at hand says nothing of this one.
-    copy = place.artifacts.folder / run.name
-    shutil.copytree(run, copy, dirs_exist_ok=True)
-    (copy / finish.APPLIED).unlink(missing_ok=True)
-    if applied:
-        write_text(copy / finish.APPLIED, json.dumps({"trials": applied}) + "\n")
-    rows = len(finish.apply(place, copy, record) or ())
-    if record.header.mode == "nightly" and read_settings(place.rubric, place.name(place.rubric)).state == "events":
-        # The night is the one writer that moves older event files into the state file.
-        with locked(place.lock):
-            compact(place, date.fromisoformat(record.header.date), KEEP_DAYS, write=True)
-    return rows
+    library = Library(place.cassettes)
+    for name, path in sorted(recordings.items()):
+        library.take_over(path, place.cassettes / name)
+    for name in decided:
+        (place.run_files / name).unlink(missing_ok=True)
+    return len(finish.apply(place, run, record, folds=folds, applied=applied, shared_at="HEAD") or ())
 
 
 def _counts(record: Record, rows: int) -> str:

@@ -22,7 +22,7 @@ from pytest_recall.plugin.pytest_internals import OutcomeError
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
-from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.cassette_library import SHARED, Layer, Library
 from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
     from pytest_recall.files.eval_directory import Place
 
 
-SHARED = "shared"
-"""The scope of the cassette that all cases share, which no fixture has."""
-
-
 class Missed(MissError, OutcomeError):  # type: ignore[misc,valid-type]  # noqa: N818
     """A miss as pytest shows it: one sentence, wherever it was raised. It is no verdict, so no failure either."""
 
@@ -48,10 +44,11 @@ class Missed(MissError, OutcomeError):  # type: ignore[misc,valid-type]  # noqa:
 class CassetteManager:
     """The player of this process, and the cassettes that are put into it; one that `follows` is a worker's.
 
-    `workers` are those that share what the rubric allows in a minute. `requests` is the folder into which a replay
-    writes what was asked, a file for each process, if someone wants to compare it. `differing` are the misses of wider
-    fixtures that have a recording and ask something else, and `lacking_headers` the names of those whose recording
-    does not say which headers were sent. One that `compares_headers` has all of them compared, as in `replay.tape`.
+    `layers` are the places that it is replayed from, where that is not just `folder`. `workers` are those that share
+    what the rubric allows in a minute. `requests` is the folder into which a replay writes what was asked, a file for
+    each process, if someone wants to compare it. `differing` are the misses of wider fixtures that have a recording and
+    ask something else, and `lacking_headers` the names of those whose recording does not say which headers were sent.
+    One that `compares_headers` has all of them compared, as in `replay.tape`.
     """
 
     def __init__(
@@ -69,16 +66,17 @@ class CassetteManager:
         watch: Watch | None = None,
         live: Iterable[CallKind] = (),
         requests: Path | None = None,
+        layers: Sequence[Layer] = (),
     ) -> None:
         self.mode = mode
-        self.library = Library(folder)
+        self.library = Library(folder, layers)
         self.problems: list[str] = []
         self.differing: set[str] = set()
         self.lacking_headers: set[str] = set()
         self.compares_headers = False
         self._place = place
         self._folder_name = place.name(folder)
-        self._record = "--record" if folder == place.cassettes else f"--record={self._folder_name}"
+        self._record = "--record" if layers or folder == place.cassettes else f"--record={self._folder_name}"
         self._run = run
         self._today = today
         self._max_age = max_age
@@ -159,6 +157,8 @@ class CassetteManager:
         if tape.mode != "off":
             tape.close()
             path = self._path(item, _repeat(item))
+            if tape.cassette is not None and _repeat(item) == 1:
+                self.library.use(tape.cassette.path)
             # A row comes to its verdict at its end, an ordinary test may fail before it.
             all_asked = tape.passed or hasattr(item, "case")
             whole = item.stash[OUTCOME].is_verdict and not tape.misses
@@ -212,21 +212,21 @@ class CassetteManager:
         """Whether a fail may be asked again to be sure of it: not if just its first trial is recorded."""
         if self.mode != "replay":
             return True
-        first, second = (self.library.of_case(case_id, scenario, repeat) for repeat in (1, 2))
-        return exists(second) or not exists(first)
+        first, second = (self.library.sources(self.library.of_case(case_id, scenario, repeat)) for repeat in (1, 2))
+        return bool(second or not first)
 
     def has_recording(self, case_id: str, scenario: str) -> bool:
         """Whether a case is recorded."""
-        return exists(self.library.of_case(case_id, scenario))
+        return exists(self.library.source(self.library.of_case(case_id, scenario)))
 
     def is_recorded(self, item: pytest.Item) -> bool:
         """Whether the case of an item is recorded."""
-        return exists(self._path(item, 1))
+        return exists(self.library.source(self._path(item, 1)))
 
     def recorded_trials(self, item: pytest.Item) -> int:
         """Return how many trials of the case in a row are recorded, 1 at least."""
         count = 1
-        while exists(self._path(item, count + 1)):
+        while exists(self.library.source(self._path(item, count + 1))):
             count += 1
         return count
 
@@ -295,7 +295,7 @@ class CassetteManager:
     def _tape(self, path: Path, about: dict[str, Any], hint: str) -> Tape:
         rules = self._rules
         name = f"{self._folder_name}/{path.relative_to(self.library.folder).as_posix()}"
-        cassette = None
+        cassettes: list[Cassette] = []
         problems: list[str] = []
         if self.mode != "off":
             try:
@@ -303,9 +303,12 @@ class CassetteManager:
                     self.library.check(path)
                 if self.mode == "missing":
                     self.library.recover(path, rules)
-                if self.mode != "record" and exists(path):
-                    cassette = Cassette(path, name, rules)
-                    problems += self._checked(cassette, about)
+                for source in self.library.sources(path) if self.mode != "record" else ():
+                    known = name if source == path else self.library.name(source)
+                    cassettes.append(Cassette(source, known, rules))
+                if cassettes:
+                    name = cassettes[0].name
+                    problems += self._checked(cassettes[0], about)
             except (RecallError, OSError) as error:
                 problems.append(sentence_of(error))
         draft = self.library.new_draft(path) if self.mode in ("record", "missing") else None
@@ -317,7 +320,8 @@ class CassetteManager:
             rules=rules,
             redactor=self.redactor,
             hint=hint,
-            cassette=None if problems else cassette,
+            cassette=None if problems or not cassettes else cassettes[0],
+            older=() if problems else tuple(one for one in cassettes[1:] if not self._checked(one, about)),
             draft_path=draft,
             header=about,
             misses=problems,
@@ -368,12 +372,16 @@ class CassetteManager:
         try:
             news = tape.kept()
             if for_all:
+                if tape.cassette is not None and self.library.folder == self._place.cassettes:
+                    self.library.take_over(tape.cassette.path, path)
                 self.library.share(path, tape.header, news, self._rules)
             elif self.mode == "record" or (news := _with_earlier(tape, news, all_asked)):
                 # Of a recording that was made in several runs, the oldest part says how old it is.
                 oldest = min((exchange.at for exchange in news), default=tape.header["recorded_at"])
                 header = {**tape.header, "recorded_at": oldest, **came_to}
                 self.library.finish(path, header, news, tape.known_rules, shared=shared)
+            elif tape.cassette is not None and self.library.folder == self._place.cassettes:
+                self.library.take_over(tape.cassette.path, path)
             remove(draft)
             if self.mode == "record":
                 for left in self.library.left_behind(path):

@@ -83,15 +83,18 @@ def planned(config: pytest.Config, plan: Plan, recording: Recording) -> Plan:
 
     `recording` is how the run records. Raises RecallError.
     """
-    from pytest_recall.cases.changes import case_changes
-    from pytest_recall.runs.base import cases_of
+    from pytest_recall.cases.changes import case_changes, with_judge_code
+    from pytest_recall.runs.base import cases_of, judges_altered
     from pytest_recall.runs.plan import read_cases
 
     if not plan.base.is_change:
         return plan
-    if before := cases_of(plan.place, plan.base, options.patterns(config)):
+    before, judges = cases_of(plan.place, plan.base, options.patterns(config)), judges_altered(plan.place, plan.base)
+    if before or judges:
         now = {case.id: case for case in read_cases(file for file in plan.files.values() if not file.reason)}
-        plan = replace(plan, case_changes=tuple(case_changes(before, now)))
+        changes = case_changes(before, now)
+        known = {case_id: case for case_id, case in now.items() if not plan.base.rows or case_id in plan.base.rows}
+        plan = replace(plan, case_changes=tuple(with_judge_code(changes, known, judges)))
     job = job_of(os.environ)
     is_check = bool(job.run) and job.number is not None
     keeps = recording.of_change and is_check and not job.fork and job.host == "github"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_recall.cases.changes import with_skipped
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import judging, portion
@@ -24,6 +25,7 @@ from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import alone_line, aside_lines, looped_line, past_lines, unasked, unrecorded_line
 from pytest_recall.results.standing import informs
 from pytest_recall.runs import finish
+from pytest_recall.runs.checkout import folds_here
 from pytest_recall.runs.ci import append_summary
 from pytest_recall.runs.plan import read_cases
 from pytest_recall.schedule.boxes import OF_CHANGE
@@ -95,10 +97,12 @@ class Ending:
             except OSError as error:
                 run.log.problems.append(f"{run.plan.place.artifacts.folder}: not written ({error.strerror})")
         if run.journal is None:
+            self._keep_recordings("")
             return
         folder = run.journal.folder
         with self._guarded("cases that were renamed"):
             self._look_for_moved()
+            self._look_for_skipped()
         asked = {one.case_id for one in run.trials if not one.arm}
         header = run.plan.header(folder.name, "")
         left = {case_id for case_id, _ in header.picks if case_id not in asked}
@@ -127,6 +131,7 @@ class Ending:
             header, tuple(run.trials), int(session.exitstatus), calls, why, seconds, tuple(run.beside.failed())
         )
         self._write_state(folder, self._record)
+        self._keep_recordings(folder.name)
         with self._guarded("the scorecard"):
             self._write_scorecard(folder, self._record, gates)
         if self._card is not None and not self._card.not_run and run.plan.early:
@@ -173,10 +178,27 @@ class Ending:
         gone = run.plan.rows.keys() - run.plan.declared
         news = {one.case_id: one.fingerprint for one in run.trials if one.row is None and not one.arm}
         if gone and news and run.plan.rest is None:
-            from pytest_recall.schedule.merge import moved
+            from pytest_recall.schedule.renames import moved
 
             run.plan = replace(run.plan, moved=tuple(moved(run.plan.rows, gone, news)))
             run.amended |= bool(run.plan.moved)
+
+    def _look_for_skipped(self) -> None:
+        """List the cases of the base that the change has skipped among those that it alters."""
+        run = self._run
+        if not run.plan.base.is_change or run.plan.rest is not None:
+            return
+        skipped = sorted(
+            {
+                one.case_id
+                for one in run.trials
+                if one.outcome is Outcome.SKIPPED and not one.arm and one.case_id in run.plan.before
+            }
+        )
+        if skipped:
+            changes = with_skipped(run.plan.case_changes, skipped)
+            run.plan = replace(run.plan, case_changes=tuple(changes))
+            run.amended = True
 
     def _report(self) -> None:
         """Tell the controller what only a worker can know."""
@@ -291,7 +313,8 @@ class Ending:
         return told or ("interrupted" if session.exitstatus == pytest.ExitCode.INTERRUPTED else "")
 
     def _write_state(self, folder: Path, record: Record) -> None:
-        name = finish.target(self._run.plan.place, self._run.plan.rubric.state)
+        folds = folds_here(self._run.plan.place, os.environ)
+        name = finish.target(self._run.plan.place, folds=folds)
         if shard := record.header.shard:
             self._state_line = f"{name}: left alone by shard {shard}; `recall ci merge --apply` applies all of them"
             return
@@ -299,12 +322,36 @@ class Ending:
             self._state_line = f"{name}: left alone, since you chose the cases; --recall-update writes it"
             return
         try:
-            changed = finish.apply(self._run.plan.place, folder, record) or {}
+            changed = finish.apply(self._run.plan.place, folder, record, folds=folds) or {}
             self._state_line = f"{name}: {plural(len(changed), 'row')} changed"
         except (OSError, RecallError) as error:
             self._run.log.problems.append(
                 f"{name}: not written ({sentence_of(error)}); correct that, then `recall state apply {folder.name}`"
             )
+
+    def _keep_recordings(self, name: str) -> None:
+        """Put what a run on a branch has recorded beside its run file; on the default branch take over such files."""
+        run = self._run
+        recording, place = run.recording, run.plan.place
+        if recording is None or recording.mode not in ("record", "missing") or run.log.refused:
+            return
+        from pytest_recall.files import clock
+        from pytest_recall.replay import run_recordings
+        from pytest_recall.schedule.events import events_of
+        from pytest_recall.schedule.run_file import stem_of
+
+        try:
+            if recording.of_branch:
+                stem = stem_of(events_of(run.plan.header(name or recording.run, ""), (), 0))
+                told = run_recordings.keep(place, Path(recording.folder), stem, clock.now())
+            elif not recording.folder:
+                told = run_recordings.clear_taken_over(place)
+            else:
+                return
+        except (OSError, RecallError) as error:
+            run.log.problems.append(f"{place.name(place.run_files)}: recordings not written ({sentence_of(error)})")
+            return
+        run.log.note(*told)
 
     def _gates(self, record: Record) -> tuple[Standing, ...]:
         """Return how the rubric's gates stand; a run over some of the files does not know all cases."""

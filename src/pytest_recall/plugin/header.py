@@ -25,8 +25,8 @@ def lines(run: Run) -> Iterator[str | None]:
             yield from (f"recall: {line}" for line in affected_lines(plan))
     elif plan.mode == "pr" and plan.scheduled and plan.rest is None and plan.files and not run.dry:
         yield _not_replayed(run)
-    if plan.base.problem:
-        yield f"recall: not evaluated, since {plan.base.problem}"
+    if plan.problem:
+        yield f"recall: not evaluated, since {plan.problem}"
     if run.dry:
         yield "recall: dry run: every case is replayed with its judges; nothing is sent"
     yield _warm_up_line(run)

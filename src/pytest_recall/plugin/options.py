@@ -264,16 +264,17 @@ def define(group: OptionGroup) -> None:
         nargs="?",
         const=NO_FOLDER,
         metavar="DIR",
-        help="record the upstream calls of each case into cassettes in DIR (default: eval/cassettes), in place of"
-        " earlier recordings; --record=missing replays what is there and records the rest",
+        help="record the upstream calls of each case into cassettes in DIR, in place of earlier recordings (default:"
+        " eval/cassettes, and on a branch a file of the run in eval/runs); --record=missing replays what is there and"
+        " records the rest",
     )
     group.addoption(
         "--recall-replay",
         nargs="?",
         const=NO_FOLDER,
         metavar="DIR",
-        help="answer the upstream calls of each case from the cassettes in DIR (default: eval/cassettes): no network,"
-        " no key, no cost; verdicts on replayed answers move no box",
+        help="answer the upstream calls of each case from the cassettes in DIR (default: those in eval/cassettes and"
+        " eval/runs): no network, no key, no cost; verdicts on replayed answers move no box",
     )
     group.addoption(
         "--recall-replay-max-age",

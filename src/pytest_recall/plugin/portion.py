@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pytest
 
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.git import head_of
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import CASE_ID
 
@@ -83,6 +84,13 @@ def resumed(config: pytest.Config, place: Place) -> Resumed | None:
     header = record.header
     if header.merged:
         raise RecallError(f"--recall-resume: {header.run} was joined from shards; resume the shard that was cut off")
+    branch = head_of(place.root, os.environ)[1]
+    if branch and header.branch and branch != header.branch:
+        # Its first trials are in a run file of that branch, which a merge would count a second time.
+        raise RecallError(
+            f"--recall-resume: {header.run} began on the branch `{header.branch}`, and `{branch}` is checked out;"
+            " switch back, or begin a new run"
+        )
     shard = shard_of(config)
     settled: list[tuple[str, object, object]] = [
         ("--recall-date", option.recall_date, header.date),

@@ -34,7 +34,8 @@ class Recording(NamedTuple):
     ask something new. `early` is the file of trials that end before their turn.
     Calls of the kinds `live` are made over the network, whatever the rest does. `dry_file` is where a dry run writes
     what it found, if a file was named. `of_change` says that the run of a change records what it asks, so that the next
-    one need not. `requests` is the folder into which a dry run writes what was asked; empty for none.
+    one need not, and `of_branch` that one on a branch records into a folder that becomes a file of its own. `requests`
+    is the folder into which a dry run writes what was asked; empty for none.
     """
 
     mode: CassetteMode
@@ -50,6 +51,7 @@ class Recording(NamedTuple):
     live: tuple[CallKind, ...] = ()
     dry_file: str = ""
     of_change: bool = False
+    of_branch: bool = False
     requests: str = ""
 
     @property
@@ -62,6 +64,10 @@ class Recording(NamedTuple):
         if self.mode != "off":
             return self
         return self._replace(mode="missing", folder=str(folder), of_change=True, early="")
+
+    def on_branch(self, folder: Path) -> Recording:
+        """Return the same, recording into `folder` what a run on a branch asks."""
+        return self._replace(folder=str(folder), of_branch=True)
 
     def within(self, budget: float | None) -> Recording:
         """Return the same held to `budget` US dollars, where the command line names none; a replay spends nothing."""

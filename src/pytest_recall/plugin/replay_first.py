@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,10 +23,11 @@ from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import arguments
 from pytest_recall.replay import other_date
-from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.cassette_library import DRAFTS, Library, is_newer
 from pytest_recall.replay.dry_runs import DryRunProcess, run_together
+from pytest_recall.replay.run_recordings import layers_of
 from pytest_recall.runs.evidence import NO_RUNS, PullRuns, runs_of_all
-from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, wanted_text
+from pytest_recall.schedule.changes import Changes, Origin, ReplayFinding, ReplayState, from_text, wanted_text
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
@@ -118,12 +119,16 @@ def changes_of(
         found = replayed(config, first.folder, processes, base) if _holds_any(first.folder) else nothing
         if base.is_change:
             found = found.complete(ids)
+            of_base = [source.folder for source in (first, *rest) if source.origin == "base"]
+            recorded = {case_id for folder in of_base for case_id in _recorded_in(folder, ids)}
+            found = found._replace(behind=tuple(sorted((base.rows or {}).keys() & set(ids) - recorded)))
         for source in rest:
-            if left := _recorded_in(source.folder, found.reasons):
-                before = found.reasons
-                found = found.completed(replayed(config, source.folder, processes, base, left), own=source.own)
+            if left := _replayable(source, first.folder, found.reasons, ids):
+                decided = replayed(config, _whole(source, Path(scratch)), processes, base, left)
+                found = found.completed(decided, source.origin)
                 if context.mode == "main":
-                    _copy(source.folder, before.keys() - found.reasons.keys(), Path(asked.folder))
+                    # The newest recording of what the default branch asks takes its place among the cassettes.
+                    _copy(source.folder, decided.ids(ReplayState.UNAFFECTED, ReplayState.RECORDED), Path(asked.folder))
         if base.is_change and _holds_any(first.folder):
             found = _compared(config, first.folder, base, found)
         if base.is_change and base.commit:
@@ -146,10 +151,15 @@ def _compared(config: pytest.Config, cassettes: Path, base: Base, found: Changes
 
 
 class _Source(NamedTuple):
-    """A folder with recordings; `own` are those that came with the change, and not from CI or the base."""
+    """A folder with recordings, and whose they are; what it lacks of fixtures is read from the folder `below`.
+
+    One that `is_newer` takes the place of other cassettes of the same requests.
+    """
 
     folder: Path
-    own: bool = False
+    origin: Origin = "base"
+    below: Path | None = None
+    is_newer: bool = False
 
 
 def _sources(place: Place, context: Context, change: KnownChange, scratch: Path) -> Iterator[_Source]:
@@ -160,15 +170,27 @@ def _sources(place: Place, context: Context, change: KnownChange, scratch: Path)
     own, base = cassettes_of(place, change.recording), change.base
     if context.mode != "pr":
         yield _Source(own)
-        for folder in runs_of_all(place, scratch).recordings if context.mode == "main" else ():
-            yield _Source(folder)
+        if context.mode == "main":
+            for layer in reversed(layers_of(place)):  # The newest one last, so that it is what is left.
+                yield _Source(layer.folder, below=own, is_newer=True)
+            for folder in runs_of_all(place, scratch).recordings:
+                yield _Source(folder, "ci", below=own)
         return
     there = _of_base(place, own, base, scratch)
     yield _Source(there)
+    layers = layers_of(place) if own == place.cassettes and not change.is_fork else ()
+    altered = set(_altered(place, base)) if layers and base.commit else set()
+    of_branch = [layer for layer in layers if layer.name in altered]
+    for layer in layers:
+        if layer not in of_branch:
+            yield _Source(layer.folder, below=there)
     for folder in change.earlier.recordings:
-        yield _Source(folder)
-    if there != own and change.rubric.branch_recordings and not change.is_fork:
-        yield _Source(own, own=True)
+        yield _Source(folder, "ci", below=there)
+    if change.rubric.branch_recordings and not change.is_fork:
+        for layer in of_branch:
+            yield _Source(layer.folder, "branch", below=own)
+        if there != own:
+            yield _Source(own, "branch")
 
 
 def _altered(place: Place, base: Base) -> list[str]:
@@ -185,6 +207,37 @@ def _recorded_in(folder: Path, case_ids: Container[str]) -> list[str]:
     return sorted(case_id for case_id in recorded if case_id in case_ids)
 
 
+def _replayable(source: _Source, cassettes: Path, open_: Container[str], case_ids: Iterable[str]) -> list[str]:
+    """Return the cases of which a source may decide something: those that are `open_`, and those that it has newer.
+
+    What a fixture has recorded may decide any of them. Raises RecallError for a recording that is damaged.
+    """
+    library = Library(source.folder)
+    headers = list(library.headers())
+    own = {str(header["case"]): path for path, header in headers if "case" in header}
+    wide = any("case" not in header for _, header in headers)
+    found = {case_id for case_id in case_ids if case_id in open_ and (wide or case_id in own)}
+    if source.is_newer:
+        found |= {one for one in case_ids if one in own and is_newer(own[one], cassettes / _inside(own[one], source))}
+    return sorted(found)
+
+
+def _inside(path: Path, source: _Source) -> Path:
+    return path.relative_to(source.folder)
+
+
+def _whole(source: _Source, scratch: Path) -> Path:
+    """Return a folder with the recordings of a source, and below them what else a replay of its cases may need."""
+    if source.below is None or not source.below.is_dir():
+        return source.folder
+    whole = Path(tempfile.mkdtemp(dir=scratch))
+    shutil.copytree(source.below, whole, ignore=shutil.ignore_patterns(DRAFTS), dirs_exist_ok=True)
+    library = Library(whole)
+    for path in Library(source.folder).files():
+        library.take_over(path, whole / _inside(path, source))
+    return whole
+
+
 def _seed(found: Changes, sources: Sequence[_Source], folder: Path) -> None:
     """Copy into `folder` the recordings of the cases of which only the judges ask something else.
 
@@ -195,10 +248,11 @@ def _seed(found: Changes, sources: Sequence[_Source], folder: Path) -> None:
         _copy(source.folder, wanted, folder)
 
 
-def _copy(source: Path, case_ids: Container[str], folder: Path) -> None:
+def _copy(source: Path, case_ids: Collection[str], folder: Path) -> None:
     """Copy the recordings of some cases from below one folder to below another."""
     for path, header in Library(source).headers():
-        if header.get("case") in case_ids:
+        # What a fixture has recorded goes with the cases that it decides.
+        if header.get("case") in case_ids or ("case" not in header and case_ids):
             target = folder / path.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, target)

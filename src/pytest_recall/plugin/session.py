@@ -333,7 +333,7 @@ class Run:
                 if expected:
                     self._watch(expected)
                 return
-            check_link(self.plan.place.state, self.plan.place.events)  # They are written when all has been paid for.
+            check_link(self.plan.place.state, self.plan.place.run_files)  # They are written when all has been paid for.
             plan = self.plan
             checkout = checkout_of(plan.place, plan.base, plan.before.values(), os.environ)
             self.plan = replace(plan, checkout=checkout)

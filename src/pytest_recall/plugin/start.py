@@ -15,10 +15,11 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import find_case_files
 from pytest_recall.plugin import files, options
 from pytest_recall.plugin.options import place_of, today, usage_errors
-from pytest_recall.plugin.recording import Recording, recording, wanted_of
+from pytest_recall.plugin.recording import Recording, check_writable, recording, wanted_of
 from pytest_recall.plugin.stash import CASSETTES, RUN, WATCH
 
 if TYPE_CHECKING:
+    from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Ends, Run
     from pytest_recall.runs.plan import Plan
@@ -89,6 +90,7 @@ def wake(
         change = change_of(
             config, place, rubric, context, asked or recording(config), paths, is_resumed=kept is not None
         )
+        change = change._replace(recording=_on_branch(config, place, change.recording))
         rubric = change.rubric
         plan = make_plan(
             place,
@@ -132,10 +134,26 @@ def wake(
     return run
 
 
+def _on_branch(config: pytest.Config, place: Place, asked: Recording) -> Recording:
+    """Return how to record in this checkout: on a branch into a folder that becomes a file of the run's own."""
+    records = asked.mode in ("record", "missing") and not asked.folder and not config.option.collectonly
+    from pytest_recall.runs.checkout import folds_here
+
+    if not records or folds_here(place, os.environ):
+        return asked
+    from pytest_recall.files.git import head_of
+    from pytest_recall.replay import run_recordings
+
+    check_writable(place.artifacts.folder, place.name(place.artifacts.folder))
+    return asked.on_branch(run_recordings.begin(place, head_of(place.root, os.environ)[1], asked.run))
+
+
 def make_manager(run: Run, asked: Recording) -> CassetteManager:
     """Return the cassettes of this session."""
     from pytest_recall.plugin import recording
     from pytest_recall.plugin.cassettes import CassetteManager
+    from pytest_recall.replay.cassette_library import Layer
+    from pytest_recall.replay.run_recordings import layers_from
 
     watch = run.config.stash.get(WATCH, None)
     if watch is not None:
@@ -144,6 +162,10 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         refuse_strays(watch.player)
     plan = run.plan
     folder = Path(asked.folder) if asked.folder else plan.place.cassettes
+    layers: tuple[Layer, ...] = ()
+    if asked.mode != "off" and (asked.of_branch or not asked.folder):
+        with usage_errors():
+            layers = layers_from(plan.place, folder)
     if asked.mode in ("record", "missing"):
         recording.check_writable(folder, plan.place.name(folder))
     if asked.batch:
@@ -166,6 +188,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         watch=watch,
         live=asked.live,
         requests=Path(asked.requests) if asked.requests else None,
+        layers=layers,
     )
     # What the replay before this run has found to differ is not to be answered from the recording.
     manager.compares_headers = asked.dry or (asked.mode == "missing" and plan.changes is not None)

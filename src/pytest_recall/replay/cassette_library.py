@@ -6,13 +6,23 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_recall.files import clock
-from pytest_recall.files.disk import check_link, exists, locked, make_ignored, names_in, remove
+from pytest_recall.files.disk import (
+    check_link,
+    exists,
+    locked,
+    make_folder,
+    make_ignored,
+    names_in,
+    read_bytes,
+    remove,
+    write_bytes,
+)
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.replay.cassette_file import Cassette, matched, merged, read_draft, read_header, write_cassette
@@ -23,6 +33,8 @@ FIXTURES = "_fixtures"
 DRAFTS = ".drafts"
 LOCK = ".lock"
 AGAIN = "~"  # Before the number of a repeat; in the name of no case.
+SHARED = "shared"
+"""The scope of the cassette that all cases share, which no fixture has."""
 ARM = "@"  # Before the name of a baseline; in the name of no case either.
 _BETWEEN = "+"  # In the name of a draft between folder and file, in none of which it occurs.
 _DRAFT = re.compile(rf"(?P<of>.+)\.[0-9a-f]{{16}}-\d+-\d+{re.escape(CASSETTE_SUFFIX)}")
@@ -31,11 +43,75 @@ _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECAS
 _count = itertools.count()
 
 
-class Library:
-    """The cassettes below one folder: `<scenario>/<case>.ndjson`, and one for each wider fixture."""
+class Layer(NamedTuple):
+    """A `folder` in which cassettes may be; messages call the place that it stands for `name`."""
 
-    def __init__(self, folder: Path) -> None:
+    folder: Path
+    name: str
+
+
+class Library:
+    """The cassettes below one folder: `<scenario>/<case>.ndjson`, and one for each wider fixture.
+
+    What is recorded is written there. It is read from `layers`, of which the one that has recorded a case last counts;
+    without them, from the folder alone.
+    """
+
+    def __init__(self, folder: Path, layers: Sequence[Layer] = ()) -> None:
         self.folder = folder
+        self.layers = tuple(layers) or (Layer(folder, folder.name),)
+        self._used: dict[Path, Path] = {}
+
+    def sources(self, path: Path) -> list[Path]:
+        """Return the files in which the cassette `path` can be read, what was recorded last first.
+
+        Raises RecallError for one of several that is damaged.
+        """
+        return [source for source in self._places(path) if exists(source)]
+
+    def source(self, path: Path) -> Path:
+        """Return the file in which the cassette `path` is read; it is not there if there is none."""
+        return next(iter(self._places(path)), path)
+
+    def _places(self, path: Path) -> list[Path]:
+        """Return where the cassette `path` would be in the layers that count for it, the first choice first.
+
+        The later trials of a series are beside the first one, in the layer that is used for that.
+        """
+        inside, first = path.relative_to(self.folder), self._first(path)
+        if first != inside and first in self._used:
+            return [self._used[first] / inside]
+        folders = [layer.folder for layer in self.layers if exists(layer.folder / first)]
+        if len(folders) > 1:  # A cassette may have been recorded again since a run on a branch did.
+            folders.sort(key=lambda folder: recorded_at(folder / first), reverse=True)
+        return [folder / inside for folder in (folders if first == inside else folders[:1])]
+
+    def latest(self, path: Path) -> Path:
+        """Return the file in which what a cassette of any layer is of was recorded last."""
+        return self.source(self.folder / self._inside(path))
+
+    def use(self, source: Path) -> None:
+        """Read the later trials of a series from the layer in which the first one is read, which is `source`."""
+        folder = next(layer.folder for layer in self.layers if source.is_relative_to(layer.folder))
+        self._used[source.relative_to(folder)] = folder
+
+    def _first(self, path: Path) -> Path:
+        """Return the path of the first trial of the series that the cassette `path` belongs to, in its folder."""
+        inside = path.relative_to(self.folder)
+        stem, again, number = path.stem.rpartition(AGAIN)
+        return inside.with_name(f"{stem}{CASSETTE_SUFFIX}") if again and number.isdecimal() else inside
+
+    def is_own(self, path: Path) -> bool:
+        """Whether a cassette is in the folder that is written, and not in the file of a run on a branch."""
+        return path.is_relative_to(self.folder)
+
+    def name(self, path: Path) -> str:
+        """Return what messages call a cassette of one of the layers: by its place in the eval directory."""
+        for folder, name in self.layers:
+            if path.is_relative_to(folder):
+                between = ": " if name.endswith(CASSETTE_SUFFIX) else "/"
+                return f"{name}{between}{path.relative_to(folder).as_posix()}"
+        return path.as_posix()
 
     def of_case(self, case_id: str, scenario: str, repeat: int = 1, arm: str = "") -> Path:
         """Return the cassette of a case; each baseline that is asked has its own, and each trial of a series."""
@@ -59,18 +135,27 @@ class Library:
         """Whether the cassette `path` has the name of what its header says it is the recording of."""
         own = self.of_header(header)
         if own is not None:
-            return path == own
+            return self._inside(path) == self._inside(own)
         fixture, scope = header.get("fixture"), header.get("scope")
         if not isinstance(fixture, str) or not isinstance(scope, str):
             return False
         # The place of the fixture is in the name alone, as a part of the hash.
-        like = self.of_fixture(fixture, scope, "")
+        path, like = self._inside(path), self._inside(self.of_fixture(fixture, scope, ""))
         return path.parent == like.parent and path.stem[:-12] == like.stem[:-12] and bool(_HASHED.fullmatch(path.stem))
 
+    def _inside(self, path: Path) -> Path:
+        """Return a cassette's path in the folder of its layer."""
+        folders = (layer.folder for layer in (Layer(self.folder, ""), *self.layers))
+        return next((path.relative_to(folder) for folder in folders if path.is_relative_to(folder)), path)
+
     def files(self) -> list[Path]:
-        """Return all finished cassettes, sorted."""
-        found = self.folder.rglob(f"*{CASSETTE_SUFFIX}") if self.folder.is_dir() else ()
-        return sorted(path for path in found if DRAFTS not in path.relative_to(self.folder).parts)
+        """Return all finished cassettes, layer by layer, sorted in each."""
+        return [path for layer in self.layers for path in self._files(layer.folder)]
+
+    @staticmethod
+    def _files(folder: Path) -> list[Path]:
+        found = folder.rglob(f"*{CASSETTE_SUFFIX}") if folder.is_dir() else ()
+        return sorted(path for path in found if DRAFTS not in path.relative_to(folder).parts)
 
     def headers(self) -> Iterator[tuple[Path, dict[str, Any]]]:
         """Yield each finished cassette with its header, sorted by path. Raises RecallError for one that is damaged."""
@@ -128,9 +213,33 @@ class Library:
         if not news:
             return
         with self._locked(path):
-            before = Cassette(path, str(path), rules).exchanges() if exists(path) else ()
+            known = self.source(path)
+            before = Cassette(known, str(known), rules).exchanges() if exists(known) else ()
             if calls := best((one._replace(key=key_of(one.request, rules)) for one in before), news):
                 write_cassette(path, header, calls, rules)
+
+    def take_over(self, source: Path, path: Path) -> None:
+        """Let what a run on a branch has recorded, in `source`, take the place of the cassette `path`.
+
+        Nothing is done for a cassette that is in its place. Of a series the later trials go that the run did not come
+        to, and of calls that all cases share those that are there stay. Raises OSError or RecallError.
+        """
+        if source == path:
+            return
+        if exists(path) and read_header(source, source.name).get("scope") == SHARED:
+            cassette = Cassette(source, source.name, Rules())
+            rules = Rules().among(matched(cassette.header, source.name))
+            self.share(path, _plain(cassette.header), cassette.exchanges(), rules)
+            return
+        with self._locked(path):
+            make_folder(path.parent)
+            write_bytes(path, read_bytes(source))
+            if self._first(path) == path.relative_to(self.folder):
+                number = 2
+                while exists(later := path.with_name(f"{path.stem}{AGAIN}{number}{path.suffix}")):
+                    if not exists(source.with_name(later.name)):
+                        remove(later)
+                    number += 1
 
     def move(self, cassette: Cassette, target: Path, names: Mapping[str, str]) -> None:
         """Put a cassette in the place `target`, where none is, with these `names` in its header. Raises OSError."""
@@ -152,8 +261,8 @@ class Library:
         with self._locked(path):
             before: list[Exchange] = []
             header: dict[str, Any] = {}
-            if exists(path):
-                cassette = Cassette(path, str(path), rules)
+            if exists(known := self.source(path)):
+                cassette = Cassette(known, str(known), rules)
                 before, header, rules = list(cassette.exchanges()), cassette.header, cassette.rules
             after = before
             left = self.left_behind(path)
@@ -186,6 +295,21 @@ class Library:
         make_ignored(self.folder / DRAFTS)
         with locked(self.folder / DRAFTS / LOCK):
             yield
+
+
+def is_newer(path: Path, than: Path) -> bool:
+    """Whether a cassette holds something else than another one, and that one was not recorded later.
+
+    A recording of which a part was made again is as old as its oldest call. Raises RecallError for one that is damaged.
+    """
+    if not exists(than):
+        return True
+    return recorded_at(path) >= recorded_at(than) and read_bytes(path) != read_bytes(than)
+
+
+def recorded_at(path: Path) -> str:
+    """Return when a cassette was recorded, in ISO 8601. Raises RecallError for one that is damaged."""
+    return str(read_header(path, path.name).get("recorded_at", ""))
 
 
 def _plain(header: Mapping[str, Any]) -> dict[str, Any]:

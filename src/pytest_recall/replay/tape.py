@@ -63,7 +63,8 @@ class Mismatch(NamedTuple):
 class Tape:
     """One cassette while it is in use. Threads and tasks share it; each identical call gets the next answer.
 
-    `hint` says how to record the cassette, for the message of a miss; `passed` is whether the
+    `older` are older recordings of the same, one of which is replayed in its place if the first request is in that and
+    not in the newer ones. `hint` says how to record the cassette, for the message of a miss; `passed` is whether the
     test that it belongs to has ended without an error, `difference` where it asked first for what is not
     recorded, or left recorded calls unasked, and `teardown` whether the test is over
     and its fixtures end. `process` is the one that opened it; `told` counts those of the calls
@@ -98,6 +99,7 @@ class Tape:
     lacks_headers: bool = False
     requests: list[Request] | None = None
     answer_tokens: int | None = None
+    older: tuple[Cassette, ...] = ()
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False
@@ -123,6 +125,8 @@ class Tape:
 
         What is byte for byte what was recorded is found at once; all else is redacted first, as recordings are.
         """
+        if self.older:
+            self._choose(request)
         cassette = self.cassette
         if cassette is None:
             return None
@@ -141,6 +145,16 @@ class Tape:
         exchange = cassette.exchange(place, with_request=False)
         self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
         return exchange
+
+    def _choose(self, request: Request) -> None:
+        """Replay the first of the recordings that holds this request, which is the first that is made."""
+        with self._lock:
+            older, self.older = self.older, ()
+            asked = self.redactor.request(request)
+            for one in (self.cassette, *older) if older else ():
+                if one is not None and one.keys.get(key_of(asked, one.rules)):
+                    self.cassette, self.name = one, one.name
+                    return
 
     def serve_again(self, request: Request) -> Exchange | None:
         """Return the answer to `request`, however often it was served, or None if it is not recorded."""

@@ -14,7 +14,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.git import Repository
 from pytest_recall.replay.cassette_file import read_header
-from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.run_recordings import library_of_runs
 from pytest_recall.results.scorecard import LastPass
 from pytest_recall.schedule.suspects import suspects
 from pytest_recall.trials.conditions import RecordedAnswer, kept_answer, taped_of
@@ -70,8 +70,9 @@ def last_passes(place: Place, header: Header, failed: Iterable[Trial]) -> dict[s
         for case_id, answer in _passes(folder / NAME, left).items():
             passes[case_id] = LastPass(kept_answer(answer), f"in the run {folder.name}")
             del left[case_id]
+    library = library_of_runs(place)
     for case_id, trial in left.items():
-        path = Library(place.cassettes).of_case(case_id, trial.scenario)
+        path = library.source(library.of_case(case_id, trial.scenario))
         with suppress(RecallError, OSError):
             for whose, recorded in _recorded(path, header, repository):
                 if recorded.passed and recorded.answer is not None:
@@ -126,11 +127,11 @@ def suspected(
     header = record.header
     replays = bool(header.affected) or any(trial.row is not None and trial.row.touched for trial in record.trials)
     replayed = header.knows_change or (header.uncommitted == "" and not header.commits)
-    library = Library(place.cassettes)
+    library = library_of_runs(place)
     by_case: dict[str, tuple[str, ...]] = {}
     for trial in failed:
         touched = suspects(trial, header)
-        sound = trial.case_id not in changed and library.of_case(trial.case_id, trial.scenario).exists()
+        sound = trial.case_id not in changed and library.source(library.of_case(trial.case_id, trial.scenario)).exists()
         if touched or (touched is not None and replays and replayed and sound):
             by_case[trial.case_id] = touched
     return by_case

@@ -391,6 +391,7 @@ def first_line(header: Header, card: Scorecard) -> str:
         first,
         "" if _said_of(left) == first else left,
         own_recordings(header, card),
+        behind(header, card),
         unknown_change(header, card),
         varying(header),
     )
@@ -478,6 +479,16 @@ def own_recordings(header: Header, card: Scorecard) -> str:
         f"{header.own_recordings:,} of {plural(max(verdicts, header.own_recordings), 'verdict')} {rest} on recordings"
         " that CI did not make"
     )
+
+
+def behind(header: Header, card: Scorecard) -> str:
+    """Return how many cases the target branch has not recorded, or nothing: what they asked there is not known.
+
+    A case that makes no call has nothing to record.
+    """
+    count = len({one.trial.case_id for one in card.results if one.trial.calls} & set(header.behind))
+    them = "it" if count == 1 else "them"
+    return f"{plural(count, 'case')} behind on the target branch, which has no recording of {them}" if count else ""
 
 
 def unknown_change(header: Header, card: Scorecard) -> str:

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
-from pytest_recall.cases.settings import StateLayout
 from pytest_recall.files.disk import read_bytes
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
@@ -18,12 +17,13 @@ from pytest_recall.files.one_value import in_json, in_yaml
 from pytest_recall.files.wording import plural
 from pytest_recall.judges.by_answer import NotByAnswer, by_answer, differs
 from pytest_recall.replay.cassette_file import read_header
-from pytest_recall.replay.cassette_library import Library
+from pytest_recall.replay.cassette_library import Layer, Library
+from pytest_recall.replay.run_recordings import library_of_runs
 from pytest_recall.schedule.acceptance import REASON, acceptance
-from pytest_recall.schedule.boxes import UNSCHEDULED, quarantine_of, review
+from pytest_recall.schedule.boxes import BY_VERDICTS, UNSCHEDULED, quarantine_of, review
 from pytest_recall.schedule.events import Events, fold_events, fold_unanswered
-from pytest_recall.schedule.merge import BY_VERDICTS
-from pytest_recall.schedule.state import check_layout, current, event_path, events_text
+from pytest_recall.schedule.run_file import SUFFIX, name_of, run_file_text
+from pytest_recall.schedule.state import current, unfolded
 from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.conditions import kept_answer, taped_of
 from pytest_recall.trials.journal import read_header as read_run
@@ -72,9 +72,10 @@ class _Case(NamedTuple):
     value: ExpectedValue
 
 
-def accepted(place: Place, record: Record, files: Sequence[CaseFile], layout: StateLayout, asked: Asked) -> Accepted:
+def accepted(place: Place, record: Record, files: Sequence[CaseFile], asked: Asked, *, folds: bool) -> Accepted:
     """Return what becomes of the files if answers of a run are accepted; the caller holds the lock of the state.
 
+    Where the checkout `folds`, the rows of the state change, and elsewhere there is a new run file.
     Raises RecallError, a sentence for each problem, where one of the wanted cases was changed or asked since.
     """
     header = record.header
@@ -85,7 +86,6 @@ def accepted(place: Place, record: Record, files: Sequence[CaseFile], layout: St
             f"{header.run}: asked questions of a {header.source_kind}, whose expected answers are in no case file;"
             " there is nothing to accept"
         )
-    check_layout(place, layout)
     failed = _wanted(record, asked)
     found, left = _sorted_out(failed, series(record.trials), files)
     if asked.ids and left:
@@ -106,7 +106,7 @@ def accepted(place: Place, record: Record, files: Sequence[CaseFile], layout: St
         verdicts=tuple(acceptance(one.trial, header, fingerprints[one.trial.case_id], note) for one in found),
     )
     recordings, notes = _recordings(place, found, series(record.trials), asked.recorded)
-    state = _state(place, layout, events)
+    state = _state(place, events, folds=folds)
     contents: dict[Path, bytes | None] = {**recordings}
     contents |= {path: after.encode() for path, (_, after) in {**texts, **state}.items()}
     diff = "".join(_diff(place.name(path), *both) for path, both in {**texts, **state}.items())
@@ -258,21 +258,22 @@ def _recordings(
 
     Raises RecallError for one that is the recording of another answer.
     """
-    own, theirs = Library(place.cassettes), Library(recorded or place.cassettes)
+    own = Library(place.cassettes)
+    theirs = library_of_runs(place) if recorded is None else Library(recorded, (Layer(recorded, place.name(recorded)),))
     contents: dict[Path, bytes | None] = {}
     notes: list[str] = []
     for one in found:
         case_id, scenario = one.trial.case_id, one.trial.scenario
         asked = trials[case_id]
         for trial in asked:
-            path = theirs.of_case(case_id, scenario, trial.repeat)
+            path = theirs.source(theirs.of_case(case_id, scenario, trial.repeat))
             if not path.exists():
                 if trial.repeat == 1 and (recorded is not None or one.trial.calls):
                     notes.append(f"{case_id}: has no recording in {place.name(theirs.folder)}; a replay will miss it")
                 continue
-            taped = taped_of(read_header(path, place.name(path)))
+            taped = taped_of(read_header(path, theirs.name(path)))
             if trial.answer is not None and taped.answer not in (None, kept_answer(trial.answer.text)):
-                told = f"{place.name(path)}: is the recording of another answer than `{case_id}` gave in this run"
+                told = f"{theirs.name(path)}: is the recording of another answer than `{case_id}` gave in this run"
                 if recorded is not None:
                     raise RecallError(f"{told}; give the folder that the run was recorded into")
                 notes.append(f"{told}; record it again, or a replay fails")
@@ -286,14 +287,15 @@ def _recordings(
     return contents, tuple(notes)
 
 
-def _state(place: Place, layout: StateLayout, events: Events) -> dict[Path, tuple[str, str]]:
-    """Return the text of the state, before and after: of its file, or of a new event file."""
-    if layout == "events":
-        return {event_path(place.events, events): ("", events_text(events))}
+def _state(place: Place, events: Events, *, folds: bool) -> dict[Path, tuple[str, str]]:
+    """Return the text of the state, before and after: of its file, or of a new run file."""
+    if not folds:
+        return {place.run_files / f"{name_of(events)}{SUFFIX}": ("", run_file_text(events, current(place).rows))}
     state = read_state(place.state, place.name(place.state))
-    named = {"": events}
+    named = {**unfolded(place, state), name_of(events): events}
     waiting = fold_unanswered(state.unanswered, named)
-    return {place.state: (state.text, state.updated(fold_events(state.rows, named), unanswered=waiting))}
+    folded = sorted({*state.folded, *named})
+    return {place.state: (state.text, state.updated(fold_events(state.rows, named), folded=folded, unanswered=waiting))}
 
 
 def _diff(name: str, before: str, after: str) -> str:

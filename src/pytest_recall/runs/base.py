@@ -11,11 +11,14 @@ from typing import NamedTuple
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
+from pytest_recall.cases.judge_code import altered_judges
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import parse_settings
+from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.eval_directory import Place, is_case_file
 from pytest_recall.files.git import Repository, is_repository
+from pytest_recall.runs.ci import job_of
 from pytest_recall.schedule.state import committed_state
 from pytest_recall.trials.trial import Row
 
@@ -37,6 +40,17 @@ OF_REQUESTS = (
     *("volatile_fields", "volatile_query", "volatile_text", "match_headers", "ignore_headers"),
     *("ignore_hosts", "shared_urls", "telemetry_hosts"),
 )
+
+
+def default_branch(repository: Repository, environ: Mapping[str, str]) -> str:
+    """Return the name of the branch that changes are merged into; empty where nothing says which it is.
+
+    A job of GitHub's or GitLab's says so; else the remote does, whose branch a clone has as `origin/HEAD`.
+    """
+    if named := job_of(environ).default_branch:
+        return named
+    ref = repository.first_of(OFTEN_DEFAULT)
+    return repository.local_name(ref) if ref else ""
 
 
 class Base(NamedTuple):
@@ -101,10 +115,11 @@ def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base
         repository = Repository(place.root)
         if not named:
             head, here = repository.head(), repository.branch()
-            default = repository.first_of(OFTEN_DEFAULT)
+            name = default_branch(repository, env)
+            default = repository.first_of((f"origin/{name}", name)) if name else ""
             if not head or not default:
                 return NO_BASE
-            if here and here == repository.local_name(default):
+            if here == name:
                 return _read(repository, place, Base(here, head))
             refs = (default,)
         commit = repository.base_of(refs)
@@ -142,6 +157,22 @@ def cases_of(place: Place, base: Base, patterns: Iterable[str]) -> dict[str, Cas
             continue
         with suppress(RecallError):  # What was no case file then has no cases to compare with.
             found |= {case.id: case for case in CaseFile(Path(path), path, text).cases()}
+    return found
+
+
+def judges_altered(place: Place, base: Base) -> dict[str, str]:
+    """Return the judges whose code a change alters, each with the file that has it, as a path from the repository."""
+    if not base.is_change or not base.commit:
+        return {}
+    repository = Repository(place.root)
+    found: dict[str, str] = {}
+    for path in repository.changed(base.commit, place.root):
+        if path.endswith(".py"):
+            now = repository.top / path
+            after = ""
+            with suppress(RecallError):  # What is no UTF-8 is not looked at, here and at the base.
+                after = read_text(now, path) if now.is_file() else ""
+            found |= dict.fromkeys(altered_judges(repository.text_at(base.commit, path) or "", after), path)
     return found
 
 

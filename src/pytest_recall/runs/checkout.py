@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.files.git import Repository, head_of, is_repository
-from pytest_recall.runs.base import Base
+from pytest_recall.files.git import Repository, committed, head_of, is_repository
+from pytest_recall.runs.base import Base, default_branch
+from pytest_recall.runs.ci import job_of
 from pytest_recall.schedule.state import committed_state
+from pytest_recall.schedule.state_file import parse_state
 from pytest_recall.schedule.suspects import is_pull_request, last_commit
 from pytest_recall.trials.trial import Row
 
@@ -27,6 +29,38 @@ class Checkout(NamedTuple):
 UNKNOWN = Checkout()
 
 
+def folds_here(place: Place, environ: Mapping[str, str]) -> bool:
+    """Whether a run in this checkout is folded into the rows of the state, and writes no run file.
+
+    So on the default branch, without git, and where one cannot tell the branch, or which is the default one. A job of a
+    pull request is on another branch, whatever is checked out.
+    """
+    if not is_repository(place.root, environ):
+        return True
+    job = job_of(environ)
+    if job.number is not None:
+        return False
+    branch = head_of(place.root, environ)[1]
+    default = default_branch(Repository(place.root), environ)
+    return not branch or not default or branch == default
+
+
+def shared_names(place: Place, environ: Mapping[str, str], ref: str = "") -> tuple[str, ...] | None:
+    """Return the names of the runs in the state that everyone has: at `ref`, else at the remote's default branch.
+
+    Without a remote it is the one that is committed, and None without git.
+    """
+    if not is_repository(place.root, environ):
+        return None
+    try:
+        repository = Repository(place.root)
+        ref = ref or repository.first_of((f"origin/{default_branch(repository, environ)}", "HEAD"))
+        files = committed(place.eval_dir, ref, (place.state.name,), place.state.suffix) if ref else {}
+        return parse_state(files.get(place.state.name, ""), place.name(place.state)).folded
+    except RecallError:
+        return ()
+
+
 def checkout_of(place: Place, base: Base, rows: Iterable[Row], environ: Mapping[str, str]) -> Checkout:
     """Return what is checked out around `place`, and which of the changes that `rows` name are in its history.
 
@@ -39,7 +73,7 @@ def checkout_of(place: Place, base: Base, rows: Iterable[Row], environ: Mapping[
     known = Checkout(commit, branch)
     try:
         repository = Repository(place.root)
-        written = (place.state, place.events, place.cassettes, place.artifacts.folder)
+        written = (place.state, place.run_files, place.cassettes, place.artifacts.folder)
         known = known._replace(uncommitted=repository.uncommitted(written, untracked=not environ.get("CI")))
         if base.commit and base.commit != commit:
             known = known._replace(commits=repository.commits_between(base.commit, commit))

@@ -23,7 +23,8 @@ _COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 class CiJob(NamedTuple):
     """A job of a CI system; None and empty where it does not say.
 
-    `host` is "github" or "gitlab"; `branch` is what a state is committed to; `fork` says that the job may not
+    `host` is "github" or "gitlab"; `branch` is what a state is committed to, and `default_branch` what changes are
+    merged into; `fork` says that the job may not
     write, since the pull request comes from another repository; `public` that anyone may read it; `run` tells runs
     of the workflow apart and `url` shows this one; `server` is where git pushes; `summary` and `outputs` are files
     of GitHub's for the step.
@@ -36,6 +37,7 @@ class CiJob(NamedTuple):
     number: int | None = None
     commit: str | None = None
     branch: str | None = None
+    default_branch: str = ""
     fork: bool = False
     public: bool = False
     run: str = ""
@@ -77,6 +79,7 @@ def _github(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
         number=number or found,
         commit=_commit(_named(pull, "head", "sha") or env.get("GITHUB_SHA")),
         branch=branch,
+        default_branch=_named(event, "repository", "default_branch") or "",
         # A fork that was deleted meanwhile has no repository any more; Dependabot's jobs have the rights of a fork's.
         fork=env.get("GITHUB_ACTOR") == "dependabot[bot]" or (bool(pull) and source != env.get("GITHUB_REPOSITORY")),
         public=_is_public(event),
@@ -100,6 +103,7 @@ def _gitlab(env: Mapping[str, str], repo: str | None, number: int | None) -> CiJ
         number=number or (int(told) if told.isdecimal() else None),
         commit=_commit(env.get("CI_COMMIT_SHA")),
         branch=env.get("CI_MERGE_REQUEST_SOURCE_BRANCH_NAME") or env.get("CI_COMMIT_BRANCH") or None,
+        default_branch=env.get("CI_DEFAULT_BRANCH") or "",
         fork=bool(source) and source != env.get("CI_PROJECT_ID"),
         public=env.get("CI_PROJECT_VISIBILITY") == "public",
         run=env.get("CI_PIPELINE_ID") or "",

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, names, place_of
 from pytest_recall.files import clock
 from pytest_recall.files.disk import locked, write_all
@@ -16,8 +15,8 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.git import user_name
 from pytest_recall.files.wording import listed, one_line, plural
 from pytest_recall.results import scorecard_text
-from pytest_recall.runs import finish
 from pytest_recall.runs.accept import Asked, accepted
+from pytest_recall.runs.checkout import folds_here
 from pytest_recall.runs.context import Filters, today_in
 from pytest_recall.runs.join import merge
 from pytest_recall.schedule.commands import apply_run, check_writes
@@ -83,13 +82,11 @@ def run_accept(args: argparse.Namespace) -> int:
     )
     place.artifacts.make()
     with locked(place.lock):
-        finish.recover(place)
         files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
         check_unique(files)
-        layout = read_settings(place.rubric, place.name(place.rubric)).state
         record = read_journal(folder)
         Filters(scenarios=args.scenarios).check([trial.scenario for trial in record.trials], ())
-        done = accepted(place, record, files, layout, asked)
+        done = accepted(place, record, files, asked, folds=folds_here(place, os.environ))
         if not args.dry_run:
             write_all(done.contents)
     for told in (*done.left, *done.notes):

@@ -1,7 +1,7 @@
 """Find what CI keeps of the runs of a pull request, where no push to its branch drops it.
 
 It stands in a ref of the pull request, beside its branch: `refs/recall/pull/N`, with a folder for each run, which has
-its recordings, its events and what it has spent. A force push, a rebase or a deleted file of the branch leaves them
+its recordings, its run file and what it has spent. A force push, a rebase or a deleted file of the branch leaves them
 alone, and a job that runs again finds what it has asked.
 """
 
@@ -19,13 +19,13 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTES, Place
 from pytest_recall.files.git import Repository
 from pytest_recall.schedule.events import Events
-from pytest_recall.schedule.state import event_files, read_events
+from pytest_recall.schedule.run_file import read_run_file, run_files
 
 RECORDINGS = "recordings"
 """The folder in `_artifacts` into which the run of a pull request records what it asks."""
 
 
-EVENTS = "events"
+RUNS = "runs"
 SPENT = "spent.json"
 REFS = "refs/recall/pull/"
 """What the names of these refs begin with."""
@@ -39,7 +39,7 @@ def ref_of(number: int | str) -> str:
 class PullRuns(NamedTuple):
     """What earlier runs of pull requests have left, the oldest first.
 
-    `recordings` are folders of cassettes. `events` are those of the runs, by the names of their files, and `spent` has
+    `recordings` are folders of cassettes. `events` are what their run files hold, by name, and `spent` has
     US dollars by day.
     """
 
@@ -81,8 +81,8 @@ def _runs(place: Place, refs: list[str], scratch: Path) -> PullRuns:
         for run in sorted(there.iterdir()) if there.is_dir() else ():
             if (run / CASSETTES).is_dir():
                 recordings.append(run / CASSETTES)
-            files = event_files(run / EVENTS)
-            events |= {name: read_events(path, f"{ref}:{path.name}") for name, path in files.items()}
+            files = run_files(run / RUNS)
+            events |= {name: read_run_file(path, f"{ref}:{path.name}") for name, path in files.items()}
             if (run / SPENT).is_file():
                 day, usd = _spent(run / SPENT, f"{ref}:{run.name}/{SPENT}")
                 spent.setdefault(day, []).append(usd)

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from pytest_recall.cases.settings import StateLayout
-from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.files.disk import locked, write_text
-from pytest_recall.files.errors import RecallError
-from pytest_recall.files.eval_directory import Place, relative
+from pytest_recall.files.eval_directory import Place, relative, runs_in
+from pytest_recall.files.git import head_of
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
-from pytest_recall.schedule.boxes import fold, quarantine_of, reset
-from pytest_recall.schedule.events import events_of
-from pytest_recall.schedule.selection import unanswered_after, with_changes
-from pytest_recall.schedule.state import check_layout, current, event_files, read_events, stem, write_events
-from pytest_recall.schedule.state_file import digest, write_state
-from pytest_recall.schedule.suspects import touches_of, with_touches
+from pytest_recall.runs.checkout import folds_here, shared_names
+from pytest_recall.schedule.boxes import quarantine_of
+from pytest_recall.schedule.events import Events, events_of, fold_events
+from pytest_recall.schedule.run_file import name_of, run_files, trials_known, write_run_file
+from pytest_recall.schedule.state import fold, is_remembered, unfolded, with_events
+from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.series import graded
@@ -34,9 +32,6 @@ if TYPE_CHECKING:
     from pytest_recall.judges.audit import Grading
     from pytest_recall.judges.calibration import Calibration, JudgeKey
     from pytest_recall.results.standing import Standing
-
-APPLIED = "applied.json"
-INTENT = "intent.json"
 
 
 def scorecard(record: Record, place: Place | None = None, run: Path | None = None) -> Scorecard:
@@ -141,66 +136,65 @@ def write_scorecard(place: Place, run: Path, record: Record, card: Scorecard, *,
     return texts["scorecard.md"]
 
 
-def apply(place: Place, run: Path, record: Record | None = None) -> dict[str, Row] | None:
-    """Apply the run in the folder `run` to the state; None if all of it was in there before.
+def apply(
+    place: Place,
+    run: Path,
+    record: Record | None = None,
+    *,
+    folds: bool | None = None,
+    applied: int | None = None,
+    write: bool = True,
+    shared_at: str = "",
+) -> dict[str, Row] | None:
+    """Apply the run in the folder `run` to the state, exactly once; None if all of it was in there before.
 
-    Returns the rows that changed, by case id. The state is read again under the lock, so
-    that two runs on one checkout keep each other's rows. A crash at any point leaves the
-    run either applied or not, and known as such: the intent is on disk before the state.
-    The mark counts the applied trials, so that a run which is applied while it goes on
-    loses none of the later ones. Raises RecallError or OSError, and then has changed nothing.
+    Where it `folds`, which the checkout says if the caller does not, it goes into the rows with all run files that
+    wait; elsewhere it becomes a run file. The state names the trials that it holds in the same write, so that a run
+    that was killed on the way, or goes on, is applied once and as a whole; a caller who knows more of that than names
+    tell says how many are `applied`, and at which commit the state is that everyone has, `shared_at`. Without `write`
+    nothing is changed. Returns the rows that change, by case id. Raises RecallError or OSError, and then has changed
+    nothing.
     """
     with locked(place.lock):
-        recover(place)
         record = record or read_journal(run)
-        layout = read_settings(place.rubric, place.name(place.rubric)).state
-        applied = _applied(run)
-        if layout == "events" and (written := _written(place, record)) > (applied or 0):
-            applied = written  # It died before it could mark the run.
-            _mark(run, applied)
+        folds = folds_here(place, os.environ) if folds is None else folds
+        state = read_state(place.state, place.name(place.state))
+        waiting = unfolded(place, state)
+        before = with_events(state, waiting)
+        known = {*state.folded, *waiting}
+        applied = trials_known(events_of(record.header, (), 0), known) if applied is None else applied or None
         if applied is not None and len(record.trials) <= applied:
             return None
-        header = record.header
-        today = date.fromisoformat(header.date)
-        state = current(place)
-        check_layout(place, layout)
-        rows = {**state.rows}
-        if header.reset and applied is None:
-            rows.update(reset(rows, header.model, today))
         # All trials of these cases: a series may have begun before the run was last applied.
         news = {trial.case_id for trial in record.trials[applied or 0 :] if not trial.arm}
-        if layout == "rows":  # Event files are sorted by day and run, whenever they are written.
-            news -= _later_verdicts(run, header)
-        trials = [trial for trial in record.trials if trial.case_id in news]
-        rows.update(fold(rows, trials, today, quarantine_of(header)))
-        grading = graded(trials)
-        touches = touches_of(header, grading, first=applied is None)
-        rows.update(with_touches(rows, touches))
-        changed = {case_id: row for case_id, row in rows.items() if state.rows.get(case_id) != row}
-        waiting = with_changes(state.unanswered, unanswered_after(state.unanswered, grading, today))
-        if layout == "events":
-            events = events_of(header, trials, len(record.trials), first=applied is None)
-            if events.says_anything:
-                write_events(place.events, events)
-        elif (text := state.updated(changed, unanswered=waiting)) != state.text:
-            intent = {"run": str(run.resolve()), "trials": len(record.trials), "after": digest(text)}
-            write_text(place.artifacts.folder / INTENT, json.dumps(intent) + "\n", durable=True)
-            write_state(place.state, text)
-        _mark(run, len(record.trials))
-        (place.artifacts.folder / INTENT).unlink(missing_ok=True)
-    return changed
+        events = _events(record, news, first=applied is None)
+        says_anything = events.says_anything
+        if folds:  # Run files are sorted by day and run, whenever they are written.
+            events = _events(record, news - _later_verdicts(run, record.header, known), first=applied is None)
+        named = {name_of(events): events} if says_anything else {}
+        if folds and write:
+            fold(place, state, {**waiting, **named}, shared_names(place, os.environ, shared_at))
+        elif named and write:
+            write_run_file(place.run_files, events, before.rows)
+        return fold_events(state.rows, {**waiting, **named}) if folds else fold_events(before.rows, named)
 
 
-def _later_verdicts(run: Path, header: Header) -> set[str]:
+def _events(record: Record, case_ids: Collection[str], *, first: bool) -> Events:
+    """Return what the trials of some cases of a run add to the state."""
+    trials = [trial for trial in record.trials if trial.case_id in case_ids]
+    return events_of(record.header, trials, len(record.trials), first=first)
+
+
+def _later_verdicts(run: Path, header: Header, known: Collection[str]) -> set[str]:
     """Return the cases that a later run of the same day, which is in the state already, came to a verdict on.
 
     A row knows the day of its verdict, and no time: so the runs beside this one are asked.
     """
     found: set[str] = set()
-    for folder in run.parent.iterdir():
-        if folder.name > run.name and (folder / APPLIED).exists():
+    for folder in runs_in([run.parent]):
+        if folder.name > run.name:
             other = read_journal(folder)
-            if other.header.date == header.date:
+            if other.header.date == header.date and trials_known(events_of(other.header, (), 0), known) is not None:
                 graded_there = graded(other.trials).values()
                 found |= {
                     trial.case_id for trial in graded_there if trial.outcome.is_verdict and trial.counts_for_schedule
@@ -208,50 +202,33 @@ def _later_verdicts(run: Path, header: Header) -> set[str]:
     return found
 
 
-def target(place: Place, layout: StateLayout) -> str:
-    """Return what a run writes into, as messages name it."""
-    return place.name(place.events if layout == "events" else place.state)
+def target(place: Place, *, folds: bool | None = None) -> str:
+    """Return what a run in this checkout writes into, as messages name it; it may be known whether that `folds`."""
+    folds = folds_here(place, os.environ) if folds is None else folds
+    return place.name(place.state if folds else place.run_files)
 
 
-def _written(place: Place, record: Record) -> int:
-    """Return how many trials of the run are in event files."""
-    begun = f"{stem(events_of(record.header, (), 0))}-"
-    paths = (path for name, path in event_files(place.events).items() if name.startswith(begun))
-    found = (read_events(path, place.name(path)) for path in paths)
-    return max((events.trials for events in found if events.run == record.header.run), default=0)
+def lacking(place: Place, environ: Mapping[str, str]) -> list[tuple[Path, Record]]:
+    """Return the runs of this checkout on the branch that is checked out which the state does not hold as a whole.
+
+    Those that move no box are left out, and those of days that the state no longer names. Raises RecallError.
+    """
+    state = read_state(place.state, place.name(place.state))
+    known = {*state.folded, *run_files(place.run_files)}
+    branch = head_of(place.root, environ)[1]
+    found = []
+    for folder in place.artifacts.runs():
+        record = read_journal(folder)
+        header = record.header
+        events = events_of(header, record.trials, len(record.trials))
+        own = header.writes and header.of_cases and not header.shard and header.branch == branch
+        news = events.says_anything and (trials_known(events, known) or 0) < len(record.trials)
+        if own and news and is_remembered(events.date, known):
+            found.append((folder, record))
+    return found
 
 
-def is_applied(run: Path) -> bool:
-    """Whether trials of the run in the folder `run` are in the state. Raises RecallError."""
-    return _applied(run) is not None
-
-
-def recover(place: Place) -> None:
-    """Finish what a writer that died between the state and the mark left open; the caller holds the lock."""
-    path = place.artifacts.folder / INTENT
-    if not path.exists():
-        return
-    try:
-        intent = json.loads(path.read_text(encoding="utf-8"))
-        run, trials, after = Path(intent["run"]), int(intent["trials"]), str(intent["after"])
-    except (ValueError, KeyError, TypeError):
-        path.unlink(missing_ok=True)
-        return
-    written = place.state.exists() and digest(place.state.read_text(encoding="utf-8")) == after
-    if written and run.is_dir():
-        _mark(run, trials)
-    path.unlink(missing_ok=True)
-
-
-def _applied(run: Path) -> int | None:
-    """Return how many of the run's trials are in the state; None if it was never applied."""
-    try:
-        return int(json.loads((run / APPLIED).read_text(encoding="utf-8"))["trials"])
-    except FileNotFoundError:
-        return None
-    except (ValueError, KeyError, TypeError):
-        raise RecallError(f"{run / APPLIED}: not readable; delete it if the run is not in the state yet") from None
-
-
-def _mark(run: Path, trials: int) -> None:
-    write_text(run / APPLIED, json.dumps({"trials": trials}) + "\n", durable=True)
+def is_applied(place: Place, record: Record) -> bool:
+    """Whether trials of a run are in the state. Raises RecallError."""
+    state = read_state(place.state, place.name(place.state))
+    return trials_known(events_of(record.header, (), 0), {*state.folded, *run_files(place.run_files)}) is not None

@@ -40,7 +40,7 @@ def merge(place: Place, given: Iterable[str], out: Path | None, now: datetime) -
         if not before.header.merged:
             raise RecallError(f"{folder}: holds a run that is not joined from shards; name another folder")
         check_same(before.header, record.header)
-        record = extended(before, joined) if finish.is_applied(folder) else record
+        record = extended(before, joined) if finish.is_applied(place, before) else record
     elif folder is not None and folder.is_dir() and any(folder.iterdir()):
         raise RecallError(f"{folder}: is not empty, and holds no run; name another folder")
     if folder is None:

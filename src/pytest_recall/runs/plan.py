@@ -22,8 +22,9 @@ from pytest_recall.runs.context import Context, Filters
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
 from pytest_recall.schedule.boxes import OF_CHANGE, released, reset, swapped
 from pytest_recall.schedule.forecast import left_out
+from pytest_recall.schedule.run_file import not_held, run_files
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
-from pytest_recall.schedule.state import check_dates, check_layout, current, event_files, with_events
+from pytest_recall.schedule.state import check_dates, current, with_events
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Row
 
@@ -349,6 +350,7 @@ class Plan:
             affected=() if self.changes is None else self.changes.touched,
             replayed=() if self.changes is None else (self.changes.summary, *self.changes.details()),
             unaffected=0 if self.changes is None else len(self.changes.findings) - len(self.changes.affected),
+            behind=() if self.changes is None else self.changes.behind,
             own_recordings=0 if self.changes is None else self.changes.own,
             varying=0 if self.changes is None else len(self.changes.varying),
             varying_of=0 if self.changes is None else self.changes.varying_of,
@@ -440,9 +442,8 @@ def make_plan(
         files[path] = added
     # A run that could not be remembered must not start.
     state = current(place)
-    if news := {name: one for name, one in earlier.items() if name not in {*state.folded, *event_files(place.events)}}:
-        state = with_events(state, news)
-    check_layout(place, rubric.state)
+    if news := not_held(earlier, {*state.folded, *run_files(place.run_files)}):
+        state = with_events(state, {name: earlier[name] for name in news})
     if today is not None:
         check_dates(state, max(context.date, today), place.name(place.state))
     rows = {case_id: released(row, context.date) for case_id, row in state.rows.items()}

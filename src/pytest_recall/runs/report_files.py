@@ -125,10 +125,11 @@ def _taped(sources: ReportSources, rubric: Settings, card: Scorecard) -> Mapping
         trial = result.trial
         if trial.outcome is Outcome.PASSED:
             continue
-        path = sources.library.of_case(trial.case_id, trial.scenario, trial.repeat)
+        library = sources.library
+        path = library.source(library.of_case(trial.case_id, trial.scenario, trial.repeat))
         if not path.exists():
             continue
-        name = sources.place.name(path)
+        name = library.name(path)
         try:
             cassette = Cassette(path, name, rules)
             calls = tuple(_upstream(exchange) for exchange in cassette.exchanges())

@@ -26,6 +26,11 @@ LIVE = "live check"
 """The reason of a case that is asked since the code of the replay changed, though no request did."""
 OF_CHANGE = (AFFECTED, REJUDGED, RECORDED, LIVE)
 """Reasons of verdicts that are of the change; all others tell of what lies behind requests that it left alone."""
+BY_VERDICTS = (
+    *("box", "pass_streak", "last_tested", "next_due"),
+    *("last_pr", "last_model", "failure_note", "failure_pr"),
+)
+"""The fields of a row that every verdict sets."""
 SETTLED_BOX = 4
 """The box at which a case leaves quarantine: by then it has passed on three days in a row."""
 REDEEMING = 5

@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain, islice, zip_longest
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from pytest_recall.files.coerce import typed
 from pytest_recall.files.errors import RecallError
@@ -238,11 +238,16 @@ def wanted_in(text: str, name: str) -> frozenset[str]:
     return frozenset(plain)
 
 
+Origin = Literal["base", "ci", "branch"]
+"""Whose recordings are: those of the base, of CI's runs of this pull request, or of the branch of the change."""
+
+
 class Changes(NamedTuple):
     """The `findings` of a replay by case id; `of` is how many cases it had, and `twice` how many it did again.
 
     `modules` are the files of the repository that the replay imported, as paths from its root. `live` is a case that is
-    asked live, though the change affects none, since it alters one of these; empty if that is not so.
+    asked live, though the change affects none, since it alters one of these; empty if that is not so. `behind` are
+    the cases of the base that it has not recorded, so that what they asked there is not known; sorted.
     """
 
     findings: Mapping[str, ReplayFinding] = {}
@@ -250,6 +255,7 @@ class Changes(NamedTuple):
     modules: frozenset[str] = frozenset()
     live: str = ""
     twice: int = 0
+    behind: tuple[str, ...] = ()
 
     def ids(self, *states: ReplayState) -> list[str]:
         """Return the cases in these states, sorted."""
@@ -323,15 +329,17 @@ class Changes(NamedTuple):
             findings={**{case_id: self.findings.get(case_id, missing) for case_id in case_ids}, **self.findings}
         )
 
-    def completed(self, others: Changes, *, own: bool) -> Changes:
+    def completed(self, others: Changes, origin: Origin) -> Changes:
         """Return the same with what a replay of other recordings decides of the cases that had to be asked.
 
-        `own` says that these came with the change itself. What they leave open stays as it was.
+        `origin` says whose these are. What they leave open stays as it was.
         """
         known = (ReplayState.UNAFFECTED, ReplayState.RECORDED)
         news = {
             # The row may agree with what was recorded here, and not with what the base asked.
-            case_id: one._replace(state=ReplayState.RECORDED, own=own, of_ci=not own, altered=True)
+            case_id: one
+            if origin == "base"
+            else one._replace(state=ReplayState.RECORDED, own=origin == "branch", of_ci=origin == "ci", altered=True)
             for case_id, one in others.findings.items()
             if one.state in known and self.findings[case_id].state in (*TO_ASK, ReplayState.UNJUDGED)
         }

@@ -1,4 +1,4 @@
-"""The commands `recall status` and `recall state`: show the state of the schedule, change it, merge it."""
+"""The commands `recall status` and `recall state`: show the state of the schedule, and change it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.settings import LAYOUTS
-from pytest_recall.cases.settings_file import read_settings, with_layout
+from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import (
     Commands,
     add_files,
@@ -22,30 +21,27 @@ from pytest_recall.cli.common import (
     days,
     marked_in,
     place_of,
-    placeless,
-    say,
-    whole,
 )
 from pytest_recall.files import clock
 from pytest_recall.files.disk import locked
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.git import head_of, is_repository
 from pytest_recall.files.wording import plural
-from pytest_recall.runs.context import LONGEST, CommandLine, parse_date, today_in
+from pytest_recall.runs.checkout import folds_here, shared_names
+from pytest_recall.runs.context import CommandLine, today_in
 from pytest_recall.schedule.boxes import released
 from pytest_recall.schedule.forecast import forecast
 from pytest_recall.schedule.state import (
-    KEEP_DAYS,
-    check_layout,
     committed_state,
-    compact,
     current,
+    fold,
     forget,
     move,
     told_by_newest_run,
     unfolded,
-    write_events,
 )
+from pytest_recall.schedule.state_file import parse_state, read_state
 from pytest_recall.trials.record import Record
 
 
@@ -78,10 +74,6 @@ def run_status(args: argparse.Namespace) -> int:
 SHOW = """\
   recall state show --at main    the state in a commit
 """
-LAYOUT = """\
-  recall state layout events    from now on each run writes a file of its own
-  recall state layout rows      runs change eval/recall.yaml again
-"""
 MOVE = """\
   recall state move             cases that the newest run has found renamed keep their history
   recall state move OLD NEW     a case has another id, and keeps its row
@@ -95,10 +87,8 @@ FORGET = """\
 
 def add_state(commands: Commands) -> None:
     """Add the commands."""
-    show = command(commands, "show", "show where the state is, and how runs write it", run_show, SHOW)
-    show.add_argument("--at", metavar="REVISION", help="print the state in a commit, its event files included")
-    layout = command(commands, "layout", "change how runs write the state", run_layout, LAYOUT)
-    layout.add_argument("layout", choices=LAYOUTS, help="what `state:` in rubric.yaml is to be, and nothing else of it")
+    show = command(commands, "show", "show where the state is", run_show, SHOW)
+    show.add_argument("--at", metavar="REVISION", help="print the state in a commit, its run files included")
     move = command(commands, "move", "keep the rows of renamed cases", run_move, MOVE)
     move.add_argument(
         "names",
@@ -109,7 +99,7 @@ def add_state(commands: Commands) -> None:
     add_files(move)
     forget_ = command(commands, "forget", "delete the rows of cases", run_forget, FORGET)
     forget_.add_argument("cases", nargs="+", metavar="CASE-ID", help="the cases")
-    for parser in (layout, move, forget_):
+    for parser in (move, forget_):
         parser.add_argument("--dry-run", action="store_true", help="print what would be changed, and change nothing")
 
 
@@ -117,37 +107,15 @@ def run_show(args: argparse.Namespace) -> int:
     """Run `recall state show`."""
     place = place_of(args)
     if args.at is not None:
-        from pytest_recall.schedule.state_file import parse_state
-
         state = committed_state(place, args.at)
         sys.stdout.write((parse_state("", args.at) if state is None else state).to_text())
         return 0
-    from pytest_recall.schedule.state_file import read_state
-
-    layout = read_settings(place.rubric, place.name(place.rubric)).state
     state = read_state(place.state, place.name(place.state))
     waiting = unfolded(place, state)
-    print(f"layout: {layout}")
     print(f"{place.name(place.state)}: {plural(len(state.rows), 'row')}")
-    if waiting or layout == "events":
+    if waiting:
         verdicts = plural(sum(len(events.verdicts) for events in waiting.values()), "verdict")
-        print(f"{place.name(place.events)}: {plural(len(waiting), 'event file')} newer than it, {verdicts}")
-    return 0
-
-
-def run_layout(args: argparse.Namespace) -> int:
-    """Run `recall state layout`."""
-    place = place_of(args)
-    name = place.name(place.rubric)
-    if read_settings(place.rubric, name).state == args.layout:
-        print(f"{name}: `state: {args.layout}` holds already; nothing to do")
-        return 0
-    check_layout(place, args.layout)
-    with_layout(place.rubric, name, args.layout, write=not args.dry_run)
-    print(f"{name}: {'would get' if args.dry_run else 'has'} `state: {args.layout}`")
-    if args.layout == "events":
-        print(f"Next: commit it. Each run adds a file to {place.name(place.events)}; commit these with their branch,")
-        print("and let one job on the main branch run `recall state fold`.")
+        print(f"{place.name(place.run_files)}: {plural(len(waiting), 'run file')} newer than it, {verdicts}")
     return 0
 
 
@@ -204,18 +172,27 @@ def run_forget(args: argparse.Namespace) -> int:
 
 
 APPLY_DETAILS = """\
-A run updates the state at its end, also after -x and Ctrl-C. This is for one that was
-killed: what it had finished is in its journal. Applying a run twice changes nothing.
+A run updates the state at its end, also after -x and Ctrl-C. This is for one that was killed, whose finished trials are
+in its journal, and for a conflict in eval/recall.yaml: take the target branch's file, then apply what it lacks. What
+the state holds already changes nothing.
+
+  recall state apply            all that eval/recall.yaml lacks: runs of this checkout on this branch, and, on the
+                                default branch, the run files that merges have brought
+  recall state apply latest     one run
+  recall state apply --dry-run  what would change
 """
 
 
 def add_apply(commands: Commands) -> None:
     """Add the command."""
     parser = command(
-        commands, "apply", "apply the finished trials of a run to eval/recall.yaml", run_apply, APPLY_DETAILS
+        commands, "apply", "apply the finished trials of runs to eval/recall.yaml", run_apply, APPLY_DETAILS
     )
-    parser.add_argument("run_name", metavar="RUN", help="a run's name or folder, `latest` or `previous`")
+    parser.add_argument(
+        "run_name", nargs="?", metavar="RUN", help="a run's name or folder, `latest` or `previous` (default: all)"
+    )
     parser.add_argument("--explicit", action="store_true", help="also a run of cases that someone chose by hand")
+    parser.add_argument("--dry-run", action="store_true", help="print what would change, and change nothing")
 
 
 def run_apply(args: argparse.Namespace) -> int:
@@ -223,10 +200,41 @@ def run_apply(args: argparse.Namespace) -> int:
     from pytest_recall.trials.journal import read_journal
 
     place = place_of(args)
+    if args.run_name is None:
+        if args.explicit:
+            raise RecallError("--explicit is about one run; name it")
+        return _apply_all(place, write=not args.dry_run)
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
     check_writes(record, folder, explicit=args.explicit)
-    apply_run(place, folder, record)
+    apply_run(place, folder, record, write=not args.dry_run)
+    return 0
+
+
+def _apply_all(place: Place, *, write: bool) -> int:
+    """Apply the runs that the state lacks, and fold the run files that wait where the checkout does that."""
+    from pytest_recall.runs import finish
+
+    lacking = finish.lacking(place, os.environ)
+    for folder, record in lacking:
+        apply_run(place, folder, record, write=write)
+    if write:
+        place.artifacts.make()
+    with locked(place.lock) if write else nullcontext():
+        state = read_state(place.state, place.name(place.state))
+        waiting = unfolded(place, state)
+        folds = folds_here(place, os.environ)
+        if folds and waiting and write:
+            fold(place, state, waiting, shared_names(place, os.environ))
+    files = f"{place.name(place.run_files)}: {plural(len(waiting), 'run file')}"
+    if waiting and not folds:
+        print(f"{files}; a run or `recall state apply` on the default branch folds them")
+    elif waiting:
+        print(f"{files} {'' if write else 'would be '}folded into {place.name(place.state)}")
+    elif not lacking:
+        print(f"{place.name(place.state)}: lacks no run of this checkout; nothing to do")
+    if is_repository(place.root, os.environ) and not head_of(place.root, os.environ)[1]:
+        print("no branch is checked out, so that runs of a branch are left out; end the rebase, then run this again")
     return 0
 
 
@@ -246,19 +254,21 @@ def check_writes(record: Record, folder: Path, *, explicit: bool) -> None:
         )
 
 
-def apply_run(place: Place, folder: Path, record: Record) -> None:
+def apply_run(place: Place, folder: Path, record: Record, *, write: bool = True) -> None:
     """Apply the run to the state, write its scorecard, and say what came of it. Raises RecallError or OSError."""
     from pytest_recall.runs import finish
 
-    changed = finish.apply(place, folder, record)
-    name = finish.target(place, read_settings(place.rubric, place.name(place.rubric)).state)
+    folds = folds_here(place, os.environ)
+    changed = finish.apply(place, folder, record, folds=folds, write=write)
+    name = finish.target(place, folds=folds)
     if changed is None:
         print(f"{folder.name}: already in {name}")
         return
     card = finish.scorecard(record, place, folder)
-    finish.write_scorecard(place, folder, record, card)
+    if write:
+        finish.write_scorecard(place, folder, record, card)
     trials, rows = plural(len(record.trials), "finished trial"), plural(len(changed), "row")
-    print(f"{folder.name}: {trials}; {rows} of {name} changed")
+    print(f"{folder.name}: {trials}; {rows} of {name} {'' if write else 'would be '}changed")
     if card.not_run:
         print(f"not finished, and left as before: {plural(len(card.not_run), 'chosen case')}")
 
@@ -322,12 +332,11 @@ def _list(place: Place) -> int:
 
 def _change_quarantine(place: Place, args: argparse.Namespace) -> int:
     from pytest_recall.schedule.events import Apart, Events
-    from pytest_recall.schedule.state_file import write_state
+    from pytest_recall.schedule.run_file import name_of, write_run_file
 
     name = place.name(place.state)
     rubric = read_settings(place.rubric, place.name(place.rubric))
     state = current(place)
-    check_layout(place, rubric.state)
     now = clock.now()
     today = today_in(os.environ, now.date())
     row = state.rows.get(args.case_id)
@@ -346,131 +355,12 @@ def _change_quarantine(place: Place, args: argparse.Namespace) -> int:
         until = today + timedelta(days=args.days or rubric.quarantine_days)
         row = row._replace(quarantined=since, until=until, owner=owner)
         told = f"{args.case_id}: in quarantine since {since} until {until}, {owner} looks at it"
-    if rubric.state == "events":
-        apart = Apart(args.case_id, row.quarantined, row.until, row.owner)
-        write_events(place.events, Events(f"{now:%Y-%m-%dT%H%M%S.%f}", today, "quarantine", apart=(apart,)))
+    apart = Apart(args.case_id, row.quarantined, row.until, row.owner)
+    events = Events(f"{now:%Y-%m-%dT%H%M%S.%f}", today, "quarantine", apart=(apart,))
+    if folds_here(place, os.environ):
+        known = read_state(place.state, name)
+        fold(place, known, {**unfolded(place, known), name_of(events): events}, shared_names(place, os.environ))
     else:
-        write_state(place.state, state.updated({args.case_id: row}))
+        write_run_file(place.run_files, events, state.rows)
     print(told)
-    return 0
-
-
-FOLD_DETAILS = f"""\
-For one writer, such as the nightly run on the main branch; commit eval/recall.yaml and eval/events
-together after it. The events of the last {KEEP_DAYS} days stay, so that a pull request which merges late
-is applied in its place among them: a verdict that is older than its row in eval/recall.yaml changes nothing.
-"""
-
-
-def add_fold(commands: Commands) -> None:
-    """Add the command."""
-    parser = command(
-        commands, "fold", "move older event files into eval/recall.yaml, exactly once", run_fold, FOLD_DETAILS
-    )
-    parser.add_argument(
-        "--keep-days",
-        type=whole(f"a number of days from 0 to {LONGEST.days}", 0, LONGEST.days),
-        default=KEEP_DAYS,
-        metavar="N",
-        help=f"leave the events of so many days as they are (default: {KEEP_DAYS}); 0 moves all",
-    )
-    parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day (default: today in UTC)")
-    parser.add_argument("--dry-run", action="store_true", help="print what would be moved, and change nothing")
-
-
-def run_fold(args: argparse.Namespace) -> int:
-    """Run the command."""
-    place = place_of(args)
-    today = parse_date(args.date) if args.date else today_in(os.environ, clock.now().date())
-    place.artifacts.make()
-    with locked(place.lock):
-        done = compact(place, today, args.keep_days, write=not args.dry_run)
-    would = "would be " if args.dry_run else ""
-    print(
-        f"{place.name(place.events)}: {plural(done.files, 'event file')} {would}folded into {place.name(place.state)},"
-        f" {plural(done.rows, 'row')} changed; {done.left} left"
-    )
-    return 0
-
-
-RESOLVE_DETAILS = """\
-In the middle of a merge or a rebase the versions come from git's index, else from between the
-markers. Rows that both sides have changed get the verdicts of both, in the order of their days.
-Markers that do not show the common version (merge.conflictStyle is not diff3) say less: then
-the last verdict of the later side counts, and the lower box.
-"""
-
-
-def add_resolve(commands: Commands) -> None:
-    """Add the command."""
-    parser = command(
-        commands, "resolve", "merge a state file that git has left with conflicts", run_resolve, RESOLVE_DETAILS
-    )
-    parser.add_argument("file", nargs="?", type=Path, metavar="FILE", help="the file (default: eval/recall.yaml)")
-    parser.add_argument("--dry-run", action="store_true", help="print what would be done, and change nothing")
-
-
-def run_resolve(args: argparse.Namespace) -> int:
-    """Run the command."""
-    from pytest_recall.schedule.merge_file import resolve
-
-    if args.file is not None and args.dir is not None:
-        raise RecallError("--dir has no effect with FILE; give one of them")
-    if args.file is None:
-        place = place_of(args)
-        path, name = place.state, place.name(place.state)
-    else:
-        path, name = Path.cwd() / args.file, args.file.as_posix()
-        place = Place(Path.cwd(), path.parent)
-    if not path.exists():
-        raise RecallError(f"{name}: no such file; give the path of the state file with the conflict")
-    # A file elsewhere is no one's state, and needs no folder for a lock beside it.
-    shared = path.name == place.state.name
-    if shared:
-        place.artifacts.make()
-    with locked(place.lock) if shared else nullcontext():
-        merged = resolve(path, name, clock.now().date(), write=not args.dry_run)
-    if merged is None:
-        print(f"{name}: no conflict; nothing to do")
-        return 0
-    told = f"{plural(len(merged.state.rows), 'row')}, {merged.both} of them changed on both sides"
-    if args.dry_run:
-        print(f"{name}: would be merged: {told}")
-    else:
-        print(f"{name}: merged: {told}; next: `git add {name}`")
-    return 0
-
-
-MERGE_DRIVER_DETAILS = """\
-git calls this in the middle of a merge with %O %A %B %P, once `recall init --git` has told it to. Rows that both
-sides have changed get the verdicts of both. Exit code 0 says that the file is merged. A file that
-is not a state is left with conflict markers, as git leaves any other, and the exit code is 1.
-"""
-
-
-def add_merge_driver(commands: Commands) -> None:
-    """Add the command."""
-    parser = placeless(
-        commands,
-        "merge-driver",
-        "merge eval/recall.yaml row by row; git calls it",
-        run_merge_driver,
-        MERGE_DRIVER_DETAILS,
-    )
-    parser.add_argument("base", type=Path, metavar="BASE", help="what both sides began with")
-    parser.add_argument("ours", type=Path, metavar="OURS", help="our side, which is replaced by the merged state")
-    parser.add_argument("theirs", type=Path, metavar="THEIRS", help="the other side")
-    parser.add_argument("name", metavar="PATH", help="where the file is in the working tree")
-
-
-def run_merge_driver(args: argparse.Namespace) -> int:
-    """Run the command."""
-    from pytest_recall.schedule.merge_file import drive
-
-    try:
-        drive(args.base, args.ours, args.theirs, args.name, clock.now().date())
-    except RecallError as error:
-        for message in error.messages:
-            say(message)
-        return 1
     return 0

@@ -69,7 +69,7 @@ class Events(NamedTuple):
 
     `trials` counts those of the run's journal that are in it. `reset` says that the cases of another model than
     `model` go back to box 1 first. `unanswered` are the cases that came to no verdict, `affected` those that the
-    `change` of the run touched.
+    `change` of the run touched. `commit` is what was checked out, empty where that is not known.
     """
 
     run: str
@@ -84,6 +84,7 @@ class Events(NamedTuple):
     unanswered: tuple[str, ...] = ()
     change: str = ""
     affected: tuple[str, ...] = ()
+    commit: str = ""
 
     @property
     def says_anything(self) -> bool:
@@ -131,6 +132,7 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
         unanswered=tuple(case_id for case_id, one in unanswered_after({}, grading, today).items() if one),
         change=touches.change if touches.affected else "",
         affected=touches.affected,
+        commit=header.commit,
     )
 
 

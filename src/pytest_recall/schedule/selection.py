@@ -159,22 +159,6 @@ def with_changes(before: Mapping[str, Unanswered], changed: Mapping[str, Unanswe
     return {case_id: one for case_id, one in {**before, **changed}.items() if one is not None}
 
 
-def merged_unanswered(
-    base: Mapping[str, Unanswered], ours: Mapping[str, Unanswered], theirs: Mapping[str, Unanswered]
-) -> dict[str, Unanswered]:
-    """Return the cases without a verdict on both sides of a merge; a verdict on either takes a case out.
-
-    The later day counts, and of one day the larger count: what rests too long is asked after `LONGEST_REST` days.
-    """
-    found = {}
-    for case_id in ours.keys() | theirs.keys():
-        sides = [side[case_id] for side in (ours, theirs) if case_id in side]
-        if len(sides) == 1 and case_id in base:
-            continue
-        found[case_id] = max(sides)
-    return found
-
-
 def choose(
     cases: Iterable[str],
     rows: Mapping[str, Row],

@@ -54,9 +54,6 @@ def recommended(cases: int, usd: float | None) -> list[RecommendedLine]:
         RecommendedLine(
             "confirm", CONFIRM, "a failed case is asked again; the fail counts if chance is an unlikely cause"
         ),
-        RecommendedLine(
-            "state", "events", "each run adds a file, so that branches which keep their state do not conflict"
-        ),
         _budget(cases, usd),
     ]
 

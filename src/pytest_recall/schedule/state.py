@@ -1,205 +1,34 @@
-"""Read and write the state: the rows of `recall.yaml`, and event files not folded into it."""
+"""Read the state: the rows of `recall.yaml`, and run files that are not folded into it; fold them, and rename cases."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any, NamedTuple
 
-from pytest_recall.cases.settings import StateLayout
-from pytest_recall.cases.settings_fields import QUARANTINE_DAYS, Quarantine
-from pytest_recall.files.coerce import typed
-from pytest_recall.files.disk import create_text, read_text
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.git import committed
 from pytest_recall.files.wording import plural
-from pytest_recall.schedule.events import Apart, Event, Events, fold_events, fold_unanswered, in_order
-from pytest_recall.schedule.merge import continued
+from pytest_recall.schedule.events import Events, fold_events, fold_unanswered
+from pytest_recall.schedule.renames import continued
+from pytest_recall.schedule.run_file import SUFFIX, not_held, parse_run_file, read_run_file, run_files
 from pytest_recall.schedule.state_file import State, parse_state, read_state, write_state
 from pytest_recall.trials.journal import read_journal
-from pytest_recall.trials.trial import Outcome
 
-SUFFIX = ".jsonl"
-VERSION = 1
-NO_VERDICT = "none"
-"""The outcome in the line of a case that came to no verdict."""
-_NAMED = re.compile(rf"-([0-9a-f]{{6}}){re.escape(SUFFIX)}$")
-"""How the name of a file that a run has written ends: with a digest of its text."""
-
-
-def event_files(folder: Path) -> dict[str, Path]:
-    """Return the event files in `folder` by name, in the order of their days. Raises RecallError."""
-    try:
-        found = [path for path in folder.iterdir() if path.suffix == SUFFIX and not path.name.startswith(".")]
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise RecallError(f"{folder}: cannot be read ({error.strerror}); check that it is a readable folder") from None
-    return {path.stem: path for path in sorted(found)}
-
-
-def read_events(path: Path, name: str) -> Events:
-    """Return the events in a file. Raises RecallError, in one sentence, for one that is damaged."""
-    return parse_events(read_text(path, name), name)
-
-
-def parse_events(text: str, name: str) -> Events:
-    """Return the events in `text`, which is that of the file `name`. Raises RecallError."""
-    *lines, rest = text.split("\n")
-    number = 1
-    try:
-        if rest or not lines:
-            number = len(lines) + 1
-            raise ValueError("it was cut off")
-        head = json.loads(lines[0])
-        if head["version"] != VERSION:
-            raise RecallError(f"{name}:1: version {head['version']} is not known to this pytest-recall; upgrade it")
-        verdicts: list[Event] = []
-        apart: list[Apart] = []
-        unanswered: list[str] = []
-        for line in lines[1:]:
-            number += 1
-            plain = json.loads(line)
-            if plain.get("outcome") == NO_VERDICT:
-                unanswered.append(str(plain["case"]))
-            elif "outcome" in plain:
-                verdicts.append(_event(plain, head))
-            else:
-                days = (plain["quarantined"], plain.get("until"))
-                since, until = (day and date.fromisoformat(day) for day in days)
-                apart.append(Apart(plain["case"], since, until, plain.get("owner")))
-        number = 1
-        lapses = head.get("quarantine_lapses")
-        events = Events(
-            **typed(Events, {key: value for key, value in head.items() if key in _HEAD}),
-            date=date.fromisoformat(head["date"]),
-            quarantine=None
-            if lapses is None
-            else Quarantine(int(lapses), str(head["owner"]), int(head.get("quarantine_days", QUARANTINE_DAYS))),
-            verdicts=tuple(verdicts),
-            apart=tuple(apart),
-            unanswered=tuple(unanswered),
-        )
-        # Last, since what is wrong with a line says more. Whole lines that are gone are seen by this alone.
-        if (named := _NAMED.search(name)) and named[1] != _digest(text):
-            raise ValueError(f"lines were lost or changed: {named[1]} in its name is the digest of another text")
-        return events
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        why = "not JSON" if isinstance(error, json.JSONDecodeError) else str(error)
-        if isinstance(error, KeyError):
-            why = f"{error.args[0]} is missing"
-        raise RecallError(
-            f"{name}:{number}: not what a run has written ({why}); restore the file from git, or delete it to forget"
-            " the run"
-        ) from None
-
-
-_TOLD = (
-    *("note", "reason", "under", "cleared", "accepted", "lapses"),
-    *("weighed", "needed", "doubt"),
-)
-_HEAD = ("run", "who", "trials", "model", "reset", "change", "affected")
-
-
-def _event(plain: Mapping[str, Any], head: Mapping[str, Any]) -> Event:
-    outcome = Outcome(plain["outcome"])
-    if not outcome.is_verdict:
-        raise ValueError(f"{outcome.value} is no verdict")
-    if not set(plain.get("weighed", "")) <= {"p", "f"}:
-        raise ValueError(f"weighed: {plain['weighed']!r} are not trials, p or f")
-    found = {"pr": head.get("pr"), "model": head.get("model"), **plain}
-    return Event(**typed(Event, {**found, "case_id": plain["case"]}), outcome=outcome)
-
-
-def write_events(folder: Path, events: Events) -> Path:
-    """Write a new event file and return its path; one with the same content stays as it is. Raises OSError."""
-    path = event_path(folder, events)
-    create_text(path, events_text(events))
-    return path
-
-
-def event_path(folder: Path, events: Events) -> Path:
-    """Return the path of the file that has these events."""
-    return folder / f"{stem(events)}-{_digest(events_text(events))}{SUFFIX}"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:6]
-
-
-def stem(events: Events) -> str:
-    """Return how the names of all event files of a run begin: with its day, so that they sort by it."""
-    parts = (events.date.isoformat(), events.who, events.run)
-    return "-".join(re.sub(r"[^A-Za-z0-9_.+]+", "-", part)[:60] for part in parts)
-
-
-def events_text(events: Events) -> str:
-    """Return the text of an event file: a line for the run, and one for each case."""
-    prs = {event.pr for event in events.verdicts}
-    pr = prs.pop() if len(prs) == 1 else None
-    head = {
-        "version": VERSION,
-        "run": events.run,
-        "date": events.date.isoformat(),
-        "who": events.who,
-        "trials": events.trials,
-        "pr": pr,
-        "model": events.model,
-        "reset": events.reset or None,
-        "quarantine_lapses": events.quarantine and events.quarantine.after,
-        "quarantine_days": events.quarantine and events.quarantine.days,
-        "owner": events.quarantine and events.quarantine.owner,
-        "change": events.change or None,
-        "affected": events.affected or None,
-    }
-    common = {"pr": pr, "model": events.model}
-    lines = [{key: value for key, value in head.items() if value is not None}]
-    lines += (_plain(event, common) for event in events.verdicts)
-    lines += ({"case": case_id, "outcome": NO_VERDICT} for case_id in events.unanswered)
-    lines += (
-        {
-            "case": one.case_id,
-            "quarantined": one.since and one.since.isoformat(),
-            "until": one.until and one.until.isoformat(),
-            "owner": one.owner,
-        }
-        for one in events.apart
-    )
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-
-
-def _plain(event: Event, common: Mapping[str, str | None]) -> dict[str, Any]:
-    plain: dict[str, Any] = {"case": event.case_id, "outcome": event.outcome.value}
-    plain |= {key: value for key in _TOLD if (value := getattr(event, key))}
-    return plain | {key: value for key in ("pr", "model") if (value := getattr(event, key)) != common[key]}
-
-
-def delete(paths: Iterable[Path]) -> None:
-    """Delete event files that are in the state. Raises OSError."""
-    for path in paths:
-        path.unlink(missing_ok=True)
-
-
-KEEP_DAYS = 7
-"""Events of so many days stay files by default, so that pull requests that merge late find their place among them."""
-REMEMBERED_DAYS = 60
-"""How long the state file names an event file that it holds, should the file come back with an old branch."""
+REMEMBERED_DAYS = 30
+"""How long the state file names what is folded into it, should a run file come back with an old branch."""
 
 
 def current(place: Place) -> State:
-    """Return the state of a checkout, event files included. Raises RecallError."""
+    """Return the state of a checkout, run files included. Raises RecallError."""
     # Most who read hold no lock, and a fold may go on meanwhile. It writes the state file first, and then deletes the
     # files that this names. So the files are listed first: one that is gone by then is in the rows that are read below.
-    files = event_files(place.events)
+    files = run_files(place.run_files)
     state = read_state(place.state, place.name(place.state))
-    waiting = {name: path for name, path in files.items() if name not in state.folded}
+    waiting = {name: files[name] for name in not_held(files, state.folded)}
     try:
-        events = {name: read_events(path, place.name(path)) for name, path in waiting.items()}
+        events = {name: read_run_file(path, place.name(path)) for name, path in waiting.items()}
     except RecallError:
         if all(path.exists() for path in waiting.values()):
             raise
@@ -215,9 +44,9 @@ def with_events(state: State, events: Mapping[str, Events]) -> State:
 
 
 def unfolded(place: Place, state: State) -> dict[str, Events]:
-    """Return the events that are not in the state file yet, by name. Raises RecallError for a damaged file."""
-    files = event_files(place.events)
-    return {name: read_events(files[name], place.name(files[name])) for name in files if name not in state.folded}
+    """Return what run files hold that is not in the state file yet, by name. Raises RecallError for a damaged file."""
+    files = run_files(place.run_files)
+    return {name: read_run_file(files[name], place.name(files[name])) for name in not_held(files, state.folded)}
 
 
 def check_dates(state: State, latest: date, name: str) -> None:
@@ -242,72 +71,54 @@ def check_dates(state: State, latest: date, name: str) -> None:
         )
 
 
-def check_layout(place: Place, layout: StateLayout) -> None:
-    """Raise RecallError if runs are to change rows of the state file while event files wait to be folded into it."""
-    if layout != "rows" or not (files := event_files(place.events)):
-        return
-    if waiting := len(files.keys() - set(read_state(place.state, place.name(place.state)).folded)):
-        are = "event file is" if waiting == 1 else "event files are"
-        raise RecallError(
-            f"{place.name(place.events)}: {waiting} {are} not in {place.name(place.state)} yet; run"
-            f" `recall state fold --keep-days 0`, or write `state: events` in {place.name(place.rubric)}"
-        )
-
-
 def committed_state(place: Place, revision: str) -> State | None:
-    """Return the state as it is in a commit, event files included; None where there is none. Raises RecallError."""
-    files = committed(place.eval_dir, revision)
+    """Return the state as it is in a commit, run files included; None where there is none. Raises RecallError."""
+    files = committed(place.eval_dir, revision, ("recall.yaml", f"{place.run_files.name}/"), SUFFIX)
     if not files:
         return None
-    state = parse_state(files.pop("recall.yaml", ""), f"{revision}:{place.name(place.state)}")
-    paths = {Path(name).stem: name for name in files if name.endswith(".jsonl") and name.count("/") == 1}
+    name = f"{revision}:{place.name(place.state)}"
+    text = files.pop("recall.yaml", None)
+    if text is not None and not text.strip():
+        raise RecallError(f"{name}: is empty, and no run writes an empty one; restore it from an earlier commit")
+    state = parse_state(text or "", name)
+    paths = {Path(name).stem: name for name in files if name.count("/") == 1}
     events = {
-        name: parse_events(files[path], f"{revision}:{place.name(place.eval_dir)}/{path}")
-        for name, path in paths.items()
-        if name not in state.folded
+        name: parse_run_file(files[paths[name]], f"{revision}:{place.name(place.eval_dir)}/{paths[name]}")
+        for name in not_held(paths, state.folded)
     }
     return with_events(state, events)
 
 
-class Folded(NamedTuple):
-    """What a fold has done: to how many event files and rows, and how many files are left."""
+def fold(place: Place, state: State, events: Mapping[str, Events], shared: Collection[str] | None = None) -> State:
+    """Fold `events`, by name, into the state file, whose lock the caller holds, and return what it holds then.
 
-    files: int
-    rows: int
-    left: int
-
-
-def compact(place: Place, today: date, keep_days: int, *, write: bool) -> Folded:
-    """Move the events of all but the last `keep_days` days into the state file, whose lock the caller holds.
-
-    The state file first names what it holds, in the same write; the files are deleted after it. So anyone who dies in
-    between has folded them once, and the next fold deletes them. Raises RecallError or OSError.
+    The file names what it holds in the same write. A run file is deleted once the state that everyone has names it:
+    `shared` are the names in that, None where there is no other than this one. Until then whoever takes another side
+    of a conflict, and loses what was folded here, still has the file. Raises RecallError or OSError.
     """
-    state = read_state(place.state, place.name(place.state))
-    events = unfolded(place, state)
-    until = today - timedelta(days=keep_days)
-    # What is younger stays a file: a pull request that merges late brings an event of an earlier day, which is sorted
-    # before the others as long as these are files, and would be passed over as older than a row.
-    old = {name: events[name] for name in in_order(events) if events[name].date <= until}
-    changed = fold_events(state.rows, old)
-    files = event_files(place.events)
-    done = {*state.folded, *old}
-    if write:
-        waiting = fold_unanswered(state.unanswered, old)
-        names = sorted(_remembered(done, set(files)))
-        text = state.updated(changed, folded=names, unanswered=waiting)
-        if text != state.text:
-            write_state(place.state, text)
-        delete(path for name, path in files.items() if name in done)
-    return Folded(len(old), len(changed), len(events) - len(old))
+    there = run_files(place.run_files)
+    done = {*state.folded, *events}
+    rows = fold_events(state.rows, events)
+    text = state.updated(
+        rows, folded=sorted(_remembered(done, set(there))), unanswered=fold_unanswered(state.unanswered, events)
+    )
+    if text != state.text:
+        write_state(place.state, text)
+    for name, path in there.items():
+        if name in (done if shared is None else shared):
+            path.unlink(missing_ok=True)
+    return parse_state(text, place.name(place.state))
 
 
 def _remembered(names: set[str], there: set[str]) -> set[str]:
-    """Return the names that the state file has to keep: of files that are there, and the newest."""
-    days = {name: _day(name) for name in names}
-    known = [day for day in days.values() if day is not None]
-    since = max(known, default=date.min) - timedelta(days=REMEMBERED_DAYS) if known else date.min
-    return {name for name, day in days.items() if name in there or day is None or day >= since}
+    """Return the names that the state file has to keep: of run files that are there, and of the newest runs."""
+    return {name for name in names if name in there or (day := _day(name)) is None or is_remembered(day, names)}
+
+
+def is_remembered(day: date, names: Iterable[str]) -> bool:
+    """Whether a state that has these `names` names the runs of a `day` that it holds."""
+    newest = max(filter(None, map(_day, names)), default=day)
+    return day >= newest - timedelta(days=REMEMBERED_DAYS)
 
 
 def _day(name: str) -> date | None:
@@ -320,7 +131,7 @@ def _day(name: str) -> date | None:
 def move(place: Place, pairs: Iterable[tuple[str, str]], *, write: bool) -> None:
     """Have the cases go on under their new ids, as (old, new), in the state, whose lock the caller holds.
 
-    Raises RecallError, and then has changed nothing, for an id without a row, or one that event files tell of.
+    Raises RecallError, and then has changed nothing, for an id without a row, or one that run files have a verdict on.
     """
     state, ids = _state(place), dict(pairs)
     _check(place, state, ids)
@@ -355,8 +166,8 @@ def _check(place: Place, state: State, ids: Iterable[str]) -> None:
     told = {case_id for events in waiting.values() for case_id in events.about}
     if found := sorted(told & set(ids)):
         raise RecallError(
-            f"{place.name(place.events)}: has events of `{found[0]}` that {name} lacks; run"
-            " `recall state fold --keep-days 0` first"
+            f"{place.name(place.run_files)}: a run file has a verdict on `{found[0]}` that {name} lacks; once"
+            " the branch is merged, run `recall state apply` on the default branch, and then this"
         )
 
 

@@ -41,6 +41,8 @@ from pytest_recall.schedule.state_head import (
 from pytest_recall.trials.trial import Row
 
 _ROWS = re.compile(r"^rows: ([0-9]{1,9})\n", re.MULTILINE)
+_FOLDED = re.compile(r'^folded:\n(?:  - "[^"\\\n]*"\n)+', re.MULTILINE)
+_NAMED = re.compile(r'^  - "(.*)"$', re.MULTILINE)
 TEXT_FIELDS = ("last_pr", "last_model", "failure_note", "failure_pr")
 FIELDS = frozenset(
     {
@@ -72,10 +74,15 @@ _ASIDE = re.compile(r"^ *(?:#.*)?\n", re.MULTILINE)
 _COUNT = re.compile(r"[1-9][0-9]{0,17}")
 
 
-def _said_alone(head: str) -> int | None:
-    """Return how many rows the text above them says that there are, if it says nothing else; None if it does."""
-    said = _ROWS.search(head)
-    return int(said[1]) if said is not None and head.replace(said[0], "", 1) == HEADER else None
+def _written_alone(head: str) -> tuple[int, tuple[str, ...]] | None:
+    """Return the count of rows and the names of folded runs in the text above the rows; None if it says more."""
+    said, named = _ROWS.search(head), _FOLDED.search(head)
+    if said is None:
+        return None
+    rest = head.replace(said[0], "", 1)
+    if named is not None:
+        rest = rest.replace(named[0], "", 1)
+    return (int(said[1]), tuple(_NAMED.findall(named[0] if named else ""))) if rest == HEADER else None
 
 
 def _check_count(said: object, count: int, name: str) -> None:
@@ -138,7 +145,7 @@ class State:
     ) -> str:
         """Return the text with `changed` rows replaced or inserted; other bytes stay as they are.
 
-        Rows of `removed` cases are left out; `folded` takes the place of the names of event files, and
+        Rows of `removed` cases are left out; `folded` takes the place of the names of folded runs, and
         `unanswered` that of the cases without a verdict. The text says how many rows it has.
         """
         news = {case_id: row for case_id, row in changed.items() if self.rows.get(case_id) != row}
@@ -232,7 +239,11 @@ def parse_state(text: str, name: str) -> State:
     if not text.strip():
         return State({}, text)
     if (line := strict_yaml.conflict_line(text)) is not None:
-        raise RecallError(f"{name}:{line}: merge-conflict marker; run `recall state resolve`, then run again")
+        raise RecallError(
+            f"{name}:{line}: merge-conflict marker; take the file of the branch that is merged into, such as"
+            f" `git checkout origin/main -- {name}`, end the merge, then run `recall state apply`, which adds the"
+            " verdicts that it lacks"
+        )
     given = text
     if not text.endswith("\n"):
         text += "\n"
@@ -254,9 +265,9 @@ def parse_state(text: str, name: str) -> State:
     head = text[:start]
     folded: tuple[str, ...] = ()
     unanswered: dict[str, Unanswered] = {}
-    said = _said_alone(head)
-    if said is not None:
-        _check_count(said, len(rows), name)
+    if (said := _written_alone(head)) is not None:
+        count, folded = said
+        _check_count(count, len(rows), name)
     elif head != HEADER:
         value = strict_yaml.load(head, name)
         check_version(value, head, name)
@@ -335,6 +346,11 @@ def write_state(path: Path, text: str) -> None:
 
 
 def _row_text(case_id: str, row: Row) -> str:
+    return f"  {quoted(case_id)}:\n    {row_fields(row)}\n"
+
+
+def row_fields(row: Row) -> str:
+    """Return a row as it is written: a mapping of YAML, on one line."""
     fields = [
         f"box: {row.box}",
         f"pass_streak: {row.pass_streak}",
@@ -362,7 +378,7 @@ def _row_text(case_id: str, row: Row) -> str:
         fields.append(f"evidence: {row.evidence:.2f}".rstrip("0").rstrip("."))
     fields += (f"{key}: {count}" for key, count in (("failed", row.failed), ("tried", row.tried)) if count)
     under = "" if row.passed_under is None else f", passed_under: {strict_yaml.flow(row.passed_under)}"
-    return f"  {quoted(case_id)}:\n    {{{', '.join(fields)}{row.extra}{under}}}\n"
+    return f"{{{', '.join(fields)}{row.extra}{under}}}"
 
 
 def _parse_yaml(text: str, name: str) -> State:
@@ -370,21 +386,26 @@ def _parse_yaml(text: str, name: str) -> State:
     value = strict_yaml.load(text, name)
     where = strict_yaml.lines(text, name)
     check_version(value, text, name)
-    cases = value.get("cases") or {}
+    if "cases" not in value:  # It stands last above the rows, so that a file which was cut there says nothing of them.
+        raise RecallError(
+            f"{name}: was cut short, `cases:` is missing; restore the file from git, or, if there are no rows yet,"
+            " write `cases:` as its last line"
+        )
+    cases = value["cases"] or {}
     if not isinstance(cases, dict):
         raise RecallError(f"{name}:{where[('cases',)]}: cases: must map ids to rows; restore it from git")
     rows: dict[str, Row] = {}
     problems: list[str] = []
     for case_id, fields in cases.items():
         try:
-            rows[case_id] = _row(fields)
+            rows[case_id] = row_of(fields)
         except (ValueError, TypeError, KeyError) as error:
             problem = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
             problems.append(f"{name}:{where[('cases', case_id)]}: {case_id}: {problem}; correct the row or delete it")
     if problems:
         raise RecallError(*problems[:20])
     comments = "".join(line for line in text.splitlines(keepends=True)[: min(where.values()) - 1] if line[0] in "#\n")
-    others = "".join(f"{quoted(key)}: {_flow(v)}\n" for key, v in value.items() if key not in KEYS)
+    others = "".join(f"{quoted(key)}: {flow(v)}\n" for key, v in value.items() if key not in KEYS)
     folded, unanswered = folded_in(value, text, name), unanswered_in(value, text, name)
     _check_count(value.get("rows"), len(rows), name)
     head = (comments or HEADER[: HEADER.index("version:")]) + f"version: {VERSION}\n{others}cases:\n"
@@ -392,7 +413,8 @@ def _parse_yaml(text: str, name: str) -> State:
     return State(rows, text, head=head, sorted_shape=False, folded=folded, unanswered=unanswered)
 
 
-def _row(fields: Any) -> Row:
+def row_of(fields: Any) -> Row:
+    """Return the row that a mapping of YAML is. Raises ValueError or KeyError."""
     if not isinstance(fields, dict):
         raise ValueError("must be a mapping in braces")
     known = dict(fields)
@@ -414,7 +436,7 @@ def _row(fields: Any) -> Row:
     evidence = known.pop("evidence", 1.0)
     if type(evidence) not in (int, float) or not 1 <= evidence < 10**7:
         raise ValueError(f"evidence: must be a number from 1 up, not {evidence!r}")
-    extra = "".join(f", {quoted(key)}: {_flow(value)}" for key, value in known.items())
+    extra = "".join(f", {quoted(key)}: {flow(value)}" for key, value in known.items())
     first = (box, streak, tested, due, pr, model, note, failure_pr, lapses, since, until, owner, extra, under)
     return Row(*first, tuple(map(str, touched)), accepted, round(float(evidence), 2), failed, tried)
 
@@ -425,12 +447,14 @@ def _optional_text(value: object, key: str) -> str | None:
     return None if value is None else str(value)
 
 
-def _flow(value: Any) -> str:
-    """Return `value` as flow YAML; text that reads as itself stays bare, such as a date."""
+def flow(value: Any) -> str:
+    """Return `value` as YAML on one line; text that reads as itself stays bare, such as a date."""
+    if isinstance(value, date):
+        return value.isoformat()
     if isinstance(value, dict):
-        return "{" + ", ".join(f"{quoted(key)}: {_flow(item)}" for key, item in value.items()) + "}"
+        return "{" + ", ".join(f"{quoted(key)}: {flow(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(_flow(item) for item in value) + "]"
+        return "[" + ", ".join(flow(item) for item in value) + "]"
     if isinstance(value, str):
         return value if re.fullmatch(_DATE, value) else quoted(value)
     return json.dumps(value)

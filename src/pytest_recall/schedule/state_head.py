@@ -47,7 +47,7 @@ def check_version(value: Any, text: str, name: str) -> None:
 
 
 def folded_in(value: Mapping[str, Any], text: str, name: str) -> tuple[str, ...]:
-    """Return the names of the event files that are in the state."""
+    """Return the names of the runs that are folded into the state."""
     names = value.get("folded") or []
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         line = strict_yaml.lines(text, name)[("folded",)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from pytest_recall.schedule.boxes import UNSCHEDULED
@@ -106,29 +106,9 @@ def without(touched: Sequence[str], cleared: Collection[str]) -> tuple[str, ...]
     return tuple(one for one in touched if one not in cleared)
 
 
-def merged(base: Sequence[str] | None, ours: Sequence[str], theirs: Sequence[str]) -> tuple[str, ...]:
-    """Return the suspects of two branches: all of both, but for those that a side has cleared since `base`.
-
-    Each side's order is kept, where they do not contradict each other. The sides may be swapped.
-    """
-    if base is not None and tuple(base) in (tuple(ours), tuple(theirs)):
-        return tuple(theirs if tuple(base) == tuple(ours) else ours)
-    gone = set(base or ()) - (set(ours) & set(theirs))
-    one, other = list(without(ours, gone)), list(without(theirs, gone))
-    found: list[str] = []
-    while one and other:
-        # What the other side has further back would come before what stands there in front of it.
-        free = [side[0] for side, beside in ((one, other), (other, one)) if side[0] not in beside[1:]]
-        first = min(free or (one[0], other[0]), key=_order)
-        found.append(first)
-        one, other = (list(without(side, (first,))) for side in (one, other))
-    return (*found, *one, *other)[-MOST:]
-
-
-def _order(change: str) -> tuple[bool, int, str]:
-    """Sort pull requests by number, and commits behind them."""
-    number = is_pull_request(change)
-    return (not number, int(change) if number else 0, change)
+def joined(earlier: Iterable[str], later: Iterable[str]) -> tuple[str, ...]:
+    """Return the suspects of a case that was two, the newest of them last."""
+    return tuple(dict.fromkeys((*earlier, *later)))[-MOST:]
 
 
 def is_pull_request(change: str) -> bool:

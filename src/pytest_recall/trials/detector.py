@@ -76,22 +76,6 @@ NOTHING = CaseLikelihood()
 """What is known of a case that was never asked."""
 
 
-def merged(base: CaseLikelihood | None, ours: CaseLikelihood, theirs: CaseLikelihood) -> CaseLikelihood:
-    """Return what two branches know together; `base` is what both began with, None if that is not known.
-
-    Trials of both count. Where the ratio has risen, it rises by as much as on both; it falls only if it has risen on
-    neither, to the lower one. Branches may come in any order. Without a base the side with more trials is believed.
-    """
-    if base is None:
-        tried, failed = max((one.tried, one.failed) for one in (ours, theirs))
-        return CaseLikelihood(max(ours.ratio, theirs.ratio), failed, tried)
-    before, one, other = base.ratio, ours.ratio, theirs.ratio
-    rises = max(one / before, 1.0) * max(other / before, 1.0)
-    ratio = before * rises if rises > 1 else min(one, other)
-    failed = max(ours.failed + theirs.failed - base.failed, 0)
-    return CaseLikelihood(round(min(ratio, MOST_RATIO), 2), failed, max(ours.tried + theirs.tried - base.tried, failed))
-
-
 class RatioRule(NamedTuple):
     """How the trials of a case come to a verdict by its likelihood ratio: `needed`, beginning with what is `known`.
 

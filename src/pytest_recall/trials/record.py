@@ -49,6 +49,7 @@ class Header(NamedTuple):
     are the cases whose verdict rests on a recording that CI has made for the pull request, and `keeps_recordings`
     says that CI keeps what this run records. `varying` is how many cases send something new each time, of
     the `varying_of` that were replayed twice; that is 0 if they were all that ask something else than recorded.
+    `behind` are the cases of the base of which that has no recording.
     """
 
     run: str
@@ -112,6 +113,7 @@ class Header(NamedTuple):
     replayed: tuple[str, ...] = ()
     unaffected: int = 0
     own_recordings: int = 0
+    behind: tuple[str, ...] = ()
     varying: int = 0
     varying_of: int = 0
     unaffordable: tuple[tuple[str, str], ...] = ()

@@ -14,7 +14,6 @@ NONE: frozenset[str] = frozenset()
 UNMATCHED = "a replay does not compare this part of a request, and failures of cases that it affects do not block"
 BEHIND = "a replay does not see what lies behind an equal request"
 LEFT_OUT = "cases of the base that a change keeps from being collected count as not affected"
-OWN_JUDGE_DECIDES = "a judge of one's own that a change makes laxer decides on that change"
 NOT_ASKED = "an answer from a cache, for which nothing is asked, is a verdict"
 OWN_WORKFLOW = "a workflow that a change alters is run as the change has it"
 VARIANT_A = "variant-a"

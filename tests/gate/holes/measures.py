@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.gate.holes.hole import ALL, LEFT_OUT, OWN_JUDGE_DECIDES, OWN_WORKFLOW, Hole
+from tests.gate.holes.hole import ALL, LEFT_OUT, OWN_WORKFLOW, Hole
 from tests.gate.model import Mode
 from tests.gate.project import (
     BREAKS_THREE,
@@ -71,7 +71,7 @@ MEASURES = [
         "laxer-judge",
         (BREAKS_THREE, Replaced(CONFTEST, "case.expected in answer.text", "True")),
         setup=OWN_JUDGE,
-        known=OWN_JUDGE_DECIDES,
+        says="code of judge own altered in eval/conftest.py",
     ),
     Hole(
         "built-in-judge-is-overridden",
@@ -81,7 +81,7 @@ MEASURES = [
                 CONFTEST, "\n\n@pytest.fixture\ndef judge_contains():\n    return lambda *_: (True, '')\n", append=True
             ),
         ),
-        known=OWN_JUDGE_DECIDES,
+        says="code of judge contains altered in eval/conftest.py",
     ),
     Hole("loosened-expectations", (BREAKS_THREE, expectations_loosened), says="expected answer altered"),
     Hole("deleted-cases", (BREAKS_THREE, case_removed), says="missing"),
@@ -201,5 +201,5 @@ MEASURES = [
         (BREAKS_THREE, Replaced(CALLER, "state: always", "state: always, fail-on: never")),
         known=OWN_WORKFLOW,
     ),
-    Hole("rows-that-fail-already", (BREAKS_THREE, Removed(("eval/events", "eval/recall.yaml")))),
+    Hole("rows-that-fail-already", (BREAKS_THREE, Removed(("eval/runs", "eval/recall.yaml")))),
 ]

@@ -90,7 +90,7 @@ def run_prune(args: argparse.Namespace) -> int:
                 one.path.unlink(missing_ok=True)
             else:
                 library.delete(one.path)
-        print(f"{verb}  {place.name(one.path)}  {one.why}")
+        print(f"{verb}  {library.name(one.path)}  {one.why}")
     for line in kept:
         print(f"kept  {line}")
     drafts = sum(one.is_draft for one in pruned)
@@ -107,7 +107,7 @@ def _cassettes(library: Library, place: Place, args: argparse.Namespace) -> tupl
     pruned: list[PrunedFile] = []
     kept: list[str] = []
     for path in library.files():
-        name = place.name(path)
+        name = library.name(path)
         try:
             cassette = Cassette(path, name, rubric.rules())
             cassette.verify()
@@ -120,6 +120,10 @@ def _cassettes(library: Library, place: Place, args: argparse.Namespace) -> tupl
             continue
         case = one_line(str(header.get("case")))
         match standing(header, scenarios, rows):
+            case "gone" if not library.is_own(path):
+                kept.append(
+                    f"{name}  no case `{case}`; it goes when the default branch takes over this run's recordings"
+                )
             case "gone":
                 pruned.append(PrunedFile(path, f"no case `{case}`"))
             case "moved":
@@ -141,15 +145,15 @@ def _drafts(library: Library, place: Place, which: str) -> list[PrunedFile]:
     found = []
     for path in library.drafts() if which != "none" else ():
         age = now - path.stat().st_mtime
-        if (which == "all" or age > DAY) and _is_ours(path, place):
+        if (which == "all" or age > DAY) and _is_ours(path, library):
             found.append(PrunedFile(path, f"draft, {plural(max(0, int(age // DAY)), 'day')} old", is_draft=True))
     return found
 
 
-def _is_ours(path: Path, place: Place) -> bool:
+def _is_ours(path: Path, library: Library) -> bool:
     """Tell whether a file among the drafts was written by a recording; one that was killed at once left nothing."""
     try:
-        header, _ = read_draft(path, place.name(path))
+        header, _ = read_draft(path, library.name(path))
     except RecallError:
         return False
     return bool(header) or path.read_bytes()[:8] in (b"", b'{"crc":"')
@@ -191,18 +195,23 @@ def run_move(args: argparse.Namespace) -> int:
         raise RecallError(f"no cassette of `{one_line(args.old)}`{nearest(args.old, known)}")
     moves: dict[Path, Cassette] = {}
     for path in known[args.old]:
-        header = read_header(path, place.name(path))
+        header = read_header(path, library.name(path))
         if header.get("case") != args.old or not library.fits(path, header):
             continue
+        if not library.is_own(path):
+            raise RecallError(
+                f"{library.name(path)}: was recorded on a branch, and cannot be moved; merge the branch, and have the"
+                " default branch take it over first"
+            )
         target = library.of_header({**header, "case": new, "scenario": scenario})
         if target is None or target == path:
             continue
         if target in moves:
-            both = f"{place.name(moves[target].path)} and {place.name(path)}"
+            both = f"{library.name(moves[target].path)} and {library.name(path)}"
             raise RecallError(f"{both} would both become {place.name(target)}; remove one of them")
         if target.exists():
-            raise RecallError(f"{place.name(path)}: {place.name(target)} is there already; remove one of them")
-        moves[target] = Cassette(path, place.name(path), rules)
+            raise RecallError(f"{library.name(path)}: {place.name(target)} is there already; remove one of them")
+        moves[target] = Cassette(path, library.name(path), rules)
         moves[target].verify()
     if not moves:
         where = f" outside of the scenario `{scenario}`" if new == args.old else ""
@@ -211,7 +220,7 @@ def run_move(args: argparse.Namespace) -> int:
     for target, cassette in moves.items():
         if not args.dry_run:
             library.move(cassette, target, {"case": new, "scenario": scenario})
-        print(f"{verb}  {place.name(cassette.path)} to {place.name(target)}  {plural(len(cassette), 'call')}")
+        print(f"{verb}  {library.name(cassette.path)} to {place.name(target)}  {plural(len(cassette), 'call')}")
     return 0
 
 
@@ -282,7 +291,7 @@ class _Importer:
         if path in self._sources:
             raise RecallError(f"{name}: is named as {self._sources[path]}; import it alone, with --case")
         if path.exists():
-            raise RecallError(f"{name}: {self._place.name(path)} is there already; remove it first")
+            raise RecallError(f"{name}: {self._library.name(path)} is there already; remove it first")
         recorded = _recorded_at(exchanges, source)
         clean = _clean(exchanges, self._redactor, name)
         header = {"case": case_id, "scenario": scenario, "run": f"import of {source.name}", "recorded_at": recorded}
@@ -292,7 +301,7 @@ class _Importer:
         self._sources[path] = name
         for note in notes:
             print(f"recall: note: {note}", file=sys.stderr)
-        return f"{self._place.name(path)}: {plural(len(clean), 'call')}, recorded on {recorded[:10]}", len(clean)
+        return f"{self._library.name(path)}: {plural(len(clean), 'call')}, recorded on {recorded[:10]}", len(clean)
 
 
 def scenario_of(scenarios: Mapping[str, str], case_id: str, given: str | None) -> str:
@@ -341,10 +350,11 @@ def import_command(args: argparse.Namespace) -> int:
 def export_command(args: argparse.Namespace) -> int:
     """Run `recall cassettes export`."""
     place = place_of(args)
-    source, target = find(library_of(place, args), place, args.cassette), Path.cwd() / args.target
+    library = library_of(place, args)
+    source, target = find(library, place, args.cassette), Path.cwd() / args.target
     if target.exists():
         raise RecallError(f"{place.name(target)}: is there already; give another name, or remove it first")
-    cassette = Cassette(source, place.name(source), Rules())
+    cassette = Cassette(source, library.name(source), Rules())
     export_vcr(cassette.exchanges(), target, place.name(target))
     print(f"{place.name(target)}: {plural(len(cassette), 'call')}")
     return 0

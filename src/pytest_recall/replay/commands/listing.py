@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from datetime import date
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
@@ -18,9 +18,10 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX, Place
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.replay.cassette_file import Cassette, read_draft, read_header
-from pytest_recall.replay.cassette_library import DRAFTS, Library
+from pytest_recall.replay.cassette_library import DRAFTS, Layer, Library
 from pytest_recall.replay.exchange import Exchange, Response
 from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.run_recordings import damaged, layers_from
 from pytest_recall.replay.wire_formats import usage_of
 from pytest_recall.runs.context import CommandLine
 from pytest_recall.schedule.state import current
@@ -37,7 +38,10 @@ _SCENARIO = re.compile(NAME_PATTERN)
 
 
 class ListedCassette(NamedTuple):
-    """One cassette or draft as `recall cassettes list` shows it. `since` is the day of its oldest call."""
+    """One cassette or draft as `recall cassettes list` shows it.
+
+    `since` is the day of its oldest call, and `run_file` the file of the run on a branch that it is in; empty for none.
+    """
 
     name: str
     what: str
@@ -49,6 +53,7 @@ class ListedCassette(NamedTuple):
     models: tuple[str, ...]
     is_draft: bool = False
     problem: str = ""
+    run_file: str = ""
 
 
 def add_folder(parser: argparse.ArgumentParser) -> None:
@@ -58,15 +63,16 @@ def add_folder(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def library_of(place: Place, args: argparse.Namespace, *, makes: bool = False) -> Library:
-    """Return the cassettes that a command works on.
+def library_of(place: Place, args: argparse.Namespace, *, makes: bool = False, but: Container[str] = ()) -> Library:
+    """Return the cassettes that a command works on, but for those in files of runs with names in `but`.
 
     Raises RecallError if the folder was given and is not there, unless the command `makes` it.
     """
     folder = place.cassettes if args.cassettes is None else Path.cwd() / args.cassettes
     if args.cassettes is not None and not folder.is_dir() and not makes:
         raise RecallError(f"{place.name(folder)}: no such directory; give the one that was recorded into")
-    return Library(folder)
+    layers = layers_from(place, folder, but) if args.cassettes is None else ()
+    return Library(folder, layers or (Layer(folder, place.name(folder)),))
 
 
 def find(library: Library, place: Place, given: str) -> Path:
@@ -75,7 +81,10 @@ def find(library: Library, place: Place, given: str) -> Path:
     A path in the folder needs no suffix, so that what the list prints is found.
     """
     for path in (Path.cwd() / given, library.folder / given, library.folder / f"{given}{CASSETTE_SUFFIX}"):
-        if path.is_file():
+        if path.is_file() and path.parent.resolve() != place.run_files.resolve():
+            return path
+    for path in library.files():
+        if library.name(path) == given:
             return path
     if given.endswith(CASSETTE_SUFFIX):
         raise RecallError(f"{given}: no such file; `recall cassettes list` names those that are there")
@@ -83,8 +92,9 @@ def find(library: Library, place: Place, given: str) -> Path:
     found = known.get(given, [])
     if not found:
         raise RecallError(f"no cassette of {one_line(given)!r}{nearest(given, known)}")
+    found = list(dict.fromkeys(library.latest(path) for path in found))
     if len(found) > 1:
-        named = ", ".join(place.name(path) for path in found)
+        named = ", ".join(map(library.name, found))
         raise RecallError(f"{one_line(given)!r} has more than one cassette ({named}); give the path of one")
     return found[0]
 
@@ -98,7 +108,7 @@ def by_owner(library: Library, place: Place, wanted: str) -> dict[str, list[Path
     damaged: RecallError | None = None
     for path in library.files():
         try:
-            header = read_header(path, place.name(path))
+            header = read_header(path, library.name(path))
         except RecallError as error:
             if path.stem == wanted:  # Files are called by the ids of their cases.
                 damaged = error
@@ -156,7 +166,7 @@ def entries(
     found = []
     for path in [*library.files(), *library.drafts()]:
         is_draft = path.parent.name == DRAFTS
-        name = place.name(path)
+        name = library.name(path)
         header: Mapping[str, Any] = {}
         exchanges: list[Exchange] = []
         problem = ""
@@ -172,7 +182,7 @@ def entries(
         found.append(
             ListedCassette(
                 name=name,
-                what=place.name(path) if problem else titled(header),
+                what=name if problem else titled(header),
                 standing="damaged" if problem else standing(header, scenarios, rows),
                 header=header,
                 calls=len(exchanges),
@@ -181,6 +191,7 @@ def entries(
                 models=tuple(sorted(models)),
                 is_draft=is_draft,
                 problem=problem,
+                run_file="" if library.is_own(path) else name.partition(": ")[0],
             )
         )
     return sorted(found, key=lambda entry: (entry.what, entry.is_draft, entry.name))
@@ -252,6 +263,7 @@ def _recorded(entry: ListedCassette, today: date) -> str:
 
 def _note(entry: ListedCassette, scenarios: Mapping[str, str]) -> str:
     notes = ["unfinished draft"] if entry.is_draft else []
+    notes += [f"in {entry.run_file}"] if entry.run_file else []
     if entry.standing == "damaged":
         notes.append("damaged; `recall cassettes verify` says where")
     if entry.standing == "gone":
@@ -266,7 +278,7 @@ The age is that of the oldest call. An orphan is the recording of a case that is
 and has no row in the state, or that is in another scenario by now; `recall cassettes prune` deletes
 the former, and `move` gives either to the case that it is of now. An unfinished draft was left
 behind by a run that was killed, or by a test that failed; `pytest -p recall eval --record=missing`
-takes up what it holds.
+takes up what it holds. What a run on a branch has recorded is in a file of that run in eval/runs.
 """
 VERIFY = """\
 Reads every line of every cassette. Exits with 1 if one is damaged, cut off, of another version,
@@ -325,12 +337,13 @@ def run_verify(args: argparse.Namespace) -> int:
     """Run `recall cassettes verify`."""
     place = place_of(args)
     rubric = read_settings(place.rubric, place.name(place.rubric))
-    library, rules = library_of(place, args), rubric.rules()
+    broken = damaged(place) if args.cassettes is None else {}
+    library, rules = library_of(place, args, but=broken), rubric.rules()
     paths = library.files()
-    problems: list[str] = []
+    problems = list(broken.values())
     calls = 0
     for path in paths:
-        name = place.name(path)
+        name = library.name(path)
         try:
             cassette = Cassette(path, name, rules)
             cassette.verify()

@@ -17,6 +17,7 @@ from pytest_recall.replay.cassette_file import read_lines
 from pytest_recall.replay.commands.listing import add_folder, library_of
 from pytest_recall.replay.encodings import decoded, in_url, pairs, spelled
 from pytest_recall.replay.redaction import Redactor, is_form
+from pytest_recall.replay.run_recordings import damaged
 from pytest_recall.replay.secrets import secret_names, suspicious
 
 DETAILS = """\
@@ -78,14 +79,15 @@ def run_scan(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     rubric = read_settings(place.rubric, place.name(place.rubric))
-    library = library_of(place, args)
+    broken = damaged(place) if args.cassettes is None else {}
+    library = library_of(place, args, but=broken)
     secrets = secret_names(os.environ, rubric.secrets)
     detector = Detector(secrets)
     paths, drafts = library.files(), library.drafts()
     findings: list[dict[str, Any]] = []
-    unread: list[str] = []
+    unread = list(broken.values())
     for path in (*paths, *drafts):
-        name = place.name(path)
+        name = library.name(path)
         try:
             lines = read_lines(path, name)
         except RecallError as error:

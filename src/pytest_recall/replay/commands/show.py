@@ -40,8 +40,9 @@ def run_show(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     context, rubric = context_of(place, CommandLine(date=args.date))
-    path = find(library_of(place, args), place, args.cassette)
-    name = place.name(path)
+    library = library_of(place, args)
+    path = find(library, place, args.cassette)
+    name = library.name(path)
     if DRAFTS in path.parts:
         header, calls = read_draft(path, name)
     else:

@@ -58,7 +58,7 @@ class _Replays(NamedTuple):
 
     paths: Sequence[str]
     eval_dir: Path
-    cassettes: Path
+    cassettes: Path | None
     cases: Sequence[str]
 
 
@@ -85,7 +85,9 @@ def run_varying(args: argparse.Namespace) -> int:
             raise RecallError(f"no recording of `{case_id}`{nearest(case_id, recorded)}")
     if not other_date.is_installed():
         raise RecallError(f"time-machine sets the other date, and is not installed; {other_date.INSTALL} installs it")
-    replays = _Replays(args.paths or [str(place.eval_dir)], place.eval_dir, library.folder, args.case)
+    replays = _Replays(
+        args.paths or [str(place.eval_dir)], place.eval_dir, args.cassettes and library.folder, args.case
+    )
     found: list[Variation] = []
     volatile = Volatile()
     for number in range(1, ROUNDS + 1):
@@ -147,8 +149,9 @@ def _both(replays: _Replays, volatile: Volatile, number: int) -> tuple[_Replay, 
 
 
 def _command(replays: _Replays, scratch: Path, own: Path, seconds: float) -> list[str]:
+    folder = f":{replays.cassettes}" if replays.cassettes else ""
     command = [sys.executable, "-m", "pytest", "-p", "recall", *replays.paths, f"--recall-dir={replays.eval_dir}"]
-    command += [f"--recall-record=missing:{replays.cassettes}", "--recall-dry-run", "--recall-mode=all"]
+    command += [f"--recall-record=missing{folder}", "--recall-dry-run", "--recall-mode=all"]
     command += [f"--recall-dry-run-file={own / FINDINGS}", f"--recall-dry-run-requests={own}"]
     command += [f"--recall-dry-run-ignoring={scratch / 'ignoring.json'}"]
     command += [f"--recall-dry-run-of={scratch / 'wanted.json'}"] if replays.cases else []
