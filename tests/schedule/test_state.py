@@ -456,6 +456,6 @@ def test_what_else_waits_for_a_case_keeps_it_as_well(place: Place, told: dict[st
 
 def test_days_to_come_are_told_of_what_waits_as_well(place: Place) -> None:
     runs(place, "passed", "passed", "passed")
-    state.check_dates(current(place), TODAY + days(1), "s")
-    with pytest.raises(RecallError, match="`a` was last tested on 2026-03-12, which is after 2026-03-10"):
-        state.check_dates(current(place), date(2026, 3, 10), "s")
+    state.check_dates(place, current(place), TODAY + days(1))
+    with pytest.raises(RecallError, match=r"eval/runs/2026-03-12-.* is of 2026-03-12, which is after 2026-03-10"):
+        state.check_dates(place, current(place), date(2026, 3, 10))

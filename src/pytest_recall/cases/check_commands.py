@@ -155,7 +155,7 @@ def _rows(place: Place) -> Mapping[str, Row]:
 
     state = current(place)
     today = clock.now().date()
-    check_dates(state, max(today, today_in(os.environ, today)), place.name(place.state))
+    check_dates(place, state, max(today, today_in(os.environ, today)))
     return state.rows
 
 

@@ -445,7 +445,7 @@ def make_plan(
     if news := not_held(earlier, {*state.folded, *run_files(place.run_files)}):
         state = with_events(state, {name: earlier[name] for name in news})
     if today is not None:
-        check_dates(state, max(context.date, today), place.name(place.state))
+        check_dates(place, state, max(context.date, today))
     rows = {case_id: released(row, context.date) for case_id, row in state.rows.items()}
     stale = len(swapped(rows, context.model))
     if reset_on_swap:

@@ -49,13 +49,19 @@ def unfolded(place: Place, state: State) -> dict[str, Events]:
     return {name: read_run_file(files[name], place.name(files[name])) for name in not_held(files, state.folded)}
 
 
-def check_dates(state: State, latest: date, name: str) -> None:
+def check_dates(place: Place, state: State, latest: date) -> None:
     """Raise RecallError for a row of a day that is still to come: a failure until then would be taken for old news.
 
-    So for a case that was last asked on such a day, which would rest for as long. `latest` is today, or the later day
-    that a run is made for. One day more is a clock that is ahead.
+    So for a run file of such a day, and for a case that was last asked on one, which would rest for as long. `latest`
+    is today, or the later day that a run is made for. One day more is a clock that is ahead.
     """
-    rows, last = state.rows, latest + timedelta(days=1)
+    rows, last, name = state.rows, latest + timedelta(days=1), place.name(place.state)
+    for run, path in run_files(place.run_files).items():
+        if (day := _day(run)) is not None and day > last:
+            raise RecallError(
+                f"{place.name(path)}: is of {day}, which is after {latest}: until then every failure would be lost;"
+                " correct the clock and run again, or delete the file to forget the run"
+            )
     if asked := sorted(case_id for case_id, one in state.unanswered.items() if one.last_asked > last):
         raise RecallError(
             f"{name}: unanswered: `{asked[0]}` was last asked on {state.unanswered[asked[0]].last_asked}, which is"
