@@ -126,9 +126,10 @@ def changes_of(
             if left := _replayable(source, first.folder, found.reasons, ids):
                 decided = replayed(config, _whole(source, Path(scratch)), processes, base, left)
                 found = found.completed(decided, source.origin)
-                if context.mode == "main":
+                if context.mode == "main" and asked.of_change:
                     # The newest recording of what the default branch asks takes its place among the cassettes.
-                    _copy(source.folder, decided.ids(ReplayState.UNAFFECTED, ReplayState.RECORDED), Path(asked.folder))
+                    ids_decided = decided.ids(ReplayState.UNAFFECTED, ReplayState.RECORDED)
+                    _copy(source.folder, ids_decided, Path(asked.folder), fixtures=True)
         if base.is_change and _holds_any(first.folder):
             found = _compared(config, first.folder, base, found)
         if base.is_change and base.commit:
@@ -248,14 +249,11 @@ def _seed(found: Changes, sources: Sequence[_Source], folder: Path) -> None:
         _copy(source.folder, wanted, folder)
 
 
-def _copy(source: Path, case_ids: Collection[str], folder: Path) -> None:
-    """Copy the recordings of some cases from below one folder to below another."""
+def _copy(source: Path, case_ids: Collection[str], folder: Path, *, fixtures: bool = False) -> None:
+    """Copy the recordings of some cases from below one folder to below another, and those of fixtures beside them."""
     for path, header in Library(source).headers():
-        # What a fixture has recorded goes with the cases that it decides.
-        if header.get("case") in case_ids or ("case" not in header and case_ids):
-            target = folder / path.relative_to(source)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)
+        if header.get("case") in case_ids or (fixtures and case_ids and "case" not in header):
+            Library(folder).take_over(path, folder / path.relative_to(source))
 
 
 def _of_base(place: Place, own: Path, base: Base, scratch: Path) -> Path:
