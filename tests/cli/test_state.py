@@ -135,7 +135,10 @@ def test_quarantine_waits_in_a_file_on_a_branch(checkout: Checkout) -> None:
     assert checkout.state_text() == before
     assert len(waiting(checkout)) == 1
     assert checkout.recall("state", "quarantine").outlines[-1] == "1 case of 2 in quarantine"
-    Repository(checkout.path).git("switch", "-q", "main")
+    repository = Repository(checkout.path)
+    repository.commit()
+    repository.git("switch", "-q", "main")
+    repository.git("merge", "-q", "feature")
     [file] = waiting(checkout)
     assert checkout.recall("state", "quarantine", "b", "--owner", "bo").ret == 0
     assert waiting(checkout) == [file]

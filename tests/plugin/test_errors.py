@@ -26,8 +26,8 @@ def test_a_broken_state_stops_the_run_with_and_without_workers(pytester: pytest.
     checkout = SET.with_files({"eval/recall.yaml": text}).at(pytester)
     sentence = (
         "eval/recall.yaml:6: merge-conflict marker; take the file of the branch that is merged into, such as"
-        " `git checkout origin/main -- eval/recall.yaml`, end the merge, then run `recall state apply`, which adds the"
-        " verdicts that it lacks"
+        " `git checkout origin/main -- eval/recall.yaml`, then run `recall state apply`, which adds the verdicts that"
+        " it lacks, and commit; in a rebase run that once it has ended"
     )
     for workers in ((), ("-n2",)):
         assert_refused(checkout, checkout.run("eval", *workers), sentence)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -268,6 +269,52 @@ def test_a_run_goes_on_only_on_the_branch_where_it_began(pytester: pytest.Pytest
     first, second = (read_run_file(file, file.name) for file in files(checkout))
     assert len(first.verdicts) == len(second.verdicts) == 1
     assert part in files(checkout)
+
+
+def test_main_takes_nothing_of_a_branch_that_no_merge_has_brought(pytester: pytest.Pytester) -> None:
+    """Neither a run file that was not committed and came along, nor a run that someone names."""
+    checkout, repository = begun(pytester)
+    repository.git("switch", "-qc", "feature")
+    reply(checkout, "closed")
+    checkout.run("eval", ALL)
+    (file,) = files(checkout)
+    run = checkout.artifacts.runs()[-1].name
+    repository.git("switch", "-q", "main")
+    before = checkout.state_text()
+    for arguments in (("state", "apply"), ("state", "apply", "--dry-run")):
+        done = checkout.recall(*arguments)
+        assert (done.ret, checkout.state_text()) == (0, before)
+        assert any(file.name in line for line in done.outlines)
+    file.unlink()
+    assert checkout.recall("state", "apply", run).ret == 2
+    assert checkout.state_text() == before
+    assert checkout.recall("state", "apply", run, "--explicit").ret == 0
+    assert rows(checkout)["hours"].failing
+
+
+def test_a_state_that_is_gone_is_no_new_one(pytester: pytest.Pytester) -> None:
+    checkout, repository = begun(pytester)
+    (checkout.path / STATE).unlink()
+    assert checkout.run_afresh("eval", ALL).ret == pytest.ExitCode.USAGE_ERROR
+    assert not (checkout.path / STATE).exists()
+    repository.commit("Begin anew")
+    assert checkout.run_afresh("eval", ALL).ret == pytest.ExitCode.OK
+    assert {case_id: one.box for case_id, one in checkout.state().items()} == {"hours": 1, "fees": 1}
+
+
+def test_runs_that_a_commit_before_has_and_nobody_else_are_told(pytester: pytest.Pytester) -> None:
+    """As where a side of a conflict was taken in a clone that has no journals of the other."""
+    checkout, repository = begun(pytester)
+    before = checkout.state_text()
+    assert before is not None
+    checkout.run("eval", ALL)
+    repository.commit("Run")
+    (checkout.path / STATE).write_text(before, encoding="utf-8")
+    repository.commit("Take the other side")
+    assert checkout.recall("state", "apply", "--dry-run").ret == 0
+    shutil.rmtree(checkout.path / "eval/_artifacts")
+    lost = checkout.recall("state", "apply")
+    assert (lost.ret, checkout.state_text()) == (1, before)
 
 
 @pytest.mark.parametrize("branch", ["feature", "main"])

@@ -196,21 +196,29 @@ def test_a_run_goes_where_the_checkout_says(place: Place, repo: Repository, monk
     finish.apply(place, first)
     assert (boxes(place), len(run_files(place.run_files))) == ({}, 1)
     repo.git("switch", "-q", "main")
+    # It came along, and is of the other branch: git does not know it.
+    finish.apply(place, journal(place, trial("e")))
+    assert boxes(place) == {"e": (1, 1)}
+    repo.git("switch", "-q", "feature")
+    repo.git("add", "eval/runs")
+    repo.git("commit", "-qm", "Run")
+    repo.git("switch", "-q", "main")
+    repo.git("merge", "-q", "--no-edit", "feature")
     assert finish.target(place) == "eval/recall.yaml"
     waiting = list(run_files(place.run_files))
     finish.apply(place, journal(place, trial("b")))
     # No commit has the fold yet: the file is still there, and is named.
-    assert (boxes(place), list(run_files(place.run_files))) == ({"a": (1, 1), "b": (1, 1)}, waiting)
+    assert (boxes(place), list(run_files(place.run_files))) == ({"a": (1, 1), "b": (1, 1), "e": (1, 1)}, waiting)
     assert set(waiting) < set(folded(place))
-    assert set(current(place).rows) == {"a", "b"}
+    assert set(current(place).rows) == {"a", "b", "e"}
     repo.commit()
     finish.apply(place, journal(place, trial("d")))
-    assert (boxes(place), len(run_files(place.run_files))) == ({"a": (1, 1), "b": (1, 1), "d": (1, 1)}, 0)
+    assert (boxes(place), len(run_files(place.run_files))) == ({"a": (1, 1), "b": (1, 1), "d": (1, 1), "e": (1, 1)}, 0)
     assert set(waiting) < set(folded(place))
     monkeypatch.setenv("GITHUB_REF", "refs/pull/7/merge")
     assert finish.target(place) == "eval/runs"
     finish.apply(place, journal(place, trial("c")))
-    assert (sorted(boxes(place)), len(run_files(place.run_files))) == (["a", "b", "d"], 1)
+    assert (sorted(boxes(place)), len(run_files(place.run_files))) == (["a", "b", "d", "e"], 1)
 
 
 # Which state is everyone's

@@ -193,6 +193,10 @@ class Repository:
         states = [f"{entry} {_content(self.top / entry[3:])}" for entry in listed]
         return hashlib.sha256("\0".join(states).encode("utf-8", "surrogateescape")).hexdigest()[:16] if states else ""
 
+    def tracked(self, path: Path) -> set[str]:
+        """Return the names of the files in the folder `path` that git knows. Raises RecallError."""
+        return {Path(name).name for name in self._paths("ls-files", "-z", "--", self.path_of(path) or ".")}
+
     def local_name(self, ref: str) -> str:
         """Return the name of a branch without that of its remote, such as `main` for `origin/HEAD`."""
         done = self._git("rev-parse", "--abbrev-ref", ref)

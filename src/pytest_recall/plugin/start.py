@@ -72,6 +72,7 @@ def wake(
     from pytest_recall.plugin.change import budget_of, change_of, planned
     from pytest_recall.plugin.memories import read_source
     from pytest_recall.runs.affordable import within_budget
+    from pytest_recall.runs.checkout import check_state
     from pytest_recall.runs.context import resolve
     from pytest_recall.runs.plan import check_names, make_plan
     from pytest_recall.runs.resume import rest_of
@@ -87,6 +88,7 @@ def wake(
             names = baselines.checked_names(config, rubric, f"{place.name(place.rubric)}: baselines")
         kept = portion.resumed(config, place)
         context = resolve(options.asked(config), os.environ, rubric, today(config))
+        check_state(place, os.environ)
         change = change_of(
             config, place, rubric, context, asked or recording(config), paths, is_resumed=kept is not None
         )

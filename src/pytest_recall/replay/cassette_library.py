@@ -83,7 +83,7 @@ class Library:
             return [self._used[first] / inside]
         folders = [layer.folder for layer in self.layers if exists(layer.folder / first)]
         if len(folders) > 1:  # A cassette may have been recorded again since a run on a branch did.
-            folders.sort(key=lambda folder: recorded_at(folder / first), reverse=True)
+            folders.sort(key=lambda folder: recorded_at(folder / first, self.name(folder / first)), reverse=True)
         return [folder / inside for folder in (folders if first == inside else folders[:1])]
 
     def latest(self, path: Path) -> Path:
@@ -307,9 +307,9 @@ def is_newer(path: Path, than: Path) -> bool:
     return recorded_at(path) >= recorded_at(than) and read_bytes(path) != read_bytes(than)
 
 
-def recorded_at(path: Path) -> str:
+def recorded_at(path: Path, name: str = "") -> str:
     """Return when a cassette was recorded, in ISO 8601. Raises RecallError for one that is damaged."""
-    return str(read_header(path, path.name).get("recorded_at", ""))
+    return str(read_header(path, name or path.name).get("recorded_at", ""))
 
 
 def _plain(header: Mapping[str, Any]) -> dict[str, Any]:

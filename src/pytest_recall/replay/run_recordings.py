@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Container, Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pytest_recall.files.disk import make_folder, open_file, read_bytes, remove, write_bytes
 from pytest_recall.files.errors import RecallError
@@ -63,10 +63,17 @@ def _heading(path: Path, name: str) -> PackedRun:
         raise RecallError(f"{name}: cannot be read ({error.strerror}); check that it is readable") from None
     if not line.startswith(_HEADING, CRC_BYTES):
         raise RecallError(f"{name}:1: holds no recordings of a run; restore it from git, or delete it")
-    fields = unsealed(line, name, 1)
+    fields = _fields(line, name, 1)
     if fields["recordings"] != VERSION:
         raise RecallError(f"{name}:1: version {fields['recordings']!r} is not known to this pytest-recall; upgrade it")
     return PackedRun(path, str(fields.get("at", "")))
+
+
+def _fields(line: bytes, name: str, number: int) -> dict[str, Any]:
+    try:
+        return unsealed(line, name, number)
+    except RecallError:
+        raise RecallError(f"{name}:{number}: is damaged; restore the file from git, or delete it") from None
 
 
 def pack(folder: Path, paths: Iterable[Path], at: datetime) -> bytes:
@@ -104,12 +111,12 @@ def cassettes_in(path: Path, name: str) -> Iterator[tuple[str, bytes]]:
         if end >= 0:
             raise RecallError(f"{name}:{number}: stands behind the end mark; restore the file from git, or delete it")
         if line.startswith(_PATH, CRC_BYTES):
-            inside = _relative(unsealed(line, name, number).get("path"), name, number)
+            inside = _relative(_fields(line, name, number).get("path"), name, number)
             if any(inside == known for known, _ in found):
                 raise RecallError(f"{name}:{number}: {inside} is there twice; restore the file from git, or delete it")
             found.append((inside, []))
         elif line.startswith(_HEADING, CRC_BYTES):
-            end = unsealed(line, name, number)["recordings"]
+            end = _fields(line, name, number)["recordings"]
         elif found:
             found[-1][1].append(line)
         else:

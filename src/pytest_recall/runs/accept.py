@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime
 from difflib import unified_diff
@@ -19,6 +20,7 @@ from pytest_recall.judges.by_answer import NotByAnswer, by_answer, differs
 from pytest_recall.replay.cassette_file import read_header
 from pytest_recall.replay.cassette_library import Layer, Library
 from pytest_recall.replay.run_recordings import library_of_runs
+from pytest_recall.runs.checkout import of_this_branch
 from pytest_recall.schedule.acceptance import REASON, acceptance
 from pytest_recall.schedule.boxes import BY_VERDICTS, UNSCHEDULED, quarantine_of, review
 from pytest_recall.schedule.events import Events, fold_events, fold_unanswered
@@ -292,7 +294,7 @@ def _state(place: Place, events: Events, *, folds: bool) -> dict[Path, tuple[str
     if not folds:
         return {place.run_files / f"{name_of(events)}{SUFFIX}": ("", run_file_text(events, current(place).rows))}
     state = read_state(place.state, place.name(place.state))
-    named = {**unfolded(place, state), name_of(events): events}
+    named = {**of_this_branch(place, unfolded(place, state), os.environ), name_of(events): events}
     waiting = fold_unanswered(state.unanswered, named)
     folded = sorted({*state.folded, *named})
     return {place.state: (state.text, state.updated(fold_events(state.rows, named), folded=folded, unanswered=waiting))}

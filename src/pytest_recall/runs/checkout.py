@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 from pytest_recall.files.errors import RecallError
@@ -10,7 +11,9 @@ from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.git import Repository, committed, head_of, is_repository
 from pytest_recall.runs.base import Base, default_branch
 from pytest_recall.runs.ci import job_of
-from pytest_recall.schedule.state import committed_state
+from pytest_recall.schedule.events import Events
+from pytest_recall.schedule.run_file import SUFFIX, runs_not_held
+from pytest_recall.schedule.state import committed_state, day_of, is_remembered
 from pytest_recall.schedule.state_file import parse_state
 from pytest_recall.schedule.suspects import is_pull_request, last_commit
 from pytest_recall.trials.trial import Row
@@ -43,6 +46,46 @@ def folds_here(place: Place, environ: Mapping[str, str]) -> bool:
     branch = head_of(place.root, environ)[1]
     default = default_branch(Repository(place.root), environ)
     return not branch or not default or branch == default
+
+
+def of_this_branch(place: Place, waiting: Mapping[str, Events], environ: Mapping[str, str]) -> dict[str, Events]:
+    """Return those of the run files that a fold takes: those that git knows, so that a merge has brought them.
+
+    A file that git does not know came along from another branch that was checked out before.
+    """
+    if not waiting or not is_repository(place.root, environ):
+        return dict(waiting)
+    try:
+        known = Repository(place.root).tracked(place.run_files)
+    except RecallError:
+        return dict(waiting)
+    return {name: one for name, one in waiting.items() if f"{name}{SUFFIX}" in known}
+
+
+def check_state(place: Place, environ: Mapping[str, str]) -> None:
+    """Raise RecallError for a state that is gone from the working tree, though the commit has it."""
+    if place.state.exists() or not is_repository(place.root, environ):
+        return
+    try:
+        known = committed(place.eval_dir, "HEAD", (place.state.name,), place.state.suffix)
+    except RecallError:  # There is no commit yet.
+        return
+    if known:
+        name = place.name(place.state)
+        raise RecallError(
+            f"{name}: is gone, and every case would be new; restore it with `git checkout HEAD -- {name}`, or commit"
+            " that it is deleted"
+        )
+
+
+def lost_names(place: Place, known: Collection[str], environ: Mapping[str, str]) -> list[str]:
+    """Return the runs that the state of the commit, or of one before a merge, holds, and that are not `known`."""
+    found: set[str] = set()
+    for ref in ("HEAD", "HEAD^1", "HEAD^2") if is_repository(place.root, environ) else ():
+        with suppress(RecallError):
+            files = committed(place.eval_dir, ref, (place.state.name,), place.state.suffix)
+            found.update(parse_state(files.get(place.state.name, ""), ref).folded)
+    return [name for name in runs_not_held(sorted(found), known) if is_remembered(day_of(name), known)]
 
 
 def shared_names(place: Place, environ: Mapping[str, str], ref: str = "") -> tuple[str, ...] | None:

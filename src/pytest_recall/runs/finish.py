@@ -16,7 +16,7 @@ from pytest_recall.files.git import head_of
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
-from pytest_recall.runs.checkout import folds_here, shared_names
+from pytest_recall.runs.checkout import folds_here, of_this_branch, shared_names
 from pytest_recall.schedule.boxes import quarantine_of
 from pytest_recall.schedule.events import Events, events_of, fold_events
 from pytest_recall.schedule.run_file import name_of, run_files, trials_known, write_run_file
@@ -172,6 +172,9 @@ def apply(
         if folds:  # Run files are sorted by day and run, whenever they are written.
             events = _events(record, news - _later_verdicts(run, record.header, known), first=applied is None)
         named = {name_of(events): events} if says_anything else {}
+        if not events.verdicts and not fold_events(before.rows, named) and not events.unanswered:
+            named = {}  # It only touches what it has touched before.
+        waiting = of_this_branch(place, waiting, os.environ) if folds else waiting
         if folds and write:
             fold(place, state, {**waiting, **named}, shared_names(place, os.environ, shared_at))
         elif named and write:

@@ -21,6 +21,7 @@ from pytest_recall.cli.common import (
     days,
     marked_in,
     place_of,
+    say,
 )
 from pytest_recall.files import clock
 from pytest_recall.files.disk import locked
@@ -28,10 +29,11 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.git import head_of, is_repository
 from pytest_recall.files.wording import plural
-from pytest_recall.runs.checkout import folds_here, shared_names
+from pytest_recall.runs.checkout import folds_here, lost_names, of_this_branch, shared_names
 from pytest_recall.runs.context import CommandLine, today_in
 from pytest_recall.schedule.boxes import released
 from pytest_recall.schedule.forecast import forecast
+from pytest_recall.schedule.run_file import name_of, run_files
 from pytest_recall.schedule.state import (
     committed_state,
     current,
@@ -191,7 +193,9 @@ def add_apply(commands: Commands) -> None:
     parser.add_argument(
         "run_name", nargs="?", metavar="RUN", help="a run's name or folder, `latest` or `previous` (default: all)"
     )
-    parser.add_argument("--explicit", action="store_true", help="also a run of cases that someone chose by hand")
+    parser.add_argument(
+        "--explicit", action="store_true", help="also a run of cases that someone chose by hand, or of another branch"
+    )
     parser.add_argument("--dry-run", action="store_true", help="print what would change, and change nothing")
 
 
@@ -207,6 +211,12 @@ def run_apply(args: argparse.Namespace) -> int:
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
     check_writes(record, folder, explicit=args.explicit)
+    here = head_of(place.root, os.environ)[1]
+    if here and record.header.branch not in ("", here) and not args.explicit:
+        raise RecallError(
+            f"{folder.name}: ran on the branch `{record.header.branch}`, and `{here}` is checked out; switch to that"
+            " branch, or add --explicit to apply it here"
+        )
     apply_run(place, folder, record, write=not args.dry_run)
     return 0
 
@@ -214,8 +224,10 @@ def run_apply(args: argparse.Namespace) -> int:
 def _apply_all(place: Place, *, write: bool) -> int:
     """Apply the runs that the state lacks, and fold the run files that wait where the checkout does that."""
     from pytest_recall.runs import finish
+    from pytest_recall.schedule.events import events_of
 
     lacking = finish.lacking(place, os.environ)
+    names = {name_of(events_of(record.header, record.trials, len(record.trials))) for _, record in lacking}
     for folder, record in lacking:
         apply_run(place, folder, record, write=write)
     if write:
@@ -224,8 +236,10 @@ def _apply_all(place: Place, *, write: bool) -> int:
         state = read_state(place.state, place.name(place.state))
         waiting = unfolded(place, state)
         folds = folds_here(place, os.environ)
+        waiting, every = of_this_branch(place, waiting, os.environ) if folds else waiting, waiting
         if folds and waiting and write:
             fold(place, state, waiting, shared_names(place, os.environ))
+        known = {*state.folded, *run_files(place.run_files), *waiting, *names}
     files = f"{place.name(place.run_files)}: {plural(len(waiting), 'run file')}"
     if waiting and not folds:
         print(f"{files}; a run or `recall state apply` on the default branch folds them")
@@ -233,8 +247,18 @@ def _apply_all(place: Place, *, write: bool) -> int:
         print(f"{files} {'' if write else 'would be '}folded into {place.name(place.state)}")
     elif not lacking:
         print(f"{place.name(place.state)}: lacks no run of this checkout; nothing to do")
+    for name in every.keys() - waiting.keys():
+        print(
+            f"{place.name(place.run_files)}/{name}.yaml: left out, since git does not know it; commit it on its branch"
+        )
     if is_repository(place.root, os.environ) and not head_of(place.root, os.environ)[1]:
         print("no branch is checked out, so that runs of a branch are left out; end the rebase, then run this again")
+    if lost := lost_names(place, known, os.environ):
+        say(
+            f"{place.name(place.state)}: lacks {plural(len(lost), 'run')} that a commit before has, such as {lost[0]};"
+            " neither a run file nor a journal of them is here: apply them in the checkout that ran them"
+        )
+        return 1
     return 0
 
 
@@ -359,7 +383,12 @@ def _change_quarantine(place: Place, args: argparse.Namespace) -> int:
     events = Events(f"{now:%Y-%m-%dT%H%M%S.%f}", today, "quarantine", apart=(apart,))
     if folds_here(place, os.environ):
         known = read_state(place.state, name)
-        fold(place, known, {**unfolded(place, known), name_of(events): events}, shared_names(place, os.environ))
+        fold(
+            place,
+            known,
+            {**of_this_branch(place, unfolded(place, known), os.environ), name_of(events): events},
+            shared_names(place, os.environ),
+        )
     else:
         write_run_file(place.run_files, events, state.rows)
     print(told)

@@ -165,14 +165,27 @@ def not_held(names: Iterable[str], folded: Iterable[str]) -> list[str]:
     It holds a part of a run as well if it holds more trials of that: a run that was resumed elsewhere is folded whole.
     """
     held = set(folded)
+    most = _trials(held)
+    return [name for name in names if name not in held and not _is_covered(name, most, more=1)]
+
+
+def runs_not_held(names: Iterable[str], folded: Iterable[str]) -> list[str]:
+    """Return those of the `names` of whose run a state with these `folded` names does not hold as many trials."""
+    most = _trials(folded)
+    return [name for name in names if not _is_covered(name, most, more=0)]
+
+
+def _trials(names: Iterable[str]) -> dict[str, int]:
+    """Return how many trials of each run are in what has these names, by the stem of the run."""
     most: dict[str, int] = {}
-    for named in filter(None, map(_NAME.fullmatch, held)):
+    for named in filter(None, map(_NAME.fullmatch, names)):
         most[named["stem"]] = max(int(named["trials"]), most.get(named["stem"], 0))
-    return [
-        name
-        for name in names
-        if name not in held and not ((one := _NAME.fullmatch(name)) and most.get(one["stem"], -1) > int(one["trials"]))
-    ]
+    return most
+
+
+def _is_covered(name: str, most: Mapping[str, int], *, more: int) -> bool:
+    named = _NAME.fullmatch(name)
+    return named is not None and most.get(named["stem"], -1) >= int(named["trials"]) + more
 
 
 def _digest(events: Events) -> str:

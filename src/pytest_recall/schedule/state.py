@@ -57,7 +57,7 @@ def check_dates(place: Place, state: State, latest: date) -> None:
     """
     rows, last, name = state.rows, latest + timedelta(days=1), place.name(place.state)
     for run, path in run_files(place.run_files).items():
-        if (day := _day(run)) is not None and day > last:
+        if (day := day_of(run)) is not None and day > last:
             raise RecallError(
                 f"{place.name(path)}: is of {day}, which is after {latest}: until then every failure would be lost;"
                 " correct the clock and run again, or delete the file to forget the run"
@@ -118,16 +118,19 @@ def fold(place: Place, state: State, events: Mapping[str, Events], shared: Colle
 
 def _remembered(names: set[str], there: set[str]) -> set[str]:
     """Return the names that the state file has to keep: of run files that are there, and of the newest runs."""
-    return {name for name in names if name in there or (day := _day(name)) is None or is_remembered(day, names)}
+    return {name for name in names if name in there or is_remembered(day_of(name), names)}
 
 
-def is_remembered(day: date, names: Iterable[str]) -> bool:
+def is_remembered(day: date | None, names: Iterable[str]) -> bool:
     """Whether a state that has these `names` names the runs of a `day` that it holds."""
-    newest = max(filter(None, map(_day, names)), default=day)
+    if day is None:
+        return True
+    newest = max(filter(None, map(day_of, names)), default=day)
     return day >= newest - timedelta(days=REMEMBERED_DAYS)
 
 
-def _day(name: str) -> date | None:
+def day_of(name: str) -> date | None:
+    """Return the day with which the name of a run begins; None for a name that begins with none."""
     try:
         return date.fromisoformat(name[:10])
     except ValueError:

@@ -241,8 +241,8 @@ def parse_state(text: str, name: str) -> State:
     if (line := strict_yaml.conflict_line(text)) is not None:
         raise RecallError(
             f"{name}:{line}: merge-conflict marker; take the file of the branch that is merged into, such as"
-            f" `git checkout origin/main -- {name}`, end the merge, then run `recall state apply`, which adds the"
-            " verdicts that it lacks"
+            f" `git checkout origin/main -- {name}`, then run `recall state apply`, which adds the verdicts that it"
+            " lacks, and commit; in a rebase run that once it has ended"
         )
     given = text
     if not text.endswith("\n"):
