@@ -198,12 +198,15 @@ class Rehearsal:
     def _night(self, day: int) -> None:
         """Run a night on the main branch."""
         print(f"day {day + 1} of {self._team.days}", file=sys.stderr, flush=True)
+        before = self._repository.folded()
         record = self._run(day, "--recall-mode", "nightly")
         self._repository.commit(UPDATE)
         self._merged.add(record)
         self._merged.settle()
-        if waiting := self._repository.run_files():
-            self._wrong.append(f"the night of day {day + 1} has left {len(waiting)} run files, such as {waiting[0]}")
+        files = set(self._repository.run_files())
+        for left, what in ((files - self._repository.folded(), "not folded"), (files & before, "not deleted")):
+            if left:
+                self._wrong.append(f"the night of day {day + 1} has {what} {len(left)} run files, such as {min(left)}")
         self.rows = self._repository.rows()
         failed = _failed(record)
         self.nights.append(0 if record is None else len(record.header.picks))

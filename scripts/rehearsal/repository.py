@@ -16,6 +16,7 @@ from pathlib import Path
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.schedule.run_file import run_files
 from pytest_recall.schedule.state import current
+from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.record import Record
 from pytest_recall.trials.series import graded
@@ -189,6 +190,10 @@ class Repository:
     def run_files(self) -> list[str]:
         """Return the names of the run files of the checkout. Raises RecallError."""
         return list(run_files(self._place.run_files))
+
+    def folded(self) -> set[str]:
+        """Return the names of the runs that the rows of the checkout hold. Raises RecallError."""
+        return set(read_state(self._place.state, "recall.yaml").folded)
 
     def _run(self, *command: str, ok: tuple[int, ...] = (0,)) -> subprocess.CompletedProcess[str]:
         # In a group of its own, so that anyone who stops us can end it with all that it has started.
