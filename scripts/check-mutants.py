@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Change the code in small ways, one at a time, and print the changes that neither mypy nor a test notices.
 
-    scripts/check-mutants.py src/pytest_recall/schedule/bank.py      each change of a file
+    scripts/check-mutants.py src/pytest_recall/schedule/spread.py    each change of a file
     scripts/check-mutants.py src/pytest_recall/metrics --sample 300  300 changes, drawn from the modules of a folder
     scripts/check-mutants.py src/pytest_recall/replay/matching.py --tests tests/replay/test_matching.py
 
@@ -9,7 +9,7 @@ A changed copy of the code is a mutant: `<` has become `<=`, `+` is `-`, `and` i
 more, an argument is None or missing. mutmut makes them and runs those tests that call the changed function, in a
 temporary copy of the project. A mutant that survives is printed as FILE:LINE with the line before and after:
 
-    src/pytest_recall/schedule/bank.py:47
+    src/pytest_recall/schedule/spread.py:47
       - if price <= 0:
       + if price <= 1:
 

@@ -69,7 +69,7 @@ class CassetteManager:
         layers: Sequence[Layer] = (),
     ) -> None:
         self.mode = mode
-        self.library = Library(folder, layers)
+        self.library = Library(folder, layers or (Layer(folder, place.name(folder)),))
         self.problems: list[str] = []
         self.differing: set[str] = set()
         self.lacking_headers: set[str] = set()
@@ -294,7 +294,7 @@ class CassetteManager:
 
     def _tape(self, path: Path, about: dict[str, Any], hint: str) -> Tape:
         rules = self._rules
-        name = f"{self._folder_name}/{path.relative_to(self.library.folder).as_posix()}"
+        name = self.library.name(path)
         cassettes: list[Cassette] = []
         problems: list[str] = []
         if self.mode != "off":
@@ -304,8 +304,7 @@ class CassetteManager:
                 if self.mode == "missing":
                     self.library.recover(path, rules)
                 for source in self.library.sources(path) if self.mode != "record" else ():
-                    known = name if source == path else self.library.name(source)
-                    cassettes.append(Cassette(source, known, rules))
+                    cassettes.append(Cassette(source, self.library.name(source), rules))
                 if cassettes:
                     name = cassettes[0].name
                     problems += self._checked(cassettes[0], about)
@@ -372,22 +371,26 @@ class CassetteManager:
         try:
             news = tape.kept()
             if for_all:
-                if tape.cassette is not None and self.library.folder == self._place.cassettes:
-                    self.library.take_over(tape.cassette.path, path)
+                self._take_over(tape, path)
                 self.library.share(path, tape.header, news, self._rules)
             elif self.mode == "record" or (news := _with_earlier(tape, news, all_asked)):
                 # Of a recording that was made in several runs, the oldest part says how old it is.
                 oldest = min((exchange.at for exchange in news), default=tape.header["recorded_at"])
                 header = {**tape.header, "recorded_at": oldest, **came_to}
                 self.library.finish(path, header, news, tape.known_rules, shared=shared)
-            elif tape.cassette is not None and self.library.folder == self._place.cassettes:
-                self.library.take_over(tape.cassette.path, path)
+            else:
+                self._take_over(tape, path)
             remove(draft)
             if self.mode == "record":
                 for left in self.library.left_behind(path):
                     remove(left)
         except (RecallError, OSError) as error:
             self.problems.append(_not_written(tape, error, self._place.name(draft)))
+
+    def _take_over(self, tape: Tape, path: Path) -> None:
+        """On the default branch let the recording of a run on a branch that was replayed take its place at `path`."""
+        if tape.cassette is not None and self.library.folder == self._place.cassettes:
+            self.library.take_over(tape.cassette.path, path)
 
     def _account(self, tape: Tape) -> None:
         """Take in the calls that belong to no trial: those of wider fixtures, and those made after the verdict."""

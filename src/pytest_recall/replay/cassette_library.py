@@ -92,7 +92,7 @@ class Library:
 
     def use(self, source: Path) -> None:
         """Read the later trials of a series from the layer in which the first one is read, which is `source`."""
-        folder = next(layer.folder for layer in self.layers if source.is_relative_to(layer.folder))
+        folder = self.layer(source).folder
         self._used[source.relative_to(folder)] = folder
 
     def _first(self, path: Path) -> Path:
@@ -105,13 +105,16 @@ class Library:
         """Whether a cassette is in the folder that is written, and not in the file of a run on a branch."""
         return path.is_relative_to(self.folder)
 
+    def layer(self, path: Path) -> Layer:
+        """Return the layer that a cassette is in; of one that is elsewhere its folder."""
+        known = (layer for layer in self.layers if path.is_relative_to(layer.folder))
+        return next(known, Layer(path.parent, path.parent.as_posix()))
+
     def name(self, path: Path) -> str:
-        """Return what messages call a cassette of one of the layers: by its place in the eval directory."""
-        for folder, name in self.layers:
-            if path.is_relative_to(folder):
-                between = ": " if name.endswith(CASSETTE_SUFFIX) else "/"
-                return f"{name}{between}{path.relative_to(folder).as_posix()}"
-        return path.as_posix()
+        """Return what messages call a cassette: by its place in the eval directory, or in the file of a run."""
+        folder, name = self.layer(path)
+        between = ": " if name.endswith(CASSETTE_SUFFIX) else "/"
+        return f"{name}{between}{path.relative_to(folder).as_posix()}"
 
     def of_case(self, case_id: str, scenario: str, repeat: int = 1, arm: str = "") -> Path:
         """Return the cassette of a case; each baseline that is asked has its own, and each trial of a series."""
@@ -145,8 +148,7 @@ class Library:
 
     def _inside(self, path: Path) -> Path:
         """Return a cassette's path in the folder of its layer."""
-        folders = (layer.folder for layer in (Layer(self.folder, ""), *self.layers))
-        return next((path.relative_to(folder) for folder in folders if path.is_relative_to(folder)), path)
+        return path.relative_to(self.layer(path).folder)
 
     def files(self) -> list[Path]:
         """Return all finished cassettes, layer by layer, sorted in each."""
@@ -347,8 +349,11 @@ def _written_in(path: Path, run: Any, rules: Rules) -> list[Exchange]:
 def _is_writing(draft: Path) -> bool:
     """Whether the process lives that is named in a draft's file name."""
     process = int(draft.stem.rpartition(".")[2].split("-")[1])
-    if process == os.getpid():
-        return False
+    return process != os.getpid() and is_running(process)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process of this machine lives; one that cannot be asked is taken to."""
     if os.name != "posix":
         return True  # There is no asking without ending it.
     try:

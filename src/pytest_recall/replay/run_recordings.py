@@ -7,7 +7,6 @@ an end mark that counts them. Who reads them unpacks the file once, into a folde
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Container, Iterable, Iterator
@@ -20,7 +19,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX, Place
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.replay.cassette_file import read_lines
-from pytest_recall.replay.cassette_library import Layer, Library, is_newer
+from pytest_recall.replay.cassette_library import Layer, Library, is_newer, is_running
 from pytest_recall.replay.cassette_lines import CRC_BYTES, sealed, unsealed
 from pytest_recall.replay.secrets import suspicious
 
@@ -146,7 +145,6 @@ def damaged(place: Place) -> dict[str, str]:
     found = {}
     for path in _paths(place):
         try:
-            _heading(path, place.name(path))
             _unpacked(place, path)
         except RecallError as error:
             found[place.name(path)] = str(error)
@@ -265,7 +263,8 @@ def begin(place: Place, branch: str, run: str) -> Path:
     own = every / run
     make_folder(own)
     for left in sorted(every.iterdir(), reverse=True):
-        if left != own and not _is_alive(left.name):
+        process = left.name.rpartition("-")[2]
+        if left != own and process.isdecimal() and not is_running(int(process)):
             for path in [path for path in left.rglob("*") if path.is_file()]:
                 target = own / path.relative_to(left)
                 if not target.exists():
@@ -273,17 +272,3 @@ def begin(place: Place, branch: str, run: str) -> Path:
                     path.replace(target)
             shutil.rmtree(left, ignore_errors=True)
     return own
-
-
-def _is_alive(run: str) -> bool:
-    """Whether the process lives that is named at the end of the name of a run."""
-    number = run.rpartition("-")[2]
-    if os.name != "posix" or not number.isdecimal():
-        return True
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):
-        return True
-    return True

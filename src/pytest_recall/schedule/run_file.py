@@ -26,8 +26,6 @@ from pytest_recall.trials.trial import Outcome, Row
 
 SUFFIX = ".yaml"
 VERSION = 1
-NO_VERDICT = "none"
-"""The outcome of a case that came to no verdict."""
 _HEADER = """\
 # What one run on a branch found: rows of recall.yaml before and after it. Commit it with the branch, do not edit it;
 # the next run on the default branch folds its verdicts into recall.yaml, and a later one deletes it.
@@ -85,10 +83,10 @@ def parse_run_file(text: str, name: str) -> Events:
         )
         verdicts: list[Event] = []
         apart: list[Apart] = []
-        rows: dict[str, dict[str, Row | None]] = {}
         for case_id, fields in (plain.get("cases") or {}).items():
             where = ("cases", case_id)
-            rows[case_id] = {key: row_of(fields[key]) if key in fields else None for key in _ROWS}
+            for key in _ROWS & fields.keys():
+                row_of(fields[key])  # It is for people, and has to be a row all the same.
             if "verdict" in fields:
                 verdicts.append(_event(case_id, fields["verdict"]))
             if "quarantine" in fields:
@@ -154,9 +152,7 @@ def stem_of(events: Events) -> str:
 
 def trials_known(events: Events, names: Iterable[str]) -> int | None:
     """Return how many trials of the run of `events` are in what has these `names`; None for a run that is new."""
-    own = stem_of(events)
-    found = (named for name in names if (named := _NAME.fullmatch(name)) and named["stem"] == own)
-    return max((int(named["trials"]) for named in found), default=None)
+    return _trials(names).get(stem_of(events))
 
 
 def not_held(names: Iterable[str], folded: Iterable[str]) -> list[str]:

@@ -191,7 +191,7 @@ def entries(
                 models=tuple(sorted(models)),
                 is_draft=is_draft,
                 problem=problem,
-                run_file="" if library.is_own(path) else name.partition(": ")[0],
+                run_file="" if library.is_own(path) else library.layer(path).name,
             )
         )
     return sorted(found, key=lambda entry: (entry.what, entry.is_draft, entry.name))
