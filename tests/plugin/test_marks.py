@@ -12,7 +12,7 @@ import pytest
 
 from pytest_recall.runs import collection
 from tests.helpers.project import BARE, ECHOING, IN, WORKERS, Checkout, case, row, state_yaml
-from tests.plugin.conftest import Once
+from tests.plugin.conftest import Once, unnamed
 
 Workers = tuple[str, ...]
 HEAD = """\
@@ -55,7 +55,7 @@ def test_rows_and_marked_tests_are_one_draw_with_and_without_workers(pytester: p
         assert set(checkout.slice().values()) == {"new"}
         assert checkout.today()["of"] == 12
         assert (header.total, dict(header.picks)) == (12, checkout.slice())
-        slices.append((checkout.today(), checkout.state_text(), checkout.scorecard()["by_reason"]))
+        slices.append((checkout.today(), unnamed(checkout.state_text()), checkout.scorecard()["by_reason"]))
         checkout.forget()
         (checkout.path / "eval/asked.txt").unlink()
     assert slices[0] == slices[1]
