@@ -220,7 +220,8 @@ def test_a_pull_request_from_its_cases_to_its_check(tmp_path: Path, bare: Path, 
     assert report.outputs == {"commit": commit}
     given = {
         "steps.push.outputs.commit": report.outputs["commit"],
-        "needs.run.result == 'success' && 'success' || 'failure'": "failure",
+        "needs.run.result": "failure",
+        "inputs.waivers != '' && needs.run.outputs.waivable == 'true'": "false",
         "inputs.check": "eval / result",
     }
     assert report.step("Report the check on the commit of the state", **given).returncode == 0
@@ -305,10 +306,21 @@ def test_a_night_on_a_protected_branch_is_red_and_says_why(bare: Path, host: Git
     assert boxes(bare, "main")["right"] == 3
 
 
-@pytest.mark.parametrize(("result", "code"), [("success", 0), ("failure", 1), ("cancelled", 1), ("skipped", 1)])
-def test_the_check(tmp_path: Path, result: str, code: int) -> None:
+@pytest.mark.parametrize(
+    ("result", "waived", "code"),
+    [
+        ("success", "skipped", 0),
+        ("failure", "skipped", 1),
+        ("failure", "failure", 1),
+        ("failure", "success", 0),
+        ("cancelled", "skipped", 1),
+        ("skipped", "skipped", 1),
+    ],
+)
+def test_the_check(tmp_path: Path, result: str, waived: str, code: int) -> None:
     (tmp_path / "checkout").mkdir()
-    assert Job("result", tmp_path / "checkout", {"needs.run.result": result}).step("Report").returncode == code
+    results = {"needs.run.result": result, "needs.waive.result": waived}
+    assert Job("result", tmp_path / "checkout", results).step("Report").returncode == code
 
 
 @pytest.mark.parametrize(("arguments", "code"), [("--recall-mode nowhere", 1), ("--collect-only -q", 0)])

@@ -75,6 +75,12 @@ def test_what_is_no_api_of_this_kind_is_one_sentence(host: GitHub, api: hosts.Gi
         (lambda one: one.issues("l"), [{"number": 1, "body": None}], "GET .*/issues", "KeyError: 'state'"),
         (lambda one: one.open_issue("t", "b", "l"), [], "POST .*/issues", "TypeError: .*"),
         (lambda one: one.open_issue("t", "b", "l"), {"number": None}, "POST .*/issues", "TypeError: .*"),
+        (
+            lambda one: one.approvals("5", "e"),
+            [{"state": "approved"}],
+            "GET .*/actions/runs/5/approvals",
+            "KeyError: .*",
+        ),
         (lambda one: one.status("abc", "c"), [{"context": "c"}], "GET .*/commits/abc/statuses", "KeyError: 'state'"),
     ],
 )
@@ -182,6 +188,15 @@ def test_a_dry_run_writes_nothing(host: GitHub, api: hosts.GitHub) -> None:
     host.says(7, f"{MARK}\ntwo")
     assert say(api, "text", dry=True) == f"would update comment {written}"
     assert host.writes == []
+
+
+def test_only_approvals_of_the_run_and_the_environment_count(host: GitHub, api: hosts.GitHub) -> None:
+    host.approve("5", "deploy", "mallory", "go")
+    host.approve("5", "waivers", "mallory", "no", state="rejected")
+    host.approve("6", "waivers", "mallory", "another run")
+    assert api.approvals("5", "waivers") == []
+    host.approve("5", "waivers", "ann", "an outage")
+    assert api.approvals("5", "waivers") == [("ann", "an outage")]
 
 
 def test_a_limit_is_waited_for(host: GitHub, api: hosts.GitHub) -> None:

@@ -99,7 +99,7 @@ def filled(text: Value, values: Mapping[str, Value]) -> str:
     """Return a text of a workflow with what its expressions come to."""
     if isinstance(text, bool):
         return str(text).lower()
-    return _EXPRESSION.sub(lambda match: str(Expression(match[1]).value(values)), str(text))
+    return _EXPRESSION.sub(lambda match: filled(Expression(match[1]).value(values), values), str(text))
 
 
 class Step(NamedTuple):
@@ -112,19 +112,24 @@ class Step(NamedTuple):
 
 @dataclass
 class Job:
-    """A job that has run: its steps in their order, and the outputs of those that have an id."""
+    """A job that has run: its steps in their order, and the outputs of those that have an id.
+
+    One that `waits` is to be approved by a reviewer of its environment.
+    """
 
     name: str
     steps: list[Step] = field(default_factory=list)
     outputs: dict[str, str] = field(default_factory=dict)
     skipped: bool = False
+    waits: bool = False
     summary: str = ""
+    exported: dict[str, str] = field(default_factory=dict)
 
     @property
     def result(self) -> str:
-        """`success`, `failure` or `skipped`."""
-        if self.skipped:
-            return "skipped"
+        """`success`, `failure`, `skipped` or `waiting`."""
+        if self.skipped or self.waits:
+            return "skipped" if self.skipped else "waiting"
         return "failure" if any(step.code for step in self.steps) else "success"
 
     @property
@@ -145,7 +150,8 @@ class Runner:
     """Runs jobs of a called workflow, each in a folder of its own below `folder`.
 
     `values` are what names in expressions come to, `env` is the environment of each job. `play` does what actions do,
-    and `install`, which gets the folder of the job, what the step of that name does in the first job.
+    and `install`, which gets the folder of the job, what the step of that name does in the first job. A job of an
+    environment runs once it is `approved`, which is asked with its name.
     """
 
     def __init__(
@@ -155,24 +161,36 @@ class Runner:
         env: Mapping[str, str],
         play: Played,
         install: Callable[[Path], None],
+        approved: Callable[[str], bool] = lambda environment: True,
     ) -> None:
         self.folder, self.values, self.env, self._play, self._install = folder, dict(values), env, play, install
+        self._approved = approved
         self.jobs: dict[str, Job] = {}
 
     def run(self, name: str, job: Mapping[str, Any]) -> Job:
         """Run a job after those that it needs; without their success it is skipped, unless its `if` says otherwise."""
         needs = [job["needs"]] if isinstance(job.get("needs"), str) else job.get("needs", [])
+        ran = self.jobs[name] = Job(name)
+        if any(self.jobs[one].waits for one in needs):
+            ran.waits = True
+            return ran
         ok = all(self.jobs[one].result == "success" for one in needs)
         values = {**self.values, **{f"needs.{one}.result": self.jobs[one].result for one in needs}}
-        ran = self.jobs[name] = Job(name)
+        for one in needs:
+            values |= {f"needs.{one}.outputs.{key}": value for key, value in self.jobs[one].exported.items()}
         if not holds(job.get("if"), values, ok=ok):
             ran.skipped = True
+            return ran
+        if "environment" in job and not self._approved(filled(job["environment"], values)):
+            ran.waits = True
             return ran
         folder = self.folder / name
         folder.mkdir(parents=True)
         for number, step in enumerate(job["steps"]):
             of_steps = {f"steps.{key}": value for key, value in ran.outputs.items()}
             self._step(ran, number, step, job.get("env", {}), {**values, **of_steps})
+        of_steps = {f"steps.{key}": value for key, value in ran.outputs.items()}
+        ran.exported = {key: filled(value, of_steps) for key, value in job.get("outputs", {}).items()}
         return ran
 
     def _step(self, job: Job, number: int, step: Mapping[str, Any], env: Mapping[str, str], values: Any) -> None:

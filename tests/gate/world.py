@@ -45,6 +45,7 @@ class Verdict(StrEnum):
 
     GREEN = "green"
     RED = "red"
+    WAITS = "waits for a reviewer"
     NOT_EVALUATED = "not evaluated"
     ENDED_EARLY = "the run did not come to its end"
 
@@ -74,12 +75,16 @@ class Check:
     pull: Pull | None = None
     attempt: Mapping[str, Any] = field(default_factory=dict)
     """What a job that runs again is given again."""
+    runner: Runner | None = None
+    """Has run the jobs, and those that wait are run by it later."""
 
     @property
     def verdict(self) -> Verdict:
         """What the required check says, and why if it is not green."""
         if self.jobs["result"].result == "success":
             return Verdict.GREEN
+        if self.jobs["result"].waits:
+            return Verdict.WAITS
         decided = self.jobs["run"].step("Decide")
         if decided is None:
             return Verdict.ENDED_EARLY
@@ -122,6 +127,8 @@ class World:
         """What each event says of the repository."""
         self.install: Install = lambda checkout: None
         self.pulls: dict[int, Pull] = {}
+        self.environments: set[str] = set()
+        """Environments with required reviewers."""
         self.checks: dict[str, Verdict] = {}
         """What the required check says, by the commit with which it is shown."""
         self._runs = 0
@@ -242,7 +249,7 @@ class World:
         """Return what the required check says of a commit: that of a run, or the status that a job gave it."""
         states = [one["state"] for one in self.host.statuses.get(commit, []) if one["context"] == REQUIRED]
         if states:
-            return Verdict.GREEN if states[-1] == "success" else Verdict.RED
+            return {"success": Verdict.GREEN, "failure": Verdict.RED, "pending": Verdict.WAITS}[states[-1]]
         return self.checks.get(commit)
 
     def _merged_tree(self, base: str, head: str) -> str:
@@ -307,6 +314,12 @@ class World:
         """Run the jobs of a check again: of the same commit, with the same event."""
         return self._run(**check.attempt)
 
+    def approve(self, check: Check, environment: str, login: str, comment: str = "") -> Check:
+        """Have a reviewer approve the jobs of a check that wait for an environment, and run these."""
+        self.host.approve(str(1000 + check.attempt["run"]), environment, login, comment)
+        assert check.runner is not None
+        return self._run_jobs(check.attempt, check.runner)
+
     def _of_branch(self, branch: str) -> dict[str, str]:
         variables = {"GITHUB_REF": f"refs/heads/{branch}", "GITHUB_REF_NAME": branch}
         return {**variables, "GITHUB_SHA": self.head(branch)}
@@ -343,24 +356,36 @@ class World:
         values |= {} if fork else {"secrets.OPENAI_API_KEY": KEY}
         env = self.programs.env(**{**self._env(event, variables, folder, run), **self.variables})
         play = partial(self._play, folder / "artifacts", variables)
-        runner = Runner(folder, workflow.values(values), env, play, self.install)
+        runner = Runner(folder, workflow.values(values), env, play, self.install, partial(self._is_approved, run))
+        return self._run_jobs(attempt, runner)
+
+    def _is_approved(self, run: int, environment: str) -> bool:
+        given = self.host.approvals.get(str(1000 + run), ())
+        return environment not in self.environments or any(one["state"] == "approved" for one in given)
+
+    def _run_jobs(self, attempt: Mapping[str, Any], runner: Runner) -> Check:
+        """Run the jobs that have not run yet."""
+        variables, pull, shown = attempt["variables"], attempt["pull"], attempt["shown"]
+        fork = pull is not None and pull.fork
         self.host.read_only, before = fork, len(self.model.calls)
         rules = self._rules.read_text(encoding="utf-8")
         if fork:
             self.protect("refs/*")
         try:
-            for name, job in workflow.jobs.items():
-                runner.run(name, job)
+            for name, job in self._workflow(variables["GITHUB_SHA"]).jobs.items():
+                if name not in runner.jobs or runner.jobs[name].waits:
+                    runner.run(name, job)
         finally:
             self.host.read_only = False
             self._rules.write_text(rules, encoding="utf-8")
-        check = Check(event, variables["GITHUB_REF"], shown, runner.jobs, self.model.calls[before:], pull=pull)
-        check.attempt = attempt
+        check = Check(attempt["event"], variables["GITHUB_REF"], shown, {**runner.jobs}, self.model.calls[before:])
+        check.pull, check.attempt, check.runner = pull, attempt, runner
         check.comments = self.host.bodies(pull.number) if pull else []
-        if card := next(folder.glob("artifacts/*/scorecard.json"), None):
+        if card := next(runner.folder.glob("artifacts/*/scorecard.json"), None):
             check.scorecard = json.loads(card.read_text(encoding="utf-8"))
         self.checks[shown] = check.verdict
-        shutil.rmtree(folder)
+        if check.verdict is not Verdict.WAITS:
+            shutil.rmtree(runner.folder)
         return check
 
     def _env(self, event: str, variables: Mapping[str, str], folder: Path, run: int) -> dict[str, str]:

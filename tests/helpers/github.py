@@ -30,6 +30,7 @@ class GitHub:
         self.comments: dict[int, dict[int, dict[str, Any]]] = {}
         self.issues: dict[int, dict[str, Any]] = {}
         self.statuses: dict[str, list[dict[str, Any]]] = {}
+        self.approvals: dict[str, list[dict[str, Any]]] = {}
         self.calls: list[tuple[str, str]] = []
         self.body: Any = {}
         self.tokens: set[str] = set()
@@ -75,6 +76,11 @@ class GitHub:
         """Return the comments on an issue or a pull request, the oldest first."""
         return [one["body"] for _, one in sorted(self.comments.get(number, {}).items())]
 
+    def approve(self, run: str, environment: str, login: str, comment: str = "", state: str = "approved") -> None:
+        """Have a reviewer decide on a run of a workflow that waits for an environment."""
+        about = {"state": state, "comment": comment, "environments": [{"name": environment}], "user": {"login": login}}
+        self.approvals.setdefault(run, []).append(about)
+
     @property
     def writes(self) -> list[tuple[str, str]]:
         """The requests that were no reading."""
@@ -118,6 +124,8 @@ class GitHub:
         if found := re.fullmatch(r"issues/(\d+)", rest):
             self.issues[int(found[1])].update(given)
             return 200, self.issues[int(found[1])], {}
+        if found := re.fullmatch(r"actions/runs/(\d+)/approvals", rest):
+            return 200, self.approvals.get(found[1], []), {}
         if found := re.fullmatch(r"commits/(\w+)/statuses", rest):
             return self._page(self.statuses.get(found[1], [])[::-1], path)
         if found := re.fullmatch(r"statuses/(\w+)", rest):

@@ -224,6 +224,7 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "replayed": None,
         "affected": [],
         "not_evaluated": [],
+        "waiver": None,
         "observed": None,
         "partial": None,
         "shard": None,

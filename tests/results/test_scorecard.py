@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.gate import Blocks
-from pytest_recall.results.scorecard import blocking, summarize
+from pytest_recall.results.scorecard import Scorecard, blocking, summarize, waivable
 from pytest_recall.schedule.boxes import reset
-from pytest_recall.trials.record import Record
+from pytest_recall.trials.record import Record, Waiver
 from pytest_recall.trials.trial import Outcome, Row, Trial
 from tests.helpers.samples import ERROR, FAILED, PASSED, SKIPPED, TODAY, days, failing, header, row, trial
 
@@ -189,6 +189,44 @@ def test_incomplete_allows_none() -> None:
 def test_what_is_no_matter_of_an_answer(more: dict[str, Any], said: str) -> None:
     assert why([trial("a", PASSED)], **more) == [said]
     assert why([trial("a", PASSED)], "never", **more) == []
+
+
+# What may be waived: verdicts that are missing, where nothing else turns the check red
+
+
+def of_change(*trials: Trial, **more: Any) -> tuple[Record, Scorecard]:
+    """Return the run of a pull request that affects the cases of these trials, and its scorecard."""
+    facts = {"pr": "7", "knows_change": True, "unaffordable": (("left", "the budget"),), **more}
+    record = Record(header(*((one.case_id, one.reason) for one in trials), **facts), trials, 0)
+    return record, summarize(trials, record.header.picks, 40, TODAY, by_change=True)
+
+
+PASSES = trial("a", PASSED, reason="affected", row=row(3))
+LOST = trial("b", ERROR, reason="affected", row=row(3))
+
+
+@pytest.mark.parametrize(
+    ("trials", "more", "cases"),
+    [
+        ([PASSES, LOST], {}, ("b", "left")),
+        ([PASSES], {"unaffordable": ()}, ()),
+        ([LOST, trial("c", FAILED, reason="affected", row=row(3))], {}, ()),
+        ([LOST], {"not_compared": "fetch-depth: 0"}, ()),
+        ([LOST], {"pr": None}, ()),
+    ],
+    ids=["only they block", "nothing is missing", "another case regressed", "nothing was compared", "no pull request"],
+)
+def test_only_missing_verdicts_are_waivable(trials: list[Trial], more: dict[str, Any], cases: tuple[str, ...]) -> None:
+    assert waivable(*of_change(*trials, **more), "regression") == cases
+
+
+def test_a_waiver_covers_the_cases_that_it_names_and_no_other() -> None:
+    record, card = of_change(PASSES, LOST)
+    for cases, blocks in ((("b", "left"), False), (("b",), True)):
+        waived = card._replace(waiver=Waiver("ann", "2026-03-10T12:00:00", cases))
+        assert bool(blocking(record, waived, "regression")) is blocks
+        assert [case_id for case_id, _ in waived.not_evaluated(record.header)] == ["b", "left"]
+    assert waivable(record, waived, "regression") == ("left",)
 
 
 def test_many_are_named_in_part() -> None:

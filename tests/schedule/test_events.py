@@ -18,11 +18,13 @@ from pytest_recall.schedule.events import (
     fold_events,
     fold_unanswered,
     in_order,
+    waiver_of,
 )
 from pytest_recall.schedule.run_file import parse_run_file, run_file_text
 from pytest_recall.schedule.selection import Unanswered
 from pytest_recall.schedule.suspects import Touches, with_touches
 from pytest_recall.trials.detector import RatioRule
+from pytest_recall.trials.record import Record, Waiver
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome, Row, Trial
 from tests.helpers.samples import (
@@ -193,6 +195,32 @@ def test_the_parts_of_a_resumed_run_fold_as_the_whole_run(
     asked_before = {"a": Unanswered(TODAY - days(3), 2)}
     assert fold_events(known, files) == fold_events(known, once)
     assert fold_unanswered(asked_before, files) == fold_unanswered(asked_before, once)
+
+
+def test_a_waived_case_is_named_until_it_has_a_verdict() -> None:
+    waiver = Events("r", TODAY, "waiver", unanswered=("asked", "never"), waived="ann for #7")
+    asked_before = {"asked": Unanswered(TODAY, 1), "other": Unanswered(TODAY, 2)}
+    found = fold_unanswered(asked_before, {"waiver": waiver})
+    assert found == {
+        "asked": Unanswered(TODAY, 1, "ann for #7"),
+        "never": Unanswered(TODAY, 0, "ann for #7"),
+        "other": Unanswered(TODAY, 2),
+    }
+    assert not any(found[case_id].rests for case_id in ("asked", "never"))
+    failing_again = Events("s", TODAY + days(1), "main", unanswered=("asked",))
+    assert fold_unanswered(found, {"main": failing_again})["asked"] == Unanswered(TODAY + days(1), 2, "ann for #7")
+    verdicts = Events("s", TODAY + days(1), "main", verdicts=(Event("asked", FAILED), Event("never", PASSED)))
+    assert fold_unanswered(found, {"main": verdicts}) == {"other": Unanswered(TODAY, 2)}
+    assert fold_events({}, {"waiver": waiver}) == {}
+
+
+def test_only_a_waiver_adds_such_events() -> None:
+    record = Record(header(pr="7", commit="c" * 40))
+    assert waiver_of(record) is None
+    found = waiver_of(record._replace(waiver=Waiver("ann", "2026-03-10T12:00:00", ("a", "b"), "an outage")))
+    assert found is not None
+    assert (found.waived, found.unanswered, found.commit) == ("ann for #7", ("a", "b"), "c" * 40)
+    assert found.about == {"a", "b"}
 
 
 def test_runs_that_began_in_one_second_are_folded_one_after_the_other() -> None:

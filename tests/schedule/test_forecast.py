@@ -161,10 +161,14 @@ def test_after_a_run_of_all_cases_the_oldest_verdict_is_of_today() -> None:
 
 
 def test_what_rests_is_not_overdue() -> None:
-    before = (("a", (TODAY - days(9)).isoformat(), 3),)
-    found = after(trial("a", ERROR, row=OLD), unanswered=before)
+    before = (("a", (TODAY - days(9)).isoformat(), 3, ""), ("w", (TODAY - days(9)).isoformat(), 3, "ann for #7"))
+    found = after(trial("a", ERROR, row=OLD), trial("w", ERROR, row=OLD), unanswered=before)
     assert found is not None
-    assert (found.overdue, found.unanswered) == (0, {"a": Unanswered(TODAY, 4)})
+    # What is waived waits for the next run.
+    assert (found.overdue, found.unanswered) == (
+        1,
+        {"a": Unanswered(TODAY, 4), "w": Unanswered(TODAY, 4, "ann for #7")},
+    )
 
 
 def test_nothing_is_known_of_a_run_of_an_earlier_version() -> None:

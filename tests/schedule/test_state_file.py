@@ -220,7 +220,7 @@ def test_a_file_that_was_cut_at_any_row_is_noticed() -> None:
 
 ONE = "2026-03-{:02}-nightly-2026-03-{:02}T120000-3-9975ad"
 NAMES = [ONE.format(day, day) for day in range(1, 10)]
-WAITING = {"case-0001": Unanswered(DAY, 2), "x": Unanswered(DAY, 1)}
+WAITING = {"case-0001": Unanswered(DAY, 2), "x": Unanswered(DAY, 1), "y": Unanswered(DAY, 0, "null: “ann” for #7")}
 # As runs write it, and as someone has edited it, which is read as YAML.
 WHOLE = [(count, waiting, old, new) for count in (40, 1, 0) for waiting in ({}, WAITING) for old, new in EDITS]
 

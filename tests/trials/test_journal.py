@@ -17,7 +17,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials import journal as journal_module
 from pytest_recall.trials.journal import NAME, Journal, TakenTrials, is_cut_off, read_journal, write_journal
-from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.record import Header, Record, Waiver
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, FAILED, PASSED, costly, cuts, maybe_text, row, trial, trials, unhurried
 from tests.schedule.state_samples import problem
@@ -325,6 +325,22 @@ def test_any_line_is_a_record_or_a_sentence(tmp_path_factory: pytest.TempPathFac
     except RecallError as error:
         said = error.messages
     assert all(message.startswith(str(path)) for message in said)
+
+
+def test_a_waiver_stands_after_the_end_and_a_run_that_goes_on_has_none(tmp_path: Path) -> None:
+    waiver = Waiver("ann", "2026-03-10T13:00:00", ("b", "c"), "the provider is down")
+    folder = keep(tmp_path / "run", HEADER, *TRIALS, exit_code=0).parent
+    assert read_journal(folder).waiver is None
+    with Journal.continued(folder) as journal:
+        journal.waive(waiver)
+    record = read_journal(folder)
+    assert (record.waiver, record.exit_code, record.trials) == (waiver, 0, TRIALS)
+    assert not is_cut_off(folder)
+    write_journal(tmp_path, record)
+    assert read_journal(tmp_path).waiver == waiver
+    with Journal.continued(folder) as journal:
+        journal.resume("2026-03-10T14:00:00", None, "", "")
+    assert read_journal(folder).waiver is None
 
 
 def test_calls_that_belong_to_no_trial_are_written_again(tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ COMMANDS: Mapping[str, str | Group] = {
             "forge.commands:add_post",
             "forge.commands:add_fetch",
             "forge.commands:add_push",
+            "forge.commands:add_waive",
             "runs.commands:add_merge",
             "results.commands:add_ratchet",
         ),

@@ -17,7 +17,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import listed, plural
 from pytest_recall.forge import post
 from pytest_recall.forge.client import ReadOnlyError, UnavailableError
 from pytest_recall.forge.comment import Verdicts, marker
@@ -26,13 +26,14 @@ from pytest_recall.forge.push import Remote, drop_old_runs, push, push_recording
 from pytest_recall.results import regressions_text, scorecard_text
 from pytest_recall.results.page import refusal
 from pytest_recall.results.regressions_text import suspects_line
-from pytest_recall.results.scorecard import troubles
+from pytest_recall.results.scorecard import blocking, troubles, waivable
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import CiJob, job_of
 from pytest_recall.runs.evidence import REFS, ref_of, runs_of
 from pytest_recall.schedule.commands import check_writes
 from pytest_recall.schedule.state import current
-from pytest_recall.trials.journal import read_journal
+from pytest_recall.trials.journal import Journal, read_journal
+from pytest_recall.trials.record import Waiver
 from pytest_recall.trials.trial import Outcome
 
 POST_DETAILS = """\
@@ -86,7 +87,7 @@ def add_post(commands: Commands) -> None:
     _add_shared(one)
     one = placeless(kinds, "status", "give a commit a status", status)
     one.add_argument("--commit", required=True, metavar="SHA", help="the commit, all 40 digits")
-    one.add_argument("--state", required=True, choices=("success", "failure"), help="what it is")
+    one.add_argument("--state", required=True, choices=("success", "failure", "pending"), help="what it is")
     one.add_argument("--context", default="recall", help="its name, as branch rules require it (default: recall)")
     _add_shared(one)
 
@@ -318,6 +319,62 @@ def run_push(args: argparse.Namespace) -> int:
         with job.outputs.open("a", encoding="utf-8") as file:
             file.write(f"commit={done.commit}\n")
     print(done.said)
+    return 0
+
+
+WAIVE_DETAILS = """\
+Lets a change pass without the verdicts of the affected cases that were not evaluated, on the word of somebody else: the
+job has to be one of an environment of GitHub with required reviewers, and began when one of them had approved it. The
+waiver is written into the run, its scorecard and comment name who gave it and what they wrote, and `recall ci push`
+commits it with the run: the state names these cases as waived until they have a verdict. It holds for this run alone: a
+further push asks what is missing again.
+
+A run that blocks for another reason, such as a regression, is not waived: the exit code is 2.
+"""
+
+
+def add_waive(commands: Commands) -> None:
+    """Add the command."""
+    parser = command(commands, "waive", "let a change pass without verdicts that are missing", run_waive, WAIVE_DETAILS)
+    parser.add_argument("run_name", nargs="?", default="latest", metavar="RUN", help="a run's name (default: latest)")
+    parser.add_argument("--environment", required=True, metavar="NAME", help="the environment of the job")
+    add_files(parser)
+    _add_shared(parser)
+
+
+def run_waive(args: argparse.Namespace) -> int:
+    """Run the command."""
+    job = _job(args, os.environ)
+    if job.host != "github" or not job.run:
+        raise RecallError("waive: this is not a job of a workflow of GitHub, which alone says who has approved it")
+    place = place_of(args)
+    folder = place.artifacts.find(args.run_name)
+    record = read_journal(folder)
+    rubric = read_settings(place.rubric, place.name(place.rubric))
+    gates = finish.gates_of_run(place, case_paths(place, args), record, rubric)
+    card = finish.with_gates(finish.scorecard(record, place, folder), place, gates, rubric)
+    blocks = finish.blocks_of(record, rubric)
+    cases = waivable(record, card, blocks, record.header.allowed)
+    if not cases:
+        why = blocking(record, card, blocks, record.header.allowed) or ["it does not block"]
+        raise RecallError(f"{folder.name}: there is nothing to waive: {'; '.join(why)}")
+    with closing(_github(args, job)) as host:
+        approvals = host.approvals(job.run, args.environment)
+    if not approvals:
+        raise RecallError(
+            f"--environment: nobody has approved this run for `{args.environment}`; give the environment required"
+            " reviewers (Settings, Environments), and name it in the job"
+        )
+    by, reason = approvals[-1]
+    waiver = Waiver(by, clock.now().isoformat(timespec="seconds"), cases, reason)
+    names = f"{plural(len(cases), 'case')} ({listed(cases)})"
+    if args.dry_run:
+        print(f"{folder.name}: {by} would waive {names}")
+        return 0
+    with Journal.continued(folder) as journal:
+        journal.waive(waiver)
+    finish.write_scorecard(place, folder, record._replace(waiver=waiver), card._replace(waiver=waiver))
+    print(f"{folder.name}: {by} has waived {names}")
     return 0
 
 

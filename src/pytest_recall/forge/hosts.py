@@ -151,6 +151,17 @@ class GitHub:
             change |= {"state": "open" if state == "open" else "closed", "state_reason": reason}
         self._client.send("PATCH", f"{self._repo}/issues/{number}", change)
 
+    def approvals(self, run: str, environment: str) -> list[tuple[str, str]]:
+        """Return who has approved a run of a workflow for an environment, the latest last, and what they wrote."""
+        path = f"{self._repo}/actions/runs/{quote(run)}/approvals"
+        found = self._client.send("GET", path)
+        with self._client.documented(f"GET {path}"):
+            return [
+                (str(one["user"]["login"]), str(one["comment"] or ""))
+                for one in found
+                if one["state"] == "approved" and environment in {about["name"] for about in one["environments"]}
+            ]
+
     def status(self, commit: str, context: str) -> tuple[str, str] | None:
         """Return the newest state and description of a commit under a name, None if there is none."""
         path = f"{self._repo}/commits/{quote(commit)}/statuses"
@@ -161,7 +172,7 @@ class GitHub:
         return None
 
     def set_status(self, commit: str, context: str, state: str, description: str, url: str | None) -> None:
-        """Give a commit a status: `state` is "success" or "failure"."""
+        """Give a commit a status: `state` is "success", "failure" or "pending"."""
         body = {"context": context, "state": state, "description": description, "target_url": url}
         self._client.send("POST", f"{self._repo}/statuses/{quote(commit)}", body)
 

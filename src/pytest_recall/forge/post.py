@@ -212,5 +212,9 @@ def _more(count: int) -> list[str]:
 
 
 def status_words(state: str) -> str:
-    """Return what a commit's status says that is "success" or "failure"."""
-    return "no regression" if state == "success" else "a case failed, or the run was not finished"
+    """Return what a commit's status says that is "success", "failure" or "pending"."""
+    return {
+        "success": "no regression",
+        "failure": "a case failed, or the run was not finished",
+        "pending": "cases were not evaluated, and a reviewer may waive them",
+    }[state]

@@ -283,7 +283,7 @@ def push(
         if once and remote.author(tip) == EMAIL:
             return Pushed(None, f"the newest commit of {remote.branch} is eval-bot's own; nothing was pushed")
         applied = max((int(number) for number in remote.lines(tip, line) if number.isdecimal()), default=0)
-        if applied and applied >= len(record.trials):
+        if applied and applied >= len(record.trials) and record.waiver is None:
             return Pushed(None, f"{run.name}: already in the state of {remote.branch}")
         with remote.worktree(tip) as tree:
             rows = _apply(Place(tree, tree / inside), run, record, applied, recordings, decided, folds=folds)
@@ -302,7 +302,8 @@ def push(
                 seen = tip
                 sleep(0.2 * count)
                 continue
-        return Pushed(commit, f"{run.name}: {plural(rows, 'row')} changed; pushed {commit[:12]} to {remote.branch}")
+        done = f"{plural(rows, 'row')} changed{_waived(record)}"
+        return Pushed(commit, f"{run.name}: {done}; pushed {commit[:12]} to {remote.branch}")
 
 
 def push_recordings(
@@ -404,4 +405,9 @@ def _apply(
 def _counts(record: Record, rows: int) -> str:
     header = record.header
     told = f"{header.mode} {header.date}: {plural(len(record.trials), 'trial')}, {plural(rows, 'row')} changed"
+    told += _waived(record)
     return told if header.pr is None else f"{told}, for pull request {header.pr}"
+
+
+def _waived(record: Record) -> str:
+    return "" if record.waiver is None else f", {plural(len(record.waiver.cases), 'case')} waived"

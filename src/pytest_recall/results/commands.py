@@ -6,11 +6,10 @@ import argparse
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 from pytest_recall.cases.case_file import CaseFile, check_unique
-from pytest_recall.cases.gate import Blocks, Gate
-from pytest_recall.cases.settings import Settings
+from pytest_recall.cases.gate import Gate
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import (
     Commands,
@@ -31,11 +30,9 @@ from pytest_recall.results.comparison import ALPHA, Comparison, compare, named_a
 from pytest_recall.results.gates import RUNS
 from pytest_recall.runs.context import CommandLine, Context
 from pytest_recall.trials.journal import read_journal
-from pytest_recall.trials.record import Record
 
 if TYPE_CHECKING:
     from pytest_recall.results.gates import GateStep
-    from pytest_recall.results.standing import Standing
 
 SCORE_DETAILS = """\
 --fail-on says what ends it with 1, in place of `blocks` in the rubric:
@@ -47,6 +44,9 @@ than `no_verdict_allowed` in the rubric, a test beside the cases that failed, a 
 its end. With `never` nothing does. The reason is said on standard error.
 A gate of the rubric that is missed makes it 1 as well, unless the gate only informs, or with `never`.
 A fail by a judging model that falls short of `judge_min_kappa` in the rubric counts as none.
+
+Where a run of a pull request blocks for nothing but affected cases that were not evaluated, a step of
+GitHub has the output `waivable`: `recall ci waive` lets a reviewer decide.
 """
 
 
@@ -82,8 +82,9 @@ def add_score(commands: Commands) -> None:
 def run_score(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.results import scorecard_text
-    from pytest_recall.results.scorecard import blocking
+    from pytest_recall.results.scorecard import blocking, waivable
     from pytest_recall.runs import finish
+    from pytest_recall.runs.ci import job_of
 
     place = place_of(args, args.run_name)
     if args.observed:
@@ -92,7 +93,7 @@ def run_score(args: argparse.Namespace) -> int:
     record = read_journal(folder)
     rubric = read_settings(place.rubric, place.name(place.rubric))
     card = finish.scorecard(record, place, folder)
-    card = finish.with_gates(card, place, _gates(place, args, record, rubric), rubric)
+    card = finish.with_gates(card, place, finish.gates_of_run(place, case_paths(place, args), record, rubric), rubric)
     if args.json:
         print(json.dumps(scorecard_text.as_json(record, card), indent=2, ensure_ascii=False))
     else:
@@ -102,29 +103,14 @@ def run_score(args: argparse.Namespace) -> int:
             else "\n".join(scorecard_text.terminal(record, card, args.verbose))
         )
     # What a pull request says in its own rubric does not decide it: the run is held to that of its base.
-    blocks = _blocks_of(record, rubric) if args.fail_on in (None, "rubric") else args.fail_on
+    blocks = finish.blocks_of(record, rubric) if args.fail_on in (None, "rubric") else args.fail_on
     why = blocking(record, card, blocks, record.header.allowed)
     if why:
         say(f"this run blocks: {'; '.join(why)}")
+    if waivable(record, card, blocks, record.header.allowed) and (outputs := job_of(os.environ).outputs) is not None:
+        with outputs.open("a", encoding="utf-8") as file:
+            file.write("waivable=true\n")
     return int(bool(why))
-
-
-def _blocks_of(record: Record, rubric: Settings) -> Blocks:
-    """Return what blocks: what the run was held to, or, of a run that does not say, the rubric's."""
-    return next((one for one in get_args(Blocks) if one == record.header.blocks), rubric.blocks)
-
-
-def _gates(place: Place, args: argparse.Namespace, record: Record, rubric: Settings) -> tuple[Standing, ...]:
-    """Return how the rubric's gates stand, over all case files and the state as they are now."""
-    from pytest_recall.results.gates import gates_of
-    from pytest_recall.runs.plan import read_cases
-    from pytest_recall.schedule.state import current
-
-    if not rubric.gates or not record.header.scheduled:
-        return ()
-    files = [CaseFile(path, place.name(path)) for path in case_paths(place, args)]
-    cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)}
-    return gates_of(record, rubric, cases, current(place).rows)
 
 
 def _observed(place: Place, args: argparse.Namespace) -> int:

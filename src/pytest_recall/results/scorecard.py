@@ -17,6 +17,7 @@ from pytest_recall.results.regressions import Cause, cause, narrowed
 from pytest_recall.results.standing import informs
 from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, UNSCHEDULED, review
 from pytest_recall.schedule.forecast import Freshness, freshness
+from pytest_recall.trials.record import Waiver
 from pytest_recall.trials.series import Repeats, RepeatSummary, graded, parse_rule, repeats, series, summarize_repeats
 from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
 
@@ -164,6 +165,7 @@ class Scorecard(NamedTuple):
     texts: Mapping[str, CaseText] = MappingProxyType({})
     directory: str = "eval"
     models: tuple[str, ...] = ()
+    waiver: Waiver | None = None
 
     def failures(self) -> dict[FailureKind, list[CaseResult]]:
         """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""
@@ -240,6 +242,11 @@ class Scorecard(NamedTuple):
             if not one.trial.outcome.is_verdict
         }
         return sorted(left.items())
+
+    def unwaived(self, header: Header) -> list[str]:
+        """Return the affected cases without a verdict that nobody has waived."""
+        waived = () if self.waiver is None else self.waiver.cases
+        return [case_id for case_id, _ in self.not_evaluated(header) if case_id not in waived]
 
     def with_outcome(self, *outcomes: Outcome) -> list[CaseResult]:
         """Return the results with one of `outcomes`, regressions first, then by id."""
@@ -414,8 +421,8 @@ def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
     to its end.
     """
     header, found = record.header, []
-    if why := not_evaluated_line(header, card):
-        found.append(why)
+    if is_incomplete(header, card):
+        found.append(not_evaluated_line(header, card))
     errors, skipped = (card.with_outcome(outcome) for outcome in (Outcome.ERROR, Outcome.SKIPPED))
     errors, skipped = ([one for one in some if _is_left(header, one)] for some in (errors, skipped))
     # Questions of a dataset that no judge at hand can decide are skipped, and its table counts them.
@@ -447,6 +454,11 @@ def _waits_for(header: Header, reason: str) -> bool:
     return header.due_blocks and reason not in OF_CHANGE
 
 
+def is_incomplete(header: Header, card: Scorecard) -> bool:
+    """Whether it is not known what the change breaks: an affected case was not evaluated, and nobody has waived it."""
+    return bool(header.not_compared or card.unwaived(header))
+
+
 def not_evaluated_line(header: Header, card: Scorecard) -> str:
     """Return how many affected cases have no verdict, or that nothing could be compared; empty if all was evaluated."""
     if header.not_compared:
@@ -457,13 +469,17 @@ def not_evaluated_line(header: Header, card: Scorecard) -> str:
     count = len(left) + sum(one.trial.outcome.is_verdict for one in card.of_change())
     whys = Counter(why for _, why in left)
     told = "; ".join(f"{number:,}: {why}" if len(whys) > 1 else why for why, number in whys.most_common(3))
+    were = "was" if len(left) == 1 else "were"
+    said = f"{len(left):,} of {plural(count, 'affected case')} {were} not evaluated"
+    if card.waiver is not None and not card.unwaived(header):
+        why = f" (“{one_line(card.waiver.reason, 160)}”)" if card.waiver.reason else ""
+        return f"{said}; waived by {card.waiver.by}{why}"
     if header.fork:
         return (
             f"needs an answer from a maintainer: {plural(len(left), 'case')}, at least {plural(len(left), 'request')};"
             f" record them on a branch of this repository ({told})"
         )
-    were = "was" if len(left) == 1 else "were"
-    return f"{len(left):,} of {plural(count, 'affected case')} {were} not evaluated ({told})"
+    return f"{said} ({told})"
 
 
 def blocking(record: Record, card: Scorecard, blocks: Blocks, allowed: float = 0) -> list[str]:
@@ -474,6 +490,15 @@ def blocking(record: Record, card: Scorecard, blocks: Blocks, allowed: float = 0
     if blocks == "never":
         return []
     return [*_failures(card, blocks), *troubles(record, card, 0 if blocks == "incomplete" else allowed)]
+
+
+def waivable(record: Record, card: Scorecard, blocks: Blocks, allowed: float = 0) -> tuple[str, ...]:
+    """Return the cases that were not evaluated, if a run of a pull request blocks for nothing but these."""
+    left = tuple(card.unwaived(record.header))
+    if record.header.pr is None or not left or not blocking(record, card, blocks, allowed):
+        return ()
+    without = card._replace(waiver=Waiver("", "", tuple(case_id for case_id, _ in card.not_evaluated(record.header))))
+    return () if blocking(record, without, blocks, allowed) else left
 
 
 def _failures(card: Scorecard, blocks: Blocks) -> Iterator[str]:

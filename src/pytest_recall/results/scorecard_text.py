@@ -27,7 +27,7 @@ from pytest_recall.results.page import (
     observed_lines,
     partial,
 )
-from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, not_evaluated_line
+from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, is_incomplete
 from pytest_recall.results.sentences import counted, headline
 from pytest_recall.results.standing import BEHIND
 from pytest_recall.trials import cost_text
@@ -248,6 +248,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "replayed": list(header.replayed) or None,
         "affected": list(header.affected),
         "not_evaluated": [{"id": case_id, "why": why} for case_id, why in card.not_evaluated(header)],
+        "waiver": None if card.waiver is None else card.waiver._asdict(),
         "next_due": header.next_due,
         "headline": headline(header, card),
         "counts": card.counts,
@@ -298,7 +299,7 @@ def _freshness(header: Header, card: Scorecard) -> dict[str, Any] | None:
         "overdue": found.overdue,
         "partial": found.partial,
         "unanswered": [
-            {"id": case_id, "last_asked": one.last_asked.isoformat(), "days": one.days}
+            {"id": case_id, "last_asked": one.last_asked.isoformat(), "days": one.days, "waived": one.waived or None}
             for case_id, one in sorted(found.unanswered.items())
         ],
     }
@@ -386,7 +387,7 @@ def annotation_lines(header: Header, card: Scorecard, below: str = "") -> Iterat
     missed = [standing for standing in card.gates if standing.stops("regression")]
     errors = [_command("error", "a gate is missed", gates_text.line(standing)) for standing in missed]
     errors += [_of_case("error", header, card, result, below) for result in regressions]
-    if regressions or not_evaluated_line(header, card):
+    if regressions or is_incomplete(header, card):
         errors.insert(0, _command("error", sentences.first_line(header, card), sentences.advice(header, card)))
     yield from errors[:MOST]
     yield from [_of_case("warning", header, card, result, below) for result in others][:MOST]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_recall.files.wording import listed, percent, plural
 from pytest_recall.models.reply_names import is_asked_for, joined
 from pytest_recall.replay.programs import ASKING
-from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard, not_evaluated_line
+from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard, is_incomplete, not_evaluated_line
 from pytest_recall.schedule.boxes import OF_CHANGE, UNSCHEDULED
 from pytest_recall.schedule.forecast import without_verdict
 from pytest_recall.trials.record import Header, Record
@@ -393,6 +393,7 @@ def first_line(header: Header, card: Scorecard) -> str:
         own_recordings(header, card),
         behind(header, card),
         unknown_change(header, card),
+        waived(header, card),
         varying(header),
     )
     return "; ".join(part for part in parts if part)
@@ -414,8 +415,8 @@ def verdict(header: Header, card: Scorecard) -> str:
         return f"This change breaks {len(broken):,} of {plural(affected, 'affected case')}"
     if regressed:
         return f"{len(regressed):,} of {plural(len(answered), 'case')} regressed"
-    if left := not_evaluated_line(header, card):
-        return _said_of(left)
+    if is_incomplete(header, card) or (card.waiver is not None and not of_change):
+        return _said_of(not_evaluated_line(header, card))
     if not answered:
         if header.knows_change and not header.picks:
             return f"No regression: this change affects none of {plural(header.total, 'case')}"
@@ -444,8 +445,10 @@ def advice(header: Header, card: Scorecard) -> str:
         )
     if header.not_compared:
         return "correct that and run it again; until then it is not known what the change breaks"
-    if header.of_cases and card.not_evaluated(header):
+    if header.of_cases and card.unwaived(header):
         return "remove the cause and run it again: a case without a verdict has not passed"
+    if card.waiver is not None:
+        return "nothing; after the merge a run of the default branch asks the waived cases"
     if FailureKind.NEW in kinds:
         return "look at the new failures: correct the agent, or what these cases expect"
     if card.with_outcome(Outcome.ERROR):
@@ -458,6 +461,19 @@ def advice(header: Header, card: Scorecard) -> str:
 def _said_of(line: str) -> str:
     """Return a sentence as it stands at the beginning of a screen."""
     return line[:1].upper() + line[1:]
+
+
+def waived(header: Header, card: Scorecard) -> str:
+    """Return which cases changes were merged without the verdict of, and still have none after a run, or nothing."""
+    found = None if header.pr is not None else card.freshness(header)
+    by: dict[str, list[str]] = {}
+    for case_id, one in () if found is None else sorted(found.unanswered.items()):
+        if one.waived:
+            by.setdefault(one.waived, []).append(case_id)
+    return "; ".join(
+        f"{plural(len(ids), 'case')} waived by {who} still without a verdict: {listed(ids, 5)}"
+        for who, ids in sorted(by.items())
+    )
 
 
 def varying(header: Header) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 from urllib.parse import quote
 
 from pytest_recall.files.disk import locked, write_text
@@ -18,7 +18,7 @@ from pytest_recall.results.regressions import BY_PEOPLE
 from pytest_recall.results.scorecard import Scorecard, summarize
 from pytest_recall.runs.checkout import folds_here, of_this_branch, shared_names
 from pytest_recall.schedule.boxes import quarantine_of
-from pytest_recall.schedule.events import Events, events_of, fold_events
+from pytest_recall.schedule.events import Events, events_of, fold_events, waiver_of
 from pytest_recall.schedule.run_file import name_of, run_files, trials_known, write_run_file
 from pytest_recall.schedule.state import fold, is_remembered, unfolded, with_events
 from pytest_recall.schedule.state_file import read_state
@@ -28,6 +28,7 @@ from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome, Row, judged_by_models
 
 if TYPE_CHECKING:
+    from pytest_recall.cases.gate import Blocks
     from pytest_recall.cases.settings import Settings
     from pytest_recall.judges.audit import Grading
     from pytest_recall.judges.calibration import Calibration, JudgeKey
@@ -53,7 +54,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
         gradings,
         header.baselines,
         by_change=header.by_change,
-    )
+    )._replace(waiver=record.waiver)
     if card.panels is not None and known is not None:
         from pytest_recall.judges.judged_rates import judged_rates
         from pytest_recall.results.comparison import unit_of
@@ -75,6 +76,27 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     changed = {result.trial.case_id for result in card.results if result.cause and result.cause.label in BY_PEOPLE}
     card = card.with_suspects(suspected(place, record, regressed, changed), record.trials)
     return card._replace(passes=last_passes(place, header, regressed))
+
+
+def blocks_of(record: Record, rubric: Settings) -> Blocks:
+    """Return what blocks: what the run was held to, or, of a run that does not say, the rubric's."""
+    from pytest_recall.cases.gate import Blocks
+
+    return next((one for one in get_args(Blocks) if one == record.header.blocks), rubric.blocks)
+
+
+def gates_of_run(place: Place, paths: Iterable[Path], record: Record, rubric: Settings) -> tuple[Standing, ...]:
+    """Return how the rubric's gates stand, over the case files `paths` and the state as they are now."""
+    if not rubric.gates or not record.header.scheduled:
+        return ()
+    from pytest_recall.cases.case_file import CaseFile
+    from pytest_recall.results.gates import gates_of
+    from pytest_recall.runs.plan import read_cases
+    from pytest_recall.schedule.state import current
+
+    files = [CaseFile(path, place.name(path)) for path in paths]
+    cases = {case.id: (case.scenario, case.dimension) for case in read_cases(files)}
+    return gates_of(record, rubric, cases, current(place).rows)
 
 
 def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Settings) -> Scorecard:
@@ -163,7 +185,10 @@ def apply(
         before = with_events(state, waiting)
         known = {*state.folded, *waiting}
         applied = trials_known(events_of(record.header, (), 0), known) if applied is None else applied or None
-        if applied is not None and len(record.trials) <= applied:
+        waived = waiver_of(record)
+        if waived is not None and name_of(waived) in known:
+            waived = None
+        if applied is not None and len(record.trials) <= applied and waived is None:
             return None
         # All trials of these cases: a series may have begun before the run was last applied.
         news = {trial.case_id for trial in record.trials[applied or 0 :] if not trial.arm}
@@ -174,11 +199,13 @@ def apply(
         named = {name_of(events): events} if says_anything else {}
         if not events.verdicts and not fold_events(before.rows, named) and not events.unanswered:
             named = {}  # It only touches what it has touched before.
+        named |= {} if waived is None else {name_of(waived): waived}
         waiting = of_this_branch(place, waiting, os.environ) if folds else waiting
         if folds and write:
             fold(place, state, {**waiting, **named}, shared_names(place, os.environ, shared_at))
-        elif named and write:
-            write_run_file(place.run_files, events, before.rows)
+        elif write:
+            for one in named.values():
+                write_run_file(place.run_files, one, before.rows)
         return fold_events(state.rows, {**waiting, **named}) if folds else fold_events(before.rows, named)
 
 

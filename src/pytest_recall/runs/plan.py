@@ -337,7 +337,7 @@ class Plan:
             oldest="" if rest.oldest is None else rest.oldest.isoformat(),
             oldest_case=rest.case_id,
             overdue=rest.overdue,
-            unanswered=tuple((case_id, one.last_asked.isoformat(), one.days) for case_id, one in waiting),
+            unanswered=tuple((case_id, one.last_asked.isoformat(), one.days, one.waived) for case_id, one in waiting),
             moved=self.moved,
             **self.checkout._asdict(),
             base=self.base.commit,

@@ -12,7 +12,7 @@ from pytest_recall.schedule.boxes import INTERVALS, UNSCHEDULED, fold, quarantin
 from pytest_recall.schedule.selection import Unanswered, unanswered_after, with_changes
 from pytest_recall.schedule.suspects import Touches, touches_of, with_touches
 from pytest_recall.trials.execution import assumed_trial
-from pytest_recall.trials.record import Header
+from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome, Row, Trial, WeighedTrials
 
@@ -68,7 +68,8 @@ class Events(NamedTuple):
     """What one run, or one command, has added to the state.
 
     `trials` counts those of the run's journal that are in it. `reset` says that the cases of another model than
-    `model` go back to box 1 first. `unanswered` are the cases that came to no verdict, `affected` those that the
+    `model` go back to box 1 first. `unanswered` are the cases that came to no verdict, or, with `waived`, those that
+    were not evaluated and without whose verdict somebody let a change pass, as it says. `affected` are those that the
     `change` of the run touched. `commit` is what was checked out, empty where that is not known.
     """
 
@@ -85,6 +86,7 @@ class Events(NamedTuple):
     change: str = ""
     affected: tuple[str, ...] = ()
     commit: str = ""
+    waived: str = ""
 
     @property
     def says_anything(self) -> bool:
@@ -133,6 +135,21 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
         change=touches.change if touches.affected else "",
         affected=touches.affected,
         commit=header.commit,
+    )
+
+
+def waiver_of(record: Record) -> Events | None:
+    """Return what the waiver of a run adds to the state, which its own events do not; None without one."""
+    header, waiver = record.header, record.waiver
+    if waiver is None:
+        return None
+    return Events(
+        run=header.run,
+        date=date.fromisoformat(header.date),
+        who="waiver",
+        unanswered=waiver.cases,
+        commit=header.commit,
+        waived=f"{waiver.by} for #{header.pr}",
     )
 
 
@@ -203,8 +220,12 @@ def fold_unanswered(before: Mapping[str, Unanswered], events: Mapping[str, Event
     for name in in_order(events):
         one = events[name]
         told = {event.case_id: event.trial() for event in one.verdicts}
-        told |= {case_id: assumed_trial(case_id, Outcome.ERROR) for case_id in one.unanswered}
+        if not one.waived:
+            told |= {case_id: assumed_trial(case_id, Outcome.ERROR) for case_id in one.unanswered}
         found = with_changes(found, unanswered_after(found, told, one.date))
+        if one.waived:
+            asked = {case_id: found.get(case_id, Unanswered(one.date, 0)) for case_id in one.unanswered}
+            found |= {case_id: known._replace(waived=one.waived) for case_id, known in asked.items()}
     return found
 
 

@@ -71,7 +71,7 @@ def freshness(header: Header, graded: Mapping[str, Trial], not_run: int) -> Fres
     if header.overdue is None or not header.scheduled:
         return None
     today = date.fromisoformat(header.date)
-    before = {case_id: Unanswered(date.fromisoformat(day), days) for case_id, day, days in header.unanswered}
+    before = {name: Unanswered(date.fromisoformat(day), days, by) for name, day, days, by in header.unanswered}
     after = with_changes(before, unanswered_after(before, graded, today))
     days = [(date.fromisoformat(header.oldest), header.oldest_case)] if header.oldest else []
     overdue = header.overdue
@@ -117,7 +117,12 @@ class Forecast:
             "failing": list(self.failing),
             "orphans": list(self.orphans),
             "unanswered": {
-                name: {"last_asked": str(one.last_asked), "days": one.days, "next_asked": str(one.next_asked)}
+                name: {
+                    "last_asked": str(one.last_asked),
+                    "days": one.days,
+                    "next_asked": str(one.next_asked),
+                    **({"waived": one.waived} if one.waived else {}),
+                }
                 for name, one in self.unanswered.items()
             },
         }
@@ -175,9 +180,14 @@ def warm_up(unseen: int, total: int, rubric: Settings, today: date) -> WarmUp | 
 
 
 def without_verdict(unanswered: Mapping[str, Unanswered]) -> str:
-    """Return which cases came to no verdict when they were last asked, those on most days first."""
-    told = (
-        f"{case_id} (asked on {plural(one.days, 'day')}" + (f", again from {one.next_asked} on)" if one.rests else ")")
-        for case_id, one in sorted(unanswered.items(), key=lambda item: (-item[1].days, item[0]))
-    )
-    return f"without a verdict when last asked ({len(unanswered)}): {listed(told, 5)}"
+    """Return which cases came to no verdict when they were last asked, waived ones first, then those on most days."""
+    cases = sorted(unanswered.items(), key=lambda item: (not item[1].waived, -item[1].days, item[0]))
+    named = (f"{case_id} ({_without_verdict(one)})" for case_id, one in cases)
+    return f"without a verdict when last asked ({len(unanswered)}): {listed(named, 5)}"
+
+
+def _without_verdict(one: Unanswered) -> str:
+    if one.waived:
+        return f"waived by {one.waived}"
+    again = f", again from {one.next_asked} on" if one.rests else ""
+    return f"asked on {plural(one.days, 'day')}{again}"

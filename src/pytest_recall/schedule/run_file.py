@@ -31,7 +31,7 @@ _HEADER = """\
 # the next run on the default branch folds its verdicts into recall.yaml, and a later one deletes it.
 """
 _NAME = re.compile(r"(?P<stem>.+)-(?P<trials>[0-9]+)-(?P<digest>[0-9a-f]{6})", re.DOTALL)
-_HEAD = ("run", "who", "commit", "trials", "model", "reset", "change", "affected", "unanswered")
+_HEAD = ("run", "who", "commit", "trials", "model", "reset", "change", "affected", "unanswered", "waived")
 _OF_VERDICT = (
     *("note", "reason", "pr", "model", "under", "cleared", "accepted", "lapses"),
     *("weighed", "needed", "doubt"),
@@ -206,6 +206,7 @@ def run_file_text(events: Events, before: Mapping[str, Row] | None = NO_ROWS) ->
         "change": events.change or None,
         "affected": list(events.affected) or None,
         "unanswered": list(events.unanswered) or None,
+        "waived": events.waived or None,
     }
     lines = [f"{key}: {flow(value)}\n" for key, value in head.items() if value is not None]
     verdicts = {event.case_id: event for event in events.verdicts}

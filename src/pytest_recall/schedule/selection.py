@@ -115,15 +115,20 @@ LONGEST_REST = 14
 
 
 class Unanswered(NamedTuple):
-    """A case that was asked on so many `days` since its last verdict, and `last_asked` on the last of them."""
+    """A case that was asked on so many `days` since its last verdict, and `last_asked` on the last of them.
+
+    `waived` says who has let a change pass without its verdict, and which; its days may be 0, and `last_asked` the day
+    of that.
+    """
 
     last_asked: date
     days: int = 1
+    waived: str = ""
 
     @property
     def rests(self) -> bool:
         """Whether it makes room for others; one day may be an outage, and says nothing of the case."""
-        return self.days > 1
+        return self.days > 1 and not self.waived
 
     @property
     def next_asked(self) -> date:
@@ -150,7 +155,7 @@ def unanswered_after(
         elif known is None:
             changed[case_id] = Unanswered(today)
         elif known.last_asked < today:
-            changed[case_id] = Unanswered(today, known.days + 1)
+            changed[case_id] = known._replace(last_asked=today, days=known.days + 1)
     return changed
 
 

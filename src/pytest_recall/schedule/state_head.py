@@ -60,7 +60,9 @@ def unanswered_in(value: Mapping[str, Any], text: str, name: str) -> dict[str, U
     given = value.get("unanswered") or {}
     try:
         return {
-            case_id: Unanswered(date_of(one["last_asked"], "last_asked"), count_of(one["days"], "days"))
+            case_id: Unanswered(
+                date_of(one["last_asked"], "last_asked"), count_of(one["days"], "days"), str(one.get("waived", ""))
+            )
             for case_id, one in sorted(given.items())
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -73,7 +75,7 @@ def with_written(head: str, count: int, unanswered: Mapping[str, Unanswered], fo
     """Return the text above the rows with what runs write there."""
     rest = _WRITTEN.sub("", head).removesuffix("cases:\n")
     lines = "".join(
-        f"  {quoted(case_id)}:\n    {{last_asked: {one.last_asked}, days: {one.days}}}\n"
+        f"  {quoted(case_id)}:\n    {{last_asked: {one.last_asked}, days: {one.days}{_waived(one)}}}\n"
         for case_id, one in sorted(unanswered.items())
     )
     names = "".join(f"  - {quoted(one)}\n" for one in folded)
@@ -85,6 +87,10 @@ def with_written(head: str, count: int, unanswered: Mapping[str, Unanswered], fo
             "cases:\n",
         )
     )
+
+
+def _waived(one: Unanswered) -> str:
+    return f", waived: {quoted(one.waived)}" if one.waived else ""
 
 
 def quoted(text: str) -> str:

@@ -2,7 +2,8 @@
 
 The first line is the header, each further one a trial, the last one the end mark. A line
 is flushed as it is written, so that a process killed at any byte loses only the trial
-that it was writing. A run that goes on writes a mark of that, and then further lines.
+that it was writing. A run that goes on writes a mark of that, and then further lines. A waiver
+stands after the end mark.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import JOURNAL
 from pytest_recall.files.json_lines import line_problem
 from pytest_recall.replay.exchange import Call
-from pytest_recall.trials.record import Header, QuestionRecord, Record, Told
+from pytest_recall.trials.record import Header, QuestionRecord, Record, Told, Waiver
 from pytest_recall.trials.series import parse_rule
 from pytest_recall.trials.texts_file import NAME as TEXTS
 from pytest_recall.trials.texts_file import TextsFile, read_texts, restored
@@ -119,6 +120,10 @@ class Journal:
     def amend(self, header: Header) -> None:
         """Write a header that takes the place of the first one's, known better by now. Raises OSError."""
         self._write({"kind": "amend", "version": VERSION, **header._asdict()})
+
+    def waive(self, waiver: Waiver) -> None:
+        """Write a waiver of the run, which has ended. Raises OSError."""
+        self._write(_waived(waiver))
 
     def end(self, exit_code: int, why: str = "", also: Iterable[str] = ()) -> None:
         """Write the end mark, why some cases were not run if that is known, and what else failed. Raises OSError."""
@@ -263,6 +268,7 @@ def read_journal(folder: Path) -> Record:
     questions: dict[str, QuestionRecord] = {}
     texts = read_texts(folder)
     resumed: list[str] = []
+    waiver: Waiver | None = None
     seconds: float | None = 0.0
     for number, line in enumerate(lines, start=1):
         try:
@@ -286,10 +292,12 @@ def read_journal(folder: Path) -> Record:
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "resume":
                 seconds = None if exit_code is None else seconds  # When a killed run ended is not known.
-                exit_code, why = None, ""
+                exit_code, why, waiver = None, "", None
                 resumed.append(str(record["started"]))
                 beside = {key: record[key] for key in ("budget", "ledger", "early")}
                 header = header and header._replace(**typed(Header, beside))
+            elif kind == "waiver":
+                waiver = Waiver(**typed(Waiver, record))
             elif kind == "end":
                 exit_code, why = int(record["exit_code"]), str(record.get("why", ""))
                 also = tuple(map(str, record.get("also", ())))
@@ -302,7 +310,7 @@ def read_journal(folder: Path) -> Record:
     assert header is not None
     took_all = None if exit_code is None else seconds
     every = Record(header, tuple(trials), exit_code, tuple(calls), why, took_all, also)
-    return every._replace(told=tuple(told), resumed=tuple(resumed), asked=questions)
+    return every._replace(told=tuple(told), resumed=tuple(resumed), asked=questions, waiver=waiver)
 
 
 def is_cut_off(folder: Path) -> bool:
@@ -311,7 +319,7 @@ def is_cut_off(folder: Path) -> bool:
         with (folder / NAME).open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - _LONGEST_END))
             last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
-            return not last.startswith(b'{"kind":"end"') and _hold(file)
+            return not last.startswith((b'{"kind":"end"', b'{"kind":"waiver"')) and _hold(file)
     except OSError:
         return False
 
@@ -323,6 +331,8 @@ def write_journal(folder: Path, record: Record) -> None:
         records.append({"kind": "calls", "calls": [call.to_json() for call in record.calls]})
     if record.exit_code is not None:
         records.append(_last(record.exit_code, record.why, record.seconds, record.also))
+    if record.waiver is not None:
+        records.append(_waived(record.waiver))
     write_bytes(folder / NAME, b"".join(json_line(one) + b"\n" for one in records), durable=True)
 
 
@@ -333,6 +343,10 @@ def _first(header: Header) -> dict[str, Any]:
 def _last(exit_code: int, why: str, seconds: float | None, also: Iterable[str]) -> dict[str, Any]:
     known = {"why": why or None, "also": list(also) or None, "seconds": seconds}
     return {"kind": "end", "exit_code": exit_code, **{name: one for name, one in known.items() if one is not None}}
+
+
+def _waived(waiver: Waiver) -> dict[str, Any]:
+    return {"kind": "waiver", **waiver._asdict()}
 
 
 def _hold(file: IO[bytes]) -> bool:
@@ -369,7 +383,9 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         moved=tuple(_pairs(record.get("moved", ()))),
         unaffordable=tuple(_pairs(record.get("unaffordable", ()))),
         altered=tuple(_pairs(record.get("altered", ()))),
-        unanswered=tuple((str(case_id), str(day), int(days)) for case_id, day, days in record.get("unanswered", ())),
+        unanswered=tuple(
+            (str(case_id), str(day), int(days), str(by)) for case_id, day, days, by in record.get("unanswered", ())
+        ),
     )
     date.fromisoformat(header.date)
     return header

@@ -32,12 +32,12 @@ class Header(NamedTuple):
     `questions` are on no schedule, `verdicts` had a verdict before the run, and of these `passing` passed at the
     last one; None is a run of a version that did not count them. Of the cases that were not chosen `oldest` is the
     day of the oldest verdict, of `oldest_case`, and `overdue` of how many the calendar has asked before;
-    `unanswered` are those that came to no verdict when they were last asked, each with that day, and on how many
-    days. `moved` are rows whose case has another id now, as (old, new). `commit` and `branch` are git's; empty
-    where there is no repository, or none of a name. `uncommitted` is a digest of the edits that no commit has, empty
-    for none, and None where that is not known; `commits` is how many the checkout has that its base has not, and
-    `in_history` are the changes named by rows that are in the history of `commit`. `source_kind` says what was asked:
-    the `cases` of an eval set, or the questions of a `dataset` or about a `persona`.
+    `unanswered` are those that came to no verdict when they were last asked, each with that day, on how many days,
+    and who has waived it. `moved` are rows whose case has another id now, as (old, new). `commit` and `branch` are
+    git's; empty where there is no repository, or none of a name. `uncommitted` is a digest of the edits that no commit
+    has, empty for none, and None where that is not known; `commits` is how many the checkout has that its base has
+    not, and `in_history` are the changes named by rows that are in the history of `commit`. `source_kind` says what was
+    asked: the `cases` of an eval set, or the questions of a `dataset` or about a `persona`.
 
     `base` is the commit with whose state regressions are told, and `not_compared` says why one that has to be there
     cannot be found. `knows_change` says that a replay of all cases told which of them the change affects:
@@ -98,7 +98,7 @@ class Header(NamedTuple):
     oldest: str = ""
     oldest_case: str = ""
     overdue: int | None = None
-    unanswered: tuple[tuple[str, str, int], ...] = ()
+    unanswered: tuple[tuple[str, str, int, str], ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
     commit: str = ""
     branch: str = ""
@@ -175,6 +175,18 @@ class QuestionRecord(NamedTuple):
         return cls(**typed(cls, plain))
 
 
+class Waiver(NamedTuple):
+    """That a person lets a change pass without the verdicts of some cases, which were not evaluated.
+
+    `by` is their name at the code host, `reason` what they wrote there, and `at` the time in ISO 8601.
+    """
+
+    by: str
+    at: str
+    cases: tuple[str, ...]
+    reason: str = ""
+
+
 class Record(NamedTuple):
     """A run: its header, its trials in order, and how it ended.
 
@@ -183,7 +195,7 @@ class Record(NamedTuple):
     were not run, where the run knew it. `seconds` is how long it took; None where it was cut off in between, or joined.
     `also` says what failed beside the cases, a test or a file each. `told` is what a long-horizon run has told its
     memory, the last time of each checkpoint last, and `resumed` are the times at which the run was resumed. `asked` are
-    the questions of a dataset, by id.
+    the questions of a dataset, by id. A `waiver` was given after the end of the run.
     """
 
     header: Header
@@ -196,6 +208,7 @@ class Record(NamedTuple):
     told: tuple[Told, ...] = ()
     resumed: tuple[str, ...] = ()
     asked: Mapping[str, QuestionRecord] = {}
+    waiver: Waiver | None = None
 
 
 def setting_lines(**given: Any) -> tuple[str, ...]:
