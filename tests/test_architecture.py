@@ -258,6 +258,7 @@ WORLD = {
             "clients.vcr_stubs",
             "dry_runs",
             "encodings",
+            "files_read",
             "formats.lore",
             "formats.vcrpy",
             "hooks",

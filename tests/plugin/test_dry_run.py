@@ -54,7 +54,7 @@ def test_a_dry_run_lists_what_changed_and_leaves_everything_as_it_was(
         "unjudged": [],
         "recorded": [],
         "unaffected": ["a", "c"],
-        "modules": ["eval/conftest.py"],
+        "sources": ["eval/conftest.py"],
         "unknown": {},
     }
     assert (why["call"], why["lines"]) == (1, ["messages[0].content: “plain: b” → “shout: b”"])

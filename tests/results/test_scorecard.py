@@ -191,6 +191,13 @@ def test_what_is_no_matter_of_an_answer(more: dict[str, Any], said: str) -> None
     assert why([trial("a", PASSED)], "never", **more) == []
 
 
+def test_a_shard_alone_shows_less_than_the_run() -> None:
+    part, whole = header(("a", "due"), shard="1/12"), header(("a", "due"))
+    for one, blocks in ((part, True), (whole, False)):
+        record = Record(one, (trial("a", PASSED),), 0)
+        assert bool(blocking(record, summarize(record.trials, one.picks, 12, TODAY), "regression")) is blocks
+
+
 # What may be waived: verdicts that are missing, where nothing else turns the check red
 
 

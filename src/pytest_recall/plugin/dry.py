@@ -15,6 +15,7 @@ from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.models.prices import at_model, call_of
 from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
+from pytest_recall.replay import files_read
 from pytest_recall.replay.budget import models_without_price
 from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, to_text, worst
 from pytest_recall.trials.conditions import taped_of, words_of
@@ -122,18 +123,37 @@ def status(report: Any) -> tuple[str, str, str] | None:
     return None if found.breaks and report.failed else _SHOWN.get(found.state)
 
 
-def _modules(root: Path) -> frozenset[str]:
-    """Return the files below `root` that were imported, but for those of an environment in it, as paths from there."""
-    real = root.resolve()
-    files = (Path(file).resolve() for module in list(sys.modules.values()) if (file := getattr(module, "__file__", "")))
-    own = (path for path in files if path.is_relative_to(real) and not path.is_relative_to(sys.prefix))
+def _cache_of(config: pytest.Config) -> Path:
+    """Return the folder of pytest's cache; where its plugin is off, one that is not there."""
+    try:
+        name = str(config.getini("cache_dir"))
+    except ValueError:
+        name = ".pytest_cache"
+    return config.rootpath / name
+
+
+def _sources(plan: Plan, cache: Path) -> frozenset[str]:
+    """Return the files of the project that were imported or read, as paths from its root.
+
+    Without those of an environment in it, and those that are read here for whatever case: what they say of a case is
+    compared by itself.
+    """
+    place = plan.place
+    real = place.root.resolve()
+    files = {Path(file).resolve() for module in list(sys.modules.values()) if (file := getattr(module, "__file__", ""))}
+    files |= {*files_read.below(real)} - {path.resolve() for path in (*plan.files, place.rubric, place.state)}
+    others = [Path(sys.prefix).resolve(), cache.resolve()]
+    others += [folder.resolve() for folder in (place.cassettes, place.run_files, place.artifacts.folder)]
+    own = (path for path in files if path.is_relative_to(real) and not any(map(path.is_relative_to, others)))
+    own = (path for path in own if path.parent.name != "__pycache__")
     return frozenset(path.relative_to(real).as_posix() for path in own)
 
 
 class DryRun:
     """What the replays of cases have come to, as their reports come in. `path` is where it is written, if named."""
 
-    def __init__(self, path: Path | None = None) -> None:
+    def __init__(self, config: pytest.Config, path: Path | None = None) -> None:
+        self._cache = _cache_of(config)
         self._found: dict[str, ReplayFinding] = {}
         self._path = path
 
@@ -155,7 +175,7 @@ class DryRun:
 
     def changes(self, plan: Plan) -> Changes:
         """Return what was found of the cases of `plan`."""
-        return Changes(self._found, len(plan.picks), _modules(plan.place.root))
+        return Changes(self._found, len(plan.picks), _sources(plan, self._cache))
 
     def write(self, plan: Plan) -> None:
         """Write what was found, for the run that asked for it and for people. Raises OSError."""

@@ -226,6 +226,10 @@ def guarded(config: pytest.Config) -> Iterator[None]:
     """Watch what is done within if this is a replay, and go on watching. Raises pytest.UsageError for a call."""
     known = config.known_args_namespace
     live_later(config)
+    if known.recall_dry_run:
+        from pytest_recall.replay import files_read
+
+        files_read.watch()
     if known.help or known.version or (known.recall_replay is None and not known.recall_dry_run):
         yield
         return

@@ -250,7 +250,7 @@ class Run:
         if asked.dry:
             from pytest_recall.plugin.dry import DryRun
 
-            self.dry = DryRun(asked.found_in)
+            self.dry = DryRun(self.config, asked.found_in)
             self.config.pluginmanager.register(self.dry, "recall-dry-run")
 
     def late_line(self) -> str | None:

@@ -416,13 +416,15 @@ SHOWN = 5
 def troubles(record: Record, card: Scorecard, allowed: float) -> list[str]:
     """Return why a run shows less than it should, a phrase each: what is no matter of a case's answer.
 
-    An affected case was not evaluated, or the base cannot be found. More of the other cases that decide than
-    `allowed`, a number or below 1 a share of them, have no verdict. A test beside the cases failed. pytest did not come
-    to its end.
+    An affected case was not evaluated, or the base cannot be found, or other shards have the rest. More of the other
+    cases that decide than `allowed`, a number or below 1 a share of them, have no verdict. A test beside the cases
+    failed. pytest did not come to its end.
     """
     header, found = record.header, []
     if is_incomplete(header, card):
         found.append(not_evaluated_line(header, card))
+    if header.shard:
+        found.append(f"this is shard {header.shard} alone; join all of them with `recall ci merge`")
     errors, skipped = (card.with_outcome(outcome) for outcome in (Outcome.ERROR, Outcome.SKIPPED))
     errors, skipped = ([one for one in some if _is_left(header, one)] for some in (errors, skipped))
     # Questions of a dataset that no judge at hand can decide are skipped, and its table counts them.

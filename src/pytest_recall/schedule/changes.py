@@ -245,14 +245,14 @@ Origin = Literal["base", "ci", "branch"]
 class Changes(NamedTuple):
     """The `findings` of a replay by case id; `of` is how many cases it had, and `twice` how many it did again.
 
-    `modules` are the files of the repository that the replay imported, as paths from its root. `live` is a case that is
-    asked live, though the change affects none, since it alters one of these; empty if that is not so. `behind` are
-    the cases of the base that it has not recorded, so that what they asked there is not known; sorted.
+    `sources` are the files of the project that the replay imported or read, as paths from its root. `live` is a case
+    that is asked live, though the change affects none, since it alters one of these; empty if that is not so. `behind`
+    are the cases of the base that it has not recorded, so that what they asked there is not known; sorted.
     """
 
     findings: Mapping[str, ReplayFinding] = {}
     of: int = 0
-    modules: frozenset[str] = frozenset()
+    sources: frozenset[str] = frozenset()
     live: str = ""
     twice: int = 0
     behind: tuple[str, ...] = ()
@@ -273,13 +273,13 @@ class Changes(NamedTuple):
         return frozenset(self.findings) - frozenset(self.ids(ReplayState.UNAFFECTED))
 
     def checked_live(self, paths: Iterable[str], seed: str) -> Changes:
-        """Return the same with one case to ask live, if a change of `paths` alters what the replay imported.
+        """Return the same with one case to ask live, if a change of `paths` alters what the replay imported or read.
 
         A replay does not see what lies behind an equal request, such as timeouts, proxies and clients. Where the change
         has a case asked anyway, that one shows it.
         """
         unaffected = self.ids(ReplayState.UNAFFECTED)
-        if self.ids(*TO_ASK) or not unaffected or self.modules.isdisjoint(paths):
+        if self.ids(*TO_ASK) or not unaffected or self.sources.isdisjoint(paths):
             return self
         return self._replace(live=min(unaffected, key=lambda case_id: shuffle_key(seed, case_id)))
 
@@ -393,7 +393,7 @@ class Changes(NamedTuple):
         return Changes(
             {**self.findings, **other.findings},
             self.of + other.of,
-            self.modules | other.modules,
+            self.sources | other.sources,
             twice=self.twice + other.twice,
         )
 
@@ -475,7 +475,7 @@ def to_text(changes: Changes, day: str, commit: str = "") -> str:
         "cases": len(changes.findings),
         "of": changes.of,
         **{state.name.lower(): changes.ids(state) for state in ReplayState},
-        "modules": sorted(changes.modules),
+        "sources": sorted(changes.sources),
         "unknown": {case_id: changes.findings[case_id].why for case_id in changes.ids(ReplayState.UNKNOWN)},
         "found": {case_id: one.to_json() for case_id, one in sorted(changes.findings.items()) if _says_more(one)},
     }
@@ -494,7 +494,7 @@ def from_text(text: str, name: str) -> Changes:
             raise RecallError(f"{name}: version {plain['version']!r} is not that of this pytest-recall")
         found = {str(case_id): ReplayFinding.from_json(one) for case_id, one in plain["found"].items()}
         found |= {str(case_id): ReplayFinding(ReplayState.NOT_RECORDED) for case_id in plain["not_recorded"]}
-        return Changes(found, int(plain["of"]), frozenset(map(str, plain["modules"])))
+        return Changes(found, int(plain["of"]), frozenset(map(str, plain["sources"])))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise RecallError(f"{name}: does not say what a replay found") from None
 

@@ -82,7 +82,6 @@ HIDDEN = [
         ALL,
         setup=(*IN_A_FILE, Replaced(AGENT, "timeout=20", 'timeout=SETTINGS["timeout"]')),
         mode=Mode(delay=0.2),
-        known=BEHIND,
     ),
     Hole(
         "proxy-of-the-job",
@@ -101,7 +100,7 @@ HIDDEN = [
             Replaced(AGENT, '"OPENAI_API_KEY"', 'SETTINGS["plan"]'),
         ),
         mode=Mode(needs_key=True),
-        known=BEHIND,
+        quick=True,
     ),
     Hole(
         "client-is-mocked",

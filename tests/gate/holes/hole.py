@@ -13,7 +13,6 @@ ALL = frozenset(map(case_id, range(1, COUNT + 1)))
 NONE: frozenset[str] = frozenset()
 UNMATCHED = "a replay does not compare this part of a request, and failures of cases that it affects do not block"
 BEHIND = "a replay does not see what lies behind an equal request"
-LEFT_OUT = "cases of the base that a change keeps from being collected count as not affected"
 NOT_ASKED = "an answer from a cache, for which nothing is asked, is a verdict"
 OWN_WORKFLOW = "a workflow that a change alters is run as the change has it"
 VARIANT_A = "variant-a"

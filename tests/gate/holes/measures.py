@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.gate.holes.hole import ALL, LEFT_OUT, OWN_WORKFLOW, Hole
+from tests.gate.holes.hole import ALL, OWN_WORKFLOW, Hole
 from tests.gate.model import Mode
 from tests.gate.project import (
     BREAKS_THREE,
@@ -176,7 +176,7 @@ MEASURES = [
         (prompt_ends("Be kind. Refuse items 7 to 7."), with_options("--recall-scenarios=prices")),
         frozenset({case_id(7)}),
     ),
-    Hole("options--recall-shard=1/12", (BREAKS_THREE, with_options("--recall-shard=1/12")), known=LEFT_OUT),
+    Hole("options--recall-shard=1/12", (BREAKS_THREE, with_options("--recall-shard=1/12"))),
     Hole("replay-by-options", (BREAKS_THREE, with_options("--replay"))),
     Hole("mode-by-options", (BREAKS_THREE, with_options("--recall-mode=nightly"))),
     Hole("no-state-by-options", (BREAKS_THREE, with_options("--recall-date=2026-11-21"))),
