@@ -107,6 +107,95 @@ def test_show_takes_the_names_that_the_list_gives(project: Path, inside: Recall)
     assert sorted(texts) == ["at-main", "in-one", "in-two"]
 
 
+@pytest.mark.parametrize("given", ["right", "loans/right", "loans/right.ndjson"])
+@pytest.mark.parametrize("at", [NEW, OLD])
+def test_a_case_and_a_path_among_the_cassettes_are_the_recording_that_counts(
+    project: Path, inside: Recall, given: str, at: str
+) -> None:
+    main = "2026-03-01T09:00:00+00:00"
+    cassette(project, "right", call(response=response("at-main")), recorded_at=main)
+    packed(project, "one", "right", calls=(call(response=response("on-branch")),), recorded_at=at)
+    done = inside(project, "cassettes", "show", given, "--date", DATE)
+    assert done.code == 0
+    assert ("on-branch" in done.out, "at-main" in done.out) == (at == NEW, at == OLD)
+
+
+def test_a_path_among_the_cassettes_is_found_where_only_a_branch_has_recorded_it(project: Path, inside: Recall) -> None:
+    packed(project, "one", "right", calls=(call(response=response("on-branch")),))
+    assert "on-branch" in inside(project, "cassettes", "show", "loans/right", "--date", DATE).out
+
+
+@pytest.mark.parametrize("more", [(), ("--cassettes", "eval/cassettes")])
+@pytest.mark.parametrize("command", [("show",), ("export", "out.yaml")])
+def test_of_a_file_of_recordings_it_is_said_what_to_give(
+    project: Path, inside: Recall, command: tuple[str, ...], more: tuple[str, ...]
+) -> None:
+    cassette(project, "nowhere")
+    file = f"eval/runs/{packed(project, 'one', 'right', 'worse').name}"
+    done = inside(project, "cassettes", command[0], file, *command[1:], *more)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.strip() == (
+        f"recall: {file}: is a file of 2 recordings (loans/right.ndjson, loans/worse.ndjson);"
+        f' {"leave out --cassettes, and " if more else ""}give one of them, such as "{file}: loans/right.ndjson"'
+    )
+
+
+def test_the_list_marks_which_of_several_recordings_counts(project: Path, inside: Recall) -> None:
+    cassette(project, "right", recorded_at=OLD)
+    cassette(project, "worse", recorded_at=NEW)
+    cassette(project, "nowhere")
+    file = packed(project, "one", "right", "worse", recorded_at="2026-03-05T09:00:00+00:00")
+    found = read(inside(project, "cassettes", "list", "--date", DATE, "--json"))["cassettes"]
+    assert {one["path"]: one["counts"] for one in found} == {
+        "eval/cassettes/loans/nowhere.ndjson": True,
+        "eval/cassettes/loans/right.ndjson": False,
+        "eval/cassettes/loans/worse.ndjson": True,
+        f"eval/runs/{file.name}: loans/right.ndjson": True,
+        f"eval/runs/{file.name}: loans/worse.ndjson": False,
+    }
+    only, *several = inside(project, "cassettes", "list", "--date", DATE).out.splitlines()[1:-1]
+    assert "count" not in only
+    marks = [
+        (file.name in line, "does not count" in line, line.endswith(("small-1  counts", ", counts")))
+        for line in several
+    ]
+    assert marks == [(False, True, False), (True, False, True), (False, False, True), (True, True, False)]
+
+
+def test_where_one_of_several_is_damaged_none_is_known_to_count(project: Path, inside: Recall) -> None:
+    cassette(project, "right", recorded_at=OLD)
+    file = packed(project, "one", "right", calls=(call(),))
+    file.write_bytes(file.read_bytes().replace(b'"case":"right"', b'"case":"wrong"'))
+    found = read(inside(project, "cassettes", "list", "--date", DATE, "--json"))["cassettes"]
+    assert [one["counts"] for one in found] == [None, None]
+
+
+def test_verify_counts_a_file_that_cannot_be_unpacked_as_a_file(project: Path, inside: Recall) -> None:
+    cassette(project, "right")
+    file = packed(project, "one", "right", "worse")
+    file.write_bytes(file.read_bytes()[:-5])
+    done = inside(project, "cassettes", "verify")
+    assert done.code == 1
+    assert done.out.splitlines()[-1] == "1 damaged file of recordings cannot be relied on"
+    cassette(project, "worse").rename(project / "eval/cassettes/loans/crash.ndjson")
+    assert inside(project, "cassettes", "verify").out.splitlines()[-1] == (
+        "1 of 2 cassettes and 1 damaged file of recordings cannot be relied on"
+    )
+
+
+@pytest.mark.parametrize("old", [b"How long", b'"case":"right"', b'"recordings":1}', b'"path":"loans/r'])
+def test_check_finds_what_verify_finds_in_the_file_of_a_run(checkout: Path, inside: Recall, old: bytes) -> None:
+    file = packed(checkout, "one", "right", calls=(call(),))
+    assert inside(checkout, "check").code == 0
+    data = file.read_bytes()
+    file.write_bytes(data.replace(old, old.replace(b"o", b"0").replace(b"r", b"R")))
+    problems = read(inside(checkout, "cassettes", "verify", "--json"))["problems"]
+    done = inside(checkout, "check")
+    assert done.code == 2
+    assert done.err.splitlines() == [f"recall: {problem}" for problem in problems] != []
+    assert file.name in done.err
+
+
 def test_verify_reads_the_files_of_runs(checkout: Path, inside: Recall) -> None:
     cassette(checkout, "right")
     file = packed(checkout, "one", "right", "worse")

@@ -234,9 +234,9 @@ taken; exits with 1 if something is refused, with 2 if nothing is taken.
 _VCRPY = (".yaml", ".yml", ".json")
 _LORE = (".ndjson", ".jsonl")
 EXPORT = """\
-CASSETTE is a path, or the id of a case, or the name of a fixture. TARGET is written as vcrpy
-writes it, in JSON if it ends in .json, else in YAML. Streams become one piece; a call that ended
-with an error of the network has no place there, and is refused.
+CASSETTE is what `recall cassettes show` takes. TARGET is written as vcrpy writes it, in JSON if it
+ends in .json, else in YAML. Streams become one piece; a call that ended with an error of the network
+has no place there, and is refused.
 """
 
 
@@ -249,7 +249,7 @@ def add_convert(commands: Commands) -> None:
     parser.add_argument("--url", default=ANTHROPIC, help="where the calls of Lore went (default: %(default)s)")
     add_folder(parser)
     parser = command(commands, "export", "export a cassette to vcrpy", export_command, EXPORT)
-    parser.add_argument("cassette", metavar="CASSETTE", help="a path, or a case id")
+    parser.add_argument("cassette", metavar="CASSETTE", help="a case id, or a path")
     parser.add_argument("target", type=Path, metavar="TARGET", help="the file to write; must not exist")
     add_folder(parser)
 
