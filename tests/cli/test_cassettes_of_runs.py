@@ -267,8 +267,7 @@ def test_scan_searches_the_others_where_the_file_of_a_run_is_damaged(project: Pa
     assert read(inside(project, "cassettes", "scan", "--json"))["findings"]
 
 
-def test_prune_deletes_nothing_in_the_files_of_runs(checkout: Path, inside: Recall) -> None:
-    """What was recorded on a branch of a case that main does not know yet may be of one that is merged next."""
+def test_prune_keeps_a_file_of_which_something_is_to_be_taken_over(checkout: Path, inside: Recall) -> None:
     own = cassette(checkout, "nowhere")
     file = packed(checkout, "one", "nowhere", "elsewhere", "right")
     before = tracked(checkout)
@@ -277,16 +276,66 @@ def test_prune_deletes_nothing_in_the_files_of_runs(checkout: Path, inside: Reca
     deleted = [line for line in done.out.splitlines() if line.startswith("would delete  ")]
     assert len(deleted) == 1
     assert "eval/cassettes/loans/nowhere.ndjson" in deleted[0]
-    kept = [line for line in done.out.splitlines() if line.startswith("kept  ")]
-    assert sorted(name for line in kept for name in ("nowhere", "elsewhere", "right") if f"{name}.ndjson" in line) == [
-        "elsewhere",
-        "nowhere",
-    ]
+    (kept,) = [line for line in done.out.splitlines() if line.startswith("kept  ")]
+    assert kept == (
+        f"kept  eval/runs/{file.name}  eval/cassettes lacks loans/right.ndjson of it; `pytest -p recall eval"
+        " --record=missing` on the default branch takes over what is asked there; delete the file if that is asked no"
+        " more"
+    )
     assert inside(checkout, "cassettes", "prune").code == 0
     del before[own.relative_to(checkout).as_posix()]
     after = tracked(checkout)
     assert {name: after[name] for name in before} == before
     assert file.exists()
+
+
+def test_prune_deletes_a_file_of_which_nothing_is_to_be_taken_over(checkout: Path, inside: Recall) -> None:
+    cassette(checkout, "right", recorded_at="2026-03-10T10:00:00+00:00")
+    file = packed(checkout, "one", "nowhere", "elsewhere", "right")
+    other = packed(checkout, "two", "worse")
+    before = tracked(checkout)
+    said = inside(checkout, "cassettes", "prune", "--dry-run")
+    assert tracked(checkout) == before
+    done = inside(checkout, "cassettes", "prune")
+    assert (done.code, done.err) == (0, "")
+    name, size = f"eval/runs/{file.name}", f"{len(before[f'eval/runs/{file.name}']) / 1024:.1f} KB"
+    lines = [line for line in said.out.splitlines() if not line.startswith("kept  ")]
+    assert lines == [
+        f"would delete  {name}  eval/cassettes has its recordings; of cases that are gone: loans/elsewhere.ndjson,"
+        " loans/nowhere.ndjson",
+        f"would delete 0 cassettes and 0 drafts, 1 file of recordings, {size}",
+    ]
+    assert done.out == said.out.replace("would delete", "deleted")
+    after = tracked(checkout)
+    assert before.keys() - after.keys() == {name}
+    assert {path: after[path] for path in after} == {path: before[path] for path in after}
+    assert [path.name.startswith("two") for path in (checkout / "eval/_artifacts" / UNPACKED).iterdir()] == [True]
+    assert other.exists()
+
+
+def test_on_the_default_branch_prune_names_each_file_that_waits(project: Path, inside: Recall) -> None:
+    """On a branch it is what the branch has recorded."""
+    repository = Repository.at(project)
+    repository.commit("Main")
+    repository.git("switch", "-qC", "main")
+    file = packed(project, "one", "right")
+    assert file.name in inside(project, "cassettes", "prune").out
+    repository.git("switch", "-qC", "feature")
+    assert inside(project, "cassettes", "prune").out == "nothing to delete\n"
+
+
+@pytest.mark.parametrize("state", ["row", "damaged", "folder"])
+def test_prune_leaves_a_file_that_it_cannot_judge(project: Path, inside: Recall, state: str) -> None:
+    case_id = "gone" if state == "row" else "nowhere"  # The former has a row.
+    file = packed(project, "one", case_id, calls=(call(),))
+    if state == "damaged":
+        file.write_bytes(file.read_bytes().replace(b"How long", b"How l0ng"))
+    folder = ("--cassettes", "eval/cassettes") if state == "folder" else ()
+    cassette(project, "right")
+    done = inside(project, "cassettes", "prune", *folder)
+    assert done.code == 0
+    assert file.exists()
+    assert (file.name in done.out) == (state != "folder")
 
 
 def test_export_takes_a_recording_out_of_the_file_of_a_run(checkout: Path, inside: Recall) -> None:

@@ -202,14 +202,18 @@ def library_of_runs(place: Place) -> Library:
 
 def taken_over(place: Place) -> list[Path]:
     """Return the files of which the cassettes hold all, or what was recorded later. Raises RecallError or OSError."""
+    return [one.path for one in files_of_runs(place) if not lacking(place, _unpacked(place, one.path))]
+
+
+def lacking(place: Place, layer: Layer) -> list[Path]:
+    """Return the recordings in a file of a run of which the cassettes hold neither them nor what was recorded later.
+
+    Raises RecallError for one that is damaged.
+    """
     own = Layer(place.cassettes, place.name(place.cassettes))
-
-    def is_held(layer: Layer) -> bool:
-        both = Library(own.folder, (own, layer))
-        files = Library(layer.folder).files()
-        return not any(both.is_newer(path, own.folder / path.relative_to(layer.folder)) for path in files)
-
-    return [one.path for one in files_of_runs(place) if is_held(_unpacked(place, one.path))]
+    both = Library(own.folder, (own, layer))
+    files = Library(layer.folder).files()
+    return [path for path in files if both.is_newer(path, own.folder / path.relative_to(layer.folder))]
 
 
 def without_secrets(folder: Path) -> tuple[list[Path], list[str]]:
