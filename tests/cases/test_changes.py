@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytest_recall.cases.case import Case, JudgeCall
-from pytest_recall.cases.changes import CaseChange, with_judge_code, with_skipped
+from pytest_recall.cases.changes import CaseChange, judge_code, with_judge_code, with_skipped
 
 
 def case(case_id: str, *judges: str) -> Case:
@@ -33,3 +33,12 @@ def test_what_else_became_of_a_case_stays_said() -> None:
 def test_skipped_cases_are_listed_beside_what_else_became_of_them() -> None:
     found = with_skipped([CaseChange("b", "judges altered", "b")], ["c", "b"])
     assert found == [CaseChange("b", "judges altered, skipped", "b"), CaseChange("c", "skipped", "c")]
+
+
+def test_the_code_of_judges_is_read_back_from_what_is_said_of_a_case() -> None:
+    judges = {"own": "eval/conftest.py", "other": "a, b and c/judges.py"}
+    changes = [CaseChange("old", "renamed to a", "a"), CaseChange("b", "input and threshold altered", "b")]
+    now = {one.id: one for one in (case("a", "own", "exact"), case("b", "exact"), case("c", "own", "other"))}
+    found = with_skipped(with_judge_code(changes, now, judges), ["c"])
+    own, other = ((f"its judge `{name}` has other code in {path}") for name, path in judges.items())
+    assert {one.case_id: judge_code(one.how) for one in found} == {"old": own, "b": "", "c": f"{own}; {other}"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
@@ -52,6 +53,14 @@ def with_judge_code(
         before = found.get(renamed.get(case_id, case_id), CaseChange(case_id, "", case_id))
         found[before.case_id] = before._replace(how=f"{before.how}, {how}" if before.how else how)
     return [one for _, one in sorted(found.items())]
+
+
+_JUDGE_CODE = re.compile(r"code of judge (\w+) altered in (.+?)(?= and code of judge |, skipped$|$)")
+
+
+def judge_code(how: str) -> str:
+    """Return which code of judges a change alters, as a finding, by `how` it alters the case; empty if none."""
+    return "; ".join(f"its judge `{name}` has other code in {path}" for name, path in _JUDGE_CODE.findall(how))
 
 
 def with_skipped(changes: Iterable[CaseChange], case_ids: Iterable[str]) -> list[CaseChange]:

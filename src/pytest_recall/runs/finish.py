@@ -53,6 +53,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
         gradings,
         header.baselines,
         by_change=header.by_change,
+        judge_code=_judge_code(header),
     )
     if card.panels is not None and known is not None:
         from pytest_recall.judges.judged_rates import judged_rates
@@ -73,8 +74,17 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     from pytest_recall.results.last_pass import last_passes, suspected
 
     changed = {result.trial.case_id for result in card.results if result.cause and result.cause.label in BY_PEOPLE}
-    card = card.with_suspects(suspected(place, record, regressed, changed), record.trials)
-    return card._replace(passes=last_passes(place, header, regressed))
+    suspects = suspected(place, record, regressed, changed)
+    return card.with_history(suspects, last_passes(place, header, regressed), record.trials)
+
+
+def _judge_code(header: Header) -> Mapping[str, str]:
+    """Return what the change of a run alters of the code of judges, by case id; most change none."""
+    if not header.altered:
+        return {}
+    from pytest_recall.cases.changes import judge_code
+
+    return {case_id: told for case_id, how in header.altered if (told := judge_code(how))}
 
 
 def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Settings) -> Scorecard:
