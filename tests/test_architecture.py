@@ -248,6 +248,7 @@ WORLD = {
         *(
             "budget",
             "call_recorder",
+            "cassette_check",
             "cassette_file",
             "cassette_library",
             "clients.httpx_family",

@@ -33,3 +33,12 @@ def test_what_else_became_of_a_case_stays_said() -> None:
 def test_skipped_cases_are_listed_beside_what_else_became_of_them() -> None:
     found = with_skipped([CaseChange("b", "judges altered", "b")], ["c", "b"])
     assert found == [CaseChange("b", "judges altered, skipped", "b"), CaseChange("c", "skipped", "c")]
+
+
+def test_the_judges_with_other_code_are_facts_of_the_case() -> None:
+    judges = {"own": "eval/conftest.py", "other": "a, b and c/judges.py"}
+    changes = [CaseChange("old", "renamed to a", "a"), CaseChange("b", "input and threshold altered", "b")]
+    now = {one.id: one for one in (case("a", "own", "exact"), case("b", "exact"), case("c", "own", "other"))}
+    found = with_skipped(with_judge_code(changes, now, judges), ["c"])
+    own, other = judges.items()
+    assert {one.now: one.judges for one in found} == {"a": (own,), "b": (), "c": (own, other)}

@@ -107,6 +107,95 @@ def test_show_takes_the_names_that_the_list_gives(project: Path, inside: Recall)
     assert sorted(texts) == ["at-main", "in-one", "in-two"]
 
 
+@pytest.mark.parametrize("given", ["right", "loans/right", "loans/right.ndjson"])
+@pytest.mark.parametrize("at", [NEW, OLD])
+def test_a_case_and_a_path_among_the_cassettes_are_the_recording_that_counts(
+    project: Path, inside: Recall, given: str, at: str
+) -> None:
+    main = "2026-03-01T09:00:00+00:00"
+    cassette(project, "right", call(response=response("at-main")), recorded_at=main)
+    packed(project, "one", "right", calls=(call(response=response("on-branch")),), recorded_at=at)
+    done = inside(project, "cassettes", "show", given, "--date", DATE)
+    assert done.code == 0
+    assert ("on-branch" in done.out, "at-main" in done.out) == (at == NEW, at == OLD)
+
+
+def test_a_path_among_the_cassettes_is_found_where_only_a_branch_has_recorded_it(project: Path, inside: Recall) -> None:
+    packed(project, "one", "right", calls=(call(response=response("on-branch")),))
+    assert "on-branch" in inside(project, "cassettes", "show", "loans/right", "--date", DATE).out
+
+
+@pytest.mark.parametrize("more", [(), ("--cassettes", "eval/cassettes")])
+@pytest.mark.parametrize("command", [("show",), ("export", "out.yaml")])
+def test_of_a_file_of_recordings_it_is_said_what_to_give(
+    project: Path, inside: Recall, command: tuple[str, ...], more: tuple[str, ...]
+) -> None:
+    cassette(project, "nowhere")
+    file = f"eval/runs/{packed(project, 'one', 'right', 'worse').name}"
+    done = inside(project, "cassettes", command[0], file, *command[1:], *more)
+    assert (done.code, done.out) == (2, "")
+    assert done.err.strip() == (
+        f"recall: {file}: is a file of 2 recordings (loans/right.ndjson, loans/worse.ndjson);"
+        f' {"leave out --cassettes, and " if more else ""}give one of them, such as "{file}: loans/right.ndjson"'
+    )
+
+
+def test_the_list_marks_which_of_several_recordings_counts(project: Path, inside: Recall) -> None:
+    cassette(project, "right", recorded_at=OLD)
+    cassette(project, "worse", recorded_at=NEW)
+    cassette(project, "nowhere")
+    file = packed(project, "one", "right", "worse", recorded_at="2026-03-05T09:00:00+00:00")
+    found = read(inside(project, "cassettes", "list", "--date", DATE, "--json"))["cassettes"]
+    assert {one["path"]: one["counts"] for one in found} == {
+        "eval/cassettes/loans/nowhere.ndjson": True,
+        "eval/cassettes/loans/right.ndjson": False,
+        "eval/cassettes/loans/worse.ndjson": True,
+        f"eval/runs/{file.name}: loans/right.ndjson": True,
+        f"eval/runs/{file.name}: loans/worse.ndjson": False,
+    }
+    only, *several = inside(project, "cassettes", "list", "--date", DATE).out.splitlines()[1:-1]
+    assert "count" not in only
+    marks = [
+        (file.name in line, "does not count" in line, line.endswith(("small-1  counts", ", counts")))
+        for line in several
+    ]
+    assert marks == [(False, True, False), (True, False, True), (False, False, True), (True, True, False)]
+
+
+def test_where_one_of_several_is_damaged_none_is_known_to_count(project: Path, inside: Recall) -> None:
+    cassette(project, "right", recorded_at=OLD)
+    file = packed(project, "one", "right", calls=(call(),))
+    file.write_bytes(file.read_bytes().replace(b'"case":"right"', b'"case":"wrong"'))
+    found = read(inside(project, "cassettes", "list", "--date", DATE, "--json"))["cassettes"]
+    assert [one["counts"] for one in found] == [None, None]
+
+
+def test_verify_counts_a_file_that_cannot_be_unpacked_as_a_file(project: Path, inside: Recall) -> None:
+    cassette(project, "right")
+    file = packed(project, "one", "right", "worse")
+    file.write_bytes(file.read_bytes()[:-5])
+    done = inside(project, "cassettes", "verify")
+    assert done.code == 1
+    assert done.out.splitlines()[-1] == "1 damaged file of recordings cannot be relied on"
+    cassette(project, "worse").rename(project / "eval/cassettes/loans/crash.ndjson")
+    assert inside(project, "cassettes", "verify").out.splitlines()[-1] == (
+        "1 of 2 cassettes and 1 damaged file of recordings cannot be relied on"
+    )
+
+
+@pytest.mark.parametrize("old", [b"How long", b'"case":"right"', b'"recordings":1}', b'"path":"loans/r'])
+def test_check_finds_what_verify_finds_in_the_file_of_a_run(checkout: Path, inside: Recall, old: bytes) -> None:
+    file = packed(checkout, "one", "right", calls=(call(),))
+    assert inside(checkout, "check").code == 0
+    data = file.read_bytes()
+    file.write_bytes(data.replace(old, old.replace(b"o", b"0").replace(b"r", b"R")))
+    problems = read(inside(checkout, "cassettes", "verify", "--json"))["problems"]
+    done = inside(checkout, "check")
+    assert done.code == 2
+    assert done.err.splitlines() == [f"recall: {problem}" for problem in problems] != []
+    assert file.name in done.err
+
+
 def test_verify_reads_the_files_of_runs(checkout: Path, inside: Recall) -> None:
     cassette(checkout, "right")
     file = packed(checkout, "one", "right", "worse")
@@ -178,8 +267,7 @@ def test_scan_searches_the_others_where_the_file_of_a_run_is_damaged(project: Pa
     assert read(inside(project, "cassettes", "scan", "--json"))["findings"]
 
 
-def test_prune_deletes_nothing_in_the_files_of_runs(checkout: Path, inside: Recall) -> None:
-    """What was recorded on a branch of a case that main does not know yet may be of one that is merged next."""
+def test_prune_keeps_a_file_of_which_something_is_to_be_taken_over(checkout: Path, inside: Recall) -> None:
     own = cassette(checkout, "nowhere")
     file = packed(checkout, "one", "nowhere", "elsewhere", "right")
     before = tracked(checkout)
@@ -188,16 +276,66 @@ def test_prune_deletes_nothing_in_the_files_of_runs(checkout: Path, inside: Reca
     deleted = [line for line in done.out.splitlines() if line.startswith("would delete  ")]
     assert len(deleted) == 1
     assert "eval/cassettes/loans/nowhere.ndjson" in deleted[0]
-    kept = [line for line in done.out.splitlines() if line.startswith("kept  ")]
-    assert sorted(name for line in kept for name in ("nowhere", "elsewhere", "right") if f"{name}.ndjson" in line) == [
-        "elsewhere",
-        "nowhere",
-    ]
+    (kept,) = [line for line in done.out.splitlines() if line.startswith("kept  ")]
+    assert kept == (
+        f"kept  eval/runs/{file.name}  eval/cassettes lacks loans/right.ndjson of it; `pytest -p recall eval"
+        " --record=missing` on the default branch takes over what is asked there; delete the file if that is asked no"
+        " more"
+    )
     assert inside(checkout, "cassettes", "prune").code == 0
     del before[own.relative_to(checkout).as_posix()]
     after = tracked(checkout)
     assert {name: after[name] for name in before} == before
     assert file.exists()
+
+
+def test_prune_deletes_a_file_of_which_nothing_is_to_be_taken_over(checkout: Path, inside: Recall) -> None:
+    cassette(checkout, "right", recorded_at="2026-03-10T10:00:00+00:00")
+    file = packed(checkout, "one", "nowhere", "elsewhere", "right")
+    other = packed(checkout, "two", "worse")
+    before = tracked(checkout)
+    said = inside(checkout, "cassettes", "prune", "--dry-run")
+    assert tracked(checkout) == before
+    done = inside(checkout, "cassettes", "prune")
+    assert (done.code, done.err) == (0, "")
+    name, size = f"eval/runs/{file.name}", f"{len(before[f'eval/runs/{file.name}']) / 1024:.1f} KB"
+    lines = [line for line in said.out.splitlines() if not line.startswith("kept  ")]
+    assert lines == [
+        f"would delete  {name}  eval/cassettes has its recordings; of cases that are gone: loans/elsewhere.ndjson,"
+        " loans/nowhere.ndjson",
+        f"would delete 0 cassettes and 0 drafts, 1 file of recordings, {size}",
+    ]
+    assert done.out == said.out.replace("would delete", "deleted")
+    after = tracked(checkout)
+    assert before.keys() - after.keys() == {name}
+    assert {path: after[path] for path in after} == {path: before[path] for path in after}
+    assert [path.name.startswith("two") for path in (checkout / "eval/_artifacts" / UNPACKED).iterdir()] == [True]
+    assert other.exists()
+
+
+def test_on_the_default_branch_prune_names_each_file_that_waits(project: Path, inside: Recall) -> None:
+    """On a branch it is what the branch has recorded."""
+    repository = Repository.at(project)
+    repository.commit("Main")
+    repository.git("switch", "-qC", "main")
+    file = packed(project, "one", "right")
+    assert file.name in inside(project, "cassettes", "prune").out
+    repository.git("switch", "-qC", "feature")
+    assert inside(project, "cassettes", "prune").out == "nothing to delete\n"
+
+
+@pytest.mark.parametrize("state", ["row", "damaged", "folder"])
+def test_prune_leaves_a_file_that_it_cannot_judge(project: Path, inside: Recall, state: str) -> None:
+    case_id = "gone" if state == "row" else "nowhere"  # The former has a row.
+    file = packed(project, "one", case_id, calls=(call(),))
+    if state == "damaged":
+        file.write_bytes(file.read_bytes().replace(b"How long", b"How l0ng"))
+    folder = ("--cassettes", "eval/cassettes") if state == "folder" else ()
+    cassette(project, "right")
+    done = inside(project, "cassettes", "prune", *folder)
+    assert done.code == 0
+    assert file.exists()
+    assert (file.name in done.out) == (state != "folder")
 
 
 def test_export_takes_a_recording_out_of_the_file_of_a_run(checkout: Path, inside: Recall) -> None:

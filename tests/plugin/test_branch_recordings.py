@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -551,6 +552,30 @@ def test_a_file_of_the_base_that_a_branch_alters_is_not_the_bases_any_more(
     result, asked = checked(checkout, lasting)
     assert (result.ret, asked) == (pytest.ExitCode.OK, ["shout a", "shout b", "shout c"])
     assert checkout.journal().header.own_recordings == 0
+
+
+def test_a_damaged_file_of_the_evidence_is_named_where_it_is_damaged(
+    pytester: pytest.Pytester, lasting: Upstream
+) -> None:
+    checkout, _ = proposed(pytester, lasting)
+    place = Place(checkout.path, checkout.path / "eval")
+    ((name, _),) = packed(checkout).items()
+    recordings, run_file = place.run_files / name, yamls(checkout)[0]
+    in_recordings = f"eval/runs/{name}: one/a.ndjson:1: "
+    damages: list[tuple[Path, Callable[[bytes], bytes], str]] = [
+        (place.state, lambda data: data[:-5], "eval/recall.yaml:"),
+        (run_file, lambda data: data[: len(data) // 2], f"eval/runs/{run_file.name}:"),
+        (recordings, lambda data: data[:-5], f"eval/runs/{name}:"),
+        (recordings, lambda data: data.replace(b'"case":"a"', b'"case":"x"', 1), in_recordings),
+    ]
+    for path, damaged, start in damages:
+        whole = path.read_bytes()
+        path.write_bytes(damaged(whole))
+        result, asked = checked(checkout, lasting)
+        assert (result.ret, asked) == (pytest.ExitCode.USAGE_ERROR, [])
+        (error,) = [line for line in result.errlines if line.startswith("ERROR: ")]
+        assert error.startswith(f"ERROR: {start}")
+        path.write_bytes(whole)
 
 
 # The run of a push to main

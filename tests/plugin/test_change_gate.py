@@ -99,6 +99,9 @@ def test_code_behind_equal_requests_is_asked_live_once(pytester: pytest.Pytester
     assert len(asked) == 1
     assert list(checkout.slice().values()) == ["live check"]
     assert result.ret == pytest.ExitCode.OK
+    header = checkout.journal().header
+    assert (header.unaffected, header.replayed[0].partition(" (")[0]) == (2, "1 of 3 cases affected")
+    assert result.stdout.str().count("1 affected case passes") == 1
     upstream.close()
     assert quick_run(checkout, *AT_MAIN).ret != pytest.ExitCode.OK
     assert blocks(checkout)

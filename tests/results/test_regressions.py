@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.replay.exchange import Call
 from pytest_recall.results.regressions import Cause, CauseLabel, DiffPiece, cause, narrowed, word_diff
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.trial import Answer, Outcome, Passage, Trial
 from tests.helpers.samples import days, row, trial, unhurried
 
 PASSED, FAILED, ERROR = Outcome.PASSED, Outcome.FAILED, Outcome.ERROR
@@ -212,6 +212,35 @@ def test_what_the_conditions_say_stands() -> None:
         found = Cause(label, "why")
         assert (narrowed(found, failed(), (), 1) == found) == (label not in (CauseLabel.AGENT, CauseLabel.UNKNOWN))
         assert (narrowed(found, failed(), ("12",), 1) == found) == (label is not CauseLabel.AGENT)
+
+
+def test_other_code_of_a_judge_is_a_change_of_people_as_others_are() -> None:
+    before, told = row(3, passed_under=WAS), "its judge `fair` has other code in eval/conftest.py"
+    code = [("fair", "eval/conftest.py")]
+    assert cause(failed(), before, judge_code=code) == (CauseLabel.JUDGE, told, ())
+    edited = cause(failed(WAS.replace("case=aaaaaa", "case=bbbbbb")), before, judge_code=code)
+    assert (edited.label, edited.also) == (CauseLabel.CASE, (f"the judge changed: {told}",))
+    both = cause(failed(WAS.replace("judge=444444", "judge=eeeeee")), before, judge_code=code)
+    assert both.finding == f"{told}; its models, its prompt or its criteria are others"
+
+
+@pytest.mark.parametrize("label", [CauseLabel.AGENT, CauseLabel.CODE, CauseLabel.UNKNOWN])
+def test_the_answer_of_the_last_pass_that_fails_after_a_change_is_put_down_to_its_judge(label: CauseLabel) -> None:
+    found, same = Cause(label, "why", ("also",)), failed(answer=Answer(text="Paris"))
+    assert narrowed(found, same, ("12",), 1, "Paris") == (
+        CauseLabel.JUDGE,
+        "its judge decides otherwise of the answer of its last pass, and #12 touched it",
+        ("also",),
+    )
+    with_passages = failed(answer=Answer(text="Paris", passages=(Passage(text="Paris"),)))
+    for one, touched, last in (
+        (same, ("12",), "Rome"),
+        (same, ("12",), None),
+        (same, (), "Paris"),
+        (failed(answer=None), ("12",), None),
+        (with_passages, ("12",), "Paris"),
+    ):
+        assert narrowed(found, one, touched, 1, last) == narrowed(found, one, touched, 1)
 
 
 # Word diff: short, and about the words that differ

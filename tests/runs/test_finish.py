@@ -13,11 +13,13 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.results.regressions import CauseLabel
 from pytest_recall.runs import finish
 from pytest_recall.schedule.selection import Unanswered
 from pytest_recall.schedule.state_file import read_state
 from pytest_recall.trials.journal import Journal, read_journal
-from pytest_recall.trials.trial import Outcome, Row
+from pytest_recall.trials.record import Record
+from pytest_recall.trials.trial import Answer, Outcome, Row
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, days, header, row, trial
 from tests.runs.folding import NOON, boxes, journal, remember, rows
 
@@ -211,6 +213,7 @@ def test_runs_keep_each_others_rows(place: Place) -> None:
 PROGRAM = """
 import sys
 from pathlib import Path
+from pytest_recall.results.regressions import CauseLabel
 from pytest_recall.runs import finish
 from pytest_recall.files.eval_directory import Place
 
@@ -289,3 +292,21 @@ def test_a_baseline_that_comes_after_a_fold_folds_nothing_twice(place: Place) ->
     record = read_journal(run)
     finish.apply(place, run, record._replace(trials=(*record.trials, trial("a", FAILED, arm="raw"))))
     assert boxes(place) == {"a": (2, 2)}
+
+
+def test_code_of_a_judge_that_the_change_alters_is_the_cause() -> None:
+    code = (("a", "own", "judges.py"),)
+    fails = tuple(trial(name, FAILED, row=row(3, 3)) for name in ("a", "b"))
+    card = finish.scorecard(Record(header(judge_code=code), fails))
+    labels = {one.trial.case_id: one.cause and one.cause.label for one in card.results}
+    assert labels == {"a": CauseLabel.JUDGE, "b": CauseLabel.UNKNOWN}
+
+
+def test_what_fails_now_with_the_answer_of_its_last_pass_is_put_down_to_its_judge(place: Place) -> None:
+    """After a change that touched the case, as this run says."""
+    answer = Answer(text="Paris")
+    journal(place, trial("a", answer=answer))
+    run = journal(place, trial("a", FAILED, answer=answer, pr="12", row=row(3, 3)), affected=("a",), pr="12")
+    (only,) = finish.scorecard(read_journal(run), place).results
+    assert only.cause is not None
+    assert only.cause.label is CauseLabel.JUDGE

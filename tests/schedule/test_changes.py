@@ -338,3 +338,12 @@ def test_of_a_case_that_was_not_replayed_nothing_is_known() -> None:
     assert changes.findings["a"] == SAME
     assert changes.findings["b"].state is ReplayState.UNKNOWN
     assert list(changes.reasons) == ["b"]
+
+
+def test_a_case_that_is_checked_live_is_affected_wherever_it_is_counted() -> None:
+    found = Changes({name: replayed() for name in "abc"}, 3, frozenset({"bot.py"}))
+    assert found.checked_live(["other.py"], "seed") == found
+    checked = found.checked_live(["bot.py"], "seed")
+    assert checked.affected == checked.reasons.keys() == {checked.live}
+    assert found.summary == "0 of 3 cases affected (3 as recorded)"
+    assert checked.summary == "1 of 3 cases affected (2 as recorded, 1 checked live)"

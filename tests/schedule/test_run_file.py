@@ -302,7 +302,9 @@ def test_a_file_that_was_cut_anywhere_is_refused(before: dict[str, Row]) -> None
     for at in range(len(data) - 1):  # What lacks its last line end alone is whole.
         with pytest.raises(RecallError) as refused:
             parse_run_file(data[:at].decode("utf-8", "replace"), name)
-        assert refused.value.messages[0].startswith(f"{name}:")
+        (message,) = refused.value.messages
+        assert message.startswith(f"{name}:")
+        assert message.endswith(FIX), at
     assert parse_run_file(data[:-1].decode(), name) == parse_run_file(written, name)
 
 

@@ -227,7 +227,7 @@ def test_bad_row(fields: str, words: str) -> None:
     good = f"  a:\n    {{{FIELDS}}}\n"
     (message,) = refused(f"{HEADER}{good}  b:\n    {{{fields}}}\n")
     assert message.startswith(f"{NAME}:8: b: {words}")
-    assert message.endswith("; correct the row or delete it")
+    assert message.endswith("; correct the row, or restore the file from git")
 
 
 @pytest.mark.parametrize(

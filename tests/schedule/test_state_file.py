@@ -233,15 +233,18 @@ def test_a_file_that_was_cut_at_any_byte_is_noticed_or_holds_all(
     path = tmp_path / "recall.yaml"
     data = text.encode()
     whole: list[int] = []
+    said: list[str] = []
     every = (count, waiting, old) == (40, WAITING, new)
     for at in range(len(data)) if every else cuts(data, every=40):
         path.write_bytes(data[:at])
         try:
             found = read_state(path, NAME)
-        except RecallError:
+        except RecallError as error:
+            said += error.messages
             continue
         assert (found.rows, found.folded, found.unanswered) == (many(count), tuple(NAMES), waiting), at
         whole.append(at)
+    assert [message for message in said if " from git" not in message] == []
     assert len(data) - 1 in whole, "what lacks its last line end alone is whole"
 
 

@@ -9,11 +9,15 @@ from pytest_recall.cases.case import Case
 
 
 class CaseChange(NamedTuple):
-    """What became of a case of the base: `how` in words; `now` is its id after the change, empty where it is gone."""
+    """What became of a case of the base: `how` in words; `now` is its id after the change, empty where it is gone.
+
+    `judges` are those of its judges whose code is altered, each with the file that has it.
+    """
 
     case_id: str
     how: str
     now: str = ""
+    judges: tuple[tuple[str, str], ...] = ()
 
 
 def case_changes(before: Mapping[str, Case], now: Mapping[str, Case]) -> list[CaseChange]:
@@ -45,12 +49,13 @@ def with_judge_code(
     found = {one.case_id: one for one in changes}
     renamed = {one.now: one.case_id for one in found.values() if one.now}
     for case_id, case in now.items():
-        altered = [call.name for call in case.judges if call.name in judges]
+        altered = tuple((call.name, judges[call.name]) for call in case.judges if call.name in judges)
         if not altered:
             continue
-        how = " and ".join(f"code of judge {name} altered in {judges[name]}" for name in altered)
+        how = " and ".join(f"code of judge {name} altered in {path}" for name, path in altered)
         before = found.get(renamed.get(case_id, case_id), CaseChange(case_id, "", case_id))
-        found[before.case_id] = before._replace(how=f"{before.how}, {how}" if before.how else how)
+        how = f"{before.how}, {how}" if before.how else how
+        found[before.case_id] = before._replace(how=how, judges=altered)
     return [one for _, one in sorted(found.items())]
 
 

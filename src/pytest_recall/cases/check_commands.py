@@ -1,4 +1,7 @@
-"""The command `recall check`: validate cases, judges, datasets, rubric, state and calibrations, and print schemas."""
+"""The command `recall check`: validate cases, judges, datasets, rubric, state and calibrations, and print schemas.
+
+Files of recordings are read as well: a damaged one stops every run, as a damaged state does.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,8 @@ def add_check(commands: Commands) -> None:
     parser = command(
         commands,
         "check",
-        "validate the cases, their judges, the datasets, the rubric, the state and the calibrations; nothing is asked",
+        "validate the cases, their judges, the datasets, the rubric, the state, the calibrations and the files of"
+        " recordings; nothing is asked",
         run_check,
         "A run reads large case files only as far as it needs; this reads all of every file, and of every dataset\n"
         "that a file `*.dataset.yaml` names. Judges are fixtures: they are found as pytest collects the directory, in\n"
@@ -77,6 +81,7 @@ def run_check(args: argparse.Namespace) -> int:
         lambda: read_settings(place.rubric, place.name(place.rubric)),
         lambda: read_calibrations(place.calibration, place.name(place.calibration)),
         lambda: rows.update(_rows(place)),
+        lambda: _check_recordings(place),
     ):
         try:
             read()
@@ -157,6 +162,17 @@ def _rows(place: Place) -> Mapping[str, Row]:
     today = clock.now().date()
     check_dates(place, state, max(today, today_in(os.environ, today)))
     return state.rows
+
+
+def _check_recordings(place: Place) -> None:
+    """Raise RecallError for each damaged file of recordings; a rubric that cannot be read is named elsewhere."""
+    from pytest_recall.replay.cassette_check import check_files_of_runs
+
+    try:
+        rules = read_settings(place.rubric, place.name(place.rubric)).rules()
+    except RecallError:
+        return
+    check_files_of_runs(place, rules)
 
 
 def _names_dataset(path: Path) -> bool:

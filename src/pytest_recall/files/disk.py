@@ -113,10 +113,18 @@ def remove(path: Path) -> None:
         _os.unlink(path)
 
 
-def read_text(path: Path, name: str | None = None, *, whole_lines: bool = False, at_most: int | None = None) -> str:
+def read_text(
+    path: Path,
+    name: str | None = None,
+    *,
+    whole_lines: bool = False,
+    at_most: int | None = None,
+    remedy: str = "save the file as UTF-8",
+) -> str:
     """Return the text of `path`, without a byte-order mark and with `\\n` line ends.
 
-    `whole_lines` leaves out a last line that has no end, which someone may still be writing.
+    `whole_lines` leaves out a last line that has no end, which someone may still be writing. `remedy` is what to do
+    about a file that is not UTF-8.
 
     Raises RecallError, naming the file as `name`, if it cannot be read, is not UTF-8 or
     is larger than `at_most` bytes (default: `MAX_BYTES`).
@@ -132,7 +140,7 @@ def read_text(path: Path, name: str | None = None, *, whole_lines: bool = False,
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise RecallError(f"{shown}:{line}: byte {error.start} is not UTF-8; save the file as UTF-8") from None
+        raise RecallError(f"{shown}:{line}: byte {error.start} is not UTF-8; {remedy}") from None
     except OSError as error:
         raise RecallError(f"{shown}: cannot be read ({error.strerror}); check that it is there and readable") from None
     return text.replace("\r\n", "\n") if "\r" in text else text

@@ -94,12 +94,13 @@ def has_line_separators(text: str) -> bool:
     return not text.isascii() and any(separator in text for separator in _SEPARATORS)
 
 
-def load(text: str, name: str, first_line: int = 1) -> Any:
+def load(text: str, name: str, first_line: int = 1, *, remedy: str = "") -> Any:
     """Return the one document in `text`; mapping keys are always text.
 
-    `name` and `first_line` say where `text` stands, for messages. Raises RecallError.
+    `name` and `first_line` say where `text` stands, for messages. `remedy` is what to do about any mistake in a file
+    that a program writes; without it, a message says how to correct what a person has written. Raises RecallError.
     """
-    return _Reader(text, name, first_line).document()
+    return _Reader(text, name, first_line, remedy).document()
 
 
 def lines(text: str, name: str, first_line: int = 1) -> dict[tuple[str | int, ...], int]:
@@ -111,23 +112,22 @@ def lines(text: str, name: str, first_line: int = 1) -> dict[tuple[str | int, ..
 
 
 class _Reader:
-    def __init__(self, text: str, name: str, first_line: int) -> None:
+    def __init__(self, text: str, name: str, first_line: int, remedy: str = "") -> None:
         self.name = name
         self.first_line = first_line
+        self.remedy = remedy
         self.lines: dict[tuple[str | int, ...], int] | None = None
         self._path: list[str | int] = []
         self._anchors: dict[str, tuple[Any, int]] = {}
         self._built = 0
         self._aliased = 0
         if (line := conflict_line(text)) is not None:
-            raise RecallError(
-                f"{name}:{first_line + line - 1}: merge-conflict marker; resolve the conflict, then run again"
-            )
+            raise self._mistake(line, "merge-conflict marker", "resolve the conflict, then run again")
         if found := _unprintable(text):
-            line = first_line + text.count("\n", 0, found.start())
+            line = text.count("\n", 0, found.start()) + 1
             shown = f"\\u{ord(found[0]):04x}"
-            raise RecallError(
-                f'{name}:{line}: the character {shown} cannot stand in YAML; write "{shown}" in double quotes'
+            raise self._mistake(
+                line, f"the character {shown} cannot stand in YAML", f'write "{shown}" in double quotes'
             )
         self._next = _LOADER(text).get_event
 
@@ -144,7 +144,7 @@ class _Reader:
         except yaml.YAMLError as error:
             self._refuse(error)
         if not isinstance(event, StreamEndEvent):
-            self._fail(event, "a second `---` document; keep one document per file")
+            self._fail(event, "a second `---` document", "keep one document per file")
         return value
 
     def _value(self, event: Any, depth: int) -> Any:
@@ -154,13 +154,13 @@ class _Reader:
         if kind is AliasEvent:
             return self._alias(event)
         if event.tag is not None:
-            self._fail(event, f"the tag `{event.tag}` is not allowed; remove it, or quote the text")
+            self._fail(event, f"the tag `{event.tag}` is not allowed", "remove it, or quote the text")
         self._built += 1
         before = self._built + self._aliased
         if kind is ScalarEvent:
             value = scalar(event.value) if event.implicit[0] else event.value
         elif depth >= MAX_DEPTH:
-            self._fail(event, f"nested more than {MAX_DEPTH} deep; flatten it")
+            self._fail(event, f"nested more than {MAX_DEPTH} deep", "flatten it")
         elif kind is SequenceStartEvent:
             value = self._sequence(depth + 1)
         else:
@@ -187,12 +187,12 @@ class _Reader:
         event = following()
         while type(event) is not MappingEndEvent:
             if type(event) is not ScalarEvent:
-                self._fail(event, "a key must be plain text; quote it")
+                self._fail(event, "a key must be plain text", "quote it")
             if event.tag is not None:
-                self._fail(event, f"the tag `{event.tag}` is not allowed; remove it, or quote the text")
+                self._fail(event, f"the tag `{event.tag}` is not allowed", "remove it, or quote the text")
             key = event.value
             if key in values:
-                self._fail(event, f"`{key}` is written twice; remove one of them")
+                self._fail(event, f"`{key}` is written twice", "remove one of them")
             path.append(key)
             values[key] = build(following(), depth)
             path.pop()
@@ -201,18 +201,23 @@ class _Reader:
 
     def _alias(self, event: Any) -> Any:
         if event.anchor not in self._anchors:
-            self._fail(event, f"the alias `*{event.anchor}` has no anchor before it; write the value out")
+            self._fail(event, f"the alias `*{event.anchor}` has no anchor before it", "write the value out")
         value, size = self._anchors[event.anchor]
         self._aliased += size
         if self._aliased > MAX_ALIASED:
-            self._fail(event, f"aliases add more than {MAX_ALIASED:,} values; write them out")
+            self._fail(event, f"aliases add more than {MAX_ALIASED:,} values", "write them out")
         return value
 
     def _line(self, event: Any) -> int:
         return self.first_line + int(event.start_mark.line)
 
-    def _fail(self, event: Any, problem: str) -> NoReturn:
-        raise RecallError(f"{self.name}:{self._line(event)}: {problem}")
+    def _mistake(self, line: int, problem: str, remedy: str) -> RecallError:
+        """Return what to raise for a mistake in a line of the text, counted from 1; 0 is the text as a whole."""
+        place = f":{self.first_line + line - 1}" if line else ""
+        return RecallError(f"{self.name}{place}: {problem}; {self.remedy or remedy}")
+
+    def _fail(self, event: Any, problem: str, remedy: str) -> NoReturn:
+        raise self._mistake(int(event.start_mark.line) + 1, problem, remedy)
 
     def _refuse(self, error: yaml.YAMLError) -> NoReturn:
         mark = getattr(error, "problem_mark", None)
@@ -221,10 +226,10 @@ class _Reader:
         if opened and (mark is None or "flow" in within or "end" in str(getattr(error, "problem", ""))):
             mark = opened  # What stays open is a mistake where it begins, not where the file ends.
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "is not YAML"
-        place = f":{self.first_line + int(mark.line)}" if mark else ""
+        line = int(mark.line) + 1 if mark else 0
         if is_too_deep(error):
-            raise RecallError(f"{self.name}{place}: nested more than {MAX_DEPTH} deep; flatten it") from None
-        raise RecallError(f"{self.name}{place}: {problem}; correct the YAML here or just above") from None
+            raise self._mistake(line, f"nested more than {MAX_DEPTH} deep", "flatten it") from None
+        raise self._mistake(line, problem, "correct the YAML here or just above") from None
 
 
 def is_too_deep(error: yaml.YAMLError) -> bool:

@@ -23,10 +23,10 @@ from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import arguments
 from pytest_recall.replay import other_date
-from pytest_recall.replay.cassette_library import DRAFTS, Library, is_newer
+from pytest_recall.replay.cassette_library import DRAFTS, Layer, Library
 from pytest_recall.replay.dry_runs import DryRunProcess, run_together
 from pytest_recall.replay.run_recordings import layers_of
-from pytest_recall.runs.evidence import NO_RUNS, PullRuns, runs_of_all
+from pytest_recall.runs.evidence import NO_RUNS, REFS, PullRuns, runs_of_all
 from pytest_recall.schedule.changes import Changes, Origin, ReplayFinding, ReplayState, from_text, wanted_text
 
 if TYPE_CHECKING:
@@ -119,17 +119,17 @@ def changes_of(
         found = replayed(config, first.folder, processes, base) if _holds_any(first.folder) else nothing
         if base.is_change:
             found = found.complete(ids)
-            of_base = [source.folder for source in (first, *rest) if source.origin == "base"]
-            recorded = {case_id for folder in of_base for case_id in _recorded_in(folder, ids)}
+            of_base = [source for source in (first, *rest) if source.origin == "base"]
+            recorded = {case_id for source in of_base for case_id in _recorded_in(source, ids)}
             found = found._replace(behind=tuple(sorted((base.rows or {}).keys() & set(ids) - recorded)))
         for source in rest:
-            if left := _replayable(source, first.folder, found.reasons, ids):
+            if left := _replayable(source, first, found.reasons, ids):
                 decided = replayed(config, _whole(source, Path(scratch)), processes, base, left)
                 found = found.completed(decided, source.origin)
                 if context.mode == "main" and asked.of_change:
                     # The newest recording of what the default branch asks takes its place among the cassettes.
                     ids_decided = decided.ids(ReplayState.UNAFFECTED, ReplayState.RECORDED)
-                    _copy(source.folder, ids_decided, Path(asked.folder), fixtures=True)
+                    _copy(source, ids_decided, Path(asked.folder), fixtures=True)
         if base.is_change and _holds_any(first.folder):
             found = _compared(config, first.folder, base, found)
         if base.is_change and base.commit:
@@ -154,13 +154,24 @@ def _compared(config: pytest.Config, cassettes: Path, base: Base, found: Changes
 class _Source(NamedTuple):
     """A folder with recordings, and whose they are; what it lacks of fixtures is read from the folder `below`.
 
-    One that `is_newer` takes the place of other cassettes of the same requests.
+    Messages call the folder `name`. One that `is_newer` takes the place of other cassettes of the same requests.
     """
 
     folder: Path
+    name: str
     origin: Origin = "base"
     below: Path | None = None
     is_newer: bool = False
+
+    @property
+    def layer(self) -> Layer:
+        """Its folder, as a library reads it."""
+        return Layer(self.folder, self.name)
+
+    @property
+    def library(self) -> Library:
+        """Its recordings alone."""
+        return Library(self.folder, (self.layer,))
 
 
 def _sources(place: Place, context: Context, change: KnownChange, scratch: Path) -> Iterator[_Source]:
@@ -169,29 +180,35 @@ def _sources(place: Place, context: Context, change: KnownChange, scratch: Path)
     The default branch takes those of pull requests, whose requests may be its own by now.
     """
     own, base = cassettes_of(place, change.recording), change.base
+    ours = place.name(own)
     if context.mode != "pr":
-        yield _Source(own)
+        yield _Source(own, ours)
         if context.mode == "main":
             for layer in reversed(layers_of(place)):  # The newest one last, so that it is what is left.
-                yield _Source(layer.folder, below=own, is_newer=True)
+                yield _Source(*layer, below=own, is_newer=True)
             for folder in runs_of_all(place, scratch).recordings:
-                yield _Source(folder, "ci", below=own)
+                yield _Source(folder, _name_in_ci(folder), "ci", below=own)
         return
     there = _of_base(place, own, base, scratch)
-    yield _Source(there)
+    yield _Source(there, ours if there == own else f"{base.commit[:7]}:{ours}")
     layers = layers_of(place) if own == place.cassettes and not change.is_fork else ()
     altered = set(_altered(place, base)) if layers and base.commit else set()
     of_branch = [layer for layer in layers if layer.name in altered]
     for layer in layers:
         if layer not in of_branch:
-            yield _Source(layer.folder, below=there)
+            yield _Source(*layer, below=there)
     for folder in change.earlier.recordings:
-        yield _Source(folder, "ci", below=there)
+        yield _Source(folder, _name_in_ci(folder), "ci", below=there)
     if change.rubric.branch_recordings and not change.is_fork:
         for layer in of_branch:
-            yield _Source(layer.folder, "branch", below=own)
+            yield _Source(*layer, "branch", below=own)
         if there != own:
-            yield _Source(own, "branch")
+            yield _Source(own, ours, "branch")
+
+
+def _name_in_ci(folder: Path) -> str:
+    """Return what messages call a folder with what CI has recorded in a run of a pull request."""
+    return f"{REFS}*:{folder.parent.name}/{folder.name}"
 
 
 def _altered(place: Place, base: Base) -> list[str]:
@@ -202,24 +219,26 @@ def _altered(place: Place, base: Base) -> list[str]:
     return [path.removeprefix(prefix) for path in repository.changed(base.commit) if path.startswith(prefix)]
 
 
-def _recorded_in(folder: Path, case_ids: Container[str]) -> list[str]:
-    """Return those of the cases that have a recording below `folder`. Raises RecallError for one that is damaged."""
-    recorded = {str(header.get("case")) for _, header in Library(folder).headers()}
+def _recorded_in(source: _Source, case_ids: Container[str]) -> list[str]:
+    """Return those of the cases that a source has recorded. Raises RecallError for a recording that is damaged."""
+    recorded = {str(header.get("case")) for _, header in source.library.headers()}
     return sorted(case_id for case_id in recorded if case_id in case_ids)
 
 
-def _replayable(source: _Source, cassettes: Path, open_: Container[str], case_ids: Iterable[str]) -> list[str]:
+def _replayable(source: _Source, base: _Source, open_: Container[str], case_ids: Iterable[str]) -> list[str]:
     """Return the cases of which a source may decide something: those that are `open_`, and those that it has newer.
 
     What a fixture has recorded may decide any of them. Raises RecallError for a recording that is damaged.
     """
-    library = Library(source.folder)
-    headers = list(library.headers())
+    headers = list(source.library.headers())
     own = {str(header["case"]): path for path, header in headers if "case" in header}
     wide = any("case" not in header for _, header in headers)
     found = {case_id for case_id in case_ids if case_id in open_ and (wide or case_id in own)}
     if source.is_newer:
-        found |= {one for one in case_ids if one in own and is_newer(own[one], cassettes / _inside(own[one], source))}
+        both = Library(base.folder, (base.layer, source.layer))
+        found |= {
+            one for one in case_ids if one in own and both.is_newer(own[one], base.folder / _inside(own[one], source))
+        }
     return sorted(found)
 
 
@@ -234,7 +253,7 @@ def _whole(source: _Source, scratch: Path) -> Path:
     whole = Path(tempfile.mkdtemp(dir=scratch))
     shutil.copytree(source.below, whole, ignore=shutil.ignore_patterns(DRAFTS), dirs_exist_ok=True)
     library = Library(whole)
-    for path in Library(source.folder).files():
+    for path in source.library.files():
         library.take_over(path, whole / _inside(path, source))
     return whole
 
@@ -246,14 +265,14 @@ def _seed(found: Changes, sources: Sequence[_Source], folder: Path) -> None:
     """
     wanted = set(found.ids(ReplayState.UNJUDGED))
     for source in sources if wanted else ():
-        _copy(source.folder, wanted, folder)
+        _copy(source, wanted, folder)
 
 
-def _copy(source: Path, case_ids: Collection[str], folder: Path, *, fixtures: bool = False) -> None:
+def _copy(source: _Source, case_ids: Collection[str], folder: Path, *, fixtures: bool = False) -> None:
     """Copy the recordings of some cases from below one folder to below another, and those of fixtures beside them."""
-    for path, header in Library(source).headers():
+    for path, header in source.library.headers():
         if header.get("case") in case_ids or (fixtures and case_ids and "case" not in header):
-            Library(folder).take_over(path, folder / path.relative_to(source))
+            Library(folder).take_over(path, folder / _inside(path, source))
 
 
 def _of_base(place: Place, own: Path, base: Base, scratch: Path) -> Path:

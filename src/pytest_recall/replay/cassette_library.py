@@ -83,12 +83,26 @@ class Library:
             return [self._used[first] / inside]
         folders = [layer.folder for layer in self.layers if exists(layer.folder / first)]
         if len(folders) > 1:  # A cassette may have been recorded again since a run on a branch did.
-            folders.sort(key=lambda folder: recorded_at(folder / first, self.name(folder / first)), reverse=True)
+            folders.sort(key=lambda folder: self._recorded_at(folder / first), reverse=True)
         return [folder / inside for folder in (folders if first == inside else folders[:1])]
 
     def latest(self, path: Path) -> Path:
         """Return the file in which what a cassette of any layer is of was recorded last."""
         return self.source(self.folder / self._inside(path))
+
+    def is_newer(self, path: Path, than: Path) -> bool:
+        """Whether a cassette holds something else than another one, and that one was not recorded later.
+
+        A recording of which a part was made again is as old as its oldest call. Raises RecallError for one that is
+        damaged.
+        """
+        if not exists(than):
+            return True
+        return self._recorded_at(path) >= self._recorded_at(than) and read_bytes(path) != read_bytes(than)
+
+    def _recorded_at(self, path: Path) -> str:
+        """Return when a cassette was recorded, in ISO 8601. Raises RecallError for one that is damaged."""
+        return str(read_header(path, self.name(path)).get("recorded_at", ""))
 
     def use(self, source: Path) -> None:
         """Read the later trials of a series from the layer in which the first one is read, which is `source`."""
@@ -162,7 +176,7 @@ class Library:
     def headers(self) -> Iterator[tuple[Path, dict[str, Any]]]:
         """Yield each finished cassette with its header, sorted by path. Raises RecallError for one that is damaged."""
         for path in self.files():
-            yield path, read_header(path, path.name)
+            yield path, read_header(path, self.name(path))
 
     def new_draft(self, path: Path) -> Path:
         """Return the path of a draft of the cassette `path` that no other process uses, nor has ever used."""
@@ -228,9 +242,10 @@ class Library:
         """
         if source == path:
             return
-        if exists(path) and read_header(source, source.name).get("scope") == SHARED:
-            cassette = Cassette(source, source.name, Rules())
-            rules = Rules().among(matched(cassette.header, source.name))
+        name = self.name(source)
+        if exists(path) and read_header(source, name).get("scope") == SHARED:
+            cassette = Cassette(source, name, Rules())
+            rules = Rules().among(matched(cassette.header, name))
             self.share(path, _plain(cassette.header), cassette.exchanges(), rules)
             return
         with self._locked(path):
@@ -297,21 +312,6 @@ class Library:
         make_ignored(self.folder / DRAFTS)
         with locked(self.folder / DRAFTS / LOCK):
             yield
-
-
-def is_newer(path: Path, than: Path) -> bool:
-    """Whether a cassette holds something else than another one, and that one was not recorded later.
-
-    A recording of which a part was made again is as old as its oldest call. Raises RecallError for one that is damaged.
-    """
-    if not exists(than):
-        return True
-    return recorded_at(path) >= recorded_at(than) and read_bytes(path) != read_bytes(than)
-
-
-def recorded_at(path: Path, name: str = "") -> str:
-    """Return when a cassette was recorded, in ISO 8601. Raises RecallError for one that is damaged."""
-    return str(read_header(path, name or path.name).get("recorded_at", ""))
 
 
 def _plain(header: Mapping[str, Any]) -> dict[str, Any]:

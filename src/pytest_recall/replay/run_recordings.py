@@ -19,7 +19,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX, Place
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.replay.cassette_file import read_lines
-from pytest_recall.replay.cassette_library import Layer, Library, is_newer, is_running
+from pytest_recall.replay.cassette_library import Layer, Library, is_running
 from pytest_recall.replay.cassette_lines import CRC_BYTES, sealed, unsealed
 from pytest_recall.replay.secrets import suspicious
 
@@ -202,13 +202,18 @@ def library_of_runs(place: Place) -> Library:
 
 def taken_over(place: Place) -> list[Path]:
     """Return the files of which the cassettes hold all, or what was recorded later. Raises RecallError or OSError."""
-    own = Library(place.cassettes)
+    return [one.path for one in files_of_runs(place) if not lacking(place, _unpacked(place, one.path))]
 
-    def is_held(path: Path, layer: Layer) -> bool:
-        return not is_newer(path, own.folder / path.relative_to(layer.folder))
 
-    layers = ((one.path, _unpacked(place, one.path)) for one in files_of_runs(place))
-    return [path for path, layer in layers if all(is_held(one, layer) for one in Library(layer.folder).files())]
+def lacking(place: Place, layer: Layer) -> list[Path]:
+    """Return the recordings in a file of a run of which the cassettes hold neither them nor what was recorded later.
+
+    Raises RecallError for one that is damaged.
+    """
+    own = Layer(place.cassettes, place.name(place.cassettes))
+    both = Library(own.folder, (own, layer))
+    files = Library(layer.folder).files()
+    return [path for path in files if both.is_newer(path, own.folder / path.relative_to(layer.folder))]
 
 
 def without_secrets(folder: Path) -> tuple[list[Path], list[str]]:

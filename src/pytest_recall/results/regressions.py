@@ -68,16 +68,21 @@ class _Facts(NamedTuple):
     outcomes: tuple[Outcome, ...]
     was: Conditions
     now: Conditions
+    judge_code: Sequence[tuple[str, str]] = ()
 
 
-def cause(trial: Trial, row: Row, outcomes: Sequence[Outcome] = ()) -> Cause:
+def cause(
+    trial: Trial, row: Row, outcomes: Sequence[Outcome] = (), judge_code: Sequence[tuple[str, str]] = ()
+) -> Cause:
     """Return what broke a case whose last verdict was a pass, as the state's `row` has it.
 
-    `outcomes` are those of all trials of the case in this run. The findings stand in the order of their
-    certainty: an answer that never came is not an answer of the agent's, then comes what people changed and can
-    name, then what speaks for chance. If nothing does, nothing that is known has changed.
+    `outcomes` are those of all trials of the case in this run, and `judge_code` are its judges whose code the change
+    alters, each with its file. The findings stand in the order of their certainty: an answer that never came is not an
+    answer of the agent's, then comes what people changed and can name, then what speaks for chance. If nothing does,
+    nothing that is known has changed.
     """
-    facts = _Facts(trial, row, tuple(outcomes), Conditions.parse(row.passed_under), Conditions.parse(trial.under))
+    was, now = Conditions.parse(row.passed_under), Conditions.parse(trial.under)
+    facts = _Facts(trial, row, tuple(outcomes), was, now, judge_code)
     found = [(label, finding) for label, look in _LOOKS if (finding := look(facts))]
     if not found:
         return _nothing_found(facts)
@@ -85,13 +90,19 @@ def cause(trial: Trial, row: Row, outcomes: Sequence[Outcome] = ()) -> Cause:
     return Cause(label, finding, tuple(f"{other}: {told}" for other, told in rest))
 
 
-def narrowed(found: Cause, trial: Trial, touched: Sequence[str], failed: int) -> Cause:
+def narrowed(found: Cause, trial: Trial, touched: Sequence[str], failed: int, last_answer: str | None = None) -> Cause:
     """Return a cause with what is known of the changes since the last pass, where the conditions left it open.
 
     `touched` are the changes that altered what the case asks, how it is judged, or what it makes of equal replies: none
     shows that its code is not to blame. `failed` counts its trials in this run, all of which failed; where one passed,
-    chance has been found before.
+    chance has been found before. `last_answer` is that of its last pass, where it is known.
     """
+    # Passages are shown to judges as well, and nobody knows those of the last pass.
+    answer = None if trial.answer is None or trial.answer.passages else trial.answer.text
+    open_ = (CauseLabel.AGENT, CauseLabel.CODE, CauseLabel.UNKNOWN)
+    if found.label in open_ and touched and answer is not None and answer == last_answer:
+        told = f"its judge decides otherwise of the answer of its last pass, and {named(touched)} touched it"
+        return Cause(CauseLabel.JUDGE, told, found.also)
     if found.label is CauseLabel.AGENT and touched:
         # What is asked before the first reply is as it was. A judge of one's own may have asked something else.
         judged = any(call.kind == "judge" for call in trial.calls)
@@ -115,7 +126,7 @@ def _case(facts: _Facts) -> str:
 
 
 def _judge(facts: _Facts) -> str:
-    told = []
+    told = [f"its judge `{name}` has other code in {path}" for name, path in facts.judge_code]
     if _differs(facts.was.judge, facts.now.judge):
         told.append("its models, its prompt or its criteria are others")
     # A threshold that is put there or taken away is a change as well, where the last pass is known at all.

@@ -174,19 +174,22 @@ class Scorecard(NamedTuple):
             found[result.failure].append(result)
         return {kind: results for kind, results in found.items() if results}
 
-    def with_suspects(self, suspects: Mapping[str, tuple[str, ...]], trials: Iterable[Trial]) -> Scorecard:
-        """Return the scorecard with the `suspects` of what has regressed, and with what they say of its cause.
+    def with_history(
+        self, suspects: Mapping[str, tuple[str, ...]], passes: Mapping[str, LastPass], trials: Iterable[Trial]
+    ) -> Scorecard:
+        """Return the scorecard with the `suspects` and the last `passes` of what has regressed.
 
-        `trials` are all of the run.
+        Its cause has what they say of it. `trials` are all of the run.
         """
         failed = Counter(trial.case_id for trial in trials if trial.outcome is Outcome.FAILED)
         results = []
         for one in self.results:
             if one.cause is not None and (touched := suspects.get(one.trial.case_id)) is not None:
-                found = narrowed(one.cause, one.trial, touched, failed[one.trial.case_id])
+                case_id, last = one.trial.case_id, passes.get(one.trial.case_id)
+                found = narrowed(one.cause, one.trial, touched, failed[case_id], last and last.answer)
                 one = one._replace(cause=found)
             results.append(one)
-        return self._replace(results=tuple(results), suspects=suspects)
+        return self._replace(results=tuple(results), suspects=suspects, passes=passes)
 
     def last_verdicts(self, header: Header) -> LastVerdicts | None:
         """Return how all cases stand after the run; None for a run of a version that did not count them.
@@ -265,13 +268,15 @@ def summarize(
     baselines: Iterable[str] = (),
     *,
     by_change: bool = False,
+    judge_code: Mapping[str, Sequence[tuple[str, str]]] = MappingProxyType({}),
 ) -> Scorecard:
     """Return the scorecard of `trials`, in a run that chose `picks` from `total` cases.
 
     With several attempts at a case the last one grades it, with a series all of it.
     `calibrations` are of the judges that have been compared with people, `gradings` of cases
     whose verdicts were looked at again, `baselines` who was to be asked beside the agent under test. `by_change` says
-    that only the cases that a change affects decide.
+    that only the cases that a change affects decide, and `judge_code` has the judges of a case whose code it alters,
+    each with its file.
     """
     with_baselines = list(trials)
     every = [trial for trial in with_baselines if not trial.arm]
@@ -283,8 +288,8 @@ def summarize(
     counting = [trial for some in asked.values() for trial in some]
     counted = set(map(id, counting))
     results = tuple(
-        _result(trial, asked[case_id], attempts[case_id], today, quarantine, outcomes[case_id], by_change=by_change)
-        for case_id, trial in grading.items()
+        _result(trial, asked[one], attempts[one], today, quarantine, outcomes[one], judge_code.get(one, ()), by_change)
+        for one, trial in grading.items()
     )
     not_run = tuple((case_id, reason) for case_id, reason in picks if case_id not in attempts)
     by_reason = _table(results, lambda trial: trial.reason)
@@ -378,7 +383,7 @@ def _result(
     today: date,
     quarantine: Quarantine | None,
     outcomes: Sequence[Outcome],
-    *,
+    judge_code: Sequence[tuple[str, str]],
     by_change: bool,
 ) -> CaseResult:
     row = trial.row
@@ -392,7 +397,7 @@ def _result(
         after=after.box if after else None,
         regression=regression,
         repeats=repeats({trial.case_id: [one.outcome for one in asked]})[0] if trial.rule else None,
-        cause=cause(trial, row, outcomes) if regression and row is not None else None,
+        cause=cause(trial, row, outcomes, judge_code) if regression and row is not None else None,
         flake=Flake(after.failed, after.tried) if after is not None and after.tried else None,
         outside=by_change and trial.reason not in (*OF_CHANGE, *UNSCHEDULED),
     )

@@ -54,6 +54,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
         gradings,
         header.baselines,
         by_change=header.by_change,
+        judge_code=_judge_code(header),
     )._replace(waiver=record.waiver)
     if card.panels is not None and known is not None:
         from pytest_recall.judges.judged_rates import judged_rates
@@ -74,8 +75,16 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     from pytest_recall.results.last_pass import last_passes, suspected
 
     changed = {result.trial.case_id for result in card.results if result.cause and result.cause.label in BY_PEOPLE}
-    card = card.with_suspects(suspected(place, record, regressed, changed), record.trials)
-    return card._replace(passes=last_passes(place, header, regressed))
+    suspects = suspected(place, record, regressed, changed)
+    return card.with_history(suspects, last_passes(place, header, regressed), record.trials)
+
+
+def _judge_code(header: Header) -> Mapping[str, list[tuple[str, str]]]:
+    """Return the judges whose code the change of a run alters, each with its file, by case id."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for case_id, judge, path in header.judge_code:
+        found.setdefault(case_id, []).append((judge, path))
+    return found
 
 
 def blocks_of(record: Record, rubric: Settings) -> Blocks:

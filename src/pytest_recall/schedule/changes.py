@@ -246,8 +246,8 @@ class Changes(NamedTuple):
     """The `findings` of a replay by case id; `of` is how many cases it had, and `twice` how many it did again.
 
     `sources` are the files of the project that the replay imported or read, as paths from its root. `live` is a case
-    that is asked live, though the change affects none, since it alters one of these; empty if that is not so. `behind`
-    are the cases of the base that it has not recorded, so that what they asked there is not known; sorted.
+    that is asked live, though its replay is as recorded, since the change alters one of these; empty if that is not so.
+    `behind` are the cases of the base that it has not recorded, so that what they asked there is not known; sorted.
     """
 
     findings: Mapping[str, ReplayFinding] = {}
@@ -269,8 +269,12 @@ class Changes(NamedTuple):
 
     @property
     def affected(self) -> frozenset[str]:
-        """The cases of which the verdict of the change is wanted: those that it does not leave as they were."""
-        return frozenset(self.findings) - frozenset(self.ids(ReplayState.UNAFFECTED))
+        """The cases of which the verdict of the change is wanted: those that it does not leave as they were.
+
+        So is the case that is asked live: the change alters code that it runs.
+        """
+        as_recorded = frozenset(self.ids(ReplayState.UNAFFECTED)) - {self.live}
+        return frozenset(self.findings) - as_recorded
 
     def checked_live(self, paths: Iterable[str], seed: str) -> Changes:
         """Return the same with one case to ask live, if a change of `paths` alters what the replay imported or read.
@@ -400,8 +404,9 @@ class Changes(NamedTuple):
     @property
     def summary(self) -> str:
         """The counts in one line."""
-        counts = Counter(one.state for one in self.findings.values())
+        counts = Counter(one.state for case_id, one in self.findings.items() if case_id != self.live)
         parts = [f"{counts[state]} {word}" for state, word in _WORDS.items() if counts[state]]
+        parts += ["1 checked live"] if self.live else []
         told = f"{len(self.affected)} of {plural(len(self.findings), 'case')} affected"
         if left := self.of - len(self.findings):
             parts.append(f"{plural(left, 'case')} not replayed")

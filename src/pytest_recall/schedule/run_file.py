@@ -21,7 +21,7 @@ from pytest_recall.files.disk import create_text, read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.schedule.events import Apart, Event, Events, fold_events
 from pytest_recall.schedule.state_file import flow, row_fields, row_of
-from pytest_recall.schedule.state_head import count_of, date_of, quoted
+from pytest_recall.schedule.state_head import RESTORE, count_of, date_of, quoted
 from pytest_recall.trials.trial import Outcome, Row
 
 SUFFIX = ".yaml"
@@ -37,6 +37,7 @@ _OF_VERDICT = (
     *("weighed", "needed", "doubt"),
 )
 _COMMIT_DIGITS = 7
+_REMEDY = f"{RESTORE}, or delete it to forget the run"
 _ROWS = frozenset({"before", "after"})
 NO_ROWS: Mapping[str, Row] = MappingProxyType({})
 
@@ -54,15 +55,15 @@ def run_files(folder: Path) -> dict[str, Path]:
 
 def read_run_file(path: Path, name: str) -> Events:
     """Return what a run file holds. Raises RecallError, in one sentence, for one that is damaged."""
-    return parse_run_file(read_text(path, name), name)
+    return parse_run_file(read_text(path, name, remedy=_REMEDY), name)
 
 
 def parse_run_file(text: str, name: str) -> Events:
     """Return what the run file `name` holds, whose text is `text`. Raises RecallError."""
     if (line := strict_yaml.conflict_line(text)) is not None:
         raise _damaged(name, line, "merge-conflict marker")
-    plain = strict_yaml.load(text, name)
-    if not isinstance(plain, dict) or "version" not in plain:
+    plain = strict_yaml.load(text, name, remedy=_REMEDY)
+    if not isinstance(plain, dict) or plain.get("version") is None:
         raise _damaged(name, 1, "`version` is missing")
     if plain["version"] != VERSION:
         raise RecallError(f"{name}:1: version {plain['version']!r} is not known to this pytest-recall; upgrade it")
@@ -104,9 +105,7 @@ def parse_run_file(text: str, name: str) -> Events:
 
 
 def _damaged(name: str, line: int, why: str) -> RecallError:
-    return RecallError(
-        f"{name}:{line}: not what a run has written ({why}); restore the file from git, or delete it to forget the run"
-    )
+    return RecallError(f"{name}:{line}: not what a run has written ({why}); {_REMEDY}")
 
 
 def _stem(name: str) -> str:

@@ -27,6 +27,7 @@ from pytest_recall.schedule.state_head import (
     HEADER,
     KEYS,
     PLAIN,
+    RESTORE,
     VERSION,
     WORDS,
     check_version,
@@ -90,10 +91,10 @@ def _check_count(said: object, count: int, name: str) -> None:
     if said is None:
         return
     if type(said) is not int or said < 0:
-        raise RecallError(f"{name}: rows: must be a count, not {said!r}; restore the file from git")
+        raise RecallError(f"{name}: rows: must be a count, not {said!r}; {RESTORE}")
     if count < said:
         raise RecallError(
-            f"{name}: has {count:,} rows where it says {said:,}, so some are lost; restore the file from git, or, if"
+            f"{name}: has {count:,} rows where it says {said:,}, so some are lost; {RESTORE}, or, if"
             f" you deleted rows, write `rows: {count}`"
         )
 
@@ -226,7 +227,7 @@ def read_state(path: Path, name: str) -> State:
     """
     if not path.exists():
         return parse_state("", name)
-    text = read_text(path, name)
+    text = read_text(path, name, remedy=RESTORE)
     if not text.strip():
         raise RecallError(
             f"{name}: is empty, and no run writes an empty one; restore it from git, or delete it to begin"
@@ -269,7 +270,7 @@ def parse_state(text: str, name: str) -> State:
         count, folded = said
         _check_count(count, len(rows), name)
     elif head != HEADER:
-        value = strict_yaml.load(head, name)
+        value = strict_yaml.load(head, name, remedy=RESTORE)
         check_version(value, head, name)
         folded = folded_in(value, head, name)
         unanswered = unanswered_in(value, head, name)
@@ -383,12 +384,12 @@ def row_fields(row: Row) -> str:
 
 def _parse_yaml(text: str, name: str) -> State:
     """Read a state file that is YAML of another shape than ours: slowly, and with a line for each mistake."""
-    value = strict_yaml.load(text, name)
+    value = strict_yaml.load(text, name, remedy=RESTORE)
     where = strict_yaml.lines(text, name)
     check_version(value, text, name)
     if "cases" not in value:  # It stands last above the rows, so that a file which was cut there says nothing of them.
         raise RecallError(
-            f"{name}: was cut short, `cases:` is missing; restore the file from git, or, if there are no rows yet,"
+            f"{name}: was cut short, `cases:` is missing; {RESTORE}, or, if there are no rows yet,"
             " write `cases:` as its last line"
         )
     cases = value["cases"] or {}
@@ -401,7 +402,7 @@ def _parse_yaml(text: str, name: str) -> State:
             rows[case_id] = row_of(fields)
         except (ValueError, TypeError, KeyError) as error:
             problem = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
-            problems.append(f"{name}:{where[('cases', case_id)]}: {case_id}: {problem}; correct the row or delete it")
+            problems.append(f"{name}:{where[('cases', case_id)]}: {case_id}: {problem}; correct the row, or {RESTORE}")
     if problems:
         raise RecallError(*problems[:20])
     comments = "".join(line for line in text.splitlines(keepends=True)[: min(where.values()) - 1] if line[0] in "#\n")

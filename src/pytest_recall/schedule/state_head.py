@@ -20,6 +20,8 @@ cases:
 """
 KEYS = frozenset({"version", "rows", "unanswered", "folded", "cases"})
 """The keys of a state file that this version knows; all others are left alone."""
+RESTORE = "restore the file from git"
+"""What to do about a damaged file that only runs write."""
 PLAIN = r"[A-Za-z][\w./@+-]*"
 """Text that every reader of YAML takes for itself, but for a few words."""
 WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
@@ -36,7 +38,7 @@ def without_written(head: str) -> str:
 
 
 def check_version(value: Any, text: str, name: str) -> None:
-    if not isinstance(value, dict) or "version" not in value:
+    if not isinstance(value, dict) or value.get("version") is None:
         raise RecallError(f"{name}:1: not a state file: `version: {VERSION}` is missing; restore it from git")
     version = value["version"]
     if type(version) is not int or version != VERSION:
@@ -51,7 +53,7 @@ def folded_in(value: Mapping[str, Any], text: str, name: str) -> tuple[str, ...]
     names = value.get("folded") or []
     if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
         line = strict_yaml.lines(text, name)[("folded",)]
-        raise RecallError(f"{name}:{line}: folded: must be a list of names; restore the file from git")
+        raise RecallError(f"{name}:{line}: folded: must be a list of names; {RESTORE}")
     return tuple(names)
 
 
@@ -68,7 +70,7 @@ def unanswered_in(value: Mapping[str, Any], text: str, name: str) -> dict[str, U
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
         line = strict_yaml.lines(text, name)[("unanswered",)]
-        raise RecallError(f"{name}:{line}: unanswered: {why}; restore the file from git") from None
+        raise RecallError(f"{name}:{line}: unanswered: {why}; {RESTORE}") from None
 
 
 def with_written(head: str, count: int, unanswered: Mapping[str, Unanswered], folded: Iterable[str]) -> str:

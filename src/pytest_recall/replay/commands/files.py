@@ -5,19 +5,20 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Container, Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, place_of
 from pytest_recall.files import clock
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
-from pytest_recall.files.wording import one_line, plural
+from pytest_recall.files.wording import listed, one_line, plural
 from pytest_recall.replay.cassette_file import Cassette, read_draft, read_header
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.commands.listing import (
@@ -35,6 +36,8 @@ from pytest_recall.replay.formats.lore import ANTHROPIC, import_lore
 from pytest_recall.replay.formats.vcrpy import export_vcr, import_vcr
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.redaction import Redactor, cleaned
+from pytest_recall.replay.run_recordings import forget_unpacked, lacking
+from pytest_recall.runs.checkout import folds_here
 from pytest_recall.schedule.state import current
 
 PRUNE_DETAILS = """\
@@ -47,6 +50,9 @@ The recordings of marked tests and of fixtures cannot be known without running p
 test has a row as soon as it came to a verdict in a scheduled run, and is safe from then on; until
 then, and if it names a scenario, it looks like a case that is gone. See --dry-run first.
 
+The file of recordings of a run on a branch is deleted as a whole: once each of its recordings is of a
+case that is gone, as above, or eval/cassettes has it, or what was recorded later.
+
 Drafts are deleted when they are more than a day old; `--drafts all` deletes them all, also those
 that a run is writing now. Files of others are never touched.
 """
@@ -55,11 +61,11 @@ SCENARIO_HELP = "the scenario of the case (default: as its case file says)"
 
 
 class PrunedFile(NamedTuple):
-    """A file that prune deletes, and why."""
+    """A file that prune deletes, and why: a cassette, a draft, or the file of recordings of a run."""
 
     path: Path
     why: str
-    is_draft: bool = False
+    kind: Literal["cassette", "draft", "file"] = "cassette"
 
 
 def add_prune(commands: Commands) -> None:
@@ -79,33 +85,73 @@ def run_prune(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     library = library_of(place, args)
-    pruned, kept = _cassettes(library, place, args)
-    pruned += _drafts(library, place, args.drafts)
+    pruned, kept, gone = _cassettes(library, place, args)
+    files, waiting = _files_of_runs(library, place, gone)
+    pruned += files + _drafts(library, place, args.drafts)
     verb = "would delete" if args.dry_run else "deleted"
     freed = 0
     for one in pruned:
         freed += one.path.stat().st_size
         if not args.dry_run:
-            if one.is_draft:
-                one.path.unlink(missing_ok=True)
-            else:
+            if one.kind == "cassette":
                 library.delete(one.path)
-        print(f"{verb}  {library.name(one.path)}  {one.why}")
-    for line in kept:
+            else:
+                one.path.unlink(missing_ok=True)
+        print(f"{verb}  {place.name(one.path)}  {one.why}")
+    if files and not args.dry_run:
+        forget_unpacked(place)
+    for line in kept + waiting:
         print(f"kept  {line}")
-    drafts = sum(one.is_draft for one in pruned)
-    counted = f"{plural(len(pruned) - drafts, 'cassette')} and {plural(drafts, 'draft')}, {size(freed)}"
-    print(f"{verb} {counted}" if pruned else "nothing to delete")
+    counts = Counter(one.kind for one in pruned)
+    counted = f"{plural(counts['cassette'], 'cassette')} and {plural(counts['draft'], 'draft')}"
+    counted += f", {plural(len(files), 'file')} of recordings" if files else ""
+    print(f"{verb} {counted}, {size(freed)}" if pruned else "nothing to delete")
     return 0
 
 
-def _cassettes(library: Library, place: Place, args: argparse.Namespace) -> tuple[list[PrunedFile], list[str]]:
-    """Return the cassettes of cases that are gone, and what to say of others that no case file knows."""
+def _files_of_runs(library: Library, place: Place, gone: Container[Path]) -> tuple[list[PrunedFile], list[str]]:
+    """Return the files of runs in which nothing is left to take over, and what to say of others.
+
+    `gone` are the recordings in them that are of no case. On a branch, nothing is said of what main will take over.
+    """
+    cassettes, folds = place.name(place.cassettes), folds_here(place, os.environ)
+    pruned: list[PrunedFile] = []
+    waiting: list[str] = []
+    for layer in library.layers:
+        files = [path for path in library.files() if path.is_relative_to(layer.folder) and not library.is_own(path)]
+        if not files:
+            continue
+        try:
+            left = [path for path in lacking(place, layer) if path not in gone]
+        except RecallError:
+            continue  # It is named among what is kept.
+        of_gone = listed(path.relative_to(layer.folder).as_posix() for path in files if path in gone)
+        if not left:
+            why = f"{cassettes} has its recordings" + (f"; of cases that are gone: {of_gone}" if of_gone else "")
+            pruned.append(PrunedFile(place.run_files / Path(layer.name).name, why, "file"))
+        elif of_gone or folds:
+            lacks = listed(path.relative_to(layer.folder).as_posix() for path in left)
+            waiting.append(
+                f"{layer.name}  {cassettes} lacks {lacks} of it; `pytest -p recall {place.name(place.eval_dir)}"
+                " --record=missing` on the default branch takes over what is asked there; delete the file if that is"
+                " asked no more"
+            )
+    return pruned, waiting
+
+
+def _cassettes(
+    library: Library, place: Place, args: argparse.Namespace
+) -> tuple[list[PrunedFile], list[str], list[Path]]:
+    """Return the cassettes of cases that are gone, what to say of others that no case file knows, and those in files.
+
+    That is, the recordings of cases that are gone in the files of runs on branches.
+    """
     scenarios = scenarios_of(place, args)
     rows = current(place).rows
     rubric = read_settings(place.rubric, place.name(place.rubric))
     pruned: list[PrunedFile] = []
     kept: list[str] = []
+    in_files: list[Path] = []
     for path in library.files():
         name = library.name(path)
         try:
@@ -121,9 +167,7 @@ def _cassettes(library: Library, place: Place, args: argparse.Namespace) -> tupl
         case = one_line(str(header.get("case")))
         match standing(header, scenarios, rows):
             case "gone" if not library.is_own(path):
-                kept.append(
-                    f"{name}  no case `{case}`; it goes when the default branch takes over this run's recordings"
-                )
+                in_files.append(path)
             case "gone":
                 pruned.append(PrunedFile(path, f"no case `{case}`"))
             case "moved":
@@ -133,11 +177,11 @@ def _cassettes(library: Library, place: Place, args: argparse.Namespace) -> tupl
                 )
             case "row":
                 kept.append(f"{name}  `{case}` is in no case file, and has a row in {place.name(place.state)}")
-    if pruned and not case_paths(place, args):
+    if (pruned or in_files) and not case_paths(place, args):
         raise RecallError(
             f"{place.name(place.eval_dir)}: no case files, so that every case would be gone; give --dir or --files"
         )
-    return pruned, kept
+    return pruned, kept, in_files
 
 
 def _drafts(library: Library, place: Place, which: str) -> list[PrunedFile]:
@@ -146,7 +190,7 @@ def _drafts(library: Library, place: Place, which: str) -> list[PrunedFile]:
     for path in library.drafts() if which != "none" else ():
         age = now - path.stat().st_mtime
         if (which == "all" or age > DAY) and _is_ours(path, library):
-            found.append(PrunedFile(path, f"draft, {plural(max(0, int(age // DAY)), 'day')} old", is_draft=True))
+            found.append(PrunedFile(path, f"draft, {plural(max(0, int(age // DAY)), 'day')} old", "draft"))
     return found
 
 
@@ -234,9 +278,9 @@ taken; exits with 1 if something is refused, with 2 if nothing is taken.
 _VCRPY = (".yaml", ".yml", ".json")
 _LORE = (".ndjson", ".jsonl")
 EXPORT = """\
-CASSETTE is a path, or the id of a case, or the name of a fixture. TARGET is written as vcrpy
-writes it, in JSON if it ends in .json, else in YAML. Streams become one piece; a call that ended
-with an error of the network has no place there, and is refused.
+CASSETTE is what `recall cassettes show` takes. TARGET is written as vcrpy writes it, in JSON if it
+ends in .json, else in YAML. Streams become one piece; a call that ended with an error of the network
+has no place there, and is refused.
 """
 
 
@@ -249,7 +293,7 @@ def add_convert(commands: Commands) -> None:
     parser.add_argument("--url", default=ANTHROPIC, help="where the calls of Lore went (default: %(default)s)")
     add_folder(parser)
     parser = command(commands, "export", "export a cassette to vcrpy", export_command, EXPORT)
-    parser.add_argument("cassette", metavar="CASSETTE", help="a path, or a case id")
+    parser.add_argument("cassette", metavar="CASSETTE", help="a case id, or a path")
     parser.add_argument("target", type=Path, metavar="TARGET", help="the file to write; must not exist")
     add_folder(parser)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping
 from datetime import date
 from pathlib import Path
@@ -16,12 +17,13 @@ from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, add_files, case_paths, command, context_of, place_of
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX, Place
-from pytest_recall.files.wording import one_line, plural
+from pytest_recall.files.wording import listed, one_line, plural
+from pytest_recall.replay.cassette_check import checked
 from pytest_recall.replay.cassette_file import Cassette, read_draft, read_header
 from pytest_recall.replay.cassette_library import DRAFTS, Layer, Library
 from pytest_recall.replay.exchange import Exchange, Response
 from pytest_recall.replay.matching import Rules
-from pytest_recall.replay.run_recordings import damaged, layers_from
+from pytest_recall.replay.run_recordings import cassettes_in, damaged, layers_from
 from pytest_recall.replay.wire_formats import usage_of
 from pytest_recall.runs.context import CommandLine
 from pytest_recall.schedule.state import current
@@ -41,6 +43,7 @@ class ListedCassette(NamedTuple):
     """One cassette or draft as `recall cassettes list` shows it.
 
     `since` is the day of its oldest call, and `run_file` the file of the run on a branch that it is in; empty for none.
+    `counts` says whether it is the one that counts of `several` recordings of the same, None where that is not known.
     """
 
     name: str
@@ -54,6 +57,8 @@ class ListedCassette(NamedTuple):
     is_draft: bool = False
     problem: str = ""
     run_file: str = ""
+    counts: bool | None = None
+    several: bool = False
 
 
 def add_folder(parser: argparse.ArgumentParser) -> None:
@@ -76,15 +81,23 @@ def library_of(place: Place, args: argparse.Namespace, *, makes: bool = False, b
 
 
 def find(library: Library, place: Place, given: str) -> Path:
-    """Return the cassette that `given` names: a path, the id of a case or the name of a fixture. Raises RecallError.
+    """Return the cassette that `given` names. Raises RecallError.
 
-    A path in the folder needs no suffix, so that what the list prints is found.
+    A file is itself, and so is a cassette in a file of recordings by the name that messages call it. The id of a case,
+    the name of a fixture, and a path in the folder of the cassettes, with or without its suffix, is the recording that
+    counts of those that are there.
     """
-    for path in (Path.cwd() / given, library.folder / given, library.folder / f"{given}{CASSETTE_SUFFIX}"):
-        if path.is_file() and path.parent.resolve() != place.run_files.resolve():
-            return path
+    file = Path.cwd() / given
+    if file.is_file():
+        if file.parent.resolve() != place.run_files.resolve():
+            return file
+        if file.suffix == CASSETTE_SUFFIX:
+            raise RecallError(_instead_of(library, place, file))
     for path in library.files():
         if library.name(path) == given:
+            return path
+    for name in (given, f"{given}{CASSETTE_SUFFIX}") if not Path(given).is_absolute() else ():
+        if (path := library.source(library.folder / name)).is_file():
             return path
     if given.endswith(CASSETTE_SUFFIX):
         raise RecallError(f"{given}: no such file; `recall cassettes list` names those that are there")
@@ -97,6 +110,16 @@ def find(library: Library, place: Place, given: str) -> Path:
         named = ", ".join(map(library.name, found))
         raise RecallError(f"{one_line(given)!r} has more than one cassette ({named}); give the path of one")
     return found[0]
+
+
+def _instead_of(library: Library, place: Place, file: Path) -> str:
+    """Return what to give in place of a file of recordings. Raises RecallError for one that is damaged."""
+    name = place.name(file)
+    inside = [path for path, _ in cassettes_in(file, name)]
+    given = f'give one of them, such as "{name}: {inside[0]}"' if inside else "delete it"
+    if all(layer.name != name for layer in library.layers):
+        given = f"leave out --cassettes, and {given}"
+    return f"{name}: is a file of {plural(len(inside), 'recording')} ({listed(inside)}); {given}"
 
 
 def by_owner(library: Library, place: Place, wanted: str) -> dict[str, list[Path]]:
@@ -164,7 +187,9 @@ def entries(
 ) -> list[ListedCassette]:
     """Return all cassettes and drafts, those of one name together; damaged ones as far as they can be read."""
     found = []
-    for path in [*library.files(), *library.drafts()]:
+    finished = library.files()
+    copies = Counter(_inside(library, path) for path in finished)
+    for path in [*finished, *library.drafts()]:
         is_draft = path.parent.name == DRAFTS
         name = library.name(path)
         header: Mapping[str, Any] = {}
@@ -192,9 +217,23 @@ def entries(
                 is_draft=is_draft,
                 problem=problem,
                 run_file="" if library.is_own(path) else library.layer(path).name,
+                counts=None if is_draft or problem else _counts(library, path),
+                several=not is_draft and copies[_inside(library, path)] > 1,
             )
         )
     return sorted(found, key=lambda entry: (entry.what, entry.is_draft, entry.name))
+
+
+def _inside(library: Library, path: Path) -> Path:
+    return path.relative_to(library.layer(path).folder)
+
+
+def _counts(library: Library, path: Path) -> bool | None:
+    """Whether a cassette is the one that counts; None where another one of the same is damaged."""
+    try:
+        return library.latest(path) == path
+    except RecallError:
+        return None
 
 
 def since(header: Mapping[str, Any], exchanges: Iterable[Exchange]) -> date | None:
@@ -264,6 +303,10 @@ def _recorded(entry: ListedCassette, today: date) -> str:
 def _note(entry: ListedCassette, scenarios: Mapping[str, str]) -> str:
     notes = ["unfinished draft"] if entry.is_draft else []
     notes += [f"in {entry.run_file}"] if entry.run_file else []
+    if entry.counts and entry.several:
+        notes.append("counts")
+    if entry.counts is False:
+        notes.append("does not count")
     if entry.standing == "damaged":
         notes.append("damaged; `recall cassettes verify` says where")
     if entry.standing == "gone":
@@ -279,10 +322,11 @@ and has no row in the state, or that is in another scenario by now; `recall cass
 the former, and `move` gives either to the case that it is of now. An unfinished draft was left
 behind by a run that was killed, or by a test that failed; `pytest -p recall eval --record=missing`
 takes up what it holds. What a run on a branch has recorded is in a file of that run in eval/runs.
+Where there are several recordings of a case, it says which one counts: the one recorded last.
 """
 VERIFY = """\
-Reads every line of every cassette. Exits with 1 if one is damaged, cut off, of another version,
-or not named after the case that it is the recording of.
+Reads every line of every cassette, also in the files of recordings in eval/runs. Exits with 1 if
+one is damaged, cut off, of another version, or not named after the case that it is the recording of.
 """
 
 
@@ -324,6 +368,7 @@ def _plain(entry: ListedCassette) -> dict[str, Any]:
         **header,
         "standing": entry.standing,
         "draft": entry.is_draft,
+        "counts": entry.counts,
         "calls": entry.calls,
         "bytes": entry.size,
         "recorded_at": entry.header.get("recorded_at"),
@@ -338,34 +383,17 @@ def run_verify(args: argparse.Namespace) -> int:
     place = place_of(args)
     rubric = read_settings(place.rubric, place.name(place.rubric))
     broken = damaged(place) if args.cassettes is None else {}
-    library, rules = library_of(place, args, but=broken), rubric.rules()
-    paths = library.files()
-    problems = list(broken.values())
-    calls = 0
-    for path in paths:
-        name = library.name(path)
-        try:
-            cassette = Cassette(path, name, rules)
-            cassette.verify()
-            calls += len(cassette)
-            if not library.fits(path, cassette.header):
-                problems.append(f"{name}:1: {_misnamed(library, cassette.header, place.name)}")
-        except RecallError as error:
-            problems += error.messages
+    library = library_of(place, args, but=broken)
+    found = checked(library, library.files(), place, rubric.rules())
+    problems = [*broken.values(), *found.problems]
     if args.json:
-        print(json.dumps({"cassettes": len(paths), "calls": calls, "problems": problems}, indent=2))
+        print(json.dumps({"cassettes": found.cassettes, "calls": found.calls, "problems": problems}, indent=2))
     elif problems:
-        print("\n".join([*problems, f"{len(problems)} of {plural(len(paths), 'cassette')} cannot be relied on"]))
+        parts = (
+            [f"{found.unreliable} of {plural(found.cassettes, 'cassette')}"] if found.unreliable or not broken else []
+        )
+        parts += [plural(len(broken), "damaged file") + " of recordings"] if broken else []
+        print("\n".join([*problems, f"{' and '.join(parts)} cannot be relied on"]))
     else:
-        print(f"{plural(len(paths), 'cassette')}, {plural(calls, 'call')}: all in order")
+        print(f"{plural(found.cassettes, 'cassette')}, {plural(found.calls, 'call')}: all in order")
     return int(bool(problems))
-
-
-def _misnamed(library: Library, header: dict[str, Any], name: Any) -> str:
-    own = library.of_header(header)
-    if own is not None:
-        case_id = one_line(header["case"])
-        return f"is the recording of `{case_id}`, which belongs in {name(own)}; move it there, or record it again"
-    if isinstance(header.get("fixture"), str):
-        return f"is not named after its fixture `{one_line(header['fixture'])}`; record it again"
-    return "does not say whose recording it is; record it again"

@@ -21,15 +21,17 @@ from pytest_recall.replay.wire_formats import answered, asked, usage_of
 from pytest_recall.runs.context import CommandLine
 
 SHOW_DETAILS = """\
-CASSETTE is a path, or the id of a case, or the name of a fixture. What was recorded is printed
-with its control characters written out, so that it cannot steer the terminal.
+CASSETTE is the id of a case, or SCENARIO/CASE, or the name of a fixture: of several recordings the
+one that counts is shown. Any other is shown by its file, or, in a file of recordings, by its name
+there, "eval/runs/FILE: SCENARIO/CASE.ndjson", as `recall cassettes list --json` prints both. What
+was recorded is printed with its control characters written out, so that it cannot steer the terminal.
 """
 
 
 def add_show(commands: Commands) -> None:
     """Add the command."""
     parser = command(commands, "show", "show the calls of a cassette", run_show, SHOW_DETAILS)
-    parser.add_argument("cassette", metavar="CASSETTE", help="a path, or a case id")
+    parser.add_argument("cassette", metavar="CASSETTE", help="a case id, or a path")
     parser.add_argument("--call", type=int, metavar="N", help="show all of this call, counted from 1")
     parser.add_argument("--date", metavar="YYYY-MM-DD", help="the day to count its age to (default: today in UTC)")
     parser.add_argument("--json", action="store_true", help="print JSON")
