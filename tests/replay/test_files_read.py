@@ -26,7 +26,8 @@ os.close(os.open(root / "low_written.txt", os.O_WRONLY | os.O_CREAT))
 with open(os.open(root / "by_number.txt", os.O_RDONLY)) as file:
     file.read()
 open("/dev/null").close()
-print(json.dumps(sorted(path.relative_to(root).as_posix() for path in files_read.below(root))))
+below = [path for path in files_read.files() if path.is_relative_to(root)]
+print(json.dumps(sorted(path.relative_to(root).as_posix() for path in below)))
 """
 
 

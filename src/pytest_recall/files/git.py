@@ -197,6 +197,10 @@ class Repository:
         """Return the names of the files in the folder `path` that git knows. Raises RecallError."""
         return {Path(name).name for name in self._paths("ls-files", "-z", "--", self.path_of(path) or ".")}
 
+    def files(self, path: Path) -> list[Path]:
+        """Return the files below the folder `path` that git knows. Raises RecallError."""
+        return [self.top / name for name in self._paths("ls-files", "-z", "--", self.path_of(path) or ".")]
+
     def local_name(self, ref: str) -> str:
         """Return the name of a branch without that of its remote, such as `main` for `origin/HEAD`."""
         done = self._git("rev-parse", "--abbrev-ref", ref)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from math import fsum
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pytest
 
 from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.files.git import Repository
 from pytest_recall.models.prices import at_model, call_of
 from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
 from pytest_recall.replay import files_read
@@ -133,7 +135,7 @@ def _cache_of(config: pytest.Config) -> Path:
 
 
 def _sources(plan: Plan, cache: Path) -> frozenset[str]:
-    """Return the files of the project that were imported or read, as paths from its root.
+    """Return the files of the project that were imported or read, as paths from its root, also as installed copies.
 
     Without those of an environment in it, and those that are read here for whatever case: what they say of a case is
     compared by itself.
@@ -141,12 +143,28 @@ def _sources(plan: Plan, cache: Path) -> frozenset[str]:
     place = plan.place
     real = place.root.resolve()
     files = {Path(file).resolve() for module in list(sys.modules.values()) if (file := getattr(module, "__file__", ""))}
-    files |= {*files_read.below(real)} - {path.resolve() for path in (*plan.files, place.rubric, place.state)}
+    files |= {*files_read.files()} - {path.resolve() for path in (*plan.files, place.rubric, place.state)}
     others = [Path(sys.prefix).resolve(), cache.resolve()]
     others += [folder.resolve() for folder in (place.cassettes, place.run_files, place.artifacts.folder)]
-    own = (path for path in files if path.is_relative_to(real) and not any(map(path.is_relative_to, others)))
-    own = (path for path in own if path.parent.name != "__pycache__")
-    return frozenset(path.relative_to(real).as_posix() for path in own)
+    own = {path for path in files if path.is_relative_to(real) and not any(map(path.is_relative_to, others))}
+    own |= set(_installed(real, files - own))
+    return frozenset(path.relative_to(real).as_posix() for path in own if path.parent.name != "__pycache__")
+
+
+def _installed(root: Path, files: Iterable[Path]) -> Iterator[Path]:
+    """Yield the files below `root` that git knows and of which `files` has a copy, such as in an installed package."""
+    try:
+        known = Repository(root).files(root)
+    except RecallError:
+        return
+    originals: dict[tuple[str, str], list[Path]] = {}
+    for path in known:
+        originals.setdefault((path.parent.name, path.name), []).append(path)
+    for copy in files:
+        for path in originals.get((copy.parent.name, copy.name), ()):
+            with suppress(OSError):
+                if path.read_bytes() == copy.read_bytes():
+                    yield path.resolve()
 
 
 class DryRun:

@@ -35,9 +35,7 @@ def _reads(mode: object, flags: object) -> bool:
     return isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR) == 0
 
 
-def below(root: Path) -> Iterator[Path]:
-    """Yield the files below `root`, a real path, that were opened since `watch`."""
-    for path in map(Path, sorted(_opened or ())):
-        real = path.resolve()
-        if real.is_relative_to(root):
-            yield real
+def files() -> Iterator[Path]:
+    """Yield the real paths of what was opened since `watch`."""
+    for path in list(_opened or ()):  # Another thread may open one meanwhile.
+        yield Path(path).resolve()

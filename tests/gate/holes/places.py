@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from tests.gate.holes.hole import ALL, NONE, VARIANT_A, Hole, with_header, with_variable
-from tests.gate.model import VARIANT_B
+from tests.gate.model import VARIANT_B, Mode
 from tests.gate.project import AGENT, BREAKS_THREE, CALLED, CONFTEST, NOTES, PROMPT, Replaced, Written, prompt_ends
 
 PACKAGE = "services/agent"
@@ -41,6 +41,14 @@ PLACES = [
         (Replaced(f"{PACKAGE}/desk/agent.py", VARIANT_A, VARIANT_B),),
         setup=(with_header("x-variant"), moved_to_a_package),
         package=PACKAGE,
+    ),
+    Hole(
+        "installed-package-gives-up-sooner",
+        (Replaced(f"{PACKAGE}/desk/agent.py", "timeout=20", "timeout=0.05"),),
+        ALL,
+        setup=(moved_to_a_package,),
+        package=PACKAGE,
+        mode=Mode(delay=0.2),
     ),
     Hole("installed-package-without-effect", (NOTES,), NONE, setup=(moved_to_a_package,), package=PACKAGE),
     Hole("parser", (Replaced(AGENT, "return text", 'return text.replace("$", "EUR ")'),), ALL, quick=True),
