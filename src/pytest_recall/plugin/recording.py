@@ -35,7 +35,8 @@ class Recording(NamedTuple):
     Calls of the kinds `live` are made over the network, whatever the rest does. `dry_file` is where a dry run writes
     what it found, if a file was named. `of_change` says that the run of a change records what it asks, so that the next
     one need not, and `of_branch` that one on a branch records into a folder that becomes a file of its own. `requests`
-    is the folder into which a dry run writes what was asked; empty for none.
+    is the folder into which a dry run writes what was asked; empty for none. `base` is the folder of recordings that
+    answer what an affected case asks as before the change; empty for none.
     """
 
     mode: CassetteMode
@@ -53,17 +54,18 @@ class Recording(NamedTuple):
     of_change: bool = False
     of_branch: bool = False
     requests: str = ""
+    base: str = ""
 
     @property
     def found_in(self) -> Path | None:
         """The file for what a dry run finds; None for the usual one."""
         return Path(self.dry_file) if self.dry_file else None
 
-    def keeping(self, folder: Path) -> Recording:
+    def keeping(self, folder: Path, base: Path) -> Recording:
         """Return the same, recording into `folder` what a change has asked; as it is where it records or replays."""
         if self.mode != "off":
             return self
-        return self._replace(mode="missing", folder=str(folder), of_change=True, early="")
+        return self._replace(mode="missing", folder=str(folder), of_change=True, early="", base=str(base))
 
     def on_branch(self, folder: Path) -> Recording:
         """Return the same, recording into `folder` what a run on a branch asks."""

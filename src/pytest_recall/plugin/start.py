@@ -190,6 +190,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         watch=watch,
         live=asked.live,
         requests=Path(asked.requests) if asked.requests else None,
+        base=Path(asked.base) if asked.base else None,
         layers=layers,
     )
     # What the replay before this run has found to differ is not to be answered from the recording.

@@ -20,7 +20,7 @@ from pytest_recall.runs.base import NO_BASE, Base
 from pytest_recall.runs.checkout import UNKNOWN, Checkout
 from pytest_recall.runs.context import Context, Filters
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
-from pytest_recall.schedule.boxes import OF_CHANGE, released, reset, swapped
+from pytest_recall.schedule.boxes import AFFECTED, OF_CHANGE, released, reset, swapped
 from pytest_recall.schedule.forecast import left_out
 from pytest_recall.schedule.run_file import not_held, run_files
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
@@ -177,6 +177,15 @@ class Plan:
         if not self.knows_change or self.rubric.due_blocks:
             return True
         return self.reasons.get(case_id, OF_CHANGE[-1]) in OF_CHANGE
+
+    def begins_as_recorded(self, case_id: str) -> bool:
+        """Whether recordings of the base may answer a case up to where the change has it ask something else.
+
+        Such an answer moves no box: a case whose box is to move, since it is due, in box 1 or new, is asked live.
+        """
+        row = self.rows.get(case_id)
+        moves = row is None or row.box == 1 or row.is_due(self.context.date)
+        return self.context.mode == "pr" and self.reasons.get(case_id) == AFFECTED and not moves
 
     @property
     def unscheduled(self) -> dict[str, str]:
