@@ -25,7 +25,7 @@ from pytest_recall.schedule.forecast import left_out
 from pytest_recall.schedule.run_file import not_held, run_files
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
 from pytest_recall.schedule.state import check_dates, current, with_events
-from pytest_recall.trials.record import Header
+from pytest_recall.trials.record import RECORDS_NOTHING, Header, RecordingFacts
 from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ class Plan:
     budget: float | None = None
     ledger: str = ""
     early: str = ""
+    recording: RecordingFacts = RECORDS_NOTHING
     checkout: Checkout = UNKNOWN
     is_fork: bool = False
     is_check: bool = False
@@ -339,6 +340,7 @@ class Plan:
             budget=self.budget,
             ledger=self.ledger,
             early=self.early,
+            **self.recording._asdict(),
             blocks=self.rubric.blocks,
             questions=len(self.cases & self.unscheduled.keys()),
             verdicts=len(known),

@@ -24,7 +24,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import JOURNAL
 from pytest_recall.files.json_lines import line_problem
 from pytest_recall.replay.exchange import Call
-from pytest_recall.trials.record import Header, QuestionRecord, Record, Told
+from pytest_recall.trials.record import RECORDS_NOTHING, Header, QuestionRecord, Record, RecordingFacts, Told
 from pytest_recall.trials.series import parse_rule
 from pytest_recall.trials.texts_file import NAME as TEXTS
 from pytest_recall.trials.texts_file import TextsFile, read_texts, restored
@@ -75,9 +75,12 @@ class Journal:
         journal._file.seek(0, 2)
         return journal
 
-    def resume(self, started: str, budget: float | None, ledger: str, early: str) -> None:
-        """Write that the run goes on, with its budget and the files beside the journal. Raises OSError."""
-        self._write({"kind": "resume", "started": started, "budget": budget, "ledger": ledger, "early": early})
+    def resume(
+        self, started: str, budget: float | None, ledger: str, early: str, recording: RecordingFacts = RECORDS_NOTHING
+    ) -> None:
+        """Write that the run goes on: its budget, the files beside the journal, how it records. Raises OSError."""
+        beside = {"budget": budget, "ledger": ledger, "early": early, **recording._asdict()}
+        self._write({"kind": "resume", "started": started, **beside})
 
     @property
     def seconds(self) -> float:
@@ -289,6 +292,7 @@ def read_journal(folder: Path) -> Record:
                 exit_code, why = None, ""
                 resumed.append(str(record["started"]))
                 beside = {key: record[key] for key in ("budget", "ledger", "early")}
+                beside |= {key: record[key] for key in RecordingFacts._fields if key in record}
                 header = header and header._replace(**typed(Header, beside))
             elif kind == "end":
                 exit_code, why = int(record["exit_code"]), str(record.get("why", ""))
