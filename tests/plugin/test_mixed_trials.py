@@ -81,10 +81,10 @@ def pushed(
 
 def trials(checkout: Checkout) -> dict[str, list[Trial]]:
     """Return the trials of the newest run by case."""
-    found: dict[str, list[Trial]] = {}
+    by_case: dict[str, list[Trial]] = {}
     for one in checkout.journal().trials:
-        found.setdefault(one.case_id, []).append(one)
-    return found
+        by_case.setdefault(one.case_id, []).append(one)
+    return by_case
 
 
 def of_calls(trial: Trial) -> list[str]:
@@ -106,8 +106,8 @@ def test_only_what_the_change_altered_is_asked_unless_the_box_of_the_case_is_to_
     assert result.ret == pytest.ExitCode.OK
     asked = [word for word in asked if word != "echo"]
     assert Counter(asked) == {"plan": 3, "search": 3, "conclude": 4}
-    found = {name: of_calls(one) for name, (one,) in trials(checkout).items()}
-    assert found == {"a": MIXED, "again": LIVE, "due": LIVE, "new": LIVE}
+    sources = {name: of_calls(one) for name, (one,) in trials(checkout).items()}
+    assert sources == {"a": MIXED, "again": LIVE, "due": LIVE, "new": LIVE}
     [mixed] = trials(checkout)["a"]
     assert (mixed.source, mixed.outcome.value, mixed.counts_for_schedule) == ("mixed", "passed", False)
     assert len(calls(checkout.path / RECORDINGS / "one/a.ndjson")) == 3
@@ -121,13 +121,13 @@ def test_the_next_push_replays_what_a_mixed_trial_has_recorded(
     checkout, repository = begun(pytester, lasting, source(), ANY[0], rows=ROWS)
     _, asked = pushed(checkout, repository, lasting, source("conclude"))
     assert asked == ["conclude"]
-    kept_by_ci(checkout, repository, 7)
+    push_recordings(checkout, repository, 7)
     result, asked = pushed(checkout, repository, lasting, source("conclude"))
     assert (result.ret, asked) == (pytest.ExitCode.OK, [])
     assert checkout.journal().header.ci_recordings == ("a",)
 
 
-def kept_by_ci(checkout: Checkout, repository: Repository, number: int) -> None:
+def push_recordings(checkout: Checkout, repository: Repository, number: int) -> None:
     """Keep what the newest run has recorded in the ref of a pull request, as `recall ci push` does."""
     index = checkout.path / ".git/of-recordings"
     with pytest.MonkeyPatch.context() as patch:

@@ -197,8 +197,8 @@ def test_a_series_with_an_open_trial_is_asked_again_from_its_first() -> None:
 
 def test_what_differs_at_a_call_may_begin_as_recorded_and_a_series_without_a_verdict_not() -> None:
     edit = ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",), key="k")
-    found = Changes({"edit": edit, "second": of_series([SAME, edit], 3, None), "short": of_series([FELL], 1, None)})
-    assert found.beginning_as_recorded == ["edit", "second"]
+    changes = Changes({"edit": edit, "second": of_series([SAME, edit], 3, None), "short": of_series([FELL], 1, None)})
+    assert changes.beginning_as_recorded == ["edit", "second"]
     assert Changes({"judged": edit._replace(state=ReplayState.UNJUDGED)}).beginning_as_recorded == []
 
 

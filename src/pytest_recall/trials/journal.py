@@ -79,8 +79,8 @@ class Journal:
         self, started: str, budget: float | None, ledger: str, early: str, recording: RecordingFacts = RECORDS_NOTHING
     ) -> None:
         """Write that the run goes on: its budget, the files beside the journal, how it records. Raises OSError."""
-        beside = {"budget": budget, "ledger": ledger, "early": early, **recording._asdict()}
-        self._write({"kind": "resume", "started": started, **beside})
+        facts = {"budget": budget, "ledger": ledger, "early": early, **recording._asdict()}
+        self._write({"kind": "resume", "started": started, **facts})
 
     @property
     def seconds(self) -> float:
@@ -291,9 +291,9 @@ def read_journal(folder: Path) -> Record:
                 seconds = None if exit_code is None else seconds  # When a killed run ended is not known.
                 exit_code, why = None, ""
                 resumed.append(str(record["started"]))
-                beside = {key: record[key] for key in ("budget", "ledger", "early")}
-                beside |= {key: record[key] for key in RecordingFacts._fields if key in record}
-                header = header and header._replace(**typed(Header, beside))
+                facts = {key: record[key] for key in ("budget", "ledger", "early")}
+                facts |= {key: record[key] for key in RecordingFacts._fields if key in record}
+                header = header and header._replace(**typed(Header, facts))
             elif kind == "end":
                 exit_code, why = int(record["exit_code"]), str(record.get("why", ""))
                 also = tuple(map(str, record.get("also", ())))
