@@ -11,7 +11,7 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.journal import NAME, Journal, is_cut_off, read_journal
 from tests.helpers.kept import after, ran
 from tests.helpers.project import BARE, DAY, ECHOING, WORKERS, Checkout, Project, case, failing, row
-from tests.helpers.talking import agent, asking, talking
+from tests.helpers.talking import agent, asking, finished, talking
 from tests.helpers.upstream import Upstream
 
 Workers = tuple[str, ...]
@@ -219,6 +219,50 @@ def at(name):
         assert all(asked[name] == 1 for name in before)
         record = read_journal(journal.parent)
         assert {trial.case_id for trial in record.trials} == dict(record.header.picks).keys() == asked.keys()
+
+
+class TestRecording:
+    """The rest of a run is recorded as its beginning was, whoever resumes it."""
+
+    @pytest.mark.parametrize(
+        ("how", "folder"),
+        [("--record", "eval/cassettes"), ("--record=missing", "eval/cassettes"), ("--record=missing:kept", "kept")],
+    )
+    def test_what_is_left_is_recorded(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, how: str, folder: str
+    ) -> None:
+        checkout = talkative(upstream).at(pytester)
+        killed(checkout, monkeypatch, "c5", how)
+        assert set(finished(checkout, folder)) == {f"one/{name}.ndjson" for name in NAMES[:5]}
+        checkout.run("eval", "--recall-resume", "-n2").assert_outcomes(passed=7)
+        assert set(finished(checkout, folder)) == {f"one/{name}.ndjson" for name in NAMES}
+        assert checkout.journal().header.recording_facts.recording == ("missing" if "missing" in how else "record")
+        upstream.bodies.clear()
+        checkout.run("eval", f"--replay={folder}", "--recall-mode=all").assert_outcomes(passed=12)
+        assert upstream.count == 0
+
+    def test_time_and_again_as_it_was_resumed_last(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = talkative(upstream).at(pytester)
+        killed(checkout, monkeypatch, "c2")
+        monkeypatch.setenv("KILLED_AT", "c9")
+        assert checkout.run_apart("eval", "--recall-resume", "--record=kept").ret == -signal.SIGKILL
+        monkeypatch.delenv("KILLED_AT")
+        checkout.run("eval", "--recall-resume").assert_outcomes(passed=3)
+        assert set(finished(checkout, "kept")) == {f"one/{name}.ndjson" for name in NAMES[2:]}
+
+    def test_what_was_live_and_what_was_trusted_is_so_again(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        checkout = talkative(upstream).at(pytester)
+        checkout.run("eval", "--record", "--recall-mode=all", "-k", "c8")
+        how = ("--record=missing", "--recall-live=judge", "--recall-trust-replays")
+        killed(checkout, monkeypatch, "c5", *how)
+        result = checkout.run("eval", "--recall-resume")
+        result.stdout.fnmatch_lines(["recall: live, over the network, and not recorded: calls of the kind judge"])
+        [replayed] = [trial for trial in checkout.journal().trials if trial.case_id == "c8"]
+        assert (replayed.source, replayed.counts_for_schedule) == ("replayed", True)
 
 
 class TestBudget:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,16 @@ class TestWays:
         [exchange] = tape.kept()
         assert body_of(exchange) == b"well done"
         assert exchange.key
+
+    def test_once_a_call_is_live_others_at_once_are_live_too(self, tmp_path: Path) -> None:
+        player = Player("missing")
+        tape = tape_of(tmp_path, mode="missing", base=[call("a", seq=0), call("b", seq=1), call("c", seq=2)])
+        with player.playing(tape), ThreadPoolExecutor(1) as pool:
+            assert body_of(player.ask(ask("a")).served) == b"fine"
+            assert player.ask(ask("other")).record  # It has no answer yet.
+            assert pool.submit(player.ask, ask("b")).result().record
+            with player.asking("judge"):
+                assert body_of(player.ask(ask("c")).served) == b"fine"
 
     def test_missing_serves_what_there_is_and_records_the_rest(self, tmp_path: Path) -> None:
         player = Player("missing")

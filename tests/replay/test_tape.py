@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -55,15 +55,23 @@ def body_of(exchange: Exchange | None) -> bytes:
 
 
 def tape_of(
-    folder: Path, *calls: Exchange, mode: CassetteMode = "replay", secrets: dict[str, str] | None = None
+    folder: Path,
+    *calls: Exchange,
+    mode: CassetteMode = "replay",
+    secrets: dict[str, str] | None = None,
+    base: Iterable[Exchange] = (),
 ) -> Tape:
-    """Return a tape with these calls on it."""
+    """Return a tape with these calls on it, and others in the recording of its base."""
     path = folder / "case.ndjson"
     cassette = None
     if calls:
         write_cassette(path, {}, calls, RULES)
         cassette = Cassette(path, "case", RULES)
-    return Tape("case", mode, RULES, Redactor(secrets or {}), "record it", cassette, folder / "draft.ndjson")
+    tape = Tape("case", mode, RULES, Redactor(secrets or {}), "record it", cassette, folder / "draft.ndjson")
+    if recorded := list(base):
+        write_cassette(folder / "base.ndjson", {}, recorded, RULES)
+        tape.base = Cassette(folder / "base.ndjson", "base", RULES)
+    return tape
 
 
 class TestServing:
@@ -157,6 +165,48 @@ def older_and_newer(folder: Path, *recordings: dict[str, str], mode: CassetteMod
         found.append(Cassette(path, f"recording {number}", RULES))
     draft = folder / "draft.ndjson"
     return Tape("case", mode, RULES, Redactor({}), "record it", found[0], draft, older=tuple(found[1:]))
+
+
+class TestBase:
+    """The recording of a base answers until the agent asks what it lacks."""
+
+    def test_after_the_first_call_that_it_lacks_it_answers_judges_alone(self, tmp_path: Path) -> None:
+        base = [call("a", "1", 0), call("b", "2", 1), call("c", "3", 2)._replace(kind="judge")]
+        tape = tape_of(tmp_path, mode="missing", base=base)
+        assert body_of(tape.serve(ask("a"), "agent")) == b"1"
+        assert tape.serve(ask("other"), "judge") is None
+        tape.leave_base("judge")
+        assert body_of(tape.serve(ask("b"), "agent")) == b"2"
+        tape.leave_base("worker")
+        assert tape.serve(ask("b"), "agent") is None
+        assert body_of(tape.serve(ask("c"), "judge")) == b"3"
+        assert [made.source for made in tape.made] == ["replayed"] * 3
+
+    def test_what_a_trial_that_was_cut_off_has_asked_is_another_answer(self, tmp_path: Path) -> None:
+        base = [call("a", "old", 0), call("b", "old", 1), call("c", "old", 2)]
+        tape = tape_of(tmp_path, call("other", "new", 0), call("b", "new", 1), mode="missing", base=base)
+        answers = [tape.serve(ask(prompt), "agent") for prompt in ("a", "other", "b", "c")]
+        assert [one and body_of(one) for one in answers] == [b"old", b"new", b"new", None]
+        assert tape.unused() == []
+
+    @pytest.mark.parametrize(
+        "response",
+        [Response(500, "Broken", (), (b"sorry",)), Response(200, "OK", (), (b"he",), complete=False), None],
+        ids=["error", "cut off", "none"],
+    )
+    def test_an_outage_of_the_base_is_not_replayed(self, tmp_path: Path, response: Response | None) -> None:
+        failure = Failure("ConnectError", "refused") if response is None else None
+        tape = tape_of(tmp_path, mode="missing", base=[call("a")._replace(response=response, failure=failure)])
+        assert tape.serve(ask("a"), "agent") is None
+        assert tape.made == []
+
+    def test_both_parts_are_written_in_the_order_of_the_calls(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="missing", base=[call("a", "1", 0)])
+        assert tape.serve(ask("a"), "agent")
+        assert tape.is_of_base
+        tape.keep(call("b", "2", tape.reserve()), record=True)
+        tape.close()
+        assert [(one.seq, body_of(one)) for one in (*tape.served(), *tape.kept())] == [(0, b"1"), (1, b"2")]
 
 
 class TestOlderRecordings:

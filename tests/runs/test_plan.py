@@ -338,6 +338,17 @@ def test_what_a_change_affects_comes_first_and_alone_decides(place: Place) -> No
     assert all(map(plan_of(place, [path]).decides, "abcde"))
 
 
+def test_a_recording_begins_an_affected_case_unless_a_live_verdict_would_move_its_box(place: Place) -> None:
+    soon = TODAY + days(3)
+    rows = {"first": row(1, due=soon), "due": row(3), "later": row(3, due=soon), "same": row(3, due=soon)}
+    state_file(place.state, rows)
+    path = cases_file(place, "first", "due", "later", "same", "new")
+    changes = found_of(first=OTHER, due=OTHER, later=OTHER, new=OTHER, same=SAME)
+    begins = {mode: plan_of(place, [path], changes=changes, mode=mode).begins_as_recorded for mode in ("pr", "main")}
+    assert [case_id for case_id in plan_of(place, [path]).cases if begins["pr"](case_id)] == ["later"]
+    assert not any(map(begins["main"], rows))
+
+
 def test_a_budget_leaves_out_what_it_does_not_reach_and_says_so(place: Place) -> None:
     path = cases_file(place, "a", "b", "c")
     plan = plan_of(place, [path], changes=found_of(a=OTHER, b=OTHER, c=SAME))

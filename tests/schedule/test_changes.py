@@ -195,6 +195,13 @@ def test_a_series_with_an_open_trial_is_asked_again_from_its_first() -> None:
     assert of_series([SAME, ReplayFinding(ReplayState.UNKNOWN, why="x"), FELL], 3, None).reason == "x"
 
 
+def test_what_differs_at_a_call_may_begin_as_recorded_and_a_series_without_a_verdict_not() -> None:
+    edit = ReplayFinding(ReplayState.CHANGED, lines=("a: “x” → “y”",), key="k")
+    changes = Changes({"edit": edit, "second": of_series([SAME, edit], 3, None), "short": of_series([FELL], 1, None)})
+    assert changes.beginning_as_recorded == ["edit", "second"]
+    assert Changes({"judged": edit._replace(state=ReplayState.UNJUDGED)}).beginning_as_recorded == []
+
+
 STATES = st.sampled_from(list(ReplayState))
 FINDINGS = st.builds(
     ReplayFinding,

@@ -48,6 +48,7 @@ class CassetteManager:
     what the rubric allows in a minute. `requests` is the folder into which a replay writes what was asked, a file for
     each process, if someone wants to compare it. `differing` are the misses of wider fixtures that have a recording and
     ask something else, and `lacking_headers` the names of those whose recording does not say which headers were sent.
+    `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with.
     One that `compares_headers` has all of them compared, as in `replay.tape`.
     """
 
@@ -66,6 +67,7 @@ class CassetteManager:
         watch: Watch | None = None,
         live: Iterable[CallKind] = (),
         requests: Path | None = None,
+        base: Path | None = None,
         layers: Sequence[Layer] = (),
     ) -> None:
         self.mode = mode
@@ -82,6 +84,7 @@ class CassetteManager:
         self._max_age = max_age
         self._follows = follows
         self._requests = requests
+        self._base = None if base is None else Library(base)
         self._rules = rubric.rules()
         self.redactor = rubric.redactor(os.environ)
         self.calls: list[Call] = []
@@ -203,7 +206,10 @@ class CassetteManager:
         repeat = _repeat(item)
         if repeat > 1:
             about["repeat"] = repeat
-        return self._tape(self._path(item, repeat), about, hint)
+        # A fail is confirmed by answers that do not rest on the same recording: later trials are live.
+        begins = repeat == 1 and not asked and item.config.stash[RUN].plan.begins_as_recorded(item.stash[CASE_ID])
+        base = self._base.of_case(item.stash[CASE_ID], _scenario(item)) if self._base is not None and begins else None
+        return self._tape(self._path(item, repeat), about, hint, base)
 
     def _path(self, item: pytest.Item, repeat: int) -> Path:
         return self.library.of_case(item.stash[CASE_ID], _scenario(item), repeat, _arm(item))
@@ -292,11 +298,12 @@ class CassetteManager:
             self._shared.close()
             self._finish(self._shared, self._shared_path, whole=True)
 
-    def _tape(self, path: Path, about: dict[str, Any], hint: str) -> Tape:
+    def _tape(self, path: Path, about: dict[str, Any], hint: str, of_base: Path | None = None) -> Tape:
         rules = self._rules
         name = self.library.name(path)
         cassettes: list[Cassette] = []
         problems: list[str] = []
+        base: Cassette | None = None
         if self.mode != "off":
             try:
                 if self.mode != "replay":
@@ -308,6 +315,8 @@ class CassetteManager:
                 if cassettes:
                     name = cassettes[0].name
                     problems += self._checked(cassettes[0], about)
+                if of_base is not None and exists(of_base):
+                    base = Cassette(of_base, of_base.name, rules)
             except (RecallError, OSError) as error:
                 problems.append(sentence_of(error))
         draft = self.library.new_draft(path) if self.mode in ("record", "missing") else None
@@ -320,6 +329,8 @@ class CassetteManager:
             redactor=self.redactor,
             hint=hint,
             cassette=None if problems or not cassettes else cassettes[0],
+            # One that was recorded under other rules is recorded anew, as a whole.
+            base=base if base is not None and base.is_current and base.rules is rules else None,
             older=() if problems else tuple(one for one in cassettes[1:] if not self._checked(one, about)),
             draft_path=draft,
             header=about,
@@ -459,7 +470,7 @@ def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exc
     unused = tape.unused()
     # A call that was given up may be asked for in one run and not in another, and so may one of a kind that is live.
     rest = [exchange for exchange in unused if tape.may_be_left(exchange) or not all_asked]
-    if not news and len(rest) == len(unused):
+    if not news and len(rest) == len(unused) and not tape.is_of_base:
         return []
     return [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
 

@@ -14,7 +14,7 @@ from pytest_recall.plugin import options, replay_first
 from pytest_recall.plugin.replay_first import KnownChange
 from pytest_recall.runs.base import NO_BASE, altered_line, base_of, held_to, targets
 from pytest_recall.runs.ci import job_of
-from pytest_recall.runs.evidence import RECORDINGS, runs_of
+from pytest_recall.runs.evidence import OF_BASE, RECORDINGS, runs_of
 
 if TYPE_CHECKING:
     import pytest
@@ -60,10 +60,11 @@ def change_of(
         return found
     of_main = context.mode == "main" or (context.mode == "nightly" and place.cassettes.is_dir())
     if refs or of_main:
-        folder = place.artifacts.folder / RECORDINGS
+        folder, of_base = (place.artifacts.folder / name for name in (RECORDINGS, OF_BASE))
         if not is_resumed:
             shutil.rmtree(folder, ignore_errors=True)
-        found = found._replace(recording=asked.keeping(folder))
+            shutil.rmtree(of_base, ignore_errors=True)
+        found = found._replace(recording=asked.keeping(folder, of_base))
     if is_resumed or not paths:
         return found
     job = job_of(os.environ)

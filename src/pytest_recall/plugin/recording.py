@@ -20,10 +20,12 @@ from pytest_recall.replay.budget import dollars_of
 from pytest_recall.replay.exchange import KINDS, CallKind
 
 if TYPE_CHECKING:
+    from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.replay.exchange import CallKind, Way
     from pytest_recall.replay.player import Player
     from pytest_recall.replay.tape import CassetteMode
+    from pytest_recall.trials.record import RecordingFacts
 
 
 class Recording(NamedTuple):
@@ -35,7 +37,8 @@ class Recording(NamedTuple):
     Calls of the kinds `live` are made over the network, whatever the rest does. `dry_file` is where a dry run writes
     what it found, if a file was named. `of_change` says that the run of a change records what it asks, so that the next
     one need not, and `of_branch` that one on a branch records into a folder that becomes a file of its own. `requests`
-    is the folder into which a dry run writes what was asked; empty for none.
+    is the folder into which a dry run writes what was asked; empty for none. `base` is the folder of recordings that
+    answer what an affected case asks as before the change; empty for none.
     """
 
     mode: CassetteMode
@@ -53,17 +56,35 @@ class Recording(NamedTuple):
     of_change: bool = False
     of_branch: bool = False
     requests: str = ""
+    base: str = ""
 
     @property
     def found_in(self) -> Path | None:
         """The file for what a dry run finds; None for the usual one."""
         return Path(self.dry_file) if self.dry_file else None
 
-    def keeping(self, folder: Path) -> Recording:
+    def facts(self, place: Place) -> RecordingFacts:
+        """Return how the run records, as its journal says it."""
+        from pytest_recall.trials.record import RECORDS_NOTHING, RecordingFacts
+
+        if self.mode not in ("record", "missing"):
+            return RECORDS_NOTHING
+        return RecordingFacts(self.mode, self.folder and place.name(Path(self.folder)), self.live, self.trusted)
+
+    def as_begun(self, facts: RecordingFacts, place: Place) -> Recording:
+        """Return the same for a run that is resumed: it records as it did, where the command line does not say how."""
+        if self.mode != "off" or not facts.recording:
+            return self
+        folder = str(place.root / facts.cassettes) if facts.cassettes else ""
+        live = tuple(kind for kind in KINDS if kind in facts.live)
+        mode: CassetteMode = "missing" if facts.recording == "missing" else "record"
+        return self._replace(mode=mode, folder=folder, live=live, trusted=facts.trusts_replays, early="")
+
+    def keeping(self, folder: Path, base: Path) -> Recording:
         """Return the same, recording into `folder` what a change has asked; as it is where it records or replays."""
         if self.mode != "off":
             return self
-        return self._replace(mode="missing", folder=str(folder), of_change=True, early="")
+        return self._replace(mode="missing", folder=str(folder), of_change=True, early="", base=str(base))
 
     def on_branch(self, folder: Path) -> Recording:
         """Return the same, recording into `folder` what a run on a branch asks."""

@@ -136,6 +136,8 @@ def changes_of(
             found = found.checked_live(_altered(place, base), context.seed)
         if asked.of_change:
             _seed(found, [first, *rest], Path(asked.folder))
+            if context.mode == "pr":
+                _begin(found, [first, *rest], Path(asked.base))
         return found
 
 
@@ -266,6 +268,23 @@ def _seed(found: Changes, sources: Sequence[_Source], folder: Path) -> None:
     wanted = set(found.ids(ReplayState.UNJUDGED))
     for source in sources if wanted else ():
         _copy(source, wanted, folder)
+
+
+def _begin(found: Changes, sources: Iterable[_Source], folder: Path) -> None:
+    """Copy into `folder` what the base has recorded last of the first trial of each case that asks something else.
+
+    It answers what the case asks before that.
+    """
+    wanted = set(found.beginning_as_recorded)
+    for source in sources if wanted else ():
+        for path, header in source.library.headers() if source.origin == "base" else ():
+            there = folder / _inside(path, source)
+            if (
+                header.get("case") in wanted
+                and not {"repeat", "baseline"} & header.keys()
+                and source.library.is_newer(path, there)
+            ):
+                Library(folder).take_over(path, there)
 
 
 def _copy(source: _Source, case_ids: Collection[str], folder: Path, *, fixtures: bool = False) -> None:

@@ -326,9 +326,8 @@ class Run:
 
         try:
             if self._kept is not None:
-                self._kept.resume(
-                    now.isoformat(timespec="seconds"), self.plan.budget, self.plan.ledger, self.plan.early
-                )
+                plan, started = self.plan, now.isoformat(timespec="seconds")
+                self._kept.resume(started, plan.budget, plan.ledger, plan.early, plan.recording)
                 self.journal = self._kept
                 if expected:
                     self._watch(expected)

@@ -87,11 +87,12 @@ def wake(
 
             names = baselines.checked_names(config, rubric, f"{place.name(place.rubric)}: baselines")
         kept = portion.resumed(config, place)
+        asked = asked or recording(config)
+        if kept is not None:
+            asked = asked.as_begun(kept.record.header.recording_facts, place)
         context = resolve(options.asked(config), os.environ, rubric, today(config))
         check_state(place, os.environ)
-        change = change_of(
-            config, place, rubric, context, asked or recording(config), paths, is_resumed=kept is not None
-        )
+        change = change_of(config, place, rubric, context, asked, paths, is_resumed=kept is not None)
         change = change._replace(recording=_on_branch(config, place, change.recording))
         rubric = change.rubric
         plan = make_plan(
@@ -119,6 +120,7 @@ def wake(
                 raise RecallError(f"--recall-dry-run-of: no case `{unknown[0]}`{nearest(unknown[0], plan.cases)}")
             plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
+        plan = replace(plan, recording=asked.facts(place))
         plan = planned(config, plan, change.recording)
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
         if plan.wanted.narrows and not files.may_hold_marks(config):
@@ -190,6 +192,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         watch=watch,
         live=asked.live,
         requests=Path(asked.requests) if asked.requests else None,
+        base=Path(asked.base) if asked.base else None,
         layers=layers,
     )
     # What the replay before this run has found to differ is not to be answered from the recording.

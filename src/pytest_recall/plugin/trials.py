@@ -176,7 +176,8 @@ def _count(item: pytest.Item, outage: Outage | None) -> None:
 def _unpaid(item: pytest.Item) -> str:
     """Return why there was no money for so much as the first call of a case that had begun; empty if there was."""
     tape = item.stash.get(TAPE, None)
-    item.stash[UNPAID] = "" if tape is None or tape.made else item.config.stash[CASSETTES].spent_out
+    is_paid = tape is None or any(made.source == "live" for made in tape.made)
+    item.stash[UNPAID] = "" if is_paid else item.config.stash[CASSETTES].spent_out
     if item.stash[UNPAID] and tape is not None:
         tape.misses.clear()
     return item.stash[UNPAID]
@@ -319,7 +320,8 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     if not result.outcome.is_verdict or str(getattr(item, "arm", "")):
         return CallSummary(source, calls)
     asked = getattr(item, "case", None)  # A marked test has none, and its words stand in the prompt as they are.
-    taped = None if tape.cassette is None or source == "live" else taped_of(tape.cassette.header)
+    recording = tape.cassette or (tape.base if source == "replayed" else None)
+    taped = None if recording is None or source == "live" else taped_of(recording.header)
     words = () if asked is None else words_of([asked.input, asked.turns and [turn.user for turn in asked.turns]])
     prompts = manager.prompts_of(read, words) if read else Prompts()
     rubric = item.config.stash[RUN].plan.rubric

@@ -134,6 +134,11 @@ class Exchange(NamedTuple):
         return self.failure is not None and self.failure.is_unsent
 
     @property
+    def is_answered(self) -> bool:
+        """Whether the upstream has answered it, as a whole and with no error."""
+        return self.failure is None and self.response is not None and self.response.complete and not self.is_refused
+
+    @property
     def may_be_left(self) -> bool:
         """Whether it need not be asked again: it belongs to no case, or was given up before anything had come of it.
 

@@ -171,13 +171,10 @@ class Player(OpenTapes):
         if tape.mode == "replay":
             missed = tape.missed(tape.redactor.request(request), kind)
             raise self._refused(tape, missed + self.unowned.hint(request))
-        return self._tapped(
-            tape,
-            request,
-            kind,
-            record=True,
-            background=self.unowned.is_background(request, tape, in_case=self._in_case(lane)),
-        )
+        background = self.unowned.is_background(request, tape, in_case=self._in_case(lane))
+        if not background:
+            tape.leave_base(kind)
+        return self._tapped(tape, request, kind, record=True, background=background)
 
     def _in_case(self, lane: CaseContext | None) -> bool:
         """Whether what is done here says by itself that a case or the session has to answer for it.

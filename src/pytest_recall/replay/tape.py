@@ -64,10 +64,11 @@ class Tape:
     """One cassette while it is in use. Threads and tasks share it; each identical call gets the next answer.
 
     `older` are older recordings of the same, one of which is replayed in its place if the first request is in that and
-    not in the newer ones. `hint` says how to record the cassette, for the message of a miss; `passed` is whether the
-    test that it belongs to has ended without an error, `difference` where it asked first for what is not
-    recorded, or left recorded calls unasked, and `teardown` whether the test is over
-    and its fixtures end. `process` is the one that opened it; `told` counts those of the calls
+    not in the newer ones. `base` is a recording of the same before a change: it answers until the agent asks the first
+    thing that it lacks, and judges also after that. `hint` says how to record the cassette, for the message of a miss;
+    `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
+    what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over and its fixtures end.
+    `process` is the one that opened it; `told` counts those of the calls
     in `made` that someone has already accounted for; `earlier` are the threads that were there before it.
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for
     nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
@@ -100,13 +101,15 @@ class Tape:
     requests: list[Request] | None = None
     answer_tokens: int | None = None
     older: tuple[Cassette, ...] = ()
+    base: Cassette | None = None
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False
     _seq: int = 0
     _bursts: list[set[int]] = field(default_factory=list)
     _turns: dict[int, Iterator[int]] = field(default_factory=dict)
-    _served: set[int] = field(default_factory=set)
+    _served: set[tuple[Cassette, int]] = field(default_factory=set)
+    _has_left_base: bool = False
     _places: set[tuple[str, str]] | None = None
     _ids: dict[str, bool] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
@@ -127,22 +130,35 @@ class Tape:
         """
         if self.older:
             self._choose(request)
-        cassette = self.cassette
-        if cassette is None:
-            return None
+        if self.base is not None and (kind == "judge" or not self._has_left_base):
+            served = self._serve(self.base, request, kind)
+            if served is not None:
+                return served
+        served = None if self.cassette is None else self._serve(self.cassette, request, kind)
+        if served is not None and not served.background:
+            self.leave_base(kind)
+        return served
+
+    def leave_base(self, kind: str) -> None:
+        """Take in that `base` lacks a call of this kind: what an agent asks after that may depend on its answer."""
+        self._has_left_base = self._has_left_base or kind != "judge"
+
+    def _serve(self, cassette: Cassette, request: Request, kind: str) -> Exchange | None:
         turn = None
         key = cassette.raw.get(raw_key_of(request, cassette.rules))
         if key is not None:
-            turn = self._turn(cassette.recorded[key], request, kind)
+            turn = self._turn(cassette, cassette.recorded[key], request, kind)
         if turn is None and (key is None or not cassette.is_current):
             places = cassette.keys.get(key_of(self.redactor.request(request), cassette.rules), ())
-            turn = self._turn(places, request, kind)
+            turn = self._turn(cassette, places, request, kind)
         if turn is None:
             return None
         place, seq = turn
+        exchange = cassette.exchange(place, with_request=False)
+        if cassette is self.base and not exchange.is_answered:
+            return None  # An outage of that day says nothing of the change.
         if self.requests is not None:
             self.requests.append(self.redactor.request(request))
-        exchange = cassette.exchange(place, with_request=False)
         self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
         return exchange
 
@@ -169,7 +185,7 @@ class Tape:
             return 0.0
         asked = self.redactor.request(request)
         key = key_of(asked, self.cassette.rules)
-        if any(place not in self._served for place in self.cassette.keys.get(key, ())):
+        if any((self.cassette, place) not in self._served for place in self.cassette.keys.get(key, ())):
             return 2.0
         try:
             others = [other.request for other in self.unused()[:MAX_COMPARED]]
@@ -177,33 +193,32 @@ class Tape:
             return 0.0
         return max((_ratio(asked, other) for other in others), default=0.0)
 
-    def _turn(self, places: Sequence[int], request: Request, kind: str) -> tuple[int, int] | None:
+    def _turn(self, cassette: Cassette, places: Sequence[int], request: Request, kind: str) -> tuple[int, int] | None:
         """Return which of these recorded calls is next in turn, and its place in the order of this run."""
         with self._lock:
             # A call may be in two such lists, where the cassette was recorded under other rules.
             turns = self._turns.setdefault(id(places), iter(places))
             if self.compares_headers and self.difference is None:
-                place = self._like(places, request, kind)
+                place = self._like(cassette, places, request, kind)
             else:
-                place = next((place for place in turns if place not in self._served), None)
+                place = next((place for place in turns if (cassette, place) not in self._served), None)
             if place is None:
                 return None
-            self._served.add(place)
+            self._served.add((cassette, place))
             self._seq += 1
             return place, self._seq - 1
 
-    def _like(self, places: Sequence[int], request: Request, kind: str) -> int | None:
+    def _like(self, cassette: Cassette, places: Sequence[int], request: Request, kind: str) -> int | None:
         """Return the first of these recorded calls that has the headers of `request` and was not asked for.
 
         In a replay it is the first of all if none has them, which is a difference. Raises RecallError, for calls of a
         fixture that cases share: what it returns to them is not what it would return now.
         """
-        assert self.cassette is not None
         first, differences = None, list[str]()
         for place in places:
-            if place in self._served:
+            if (cassette, place) in self._served:
                 continue
-            call = self.cassette.heading(place)
+            call = cassette.heading(place)
             if call.request.others is None or call.may_be_left:
                 self.lacks_headers = self.lacks_headers or not call.may_be_left
                 return place
@@ -295,9 +310,15 @@ class Tape:
 
     def unused(self) -> list[Exchange]:
         """Return the recorded calls that were not asked for."""
-        if self.cassette is None:
+        cassette = self.cassette
+        if cassette is None:
             return []
-        return [self.cassette.exchange(place) for place in self.cassette.calls if place not in self._served]
+        return [cassette.exchange(place) for place in cassette.calls if (cassette, place) not in self._served]
+
+    @property
+    def is_of_base(self) -> bool:
+        """Whether `base` has answered a call, which `cassette` then lacks."""
+        return any(cassette is self.base for cassette, _ in self._served)
 
     def may_be_left(self, exchange: Exchange) -> bool:
         """Whether a recorded call need not be asked for here, and is worth keeping if it is not."""

@@ -23,7 +23,8 @@ from pytest_recall.schedule.run_file import read_run_file, run_files
 
 RECORDINGS = "recordings"
 """The folder in `_artifacts` into which the run of a pull request records what it asks."""
-
+OF_BASE = "recordings-of-base"
+"""The folder there with the recordings of the base that answer what the cases of this run ask as before."""
 
 RUNS = "runs"
 SPENT = "spent.json"

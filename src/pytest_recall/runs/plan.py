@@ -20,12 +20,12 @@ from pytest_recall.runs.base import NO_BASE, Base
 from pytest_recall.runs.checkout import UNKNOWN, Checkout
 from pytest_recall.runs.context import Context, Filters
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
-from pytest_recall.schedule.boxes import OF_CHANGE, released, reset, swapped
+from pytest_recall.schedule.boxes import AFFECTED, OF_CHANGE, released, reset, swapped
 from pytest_recall.schedule.forecast import left_out
 from pytest_recall.schedule.run_file import not_held, run_files
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
 from pytest_recall.schedule.state import check_dates, current, with_events
-from pytest_recall.trials.record import Header
+from pytest_recall.trials.record import RECORDS_NOTHING, Header, RecordingFacts
 from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:
@@ -128,6 +128,7 @@ class Plan:
     budget: float | None = None
     ledger: str = ""
     early: str = ""
+    recording: RecordingFacts = RECORDS_NOTHING
     checkout: Checkout = UNKNOWN
     is_fork: bool = False
     is_check: bool = False
@@ -177,6 +178,15 @@ class Plan:
         if not self.knows_change or self.rubric.due_blocks:
             return True
         return self.reasons.get(case_id, OF_CHANGE[-1]) in OF_CHANGE
+
+    def begins_as_recorded(self, case_id: str) -> bool:
+        """Whether recordings of the base may answer a case up to where the change has it ask something else.
+
+        Such an answer moves no box: a case whose box is to move, since it is due, in box 1 or new, is asked live.
+        """
+        row = self.rows.get(case_id)
+        moves = row is None or row.box == 1 or row.is_due(self.context.date)
+        return self.context.mode == "pr" and self.reasons.get(case_id) == AFFECTED and not moves
 
     @property
     def unscheduled(self) -> dict[str, str]:
@@ -330,6 +340,7 @@ class Plan:
             budget=self.budget,
             ledger=self.ledger,
             early=self.early,
+            **self.recording._asdict(),
             blocks=self.rubric.blocks,
             questions=len(self.cases & self.unscheduled.keys()),
             verdicts=len(known),

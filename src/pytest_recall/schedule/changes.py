@@ -25,6 +25,8 @@ from pytest_recall.trials.trial import Answer, Outcome, Row, Trial
 NAME = "changed.json"
 """The file of the newest run that says what a replay of all cases found."""
 VERSION = 3
+SERIES = "series"
+"""The key of what is asked again since its recorded trials do not come to a verdict together."""
 KEY = 12
 """Hex digits of the digest by which equal differences are known."""
 MOST_LINES = 8
@@ -213,7 +215,7 @@ def _open_series(first: ReplayFinding, recorded: int, why: str) -> ReplayFinding
     return ReplayFinding(
         ReplayState.CHANGED,
         lines=(why,),
-        key="series",
+        key=SERIES,
         usd=first.usd,
         estimated=first.estimated,
         swapped=first.swapped,
@@ -291,6 +293,14 @@ class Changes(NamedTuple):
         """Whether a case asks something else than its recording, which has calls."""
         found = self.findings.get(case_id)
         return found is not None and found.state is ReplayState.CHANGED
+
+    @property
+    def beginning_as_recorded(self) -> list[str]:
+        """The cases that ask something else than recorded, of which what they ask before that may be on record; sorted.
+
+        Not those whose trials only do not come to a verdict together: they are asked as a whole.
+        """
+        return [case_id for case_id in self.ids(ReplayState.CHANGED) if self.findings[case_id].key != SERIES]
 
     @property
     def touched(self) -> tuple[str, ...]:

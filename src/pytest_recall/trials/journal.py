@@ -25,7 +25,15 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import JOURNAL
 from pytest_recall.files.json_lines import line_problem
 from pytest_recall.replay.exchange import Call
-from pytest_recall.trials.record import Header, QuestionRecord, Record, Told, Waiver
+from pytest_recall.trials.record import (
+    RECORDS_NOTHING,
+    Header,
+    QuestionRecord,
+    Record,
+    RecordingFacts,
+    Told,
+    Waiver,
+)
 from pytest_recall.trials.series import parse_rule
 from pytest_recall.trials.texts_file import NAME as TEXTS
 from pytest_recall.trials.texts_file import TextsFile, read_texts, restored
@@ -76,9 +84,12 @@ class Journal:
         journal._file.seek(0, 2)
         return journal
 
-    def resume(self, started: str, budget: float | None, ledger: str, early: str) -> None:
-        """Write that the run goes on, with its budget and the files beside the journal. Raises OSError."""
-        self._write({"kind": "resume", "started": started, "budget": budget, "ledger": ledger, "early": early})
+    def resume(
+        self, started: str, budget: float | None, ledger: str, early: str, recording: RecordingFacts = RECORDS_NOTHING
+    ) -> None:
+        """Write that the run goes on: its budget, the files beside the journal, how it records. Raises OSError."""
+        facts = {"budget": budget, "ledger": ledger, "early": early, **recording._asdict()}
+        self._write({"kind": "resume", "started": started, **facts})
 
     @property
     def seconds(self) -> float:
@@ -294,8 +305,9 @@ def read_journal(folder: Path) -> Record:
                 seconds = None if exit_code is None else seconds  # When a killed run ended is not known.
                 exit_code, why, waiver = None, "", None
                 resumed.append(str(record["started"]))
-                beside = {key: record[key] for key in ("budget", "ledger", "early")}
-                header = header and header._replace(**typed(Header, beside))
+                facts = {key: record[key] for key in ("budget", "ledger", "early")}
+                facts |= {key: record[key] for key in RecordingFacts._fields if key in record}
+                header = header and header._replace(**typed(Header, facts))
             elif kind == "waiver":
                 waiver = Waiver(**typed(Waiver, record))
             elif kind == "end":

@@ -11,6 +11,22 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.trial import Trial
 
 
+class RecordingFacts(NamedTuple):
+    """How a run records: `record`, or `missing` for what is missing; empty if it does not. The fields are the header's.
+
+    `cassettes` is the folder that it names, empty for the usual one. Calls of the kinds `live` are not recorded, and
+    with `trusts_replays` a verdict on a replayed answer moves boxes.
+    """
+
+    recording: str = ""
+    cassettes: str = ""
+    live: tuple[str, ...] = ()
+    trusts_replays: bool = False
+
+
+RECORDS_NOTHING = RecordingFacts()
+
+
 class Header(NamedTuple):
     """What a run was asked to do: all that is needed to score it or to apply it later.
 
@@ -51,6 +67,8 @@ class Header(NamedTuple):
     says that CI keeps what this run records. `varying` is how many cases send something new each time, of
     the `varying_of` that were replayed twice; that is 0 if they were all that ask something else than recorded.
     `behind` are the cases of the base of which that has no recording.
+
+    `recording`, `cassettes`, `live` and `trusts_replays` are as in `RecordingFacts`.
     """
 
     run: str
@@ -123,6 +141,15 @@ class Header(NamedTuple):
     judge_code: tuple[tuple[str, str, str], ...] = ()
     ci_recordings: tuple[str, ...] = ()
     keeps_recordings: bool = False
+    recording: str = ""
+    cassettes: str = ""
+    live: tuple[str, ...] = ()
+    trusts_replays: bool = False
+
+    @property
+    def recording_facts(self) -> RecordingFacts:
+        """How the run records."""
+        return RecordingFacts(self.recording, self.cassettes, self.live, self.trusts_replays)
 
     @property
     def of_cases(self) -> bool:
