@@ -344,18 +344,18 @@ class TestBudget:
         with endpoint(grading) as upstream:
             command = (*COMMAND, "--judge", f"openai:m;{upstream.url}/v1", "--write", "--budget")
             checkout = calibrating(prices=self.PRICES, judge_min_kappa=0.6).at(pytester)
-            first = checkout.recall(*command, "4")
+            first = checkout.recall(*command, "4.50")
             assert (first.ret, len(upstream.asked)) == (2, 4)
             first.stdout.fnmatch_lines(
                 [
                     "  4 answers, agreement 100.0 %*",
-                    "not judged (6): a4, a5, a6, a7, a8, a9; the budget of $4.00 is spent",
+                    "not judged (6): a4, a5, a6, a7, a8, a9; the budget of $4.50 has no room for another call",
                     "*spent $4.00*",
                 ]
             )
             first.stderr.fnmatch_lines(
                 [
-                    "recall: spent $4.00 of the budget of $4.00",
+                    "recall: spent $4.00 of the budget of $4.50, which has no room * call, as one may cost $1.00",
                     "recall: eval/calibration.yaml is as it was; the replies are kept: run * to resume",
                 ]
             )

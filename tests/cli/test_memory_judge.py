@@ -206,7 +206,7 @@ def test_a_spent_budget_leaves_the_rest_to_the_same_command(
     some = upstream.count
     assert 0 < some < 15
     said = capsys.readouterr().err
-    assert f"recall: {15 - some} judgements not made, as the budget is spent" in said
+    assert f"recall: {15 - some} judgements not made, since the budget of $6.50 has no room for another" in said
     assert f"recall: spent ${some}.00 of the budget of $6.50, which has no room for another call, as one may" in said
     assert means(judged(capsys, answers, *by))["strict"] == 1.0
     assert upstream.count == 15

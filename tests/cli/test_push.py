@@ -13,10 +13,13 @@ from pathlib import Path
 import pytest
 import yaml
 
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.runs.evidence import RECORDINGS
 from tests.cli.conftest import Recall
 from tests.cli.samples import DATE, fill, recall, run_evals
 from tests.helpers.loopback import Loopback
 from tests.helpers.remotes import ALONE, clone, file_at, git, refuse_first_push, with_remote
+from tests.replay.recordings import AT, call, write
 
 NAMES = ("right", "worse", "later", "gone")
 
@@ -375,3 +378,34 @@ def test_a_pull_request_never_folds(
     told = yaml.safe_load(file_at(bare, file, branch))["cases"]
     assert {case_id: one["after"]["box"] for case_id, one in told.items()} == {"right": 3, "worse": 1}
     assert git(bare, "diff", "--name-only", f"{branch}~1", branch).split() == [file]
+
+
+def record_right(work: Path) -> None:
+    """Write what the newest run would have recorded of a case."""
+    path = Library(work / "eval/_artifacts" / RECORDINGS).of_case("right", "loans")
+    write(path, call(), case="right", scenario="loans", run="r", recorded_at=AT)
+
+
+@pytest.mark.parametrize("branch", ["main", "release"])
+def test_only_the_default_branch_takes_what_a_run_has_recorded_into_the_cassettes(
+    branch: str, work: Path, bare: Path, inside: Recall
+) -> None:
+    git(work, "push", "--quiet", "origin", "main:release")
+    assert run_evals(work, "eval", "--recall-mode", "main", "--recall-date", "2026-03-20").code == 0
+    record_right(work)
+    assert inside(work, "ci", "push", "--branch", branch).code == 0
+    there = git(bare, "ls-tree", "-r", "--name-only", branch, "eval/cassettes", "eval/runs").splitlines()
+    recordings = [name for name in there if name.endswith(".ndjson")]
+    if branch == "main":
+        assert recordings == ["eval/cassettes/loans/right.ndjson"]
+        return
+    [name] = recordings
+    assert name.startswith("eval/runs/2026-03-20-")
+    # What the branch has is not pushed again by its next run.
+    git(work, "fetch", "--quiet", "origin", branch)
+    git(work, "checkout", "--quiet", "FETCH_HEAD", "--", "eval/runs")
+    run_evals(work, "eval", "--recall-mode", "main", "--recall-date", "2026-03-21")
+    record_right(work)
+    inside(work, "ci", "push", "--branch", branch)
+    there = git(bare, "ls-tree", "-r", "--name-only", branch, "eval/cassettes", "eval/runs").splitlines()
+    assert [one for one in there if one.endswith(".ndjson")] == [name]

@@ -163,6 +163,28 @@ def test_a_pull_request_for_a_release_branch(worlds: Worlds) -> None:
 
 
 @pytest.mark.all
+def test_a_push_to_a_release_branch_is_a_change_of_what_that_was(worlds: Worlds) -> None:
+    """By a workflow that someone has changed: the one that is shipped runs for pushes to the default branch alone."""
+    world = worlds(Replaced(CALLER, "push: {branches: [main]}", "push: {branches: [main, release]}"))
+    world.commit("release", start="origin/main", message="Release")
+    before = world.commit("release", BREAKS_THREE)
+    check = world.pushed("release", before=world.git(world.origin, "rev-parse", f"{before}^"))
+    assert_broken(check)
+    written = world.git(world.origin, "diff", "--name-only", before, "release").splitlines()
+    assert {Path(path).parent.as_posix() for path in written} == {"eval/runs"}
+    assert sorted(Path(path).suffix for path in written) == [".ndjson", ".yaml"]
+    before = world.head("release")
+    world.commit("release", NOTES)
+    check = world.pushed("release", before=before)
+    assert check.verdict is Verdict.GREEN, "what is broken before the push is no matter of it"
+    assert check.live == []
+    assert "3 of 12 cases affected (3 decided by recorded answers, 9 as recorded)" in check.output
+    assert "no row of release changes; nothing was pushed" in check.output
+    check = world.pushed("release")
+    assert check.verdict is Verdict.GREEN, "nothing is said of what a new branch changes"
+
+
+@pytest.mark.all
 def test_stacked_pull_requests_and_the_edited_base_of_the_upper_one(worlds: Worlds) -> None:
     world = worlds()
     lower = world.open("lower", BREAKS_THREE)

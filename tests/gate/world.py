@@ -39,6 +39,9 @@ while read -r old new ref; do
 done
 """
 
+NO_COMMIT = 40 * "0"
+"""What GitHub names in the place of a commit where a branch was not there."""
+
 
 class Verdict(StrEnum):
     """What a check says of a change."""
@@ -283,9 +286,10 @@ class World:
         event = {"action": action, "number": pull.number, "pull_request": about}
         return self._begin("pull_request", variables, event, head, pull=pull, branch=pull.base)
 
-    def pushed(self, branch: str = "main") -> Check:
-        """Run what a push to a branch starts."""
-        return self._begin("push", self._of_branch(branch), {"ref": f"refs/heads/{branch}"}, self.head(branch))
+    def pushed(self, branch: str = "main", before: str = NO_COMMIT) -> Check:
+        """Run what a push to a branch starts, which was at the commit `before`."""
+        content = {"ref": f"refs/heads/{branch}", "before": before}
+        return self._begin("push", self._of_branch(branch), content, self.head(branch), branch=branch)
 
     def night(self) -> Check:
         """Let a night pass, and run what is scheduled."""

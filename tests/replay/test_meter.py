@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -14,9 +15,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_recall.files.errors import MissError
 from pytest_recall.replay import budget
 from pytest_recall.replay.budget import GUESSED_ANSWER, BudgetHold, Ledger, Meter, Pricing
+from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Call, Exchange, Request, Tokens
+from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.redaction import Redactor
+from pytest_recall.replay.tape import Tape
 
 URL = "https://api.openai.com/v1/chat/completions"
 INPUT, OUTPUT = 0.01, 0.1
@@ -29,7 +35,9 @@ def price(tokens: Tokens) -> float:
 
 
 def price_of(request: Request, tokens: Tokens) -> float | None:
-    return None if b"unpriced" in request.body else price(tokens)
+    if b"unpriced" in request.body:
+        return None
+    return 0.0 if b"free" in request.body else price(tokens)
 
 
 def call_of(exchange: Exchange) -> Call:
@@ -122,6 +130,39 @@ def test_tasks_wait_as_well(folder: Path) -> None:
     assert meter.sums().usd == pytest.approx(3 * price(Tokens(len(asking(max_tokens=50).body) // 4, 1)))
 
 
+def test_a_task_that_is_cancelled_while_it_waits_has_cost_nothing(folder: Path) -> None:
+    meter = meter_at(folder, 6.0)
+    first = meter.begin(asking(max_tokens=50))
+    tape = Tape("", "off", Rules(), Redactor({}), "")
+
+    async def main() -> None:
+        hold = meter.begin(request := asking(max_tokens=50))
+        recorder = CallRecorder(tape, request, "agent", record=False, meter=meter, hold=hold)
+        waiting = asyncio.ensure_future(CallStep(recorder=recorder, hold=hold).begin_async())
+        await asyncio.sleep(0)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        recorder.failed("CancelledError", "")
+
+    asyncio.run(main())
+    assert meter.sums() == (0.0, 0, False, 0.0)
+    assert [made.call for made in tape.made] == [Call("agent", "live", cost=0.0)]
+    first.release()
+    assert meter.begin(asking(max_tokens=50)).is_taken
+
+
+def test_a_case_that_is_called_off_waits_no_longer(folder: Path) -> None:
+    meter = meter_at(folder, 6.0)
+    assert meter.begin(asking(max_tokens=50)).is_taken
+
+    def check() -> None:
+        raise MissError("called off")
+
+    with pytest.raises(MissError, match="called off"):
+        meter.begin(asking(max_tokens=50), check=check).wait(RuntimeError)
+
+
 def test_who_waits_for_a_call_that_never_ends_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(budget, "PATIENCE", 0.1)
     meter = meter_at(folder, 6.0)
@@ -130,7 +171,8 @@ def test_who_waits_for_a_call_that_never_ends_is_refused(folder: Path, monkeypat
     assert not waiting.is_taken
 
     def wait() -> None:
-        with pytest.raises(RuntimeError):
+        said = "no room for another call: it may cost $5.17, and $6.00 is left, of which calls that do not end have"
+        with pytest.raises(RuntimeError, match=re.escape(f"{said} reserved $5.17")):
             waiting.wait(RuntimeError)
 
     thread = threading.Thread(target=wait)
@@ -180,9 +222,10 @@ class TestMayCost:
         assert meter.sums() == (0.0, 1, False, 0.0)
         assert "add `prices: {mine: {input: USD, output: USD}}` to rubric.yaml" in meter.barred()
 
-    def test_a_price_that_only_replies_show_is_known_from_then_on(self, folder: Path) -> None:
+    @pytest.mark.parametrize("text", ["unpriced", "free"])
+    def test_a_price_that_only_replies_show_is_known_from_then_on(self, folder: Path, text: str) -> None:
         meter = meter_at(folder, 5.0)
-        request = asking("unpriced")
+        request = asking(text)
         meter.count(call(request, 30), meter.begin(request))
         assert meter.may_cost(request) == pytest.approx(call(request, 30).cost)
         assert not meter.begin(request).is_taken

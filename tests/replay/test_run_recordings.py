@@ -24,19 +24,19 @@ from pytest_recall.replay.cassette_lines import sealed
 from pytest_recall.replay.run_recordings import (
     UNPACKED,
     VERSION,
-    begin,
     cassettes_in,
     clear_taken_over,
     files_of_runs,
     forget_unpacked,
-    keep,
     layers_from,
     layers_of,
     library_of_runs,
     pack,
+    recording_folder,
     taken_over,
     without_secrets,
     write_packed,
+    write_recorded,
 )
 from tests.helpers.samples import costly
 from tests.replay.recordings import RULES, call, conversation, draft, exchanges, write
@@ -426,7 +426,7 @@ def test_all_recordings_of_a_case_are_sources_the_newest_first(days: list[str], 
 def test_what_this_run_records_comes_before_what_was_recorded_in_the_same_second(place: Place) -> None:
     in_place(place, "a", LATE)
     packed(place, {"a": LATE})
-    own = begin(place, "feature", "2026-03-10T120000-1")
+    own = recording_folder(place, "feature", "2026-03-10T120000-1")
     write(Library(own).of_case("a", "loans"), call("own"), case="a", run="own", recorded_at=LATE)
     assert whose(Library(own, layers_from(place, own)), "a") == "own"
     shutil.rmtree(own)
@@ -437,10 +437,10 @@ def test_what_this_run_records_comes_before_what_was_recorded_in_the_same_second
 
 
 def test_what_was_recorded_becomes_one_file_and_the_folder_goes(place: Place) -> None:
-    own = begin(place, "feature", f"2026-03-10T120000-{os.getpid()}")
+    own = recording_folder(place, "feature", f"2026-03-10T120000-{os.getpid()}")
     paths = [write(Library(own).of_case(case_id, "loans"), call(case_id), case=case_id) for case_id in "ab"]
     expected = {path.relative_to(own).as_posix(): path.read_bytes() for path in paths}
-    told = keep(place, own, "2026-03-10-me-run", NOON)
+    told = write_recorded(place, own, "2026-03-10-me-run", NOON)
     (file,) = place.run_files.iterdir()
     assert dict(cassettes_in(file, "x")) == expected
     assert file.name.startswith("2026-03-10-me-run-")
@@ -450,14 +450,14 @@ def test_what_was_recorded_becomes_one_file_and_the_folder_goes(place: Place) ->
 
 
 def test_a_run_that_recorded_nothing_leaves_nothing(place: Place) -> None:
-    own = begin(place, "feature", "2026-03-10T120000-1")
-    assert keep(place, own, "stem", NOON) == []
+    own = recording_folder(place, "feature", "2026-03-10T120000-1")
+    assert write_recorded(place, own, "stem", NOON) == []
     assert not place.run_files.exists()
     assert not own.exists()
 
 
 def test_a_cassette_with_a_secret_is_left_out_and_named(place: Place) -> None:
-    own = begin(place, "feature", "2026-03-10T120000-1")
+    own = recording_folder(place, "feature", "2026-03-10T120000-1")
     library = Library(own)
     write(library.of_case("fine", "loans"), call("fine"), case="fine")
     write(library.of_case("leak", "loans"), call(f"my key is {SECRET}"), case="leak")
@@ -465,7 +465,7 @@ def test_a_cassette_with_a_secret_is_left_out_and_named(place: Place) -> None:
         ["fine.ndjson"],
         ["loans/leak.ndjson"],
     ]
-    told = keep(place, own, "stem", NOON)
+    told = write_recorded(place, own, "stem", NOON)
     (file,) = place.run_files.iterdir()
     assert [name for name, _ in cassettes_in(file, "x")] == ["loans/fine.ndjson"]
     assert SECRET.encode() not in file.read_bytes()
@@ -475,22 +475,22 @@ def test_a_cassette_with_a_secret_is_left_out_and_named(place: Place) -> None:
 
 
 def test_only_secrets_are_no_file(place: Place) -> None:
-    own = begin(place, "feature", "2026-03-10T120000-1")
+    own = recording_folder(place, "feature", "2026-03-10T120000-1")
     write(Library(own).of_case("leak", "loans"), call(f"my key is {SECRET}"), case="leak")
-    assert len(keep(place, own, "stem", NOON)) == 1
+    assert len(write_recorded(place, own, "stem", NOON)) == 1
     assert not place.run_files.exists()
 
 
 def test_drafts_stay_for_the_next_run_that_records(place: Place) -> None:
-    own = begin(place, "feature", f"2026-03-10T120000-{ended()}")
+    own = recording_folder(place, "feature", f"2026-03-10T120000-{ended()}")
     path = Library(own).of_case("a", "loans")
     left = draft(Library(own).new_draft(path), *conversation(2, 20), case="a", scenario="loans")
     write(Library(own).of_case("b", "loans"), call("b"), case="b")
-    keep(place, own, "stem", NOON)
+    write_recorded(place, own, "stem", NOON)
     (file,) = place.run_files.iterdir()
     assert [name for name, _ in cassettes_in(file, "x")] == ["loans/b.ndjson"]
     data = left.read_bytes()
-    after = begin(place, "feature", f"2026-03-10T130000-{os.getpid()}")
+    after = recording_folder(place, "feature", f"2026-03-10T130000-{os.getpid()}")
     assert [one.read_bytes() for one in Library(after).drafts()] == [data]
     assert Library(after).drafts()[0].name == left.name
 
@@ -505,7 +505,7 @@ def ended() -> int:
 def test_a_run_goes_on_with_the_newest_of_what_killed_runs_left_and_lets_living_ones_alone(place: Place) -> None:
     dead = ended()
     left = {"first": f"2026-03-10T080000-{dead}", "second": f"2026-03-10T090000-{dead}"}
-    every = begin(place, "feature", f"2026-03-10T070000-{os.getpid()}").parent
+    every = recording_folder(place, "feature", f"2026-03-10T070000-{os.getpid()}").parent
     shutil.rmtree(every)
     for run, cases in (("first", "ab"), ("second", "bc")):
         folder = every / left[run]
@@ -513,7 +513,7 @@ def test_a_run_goes_on_with_the_newest_of_what_killed_runs_left_and_lets_living_
             write(Library(folder).of_case(case_id, "loans"), call(case_id), case=case_id, run=run)
     living = every / f"2026-03-10T100000-{os.getppid()}"
     write(Library(living).of_case("d", "loans"), call("d"), case="d", run="living")
-    own = begin(place, "feature", f"2026-03-10T120000-{os.getpid()}")
+    own = recording_folder(place, "feature", f"2026-03-10T120000-{os.getpid()}")
     assert {path.stem: whose(Library(own), path.stem) for path in Library(own).files()} == {
         "a": "first",
         "b": "second",

@@ -188,6 +188,41 @@ def test_a_branch_without_a_commit_of_its_own_is_no_change(place: Place, repo: R
     assert found(place, "main").is_change, "unless someone says so, as a pull request does"
 
 
+# A push to another branch than the default one
+
+
+def pushed(place: Place, before: str, ref: str = "refs/heads/release/1") -> Base:
+    """Return the base of a job that such a push has started."""
+    event = place.root / "event.json"
+    event.write_text(json.dumps({"before": before, "repository": {"default_branch": "main"}}), encoding="utf-8")
+    return found(place, GITHUB_EVENT_NAME="push", GITHUB_REF=ref, GITHUB_EVENT_PATH=str(event))
+
+
+def test_a_push_is_a_change_of_what_its_branch_was_before(place: Place, repo: Repository) -> None:
+    """And not of the default branch, from which a release went its own way; the settings that it brings apply."""
+    branched(repo, "release/1")
+    remember(place, {"a": failing()})
+    before = repo.commit()
+    write(repo.path, {"eval/rubric.yaml": "owner: them\nblocks: never\n"})
+    repo.commit()
+    base = pushed(place, before)
+    assert (base.name, base.commit, base.is_change, base.rows) == (before, before, True, {"a": failing()})
+    assert (base.problem, held_to(OWN, base)) == ("", (OWN, []))
+
+
+def test_a_push_whose_branch_was_not_there_or_is_not_known_has_no_base(place: Place, repo: Repository) -> None:
+    branched(repo, "release/1")
+    for before in (40 * "0", 40 * "c", ""):
+        assert pushed(place, before) == NO_BASE
+
+
+def test_a_push_of_another_branch_says_nothing_of_what_is_checked_out(place: Place, repo: Repository) -> None:
+    began = branched(repo, "release/1")
+    assert pushed(place, 40 * "c", "refs/heads/other").commit == began
+    repo.git("switch", "-q", "main")
+    assert pushed(place, began, "refs/heads/main") == Base("main", head(repo), rows={"a": row()})
+
+
 # What cannot be found
 
 

@@ -165,6 +165,9 @@ def print_forms(
     return 0
 
 
+BUDGET_HELP = "begin no call of a model that may bring what this command spends above this"
+
+
 def dollars(text: str) -> float:
     """Return an amount of US dollars, as an option takes it."""
     try:

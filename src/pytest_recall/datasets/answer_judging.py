@@ -31,11 +31,15 @@ EVERY = 100
 
 
 class JudgementCounts(NamedTuple):
-    """How many judgements were made, how many of these came to no verdict, and how many the budget has left open."""
+    """How many judgements were made, how many of these came to no verdict, and how many the budget has left open.
+
+    `why` is the reason for that.
+    """
 
     made: int = 0
     undecided: int = 0
     left: int = 0
+    why: str = ""
 
 
 class AnswersJudge:
@@ -117,10 +121,10 @@ class AnswersJudge:
         try:
             verdict = self._keeping().decide(inquiry, question.id, PAPER)
         except MissError:
-            if self._closed is None or not self._closed():
+            if self._closed is None or not (why := self._closed()):
                 raise
             with self._counting:
-                self.counts = self.counts._replace(left=self.counts.left + 1)
+                self.counts = self.counts._replace(left=self.counts.left + 1, why=why)
             return None
         except RecallError as error:
             return self._counted(None, one_line(f"{question.id}, {prompt}: no verdict: {error}", 300))
@@ -128,8 +132,8 @@ class AnswersJudge:
 
     def _counted(self, passed: bool | None, why: str = "") -> float | None:
         with self._counting:
-            made, undecided, left = self.counts
-            self.counts = JudgementCounts(made + 1, undecided + (passed is None), left)
+            made, undecided = self.counts.made, self.counts.undecided
+            self.counts = self.counts._replace(made=made + 1, undecided=undecided + (passed is None))
             if why and not undecided:
                 self._tell(why)
             if self.counts.made % EVERY == 0:

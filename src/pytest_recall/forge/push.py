@@ -22,15 +22,15 @@ from pytest_recall.files.eval_directory import CASSETTES, FOLDER, Place
 from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import listed, one_line, plural
 from pytest_recall.replay.cassette_file import read_header
-from pytest_recall.replay.cassette_library import Library
-from pytest_recall.replay.run_recordings import files_of_runs, without_secrets
+from pytest_recall.replay.cassette_library import Library, is_newer
+from pytest_recall.replay.run_recordings import files_of_runs, library_of_runs, pack, without_secrets, write_packed
 from pytest_recall.runs import finish
 from pytest_recall.runs.base import default_branch
 from pytest_recall.runs.ci import job_of
 from pytest_recall.runs.evidence import RECORDINGS, REFS, RUNS, SPENT, ref_of, spent_text
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.events import events_of
-from pytest_recall.schedule.run_file import write_run_file
+from pytest_recall.schedule.run_file import stem_of, write_run_file
 from pytest_recall.trials.cost import of_run, total
 from pytest_recall.trials.journal import NAME
 from pytest_recall.trials.record import Record
@@ -264,9 +264,9 @@ def push(
 
     The checkout at hand stays as it is. If someone else pushes first, the run is applied to what they pushed, so
     that nothing of either is lost. The commit says which trials are in it, and no trial is applied to a branch
-    again. A run of the default branch brings its recordings, if it `publishes` them. With `once`, nothing is done
-    on top of a commit of eval-bot. Raises RecallError if the branch takes no push; the run is then as it was, and
-    can be pushed later.
+    again. A run of the branch itself brings its recordings, if it `publishes` them. With `once`, nothing is done on top
+    of a commit of eval-bot. Raises RecallError if the branch takes no push; the run is then as it was, and can be
+    pushed later.
     """
     inside = place.eval_dir.resolve().relative_to(remote.top.resolve())
     line = f"{TRAILER}: {run.name} {_digest(run)} "
@@ -275,6 +275,11 @@ def push(
     default = default_branch(Repository(place.root), os.environ) or remote.branch
     # A pull request is on another branch, also where nobody knows which is the default one.
     folds = job_of(os.environ).number is None and remote.branch == default
+    if not folds and recordings:
+        held = library_of_runs(place).layers
+        recordings = {
+            name: path for name, path in recordings.items() if all(is_newer(path, one.folder / name) for one in held)
+        }
     seen = ""
     count = 0
     while True:
@@ -286,7 +291,8 @@ def push(
         if applied and applied >= len(record.trials) and record.waiver is None:
             return Pushed(None, f"{run.name}: already in the state of {remote.branch}")
         with remote.worktree(tip) as tree:
-            rows = _apply(Place(tree, tree / inside), run, record, applied, recordings, decided, folds=folds)
+            there, folder = Place(tree, tree / inside), _folder_of_recordings(place)
+            rows = _apply(there, run, record, applied, recordings, decided, recorded_in=folder, folds=folds)
             message = f"Update the eval schedule\n\n{_counts(record, rows)}\n\n{line}{len(record.trials)}"
             commit = remote.commit(tree, inside.as_posix(), FOLDER, message)
             if commit is None:
@@ -337,9 +343,13 @@ def drop_old_runs(remote: Remote, now: datetime) -> str:
 
 def _recordings(place: Place) -> tuple[dict[str, Path], list[str]]:
     """Return what the newest run has recorded apart, by path, and the paths of those in which a secret is found."""
-    folder = place.artifacts.folder / RECORDINGS
+    folder = _folder_of_recordings(place)
     clean, secret = without_secrets(folder)
-    return {path.relative_to(folder).as_posix(): path.resolve() for path in clean}, secret
+    return {path.relative_to(folder).as_posix(): path for path in clean}, secret
+
+
+def _folder_of_recordings(place: Place) -> Path:
+    return (place.artifacts.folder / RECORDINGS).resolve()
 
 
 def _facts(record: Record, scratch: Path) -> dict[str, Path]:
@@ -386,19 +396,24 @@ def _apply(
     recordings: Mapping[str, Path],
     decided: Collection[str],
     *,
+    recorded_in: Path,
     folds: bool,
 ) -> int:
     """Apply a run to the state at `place`, which has the first `applied` trials, and return how many rows changed.
 
     What the run of the default branch has recorded takes its place among the cassettes, and the files of recordings go
-    of which it has `decided` what is taken over; the run of any other branch,
-    which does not `fold`, is written into a run file.
+    of which it has `decided` what is taken over. The run of any other branch, which does not `fold`, is written into a
+    run file, and what it has recorded into one file beside that.
     """
     library = Library(place.cassettes)
-    for name, path in sorted(recordings.items()):
-        library.take_over(path, place.cassettes / name)
-    for name in decided:
-        (place.run_files / name).unlink(missing_ok=True)
+    if folds:
+        for name, path in sorted(recordings.items()):
+            library.take_over(path, place.cassettes / name)
+        for name in decided:
+            (place.run_files / name).unlink(missing_ok=True)
+    elif recordings:
+        content = pack(recorded_in, recordings.values(), datetime.fromisoformat(record.header.started))
+        write_packed(place.run_files, stem_of(events_of(record.header, (), 0)), content)
     return len(finish.apply(place, run, record, folds=folds, applied=applied, shared_at="HEAD") or ())
 
 

@@ -17,6 +17,7 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_fields import JudgeKind
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import (
+    BUDGET_HELP,
     Commands,
     add_cassette,
     add_files,
@@ -72,7 +73,7 @@ Replies are kept in eval/_artifacts/calibration: run the same command again to r
 One whose prompts have not changed asks nothing. --fresh asks again. With --record
 or --replay the calls go by the cassette DIR/_calibration/<name of LABELS>-<kind>.ndjson.
 
-With --budget no call begins once so much is spent. What was not judged then is listed, nothing is
+With --budget no call begins that may cost more than is left. What was not judged then is listed, nothing is
 written, and the exit code is 2: run the same command again to resume.
 
 Exits with 1 if a judge falls short of `judge_min_kappa` in the rubric.
@@ -105,9 +106,7 @@ def add_calibrate(commands: Commands) -> None:
         "--kind", choices=get_args(JudgeKind), default="rubric", help="which judge it is (default: rubric)"
     )
     add_cassette(parser, "; no reply is kept elsewhere")
-    parser.add_argument(
-        "--budget", type=dollars, metavar="USD", help="begin no further call once this calibration has spent this much"
-    )
+    parser.add_argument("--budget", type=dollars, metavar="USD", help=BUDGET_HELP)
     parser.add_argument("--write", action="store_true", help="write the result to eval/calibration.yaml")
     parser.add_argument("--fresh", action="store_true", help="ask again what was asked before")
     parser.add_argument("--dry-run", action="store_true", help="print how many calls it would make, and make none")

@@ -139,12 +139,12 @@ class BatchSender:
             self.direct(item)
             return None
         call = WaitingCall(item, key_of(request, self._rules), case, tape)
-        with self._logging:
-            call.place = self._log.claim(call.key, clock.now(), KEPT_DAYS)
-        call.adopted = call.place is not None
-        self._begin(call)
         recorder.batched = True
-        return PendingBatchCall(request, call.future, recorder, refuse, partial(self._reached, call))
+        if recorder.has_room:
+            self._begin(call)
+        return PendingBatchCall(
+            request, call.future, recorder, refuse, partial(self._begin, call), partial(self._reached, call)
+        )
 
     def direct(self, reason: str) -> None:
         """Count a call that is made directly."""
@@ -212,6 +212,9 @@ class BatchSender:
         return Limit(min(limit.requests, given.requests or limit.requests), size)
 
     def _begin(self, call: WaitingCall) -> None:
+        with self._logging:
+            call.place = self._log.claim(call.key, clock.now(), KEPT_DAYS)
+        call.adopted = call.place is not None
         with self._changed:
             if self._over:
                 call.fail(self._broken or CALLED_OFF)

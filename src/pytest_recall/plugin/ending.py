@@ -343,7 +343,7 @@ class Ending:
         try:
             if recording.of_branch:
                 stem = stem_of(events_of(run.plan.header(name or recording.run, ""), (), 0))
-                told = run_recordings.keep(place, Path(recording.folder), stem, clock.now())
+                told = run_recordings.write_recorded(place, Path(recording.folder), stem, clock.now())
             elif not recording.folder:
                 told = run_recordings.clear_taken_over(place)
             else:

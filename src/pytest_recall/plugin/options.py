@@ -230,7 +230,7 @@ def define(group: OptionGroup) -> None:
     group.addoption(
         "--recall-budget",
         metavar="USD",
-        help="begin no further model call once this run has spent this much, with its judges; cases that are left"
+        help="begin no model call that may bring what this run spends above this, with its judges; cases that are left"
         " are listed as not run",
     )
     group.addoption(

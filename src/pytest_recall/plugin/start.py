@@ -149,7 +149,7 @@ def _on_branch(config: pytest.Config, place: Place, asked: Recording) -> Recordi
     from pytest_recall.replay import run_recordings
 
     check_writable(place.artifacts.folder, place.name(place.artifacts.folder))
-    return asked.on_branch(run_recordings.begin(place, head_of(place.root, os.environ)[1], asked.run))
+    return asked.on_branch(run_recordings.recording_folder(place, head_of(place.root, os.environ)[1], asked.run))
 
 
 def make_manager(run: Run, asked: Recording) -> CassetteManager:

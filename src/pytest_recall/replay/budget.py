@@ -2,6 +2,9 @@
 
 A call reserves what it may cost before it begins, and what it has cost takes the place of that when it ends. So the sum
 of what is spent and reserved is never above the budget, as far as no call costs more than it has reserved.
+
+Calls reserve in the order in which they arrive. One that does not fit beside those in flight waits for them, and those
+behind it wait as well; it is refused only if it does not fit into what is not spent.
 """
 
 from __future__ import annotations
@@ -13,7 +16,8 @@ import re
 import struct
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,15 +25,18 @@ from typing import NamedTuple
 from pytest_recall.files import clock, event_loop
 from pytest_recall.files.disk import check_link, make_ignored, open_file, remove
 from pytest_recall.files.wording import dollars
+from pytest_recall.replay.cassette_library import is_running
 from pytest_recall.replay.exchange import Call, Exchange, Request, Tokens
 from pytest_recall.replay.token_estimate import reply_limit, request_tokens, writes
 from pytest_recall.replay.wire_formats import asked_model, asks_model
 
 _ENTRY = struct.Struct("<cQd")
-"""What an entry is of, the number of its reservation, 0 without one, and an amount in US dollars."""
-_BUDGET, _RESERVED, _SPENT, _ESTIMATED, _CLOSED, _RESUMED = b"b", b"r", b"s", b"e", b"c", b"a"
+"""What an entry is of, the number of its call, 0 without one, and an amount in US dollars."""
+_BUDGET, _ASKED, _SPENT, _ESTIMATED, _CLOSED, _RESUMED, _DIED = b"b", b"r", b"s", b"e", b"c", b"a", b"d"
 _ROUNDING = 1 + 1e-9
 """A sum of many amounts may be off in its last digits."""
+_RANDOM_BYTES = 4
+"""The lower bytes of the number of a call; the upper ones are the number of its process."""
 
 
 class LedgerTotal(NamedTuple):
@@ -46,7 +53,11 @@ class LedgerTotal(NamedTuple):
 
 @dataclass(slots=True)
 class _State:
-    """What the entries of a ledger come to, in their order."""
+    """What the entries of a ledger come to, in their order.
+
+    `reserved` and `waiting` are the amounts of the calls in flight, and of those that wait for them, in the order of
+    their arrival, by the numbers of the calls.
+    """
 
     budget: float = math.inf
     spent: float = 0.0
@@ -55,33 +66,52 @@ class _State:
     refused: float | None = None
     entries: int = 0
     reserved: dict[int, float] = field(default_factory=dict)
+    waiting: dict[int, float] = field(default_factory=dict)
 
-    def fits(self, usd: float) -> bool:
-        """Whether a call of this cost may begin."""
-        return self.spent < self.budget and self.spent + sum(self.reserved.values()) + usd <= self.budget * _ROUNDING
+    def is_beyond(self, usd: float) -> bool:
+        """Whether a call of this cost will not fit either when all calls in flight have ended at no cost."""
+        return self.spent >= self.budget or self.spent + usd > self.budget * _ROUNDING
 
     def take(self, kind: bytes, number: int, usd: float) -> None:
         self.entries += 1
         if kind == _BUDGET:
             self.budget = usd
-        elif kind == _RESERVED:
-            # Each process reads the same entries in the same order, and comes to the same answer without a lock.
-            if self.fits(usd):
-                self.reserved[number] = usd
+        elif kind == _ASKED:
+            # The amount of a call that waits may change, and its place does not.
+            if number not in self.reserved:
+                self.waiting[number] = usd
         elif kind == _CLOSED:
             self.refused = usd
         elif kind == _RESUMED:
             # What the calls have cost that were cut off with their run is not known: as much as they may have.
             self.estimated = self.estimated or any(self.reserved.values())
             self.spent += sum(self.reserved.values())
-            self.reserved, self.refused = {}, None
+            self.reserved, self.waiting, self.refused = {}, {}, None
+        elif kind == _DIED:
+            self.waiting.pop(number, None)
+            self.spent += (lost := self.reserved.pop(number, 0.0))
+            self.estimated = self.estimated or lost > 0
         else:
             self.reserved.pop(number, None)
+            self.waiting.pop(number, None)
             if math.isnan(usd):
                 self.unknown += 1
             else:
                 self.spent += usd
                 self.estimated = self.estimated or kind == _ESTIMATED
+        self._admit()
+
+    def _admit(self) -> None:
+        """Let calls begin that have waited, in their order, up to the first that has to wait on.
+
+        Each process reads the same entries in the same order, and comes to the same answer without a lock.
+        """
+        for number, usd in list(self.waiting.items()):
+            if self.is_beyond(usd):
+                continue  # It is going to be refused, or to ask for less, and holds nobody up.
+            if self.spent + sum(self.reserved.values()) + usd > self.budget * _ROUNDING:
+                break
+            self.reserved[number] = self.waiting.pop(number)
 
 
 class Ledger:
@@ -104,17 +134,26 @@ class Ledger:
         """Begin again after a run that was cut off: what its calls had reserved counts as spent."""
         self._append(_RESUMED, 0, 0.0)
 
-    def add(self, usd: float | None, reservation: int = 0, *, estimated: bool = False) -> None:
-        """Add what a call has cost, None if unknown, in place of what was reserved for it."""
-        self._append(_ESTIMATED if estimated else _SPENT, reservation, math.nan if usd is None else usd)
+    def add(self, usd: float | None, number: int = 0, *, estimated: bool = False) -> None:
+        """Add what a call has cost, None if unknown, in place of what it has reserved or has asked for."""
+        self._append(_ESTIMATED if estimated else _SPENT, number, math.nan if usd is None else usd)
 
-    def reserve(self, usd: float) -> int | None:
-        """Reserve an amount and return the number of the reservation; None if so much is not left."""
-        if not self.state().fits(usd):
-            return None
-        number = int.from_bytes(os.urandom(8)) or 1
-        self._append(_RESERVED, number, usd)
-        return number if number in self.state().reserved else None
+    def ask(self, usd: float, number: int = 0) -> int:
+        """Ask for an amount and return the number of the call; one that has a `number` waits at its place for it.
+
+        The call has it once it is among those of the state that are `reserved`.
+        """
+        number = number or os.getpid() << 8 * _RANDOM_BYTES | int.from_bytes(os.urandom(_RANDOM_BYTES))
+        self._append(_ASKED, number, usd)
+        return number
+
+    def end_dead(self) -> None:
+        """End the calls of processes that have died: those in flight may have cost what they had reserved."""
+        state = self.state()
+        for number in (*state.reserved, *state.waiting):
+            process = number >> 8 * _RANDOM_BYTES
+            if process != os.getpid() and not is_running(process):
+                self._append(_DIED, number, 0.0)
 
     def close(self, usd: float) -> None:
         """Say to all processes that a call that may cost so much does not fit any more."""
@@ -134,7 +173,7 @@ class Ledger:
             for entry in _ENTRY.iter_unpack(news[:whole]):
                 self._state.take(*entry)
             self._read += whole
-            return replace(self._state, reserved=dict(self._state.reserved))
+            return replace(self._state, reserved=dict(self._state.reserved), waiting=dict(self._state.waiting))
 
     def sums(self) -> LedgerTotal:
         """Return what was spent so far, by all processes."""
@@ -212,8 +251,8 @@ def dollars_of(text: str) -> float:
 _ROUNDED_OFF = 1e-6
 GUESSED_ANSWER = 256
 """Tokens of the answer to a call that names no limit, as long as this run has no answer of the same model."""
-PATIENCE = 60.0
-"""Seconds for which a call waits while no other call ends."""
+PATIENCE = 600.0
+"""Seconds for which a call waits while no other call ends: as long as the SDKs of vendors wait for an answer."""
 PAUSE = 0.05
 """Seconds after which a waiting call looks again."""
 _CACHED = b'"cache_control"'
@@ -261,7 +300,8 @@ class Meter:
     def may_cost(self, request: Request, recorded: int | None = None) -> float:
         """Return what a call may cost, in US dollars: 0 where it asks no model, or the price is not known.
 
-        `recorded` is how many tokens the longest answer in the recording of its case has.
+        `recorded` is how many tokens the longest answer in the recording of its case has. A call of a model whose price
+        only replies show, such as a proxy on this machine, may cost as much as its dearest one so far.
         """
         if not asks_model(request):
             return 0.0
@@ -274,23 +314,26 @@ class Meter:
         if _CACHED in request.body:
             written = self._price_of(request, Tokens(0, output, cache_write=counted))
             usd = max(usd, written) if usd is not None and written is not None else usd
-        return observed.dearest if usd is None else usd
+        return usd or observed.dearest
 
-    def begin(self, request: Request, recorded: int | None = None) -> BudgetHold:
-        """Return what is held of the budget for a call, or is not yet."""
+    def begin(
+        self, request: Request, recorded: int | None = None, check: Callable[[], None] = lambda: None
+    ) -> BudgetHold:
+        """Return what is held of the budget for a call, or is not yet; `check` raises where its case is called off."""
         if not self._is_open:
             self._is_open = True
             self._ledger.hold_to(self.budget)
-        hold = BudgetHold(self, request, recorded)
+        hold = BudgetHold(self, request, recorded, check)
         hold.take()
         return hold
 
-    def reserve(self, usd: float) -> int | None:
-        """Reserve an amount and return the number of the reservation, 0 for nothing; None if so much is not left."""
-        if usd:
-            return self._ledger.reserve(usd)
-        state = self._ledger.state()
-        return 0 if state.spent < self.budget else None
+    def ask(self, usd: float, number: int = 0) -> int:
+        """Ask for an amount, as the ledger does."""
+        return self._ledger.ask(usd, number)
+
+    def reserved(self, number: int) -> float | None:
+        """Return what the call of this number has reserved; None if nothing."""
+        return self._ledger.state().reserved.get(number)
 
     def costed(self, exchange: Exchange, hold: BudgetHold | None) -> Call:
         """Return the call that an exchange was. One that the network cut may have cost what was held for it."""
@@ -304,8 +347,7 @@ class Meter:
         if hold is not None:
             self._learn(hold.request, call)
         self._unpriced = unpriced(call) or self._unpriced
-        number = 0 if hold is None else hold.number or 0
-        self._ledger.add(call.cost, number, estimated=call.estimated and bool(call.cost))
+        self._ledger.add(call.cost, 0 if hold is None else hold.number, estimated=call.estimated and bool(call.cost))
 
     def _learn(self, request: Request, call: Call) -> None:
         if call.cost is None or call.tokens is None:
@@ -321,23 +363,26 @@ class Meter:
             if call.cost:
                 self._cheapest = min(self._cheapest, call.cost)
 
-    def waits_in_vain(self, usd: float) -> bool:
+    def is_beyond(self, usd: float) -> bool:
         """Whether an amount will not fit either when all calls in flight have ended at no cost."""
-        spent = self._ledger.state().spent
-        return spent >= self.budget or spent + usd > self.budget * _ROUNDING
+        return self._ledger.state().is_beyond(usd)
 
     def progress(self) -> int:
-        """Return a number that grows when a call of any process begins or ends."""
+        """Return a number that grows when a call of any process begins or ends, also by the death of its process."""
+        self._ledger.end_dead()
         return self._ledger.state().entries
 
     def refuse(self, usd: float) -> str:
         """Return why a call that may cost so much does not begin, and let no further case begin."""
-        sums = self._ledger.sums()
-        if why := reason(self.budget, sums.usd, self._unpriced):
+        state = self._ledger.state()
+        if why := reason(self.budget, state.spent, self._unpriced):
             return why
         self._ledger.close(usd)
-        left = max(self.budget - sums.usd, 0.0)
-        return f"{no_room(self.budget)}: it may cost {dollars(usd)}, and {dollars(left)} is left"
+        told = f"{no_room(self.budget)}: it may cost {dollars(usd)}, and {dollars(max(self.budget - state.spent, 0.0))}"
+        if state.is_beyond(usd):
+            return f"{told} is left"
+        held = sum(state.reserved.values())
+        return f"{told} is left, of which calls that do not end have reserved {dollars(held)}"
 
     def barred(self) -> str:
         """Return why no call may begin, whatever it costs; empty if one may."""
@@ -351,7 +396,7 @@ class Meter:
         state = self._ledger.state()
         if why := reason(self.budget, state.spent, self._unpriced):
             return why
-        if state.refused is None and self._cheapest < math.inf and self.waits_in_vain(self._cheapest):
+        if state.refused is None and self._cheapest < math.inf and state.is_beyond(self._cheapest):
             self._ledger.close(self._cheapest)
             return no_room(self.budget)
         return "" if state.refused is None else no_room(self.budget)
@@ -366,58 +411,80 @@ class Meter:
 
 
 class BudgetHold:
-    """What one call holds of the budget: `usd` is what it may cost, and `number` that of its reservation.
+    """What one call holds of the budget: `usd` is what it may cost, and `number` its number, 0 if it asks for nothing.
 
-    One that does not fit waits for the calls in flight, which may cost less than they have reserved.
+    One that does not fit waits for the calls in flight, which may cost less than they have reserved. Those that arrive
+    later wait behind it. `patience` is for how many seconds it waits while no other call ends.
     """
 
-    def __init__(self, meter: Meter, request: Request, recorded: int | None = None) -> None:
+    def __init__(
+        self, meter: Meter, request: Request, recorded: int | None = None, check: Callable[[], None] = lambda: None
+    ) -> None:
         self.request = request
         self.usd = 0.0
+        self.number = 0
+        self.is_taken = False
+        """Whether the call may begin."""
+        self.patience = PATIENCE
         self._recorded = recorded
-        self.number: int | None = None
+        self._check = check
         self._meter = meter
         self._seen = -1
         self._since = 0.0
 
-    @property
-    def is_taken(self) -> bool:
-        """Whether the call may begin."""
-        return self.number is not None
-
     def take(self) -> bool:
-        """Reserve the amount if it fits, and return whether it does. Answers to other calls may have changed it."""
-        self.usd = self._meter.may_cost(self.request, self._recorded)
-        self.number = self._meter.reserve(self.usd)
+        """Ask for the amount, and return whether it is reserved. Answers to other calls may have changed it."""
+        usd = self._meter.may_cost(self.request, self._recorded)
+        if usd == 0 and not self.number:
+            self.is_taken = not self._meter.is_beyond(0.0)
+        elif self.number or not self._meter.is_beyond(usd):
+            if not self.number or usd != self.usd:
+                self.number = self._meter.ask(usd, self.number)
+            reserved = self._meter.reserved(self.number)
+            self.is_taken = reserved is not None
+            usd = usd if reserved is None else reserved
+        self.usd = usd
         return self.is_taken
 
-    def refusal(self, *, waits: bool = True) -> str:
-        """Return why the call will never begin; empty if it may yet, which one that does not wait may not."""
-        if (why := self._meter.barred()) or self._meter.waits_in_vain(self.usd) or not waits:
+    def refusal(self) -> str:
+        """Return why the call will never begin; empty if it may yet."""
+        if (why := self._meter.barred()) or self._meter.is_beyond(self.usd):
             return why or self._meter.refuse(self.usd)
         now, entries = clock.monotonic(), self._meter.progress()
         if entries != self._seen:
             self._seen, self._since = entries, now
-        return self._meter.refuse(self.usd) if now - self._since > PATIENCE else ""
+        return self._meter.refuse(self.usd) if now - self._since > self.patience else ""
 
     def wait(self, refused: Callable[[str], BaseException]) -> None:
         """Wait in this thread until the call may begin. Raises what `refused` makes of the reason if it never may."""
-        while not (self.is_taken or self.take()):
-            self._check(refused)
-            time.sleep(PAUSE)
+        with self._leaving():
+            while not (self.is_taken or self.take()):
+                self._may_wait(refused)
+                time.sleep(PAUSE)
 
     async def wait_async(self, refused: Callable[[str], BaseException]) -> None:
         """Do the same in a task."""
-        while not (self.is_taken or self.take()):
-            self._check(refused)
-            await event_loop.sleep(PAUSE)
+        with self._leaving():
+            while not (self.is_taken or self.take()):
+                self._may_wait(refused)
+                await event_loop.sleep(PAUSE)
 
-    def _check(self, refused: Callable[[str], BaseException]) -> None:
+    @contextmanager
+    def _leaving(self) -> Iterator[None]:
+        """Hold nobody up any more where the wait ends without the call."""
+        try:
+            yield
+        except BaseException:
+            self.release()
+            raise
+
+    def _may_wait(self, refused: Callable[[str], BaseException]) -> None:
+        self._check()
         if why := self.refusal():
             raise refused(why)
 
     def release(self) -> None:
-        """Give back what is held, of a call that was not made."""
-        if self.number is not None:
+        """Give back what is held or waited for, of a call that was not made."""
+        if self.number:
             self._meter.count(Call("", "live", cost=0.0), self)
-            self.number = None
+        self.number, self.is_taken = 0, False

@@ -40,7 +40,7 @@ class CallRecorder:
         background: bool = False,
     ) -> None:
         self.turn: CallTurn | None = None
-        self._hold = hold
+        self.hold = hold
         self._meter = meter
         self._tape = tape
         self._request = request
@@ -55,6 +55,11 @@ class CallRecorder:
         self._chunks: list[bytes] = []
         self._offsets: list[float] = []
         self.reading = False
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the budget has room for the call, if there is one."""
+        return self.hold is None or self.hold.is_taken
 
     def begins(self) -> None:
         """The call is made now; what went before was waiting."""
@@ -107,14 +112,16 @@ class CallRecorder:
             batched=self.batched,
             background=self._background,
         )
-        call = None if self._meter is None else self._meter.costed(exchange, self._hold)
-        if self.turn is not None and not self.turn.begun:
-            call = Call(self._kind, "live", cost=0.0)  # Given up before its turn came: nothing was sent.
-        elif self.turn is not None and self.turn.counts_tokens:
-            self.turn.settle(_used(exchange, call))
+        call: Call | None
+        if response is None and not (self.has_room and (self.turn is None or self.turn.begun)):
+            call = Call(self._kind, "live", cost=0.0)  # Given up before it could begin: nothing was sent.
+        else:
+            call = None if self._meter is None else self._meter.costed(exchange, self.hold)
+            if self.turn is not None and self.turn.counts_tokens:
+                self.turn.settle(_used(exchange, call))
         self._tape.keep(exchange, record=self.record, call=call)
         if self._meter is not None and call is not None:
-            self._meter.count(call, self._hold)
+            self._meter.count(call, self.hold)
 
 
 def _used(exchange: Exchange, call: Call | None) -> int | None:
@@ -200,18 +207,23 @@ class HeldError(Exception):
 class PendingBatchCall:
     """One such call, on the side of the caller. No timeout of its client ends the wait: it has sent nothing.
 
-    `refuse` makes what is raised where there is no answer, and whether the case has to answer for
-    that; `reached` is told when there is one and someone has it.
+    One for which the budget has no room waits for that first, and `begin` then puts it into a batch. `refuse` makes
+    what is raised where there is no answer, and whether the case has to answer for that; `reached` is told when there
+    is one and someone has it.
     """
 
     request: Request
     future: Future[Response]
     recorder: CallRecorder
     refuse: Callable[[str, bool], BaseException]
+    begin: Callable[[], None]
     reached: Callable[[], None]
 
     def wait(self) -> Exchange:
         """Wait in this thread."""
+        if self.recorder.hold is not None and not self.recorder.has_room:
+            self.recorder.hold.wait(self._not_paid)
+            self.begin()
         try:
             response = self.future.result()
         except HeldError as error:
@@ -223,6 +235,9 @@ class PendingBatchCall:
         if (asyncio := running_asyncio()) is None:
             return self.wait()
         try:
+            if self.recorder.hold is not None and not self.recorder.has_room:
+                await self.recorder.hold.wait_async(self._not_paid)
+                self.begin()
             response = await asyncio.wrap_future(self.future)
         except HeldError as error:
             raise self._refused(error) from None
@@ -230,6 +245,9 @@ class PendingBatchCall:
             self.recorder.failed(type(error).__name__, str(error))
             raise
         return self._answered(response)
+
+    def _not_paid(self, why: str) -> BaseException:
+        return self.refuse(f"{self.request.method} {self.request.url}: not asked, since {why}", True)
 
     def _refused(self, error: HeldError) -> BaseException:
         return self.refuse(f"{self.request.method} {self.request.url}: {error}", not error.called_off)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 from collections import Counter
@@ -190,10 +191,13 @@ class Player(OpenTapes):
         def not_paid(why: str) -> BaseException:
             return self._refused(tape, f"{request.method} {request.url}: not asked, since {why}")
 
-        hold = None if self.meter is None else self.meter.begin(request, tape.answer_tokens)
-        # What waits for a batch is asked together with the others, so that none of them ends before.
-        if hold is not None and not hold.is_taken and (why := hold.refusal(waits=self.batches is None)):
+        check = partial(self._check, request, tape, self._lane)
+        hold = None if self.meter is None else self.meter.begin(request, tape.answer_tokens, check)
+        if hold is not None and not hold.is_taken and (why := hold.refusal()):
+            hold.release()
             raise not_paid(why)
+        if hold is not None and self.batches is not None:
+            hold.patience = math.inf  # A batch takes hours, and always ends.
         recorder = CallRecorder(tape, request, kind, record, self.meter, hold=hold, background=background)
         if self.batches is None:
             return CallStep(recorder=recorder, hold=hold, refuse=not_paid)

@@ -228,24 +228,24 @@ def without_secrets(folder: Path) -> tuple[list[Path], list[str]]:
     return clean, secret
 
 
-def keep(place: Place, folder: Path, stem: str, now: datetime) -> list[str]:
+def write_recorded(place: Place, folder: Path, stem: str, now: datetime) -> list[str]:
     """Write what a run has recorded into `folder` beside its run file, and return what is to be said of it.
 
     A cassette in which a secret is found is left out. Drafts of cases that came to no verdict stay in the folder, for
     the next run that records. Raises OSError or RecallError.
     """
     clean, secret = without_secrets(folder)
-    told = []
+    messages = []
     if clean:
         path = write_packed(place.run_files, stem, pack(folder, clean, now))
-        told.append(f"{place.name(path)}: {plural(len(clean), 'recording')}; commit it with the branch")
+        messages.append(f"{place.name(path)}: {plural(len(clean), 'recording')}; commit it with the branch")
     if secret:
-        told.append(f"left out of the recordings, since a secret is in them: {listed(secret)}")
+        messages.append(f"left out of the recordings, since a secret is in them: {listed(secret)}")
     for cassette in Library(folder).files():
         remove(cassette)
     if not Library(folder).drafts():
         shutil.rmtree(folder, ignore_errors=True)
-    return told
+    return messages
 
 
 def clear_taken_over(place: Place) -> list[str]:
@@ -257,7 +257,7 @@ def clear_taken_over(place: Place) -> list[str]:
     return [f"{place.name(path)}: taken over into {place.name(place.cassettes)}, and deleted" for path in files]
 
 
-def begin(place: Place, branch: str, run: str) -> Path:
+def recording_folder(place: Place, branch: str, run: str) -> Path:
     """Return the folder into which the run that is called `run` records on a branch.
 
     What runs on this branch that were killed have recorded goes on in it, the newest of each. `run` ends with the

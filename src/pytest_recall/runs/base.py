@@ -85,28 +85,31 @@ def targets(given: str | None, env: Mapping[str, str]) -> tuple[str, ...]:
     if branch := env.get("GITHUB_BASE_REF"):
         return f"origin/{branch}", branch
     if env.get("GITHUB_EVENT_NAME") == "merge_group":
-        commit = _base_of_queue(env.get("GITHUB_EVENT_PATH", ""))
+        commit = _named_in_event(env, "merge_group", "base_sha")
         queue = _QUEUE.fullmatch(env.get("GITHUB_REF", ""))
         return (*((commit,) if commit else ()), *((f"origin/{queue[1]}", queue[1]) if queue else ()))
     diff_base = env.get("CI_MERGE_REQUEST_DIFF_BASE_SHA")
     return (diff_base,) if diff_base else ()
 
 
-def _base_of_queue(path: str) -> str:
-    """Return the commit that a merge queue builds on, as the event of GitHub says; empty where it does not."""
+def _named_in_event(env: Mapping[str, str], *keys: str) -> str:
+    """Return the commit that the event of GitHub has under these keys; empty where it names none."""
     try:
-        found = json.loads(Path(path).read_text(encoding="utf-8"))["merge_group"]["base_sha"]
+        found = json.loads(Path(env.get("GITHUB_EVENT_PATH", "")).read_text(encoding="utf-8"))
+        for key in keys:
+            found = found[key]
     except (OSError, ValueError, KeyError, TypeError):
         return ""
-    return found if isinstance(found, str) else ""
+    return found if isinstance(found, str) and found.strip("0") else ""
 
 
 def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base:
     """Return the base of the checkout around `place`: where it left the first of `refs` that is there.
 
-    Without `refs` it is the default branch, and HEAD itself on that. A ref that was named and cannot be found is a
-    `problem`; without git, without a commit, and where the default branch is not known there is no base. Raises
-    RecallError for a state or a rubric at the base that cannot be read.
+    Without `refs` it is the default branch, and HEAD itself on that. On GitHub a push to another branch is a change of
+    what that branch was before: it has no base where that is not known, and the settings that it brings apply. A ref
+    that was named and cannot be found is a `problem`; without git, without a commit, and where the default branch is
+    not known there is no base. Raises RecallError for a state or a rubric at the base that cannot be read.
     """
     named = bool(refs)
     if not is_repository(place.root, env):
@@ -121,6 +124,13 @@ def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base
                 return NO_BASE
             if here == name:
                 return _read(repository, place, Base(here, head))
+            if env.get("GITHUB_EVENT_NAME") == "push" and env.get("GITHUB_REF") == f"refs/heads/{here}":
+                before = _named_in_event(env, "before")
+                if not before:
+                    return NO_BASE
+                # It is read as no change, whose settings would be those of the base.
+                base = _read(repository, place, Base(before, repository.base_of((before,))))
+                return base._replace(is_change=base.commit != head)
             refs = (default,)
         commit = repository.base_of(refs)
     except RecallError as error:

@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_recall.cli.common import Commands, add_cassette, check_cassette, counted, dollars, placeless, say
+from pytest_recall.cli.common import (
+    BUDGET_HELP,
+    Commands,
+    add_cassette,
+    check_cassette,
+    counted,
+    dollars,
+    placeless,
+    say,
+)
 from pytest_recall.datasets.commands.judging import add_overlay, budget_of, calls_of, judging_models
 
 if TYPE_CHECKING:
@@ -30,8 +39,8 @@ by that of LongMemEval for its type of question. What it replied is kept, and th
   recall memory judge longmemeval_oracle.json mine.jsonl --judge openai:gpt-5.5 --labels people.jsonl
   recall memory judge locomo10.json mem0_results.json --overlay shipped
 
-Exits with 1 if no judgement came to a verdict, and with 2 if some did not, or if answers are left that no call could be
-made for, as the budget is spent.
+Exits with 1 if no judgement came to a verdict, and with 2 if some did not, or if answers are left for
+which the budget has no room.
 """
 
 
@@ -60,7 +69,7 @@ def add_judge(commands: Commands) -> None:
         help="the model that judges; several, given repeatedly, decide by majority",
     )
     add_cassette(parser, "; no reply is kept elsewhere")
-    parser.add_argument("--budget", type=dollars, metavar="USD", help="begin no further call once this much is spent")
+    parser.add_argument("--budget", type=dollars, metavar="USD", help=BUDGET_HELP)
     parser.add_argument(
         "--concurrency", type=counted(1, 64), default=1, metavar="N", help="judgements at once (default: 1)"
     )
@@ -109,7 +118,7 @@ def run_judge(args: argparse.Namespace) -> int:
         say(f"{of}, the first as said above; correct the judge, and the same command judges them again")
     if counts.left:
         unmade = plural(counts.left, "judgement")
-        say(f"{unmade} not made, as the budget is spent; run the same command again to resume")
+        say(f"{unmade} not made, since {counts.why}; run the same command again to resume")
     if counts.made and counts.undecided == counts.made:
         return 1
     return 2 if counts.left or counts.undecided else 0

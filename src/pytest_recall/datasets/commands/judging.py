@@ -10,7 +10,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.cli.common import add_cassette, cassette_mode, check_cassette, dollars, project, say
+from pytest_recall.cli.common import BUDGET_HELP, add_cassette, cassette_mode, check_cassette, dollars, project, say
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
@@ -217,9 +217,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a model that judges whether an answer is correct, by the paper's rule; several are a panel",
     )
     add_cassette(parser, "; each question has its own", "the reader and the judges")
-    parser.add_argument(
-        "--budget", type=dollars, metavar="USD", help="begin no further call of a model once this much is spent"
-    )
+    parser.add_argument("--budget", type=dollars, metavar="USD", help=BUDGET_HELP)
 
 
 def check(args: argparse.Namespace, clients: Sequence[Client]) -> None:

@@ -63,8 +63,8 @@ with the questions, so that no answer is judged twice by the same models; an ans
 the same command judges it again. With --concurrency several answers are judged at once, and five in a row without a
 verdict stop the judging.
 
---record saves the calls of reader and judges, and --replay replays them. With --budget no further call begins
-once this command has spent so much; if anything is left, the exit code is 2: run the same command again to resume.
+--record saves the calls of reader and judges, and --replay replays them. With --budget no call begins that
+may cost more than is left; if anything is not asked, the exit code is 2: run the same command again to resume.
 
 The table has the cost of models that the memory itself calls in this process: on average for a question and for a
 conversation that it stores. --budget counts these; they are neither recorded nor replayed. The calls of a memory in

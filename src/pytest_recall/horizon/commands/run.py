@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.cli.common import Commands, dollars, milliseconds, placeless, project, say
+from pytest_recall.cli.common import BUDGET_HELP, Commands, dollars, milliseconds, placeless, project, say
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import PERSONAS, find_place
 from pytest_recall.files.wording import listed, plural
@@ -55,7 +55,7 @@ of another configuration is refused. `recall cassettes cost`, `compare` and `aud
 Several personas, named with --personas or all that are in the folder of --data, are run one after the other, each in
 a folder of its own below --out.
 
-With --budget no call of a model begins once this command has spent so much, also of those that the memory calls
+With --budget no call of a model begins that may cost more than is left, also of those that the memory calls
 itself in this process. What was not asked then is printed and in result.json, and the same command asks it.
 
 With --record the calls of the judges and of `answer` go to cassettes, one for each question, below
@@ -141,7 +141,7 @@ def add_bench(commands: Commands) -> None:
         "--budget",
         type=dollars,
         metavar="USD",
-        help="begin no further call of a model once this command has spent this much",
+        help=BUDGET_HELP,
     )
     parser.add_argument(
         "--record",
