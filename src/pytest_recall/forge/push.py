@@ -22,7 +22,7 @@ from pytest_recall.files.eval_directory import CASSETTES, FOLDER, Place
 from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import listed, one_line, plural
 from pytest_recall.replay.cassette_file import read_header
-from pytest_recall.replay.cassette_library import Library, is_newer
+from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.run_recordings import files_of_runs, library_of_runs, pack, without_secrets, write_packed
 from pytest_recall.runs import finish
 from pytest_recall.runs.base import default_branch
@@ -276,9 +276,11 @@ def push(
     # A pull request is on another branch, also where nobody knows which is the default one.
     folds = job_of(os.environ).number is None and remote.branch == default
     if not folds and recordings:
-        held = library_of_runs(place).layers
+        held = library_of_runs(place)
         recordings = {
-            name: path for name, path in recordings.items() if all(is_newer(path, one.folder / name) for one in held)
+            name: path
+            for name, path in recordings.items()
+            if all(held.is_newer(path, layer.folder / name) for layer in held.layers)
         }
     seen = ""
     count = 0
