@@ -11,6 +11,7 @@ import yaml
 
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.schedule.state import current
+from pytest_recall.schedule.state_file import parse_state
 from pytest_recall.trials.trial import Row
 from tests.gate.conftest import Worlds
 from tests.gate.model import Mode
@@ -232,6 +233,21 @@ def test_a_ref_that_takes_no_push_leaves_the_check_red(worlds: Worlds) -> None:
         check = world.check(pull)
         assert check.verdict is Verdict.RED, check
         assert check.named(BROKEN) == sorted(BROKEN)
+
+
+def test_what_was_merged_red_on_recorded_answers_is_asked_on_main_and_known_afterwards(worlds: Worlds) -> None:
+    world = worlds()
+    pull = world.open("feature", Replaced(AGENT, "return text", 'return text.replace("$", "EUR ")'))
+    check = world.check(pull, "opened")
+    assert (check.verdict, check.live) == (Verdict.RED, [])
+    world.squash(pull)
+    assert len(set(world.pushed().asked_cases)) == 12
+    state = parse_state(world.text("eval/recall.yaml"), "eval/recall.yaml")
+    assert [row.failing for row in state.rows.values()] == [True] * 12
+    assert_green(world.check(world.open("other", NOTES), "opened"))
+    assert not world.pushed().live
+    mend = world.check(world.open("mend", Replaced(AGENT, 'text.replace("$", "EUR ")', "text")), "opened")
+    assert_green(mend)
 
 
 @pytest.mark.all

@@ -329,6 +329,14 @@ def test_what_had_to_be_judged_again_is_asked_again_where_all_is_recorded() -> N
     assert found == Changes({"a": EDIT, "b": EDIT, "c": BROKEN}, 3)
 
 
+def test_what_fails_on_its_recorded_answer_is_asked_on_the_default_branch_if_it_passed_before() -> None:
+    known = BROKEN._replace(before="failed")
+    found = Changes({"a": BROKEN, "b": known, "c": EDIT}, 3).asking_broken()
+    assert found.ids(ReplayState.CHANGED) == ["a", "c"]
+    assert found.findings["b"] == known
+    assert not found.broken
+
+
 @given(st.sets(st.text(max_size=4)))
 def test_which_cases_to_replay_is_read_as_it_was_written(wanted: set[str]) -> None:
     assert wanted_in(wanted_text(wanted), "of.json") == wanted

@@ -128,12 +128,14 @@ def changes_of(
                 found = found.completed(decided, source.origin)
                 if context.mode == "main" and asked.of_change:
                     # The newest recording of what the default branch asks takes its place among the cassettes.
-                    ids_decided = decided.ids(ReplayState.UNAFFECTED, ReplayState.RECORDED)
+                    ids_decided = decided.asking_broken().ids(ReplayState.UNAFFECTED, ReplayState.RECORDED)
                     _copy(source, ids_decided, Path(asked.folder), fixtures=True)
         if base.is_change and _holds_any(first.folder):
             found = _compared(config, first.folder, base, found)
         if base.is_change and base.commit:
             found = found.checked_live(_altered(place, base), context.seed)
+        if context.mode != "pr":
+            found = found.asking_broken()
         if asked.of_change:
             _seed(found, [first, *rest], Path(asked.folder))
             if context.mode == "pr":

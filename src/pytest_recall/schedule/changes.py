@@ -398,6 +398,18 @@ class Changes(NamedTuple):
         }
         return self._replace(findings=found)
 
+    def asking_broken(self) -> Changes:
+        """Return the same with what fails on a recorded answer, and passed at its last verdict, to be asked again.
+
+        On the default branch: a recorded answer moves no box, so that the state would say for long that it passes.
+        """
+        why = "fails on its recorded answer, and passed at its last verdict"
+        found = {
+            case_id: one._replace(state=ReplayState.CHANGED, lines=(why,), key="broken") if one.breaks else one
+            for case_id, one in self.findings.items()
+        }
+        return self._replace(findings=found)
+
     def only(self, case_ids: Container[str]) -> Changes:
         """Return what was found of some cases."""
         return self._replace(findings={case_id: one for case_id, one in self.findings.items() if case_id in case_ids})
