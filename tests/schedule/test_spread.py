@@ -56,6 +56,12 @@ def test_without_any_price_nothing_is_known_and_nothing_beyond_the_budget() -> N
     assert beyond(changes, "ab", 0.01, "s") == {}
 
 
+def test_the_last_call_has_room_for_what_it_reserves() -> None:
+    changes = Changes({name: finding(1.0, headroom=0.5) for name in "abc"})
+    assert len(beyond(changes, "abc", 3.0, "s")) == 1
+    assert beyond(changes, "abc", 3.5, "s") == {}
+
+
 def test_what_is_counted_from_texts_and_at_another_price_is_said() -> None:
     changes = Changes({"a": finding(1.0, estimated=True, swapped="old"), "b": finding(1.0)})
     assert affected_cost(changes, "ab", {}) == AffectedCost(2, 2.0, 2.0, estimated=True, swapped=("old",))

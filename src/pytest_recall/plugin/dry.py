@@ -15,10 +15,10 @@ import pytest
 from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.git import Repository
-from pytest_recall.models.prices import at_model, call_of
+from pytest_recall.models.prices import at_model, call_of, pricing
 from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
 from pytest_recall.replay import files_read
-from pytest_recall.replay.budget import models_without_price
+from pytest_recall.replay.budget import Ledger, Meter, models_without_price
 from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, to_text, worst
 from pytest_recall.trials.conditions import taped_of, words_of
 from pytest_recall.trials.trial import Outcome
@@ -83,12 +83,17 @@ def _found(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
     recorded = [call_of(exchange, exchange.kind, "replayed", rubric.prices) for exchange in exchanges]
     calls, swapped = at_model(recorded, plan.context.model, None if row is None else row.last_model, rubric.prices)
     known = [call.cost for call in calls if call.cost is not None]
+    longest = max((call.tokens.output or 0 for call in calls if call.tokens is not None), default=0)
+    meter = Meter(0.0, Ledger(Path()), pricing(rubric.prices))
+    reserved = (meter.may_cost(exchange.request, longest or None) for exchange in exchanges)
+    above = [most - (call.cost or 0.0) for call, most in zip(calls, reserved, strict=True)]
     return found._replace(
         usd=fsum(known) if len(known) == len(calls) else None,
         estimated=any(call.estimated and bool(call.cost) for call in calls),
         swapped=swapped,
         unpriced=models_without_price(calls),
-        answer_tokens=max((call.tokens.output or 0 for call in calls if call.tokens is not None), default=0),
+        answer_tokens=longest,
+        headroom=max([0.0, *above]),
     )
 
 

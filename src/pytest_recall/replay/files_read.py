@@ -11,11 +11,14 @@ _opened: set[str] | None = None
 
 
 def watch() -> None:
-    """Note from now on what is opened to be read. It cannot be undone: Python has no way to remove an audit hook."""
+    """Note from now on, in place of before, what is opened to be read.
+
+    It cannot be undone: Python has no way to remove an audit hook.
+    """
     global _opened
     if _opened is None:
-        _opened = set()
         sys.addaudithook(_note)
+    _opened = set()
 
 
 def _note(event: str, arguments: tuple[object, ...]) -> None:

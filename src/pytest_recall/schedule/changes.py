@@ -72,10 +72,11 @@ class ReplayFinding(NamedTuple):
     base's recording. `usd` is what the recorded calls of an affected case cost at list price, None where that is
     not known: of one trial of it, and at the price of the model that will be asked. `swapped` are the recorded models
     in place of which that is, `unpriced` the models without a price, and `estimated` says that tokens were counted from
-    texts; `answer_tokens` is how many the longest recorded answer has. `own` says that the recording is not that of the
-    base: it came with the change. `of_ci` says that CI has made it for this pull request. One that `lacks_headers` was
-    recorded before all headers were, so that a change of some is not seen. `request` is the key of what was asked in
-    place of a recorded call, and `varies` says that a second replay of the same asked something else again.
+    texts; `answer_tokens` is how many the longest recorded answer has, and `headroom` how many dollars a call of it
+    reserves, at most, above what it costs. `own` says that the recording is not that of the base: it came with the
+    change. `of_ci` says that CI has made it for this pull request. One that `lacks_headers` was recorded before all
+    headers were, so that a change of some is not seen. `request` is the key of what was asked in place of a recorded
+    call, and `varies` says that a second replay of the same asked something else again.
     """
 
     state: ReplayState
@@ -98,6 +99,7 @@ class ReplayFinding(NamedTuple):
     swapped: str = ""
     unpriced: tuple[str, ...] = ()
     answer_tokens: int = 0
+    headroom: float = 0.0
 
     @property
     def breaks(self) -> bool:
@@ -221,6 +223,7 @@ def _open_series(first: ReplayFinding, recorded: int, why: str) -> ReplayFinding
         swapped=first.swapped,
         unpriced=first.unpriced,
         answer_tokens=first.answer_tokens,
+        headroom=first.headroom,
     )
 
 

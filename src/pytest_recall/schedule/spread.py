@@ -75,7 +75,8 @@ def beyond(
     """Return the affected cases for which `budget` US dollars do not suffice, each with why.
 
     A case costs what a trial of its recording has cost, as often as it is expected to be asked, and one without a price
-    what the others do in the mean. None is beyond the budget where no price is known.
+    what the others do in the mean. Its last call begins only while there is room for what that reserves. None is beyond
+    the budget where no price is known.
     """
     asked = {case_id: changes.findings[case_id].key for case_id in changes.reasons if case_id in case_ids}
     prices = _prices(changes, asked, counts)
@@ -84,7 +85,7 @@ def beyond(
     left, reached = round(budget * _MICRO), set[str]()
     for case_id in in_turns(asked, seed):
         left -= prices[case_id]
-        if left < 0:
+        if left < round(changes.findings[case_id].headroom * _MICRO):
             break
         reached.add(case_id)
     why = f"the budget of {dollars(budget)} does not reach it"
