@@ -208,7 +208,7 @@ def test_a_case_whose_first_live_call_cannot_be_paid_is_not_run(pytester: pytest
     """What recordings have answered has cost nothing: it is no trial that was cut off."""
     rubric = f"{RUBRIC}prices: {{gpt-4o-mini: {{input: 100000, output: 0}}}}\n"  # A recorded call is one dollar.
     checkout, repository = begun(pytester, lasting, source(), ANY[0], rows=ROWS, rubric=rubric)
-    result, asked = pushed(checkout, repository, lasting, source("conclude " * 100), "--budget=4")
+    result, asked = pushed(checkout, repository, lasting, source("conclude " * 100), "--budget=20")
     assert (result.ret, asked) == (pytest.ExitCode.INTERRUPTED, [])
     assert "a" in checkout.slice(), "the budget was enough for what is recorded"
     assert trials(checkout) == {}
