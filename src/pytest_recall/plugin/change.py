@@ -56,27 +56,33 @@ def change_of(
     if base.unreadable:
         notes.append(f"{base.unreadable}; the settings of this change apply")
     found = KnownChange(base, rubric, asked, notes=tuple(notes))
-    if options.wanted(config).explicit or not replay_first.is_wanted(rubric, context, asked):
-        return found
-    of_main = context.mode == "main" or (context.mode == "nightly" and place.cassettes.is_dir())
-    if refs or of_main:
-        folder, of_base = (place.artifacts.folder / name for name in (RECORDINGS, OF_BASE))
-        if not is_resumed:
-            shutil.rmtree(folder, ignore_errors=True)
-            shutil.rmtree(of_base, ignore_errors=True)
-        found = found._replace(recording=asked.keeping(folder, of_base))
-    if is_resumed or not paths:
+    if options.wanted(config).explicit or context.mode not in MODES or asked.mode == "replay" or asked.dry:
         return found
     job = job_of(os.environ)
     found = found._replace(is_fork=job.fork)
     with tempfile.TemporaryDirectory() as scratch:
-        if base.is_change and context.mode == "pr" and not found.is_fork:
+        if base.is_change and context.mode == "pr" and not job.fork and not is_resumed and paths:
             found = found._replace(earlier=runs_of(place, job.number, Path(scratch)))
+        if rubric.recording == "off":
+            return found
+        of_main = context.mode == "main" or (context.mode == "nightly" and place.cassettes.is_dir())
+        if refs or of_main:
+            folder, of_base = (place.artifacts.folder / name for name in (RECORDINGS, OF_BASE))
+            if not is_resumed:
+                shutil.rmtree(folder, ignore_errors=True)
+                shutil.rmtree(of_base, ignore_errors=True)
+            found = found._replace(recording=asked.keeping(folder, of_base))
+        if is_resumed or not paths:
+            return found
         affects = replay_first.changes_of(config, place, context, found, paths)
     if affects is not None and found.recording.mode in ("record", "missing"):
         # A recording of the judges' calls alone would take the place of one that is whole.
         affects = affects.asking_all()
     return found._replace(affects=affects)
+
+
+MODES = ("pr", "main", "nightly")
+"""Modes in which what was recorded decides which cases are asked."""
 
 
 def planned(config: pytest.Config, plan: Plan, recording: Recording) -> Plan:

@@ -149,9 +149,10 @@ def _sources(plan: Plan, cache: Path) -> frozenset[str]:
     real = place.root.resolve()
     files = {Path(file).resolve() for module in list(sys.modules.values()) if (file := getattr(module, "__file__", ""))}
     files |= {*files_read.files()} - {path.resolve() for path in (*plan.files, place.rubric, place.state)}
-    others = [Path(sys.prefix).resolve(), cache.resolve()]
-    others += [folder.resolve() for folder in (place.cassettes, place.run_files, place.artifacts.folder)]
-    own = {path for path in files if path.is_relative_to(real) and not any(map(path.is_relative_to, others))}
+    ours = [folder.resolve() for folder in (place.cassettes, place.run_files, place.artifacts.folder, cache)]
+    files = {path for path in files if not any(map(path.is_relative_to, ours))}
+    environment = Path(sys.prefix).resolve()
+    own = {path for path in files if path.is_relative_to(real) and not path.is_relative_to(environment)}
     own |= set(_installed(real, files - own))
     return frozenset(path.relative_to(real).as_posix() for path in own if path.parent.name != "__pycache__")
 

@@ -73,12 +73,6 @@ class KnownChange(NamedTuple):
     is_fork: bool = False
 
 
-def is_wanted(rubric: Settings, context: Context, asked: Recording) -> bool:
-    """Whether the slice of this run depends on a replay of all cases."""
-    modes = ("pr", "main", "nightly")
-    return rubric.recording == "on" and context.mode in modes and asked.mode != "replay" and not asked.dry
-
-
 def cassettes_of(place: Place, asked: Recording) -> Path:
     """Return the folder of the cassettes that are replayed; what a run of a change records is no part of it."""
     own = asked.folder and not asked.of_change

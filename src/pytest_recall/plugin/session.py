@@ -29,7 +29,7 @@ from pytest_recall.runs.plan import Plan
 from pytest_recall.trials.baselines import case_and_baseline
 from pytest_recall.trials.execution import Result, RunFacts, TrialCase, in_run, make_trial
 from pytest_recall.trials.journal import Journal, TakenTrials
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.trial import EARLIER, Outcome, Trial
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -349,16 +349,20 @@ class Run:
         self._append_replayed()
 
     def _append_replayed(self) -> None:
-        """Append the trials on recorded answers that decide, from the replay before the slice was chosen."""
-        changes = self.plan.changes
-        if changes is None:
+        """Append the trials that decide without a call: on recorded answers, and verdicts of earlier runs that hold."""
+        changes, held = self.plan.changes, self.plan.held
+        if changes is None and not held:
             return
         from pytest_recall.schedule.boxes import RECORDED
         from pytest_recall.schedule.changes import ReplayState
 
         # A case that is asked live as well, since it is due, has its verdict from that.
-        decided = changes.ids(ReplayState.RECORDED)
-        trials = {case_id: changes.findings[case_id].trials for case_id in decided if case_id not in self.plan.reasons}
+        trials: dict[str, tuple[Mapping[str, Any], ...]] = {
+            case_id: (event.trial(EARLIER).to_json(),) for case_id, event in held.items()
+        }
+        if changes is not None:
+            decided = set(changes.ids(ReplayState.RECORDED)) - self.plan.reasons.keys()
+            trials |= {case_id: changes.findings[case_id].trials for case_id in decided}
         where = {
             case_id: f"{file.name}:{file.lines[case_id]}"
             for file in self.plan.files.values()
@@ -366,7 +370,8 @@ class Run:
         }
         for case_id in sorted(trials):
             for plain in trials[case_id]:
-                self._append(Trial.from_json(plain), where.get(case_id, ""), reason=RECORDED)
+                reason = held[case_id].reason if case_id in held else RECORDED
+                self._append(Trial.from_json(plain), where.get(case_id, ""), reason=reason)
 
     def _watch(self, case_ids: set[str]) -> None:
         """Begin to tell how far the run is."""

@@ -13,6 +13,7 @@ import pytest
 
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import find_case_files
+from pytest_recall.files.git import head_of
 from pytest_recall.plugin import files, options
 from pytest_recall.plugin.options import place_of, today, usage_errors
 from pytest_recall.plugin.recording import Recording, check_writable, recording, wanted_of
@@ -110,6 +111,7 @@ def wake(
             base=change.base,
             changes=change.affects,
             earlier=change.earlier.events,
+            commit=head_of(place.root, os.environ)[0],
             today=today(config),
         )
         if config.option.recall_dry_run_of:
@@ -145,7 +147,6 @@ def _on_branch(config: pytest.Config, place: Place, asked: Recording) -> Recordi
 
     if not records or folds_here(place, os.environ):
         return asked
-    from pytest_recall.files.git import head_of
     from pytest_recall.replay import run_recordings
 
     check_writable(place.artifacts.folder, place.name(place.artifacts.folder))

@@ -184,13 +184,20 @@ def _legend(pieces: list[DiffPiece], known: LastPass) -> str:
     return "; ".join(parts) or f"as at its last pass, {cell(known.told)}"
 
 
+_SOURCES = {
+    "replayed": "on a recorded answer",
+    "mixed": "on an answer that is partly recorded",
+    "earlier": "in an earlier run of this pull request",
+}
+
+
 def _judged(result: CaseResult) -> Iterator[str]:
     """Yield who judged, if a model did, and where the answer came from, if not from one today."""
     models = {f"{verdict.judge} ({verdict.model})" for verdict in result.trial.verdicts if verdict.model}
     if models:
         yield f"judged by {', '.join(sorted(models))}"
-    if result.trial.source != "live":
-        yield "on a recorded answer" if result.trial.source == "replayed" else "on an answer that is partly recorded"
+    if said := _SOURCES.get(result.trial.source):
+        yield said
 
 
 def _difference(result: CaseResult, known: LastPass) -> list[DiffPiece]:

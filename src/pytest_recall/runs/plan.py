@@ -21,6 +21,7 @@ from pytest_recall.runs.checkout import UNKNOWN, Checkout
 from pytest_recall.runs.context import Context, Filters
 from pytest_recall.runs.resume import Rest, Shard, fingerprint
 from pytest_recall.schedule.boxes import AFFECTED, OF_CHANGE, released, reset, swapped
+from pytest_recall.schedule.events import verdicts_that_hold
 from pytest_recall.schedule.forecast import left_out
 from pytest_recall.schedule.run_file import not_held, run_files
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
@@ -30,7 +31,7 @@ from pytest_recall.trials.trial import Row
 
 if TYPE_CHECKING:
     from pytest_recall.schedule.changes import Changes
-    from pytest_recall.schedule.events import Events
+    from pytest_recall.schedule.events import Event, Events
 
 
 class Source(Protocol):
@@ -135,6 +136,7 @@ class Plan:
     case_changes: tuple[CaseChange, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
     collected: frozenset[str] | None = None
+    held: Mapping[str, Event] = field(default_factory=dict)
 
     @property
     def scheduled(self) -> bool:
@@ -214,7 +216,7 @@ class Plan:
     def left(self) -> Remainder:
         """What was not chosen."""
         decided = () if self.changes is None else self.changes.decided
-        cases = self.cases.difference(self.unaffordable, decided)
+        cases = self.cases.difference(self.unaffordable, decided, self.held)
         return remainder(cases, self.whole, self.rows, self.context.date, retests=self.mode != "nightly")
 
     @property
@@ -224,7 +226,7 @@ class Plan:
 
     def _slice(self, mode: Mode) -> list[Pick]:
         context, changes = self.context, self.changes if mode == self.context.mode else None
-        scheduled = self.cases - self.unscheduled.keys() - self.unaffordable.keys()
+        scheduled = self.cases - self.unscheduled.keys() - self.unaffordable.keys() - self.held.keys()
         if self.is_fork and changes is not None:
             scheduled &= changes.reasons.keys()  # A fork has no key for what is merely due.
         # A case that fails on a recorded answer has its verdict; a live one would take its place.
@@ -433,6 +435,7 @@ def make_plan(
     base: Base = NO_BASE,
     changes: Changes | None = None,
     earlier: Mapping[str, Events] = NO_EVENTS,
+    commit: str = "",
     shard: Shard | None = None,
     rest: Rest | None = None,
     today: date | None = None,
@@ -441,7 +444,8 @@ def make_plan(
 
     `complete` says that `paths` are all there are, so that a row without a case has lost it. `base` is where the
     change begins, `changes` what a replay of all cases has found, where the slice depends on it, and `earlier` what
-    runs of the same pull request have found, whether its branch still has that or not. A `shard` takes its part of
+    runs of the same pull request have found, whether its branch still has that or not: verdicts of it on the `commit`
+    that is checked out hold. A `shard` takes its part of
     the slice, and with the `rest` of a run that is all there is to do. No row may be of a day after `today`, which
     the clock says, and after that of the run. Raises RecallError for whatever is wrong in any of the files.
     """
@@ -454,11 +458,20 @@ def make_plan(
         files[path] = added
     # A run that could not be remembered must not start.
     state = current(place)
+    decides = base.is_change and context.mode == "pr" and rubric.recording == "off"
+    held = verdicts_that_hold(
+        earlier, commit, None if decides else context.date, () if changes is None else changes.reasons
+    )
+    if changes is not None:
+        changes = changes.holding(held)
+        held = {case_id: event for case_id, event in held.items() if case_id not in changes.decided}
     if news := not_held(earlier, {*state.folded, *run_files(place.run_files)}):
         state = with_events(state, {name: earlier[name] for name in news})
     if today is not None:
         check_dates(place, state, max(context.date, today))
-    rows = {case_id: released(row, context.date) for case_id, row in state.rows.items()}
+    # Where what is due decides, each push is asked what the base has due: no pass of an earlier push excuses it.
+    rows_known = (base.rows or {}) if decides else state.rows
+    rows = {case_id: released(row, context.date) for case_id, row in rows_known.items()}
     stale = len(swapped(rows, context.model))
     if reset_on_swap:
         rows.update(reset(rows, context.model, context.date))
@@ -478,6 +491,7 @@ def make_plan(
         base=base,
         changes=changes,
         shard=shard,
+        held=held,
     )
     if rest is not None:
         known = {case_id for case_id, _ in rest.done.keys() | rest.begun.keys()}

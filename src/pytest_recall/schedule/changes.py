@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain, islice, zip_longest
 from math import inf
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from pytest_recall.files.coerce import typed
 from pytest_recall.files.errors import RecallError
@@ -20,7 +20,10 @@ from pytest_recall.schedule.boxes import AFFECTED, LIVE, REJUDGED
 from pytest_recall.schedule.selection import shuffle_key
 from pytest_recall.trials.conditions import RecordedAnswer, digest_of, kept_answer
 from pytest_recall.trials.execution import Result
-from pytest_recall.trials.trial import Answer, Outcome, Row, Trial
+from pytest_recall.trials.trial import EARLIER, Answer, Outcome, Row, Trial
+
+if TYPE_CHECKING:
+    from pytest_recall.schedule.events import Event
 
 NAME = "changed.json"
 """The file of the newest run that says what a replay of all cases found."""
@@ -400,6 +403,22 @@ class Changes(NamedTuple):
             for case_id, one in self.findings.items()
         }
         return self._replace(findings=found)
+
+    def holding(self, verdicts: Mapping[str, Event]) -> Changes:
+        """Return the same with cases that had to be asked decided by the `verdicts` of earlier runs that hold."""
+        news = {
+            case_id: self.findings[case_id]._replace(
+                state=ReplayState.RECORDED,
+                outcome=event.outcome.value,
+                note=event.note,
+                trials=(event.trial(EARLIER).to_json(),),
+                of_ci=True,
+                altered=True,
+            )
+            for case_id, event in verdicts.items()
+            if case_id in self.findings and self.findings[case_id].state in (*TO_ASK, ReplayState.UNJUDGED)
+        }
+        return self._replace(findings={**self.findings, **news})
 
     def asking_broken(self) -> Changes:
         """Return the same with what fails on a recorded answer, and passed at its last verdict, to be asked again.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.settings_fields import Quarantine
 from pytest_recall.files.wording import one_line
-from pytest_recall.schedule.boxes import INTERVALS, UNSCHEDULED, fold, quarantine_of, reset
+from pytest_recall.schedule.boxes import INTERVALS, OF_CHANGE, UNSCHEDULED, fold, quarantine_of, reset
 from pytest_recall.schedule.selection import Unanswered, unanswered_after, with_changes
 from pytest_recall.schedule.suspects import Touches, touches_of, with_touches
 from pytest_recall.trials.execution import assumed_trial
@@ -40,7 +40,7 @@ class Event(NamedTuple):
     needed: int = 0
     doubt: str = ""
 
-    def trial(self) -> Trial:
+    def trial(self, source: str = "live") -> Trial:
         """Return the trial that the schedule is shown."""
         passes = tuple(letter == "p" for letter in self.weighed)
         return assumed_trial(
@@ -52,6 +52,7 @@ class Event(NamedTuple):
             model=self.model,
             under=self.under,
             weighed=WeighedTrials(passes, self.needed, self.doubt) if passes else None,
+            source=source,
         )
 
 
@@ -226,6 +227,28 @@ def fold_unanswered(before: Mapping[str, Unanswered], events: Mapping[str, Event
         if one.waived:
             asked = {case_id: found.get(case_id, Unanswered(one.date, 0)) for case_id in one.unanswered}
             found |= {case_id: known._replace(waived=one.waived) for case_id, known in asked.items()}
+    return found
+
+
+def verdicts_that_hold(
+    events: Mapping[str, Events], commit: str, today: date | None, affected: Container[str]
+) -> dict[str, Event]:
+    """Return the verdicts of earlier runs of a pull request, by case, that hold: such a case is not asked again.
+
+    Those on the same `commit` do, so that a job that runs again brings no second draw. So do those of `today` on cases
+    that the change does not affect, which are asked once a day; None where these decide, and so are asked at each push.
+    A fail that is not confirmed is no verdict that holds.
+    """
+    found: dict[str, Event] = {}
+    for name in in_order(events):
+        one = events[name]
+        for event in one.verdicts:
+            of_commit = bool(commit) and one.commit == commit
+            of_day = one.date == today and event.reason not in OF_CHANGE and event.case_id not in affected
+            if (of_commit or of_day) and not event.doubt:
+                found[event.case_id] = event
+            else:
+                found.pop(event.case_id, None)
     return found
 
 

@@ -191,13 +191,16 @@ def assumed_trial(
     model: str | None = None,
     under: str = "",
     weighed: WeighedTrials | None = None,
+    source: str = "live",
 ) -> Trial:
     """Return a trial for which nothing is asked: of a simulation, or what rows and events say of one.
 
     It has only what a review reads; `note` is why a failed case failed.
     """
     why = (Verdict(passed=False, reason=note),) if outcome is Outcome.FAILED else ()
-    return Trial(case_id, outcome, reason=reason, verdicts=why, pr=pr, model=model, under=under, weighed=weighed)
+    return Trial(
+        case_id, outcome, reason=reason, verdicts=why, pr=pr, model=model, under=under, weighed=weighed, source=source
+    )
 
 
 Agent = Callable[[Any], Any]

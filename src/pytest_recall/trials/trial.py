@@ -216,6 +216,10 @@ def middle(votes: Iterable[Vote]) -> float | None:
     return float(median(scores)) if scores else None
 
 
+EARLIER = "earlier"
+"""The source of a verdict of an earlier run of the same pull request that holds."""
+
+
 class Outcome(StrEnum):
     """How a trial ended. Only the first two are verdicts; the others move no box."""
 
@@ -341,7 +345,8 @@ class Trial(NamedTuple):
 
     `reason` says why the case was run ("due", "new", …); `row` is the state that the run
     started from; `seconds` is the agent's own time; `error` explains an outcome that is
-    no verdict; `source` says where the answer came from (`live`, `replayed`, `mixed`), and
+    no verdict; `source` says where the answer came from (`live`, `replayed`, `mixed`, or `earlier` for a verdict of an
+    earlier run that holds, without its answer), and
     `calls` which upstream calls it took. `counts_for_schedule` is False for a verdict on a replayed
     answer: it is no news of the model, and moves no box. `repeat` counts the trials of a
     series from 1, and `rule` says how they come to one verdict; without a series it is empty.
