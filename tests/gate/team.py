@@ -266,7 +266,7 @@ class Team:
         commit, live = self._commit(before), set(check.asked_cases)
         rows, moved = self._rows(before), self._rows(after)
         for name in sorted(moved.keys() | rows.keys()):
-            if rows.get(name) == moved.get(name) or name not in commit.items:
+            if untouched(rows.get(name)) == untouched(moved.get(name)) or name not in commit.items:
                 continue
             item = commit.items[name]
             if case_id(item) not in live and (item, commit.system, commit.model) not in self._answered:
@@ -308,3 +308,8 @@ class ReplacedLine:
 
 _KINDS = {"notes": 2, "comment": 1, "wording": 3, "breaking": 3, "swap": 1, "revert": 2, "rename": 1, "fork": 2}
 """What the team does, by how often."""
+
+
+def untouched(row: Row | None) -> Row | None:
+    """Return a row without the changes that touched its case, which move no box."""
+    return row and row._replace(touched=())

@@ -45,9 +45,10 @@ def recorded_by_developer(world: World, pull: Pull, old: str, new: str) -> None:
     """Record a change, put a text in the place of an `old` one, if there is one, and push the recordings."""
     env = world.programs.env(LLM_URL=world.model.url, OPENAI_API_KEY=KEY)
     run(world.dev, "pytest -q -p recall eval --record=missing --recall-date 2026-11-21", env)
-    for path in (world.dev / "eval" / "cassettes").rglob("*.ndjson") if old else ():
+    for path in (world.dev / "eval" / "runs").glob("*.ndjson") if old else ():
         path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-    world.git(world.dev, "clean", "--quiet", "-fd", "eval/runs")
+    for path in (world.dev / "eval" / "runs").glob("*.yaml"):
+        path.unlink()
     world.git(world.dev, "add", "--all")
     world.git(world.dev, "commit", "--quiet", "--message", "Record it")
     world.push_dev(pull.branch)
