@@ -24,7 +24,7 @@ REQUESTS = [
     Hole("header-is-new", (with_header("x-variant", VARIANT_B),)),
     Hole("accept-language", (TO_VARIANT_B,), setup=(with_header("accept-language"),)),
     Hole("user-agent", (TO_VARIANT_B,), setup=(with_header("user-agent"),), known=UNMATCHED),
-    Hole("organization", (TO_VARIANT_B,), setup=(with_header("openai-organization"),), known=UNMATCHED),
+    Hole("organization", (TO_VARIANT_B,), setup=(with_header("openai-organization"),)),
     Hole("cookie", (TO_VARIANT_B,), setup=(with_header("cookie", "plan=variant-a"),), known=UNMATCHED),
     Hole(
         "base-url",
