@@ -38,7 +38,7 @@ NOT_RUN = {
     "examples/": "what installs and runs them is run by scripts/run-examples.py; the rest asks a model",
     "docs/schedule.md: a pull request: all that": "is the rule, in words",
     "docs/schedule.md: python benchmarks/schedule/play.py": "takes minutes; tests/benchmarks runs it over less",
-    "docs/how-to/size-the-schedule.md: python benchmarks/schedule/play.py": "takes minutes; as above",
+    "docs/how-to/limit-the-cost.md: python benchmarks/schedule/play.py": "takes minutes; as above",
     "docs/reference/memory-baselines.md: scripts/memories-on-personas.py": "needs packages",
     "docs/how-to/gate-a-merge.md: suspects: #12, #15": "tests/plugin/test_suspects.py holds these lines",
     "docs/how-to/limit-the-cost.md: recall: 12 affected cases": "tests/plugin/test_budget_of_changes.py holds it",

@@ -213,6 +213,8 @@ def test_real_changes_are_caught_by_what_they_affect(play: ModuleType) -> None:
     assert {(one.bad, round(one.cases * history.days)) for one in draws} == {(9, 2987)}
     assert sum(one.caught for one in draws) / 4 == pytest.approx(0.85, abs=0.15)
     assert all(one.usd < 1.2 for one in draws)
+    rates = sorted(rate for rate, cases in play.FLAKES.items() for _ in range(cases))
+    assert list(play.flakes(history, play.LEAST_RATE)) == pytest.approx(rates)
 
 
 # The command line
@@ -223,13 +225,34 @@ def test_drift_prints_the_formula_and_which_targets_are_missed(call: Callable[..
     code, out, _ = call("drift", *team, "--nightly-cases", 5, 60, "--drift", "1/20")
     assert code == 0, "one of the sizes meets all of them"
     assert "nightly_cases = cases / 6, 10 at least: 10 for 60 cases" in out
-    assert "\n60: meets all targets" in out
+    assert "\n60: meets all targets, with 0.10 false demotions a day of at most 0.25\n" in out
     assert "days in the mean are more than 3.5" in out
     code, out, _ = call("drift", *team, "--usd", 10, "--json")
     assert code == 1
     result = json.loads(out)
     assert list(result["sizes"]) == ["10"]
     assert "US dollars a day are more than 8" in result["missed"]["10"][0]
+
+
+def test_drift_misses_its_targets_by_too_many_false_demotions(call: Callable[..., tuple[int, str, str]]) -> None:
+    team = ("--cases", 60, "--days", 60, "--warm-up", 10, "--seeds", 1, "--nightly-cases", 60)
+    code, out, _ = call("drift", *team, "--flaky", 0.4, "--confirm", "1of1")
+    assert code == 1
+    assert "false demotions a day are more than 0.25" in out
+
+
+def test_without_options_the_rule_is_that_of_the_recommended_rubric(
+    play: ModuleType, tmp_path: Path, call: Callable[..., tuple[int, str, str]]
+) -> None:
+    path = written(tmp_path / "h.jsonl")
+    assert "| 2of3 |" in call("changes", "--history", path, "--seeds", 1)[1]
+    team = ("--cases", 60, "--days", 20, "--warm-up", 10, "--seeds", 1)
+    result = json.loads(call("confirm", "--history", path, *team, "--json")[1])
+    assert list(result["rules"]) == [CONFIRM]
+    # Cases that a change affects have the rule of changes, under each `evidence`.
+    assert play._changes(play.read_history(path), confirming(CONFIRM), 1, 3) == play._changes(
+        play.read_history(path), TWO_OF_THREE, 1, 3
+    )
 
 
 def test_confirm_compares_rules_on_due_and_on_affected_cases(

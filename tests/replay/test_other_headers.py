@@ -60,9 +60,9 @@ class TestWhatCounts:
         "name",
         [
             *("authorization", "x-api-key", "x-tenant-token", "helicone-auth", "x-portkey-api-key", "cookie"),
-            *("cf-aig-authorization", "x-hub-signature-256", "openai-organization", "x-goog-user-project"),
+            *("cf-aig-authorization", "x-hub-signature-256", "x-user-pin"),
             *("user-agent", "x-amz-user-agent", "x-stripe-client-user-agent", "x-ms-useragent", "host", "x-amz-date"),
-            *("x-stainless-runtime-version", "x-fern-sdk-version", "x-goog-api-client", "x-server-timeout"),
+            *("x-stainless-runtime-version", "x-fern-sdk-version", "x-goog-api-client", "expect", "te"),
             *("amz-sdk-invocation-id", "x-amz-checksum-crc32", "content-length", "accept-encoding", "lang_version"),
             *("traceparent", "x-b3-traceid", "x-request-id", "request-id", "x-ms-client-request-id", "x-run-id"),
             *("x-datadog-parent-id", "sentry-trace", "x-amzn-trace-id", "idempotency-key", "mcp-session-id"),
@@ -74,7 +74,12 @@ class TestWhatCounts:
         assert differences(((name, "one"),), ((name, "other"),)) == differences(((name, "one"),), ()) == []
 
     @pytest.mark.parametrize(
-        "name", ["x-variant", "x-tenant", "x-title", "cf-aig-cache-ttl", "helicone-property-app", "x-use-cache", "lang"]
+        "name",
+        [
+            *("x-variant", "x-tenant", "x-title", "cf-aig-cache-ttl", "helicone-property-app", "x-use-cache", "lang"),
+            *("openai-organization", "openai-project", "x-goog-user-project", "x-hf-bill-to", "chatgpt-account-id"),
+            *("priority", "system", "x-server-timeout"),
+        ],
     )
     def test_all_else_does(self, name: str) -> None:
         assert counts(name)

@@ -131,6 +131,8 @@ def test_words_in_another_order_are_to_be_sorted() -> None:
     [
         (chat(seed=4), chat(seed=5), {"volatile_fields": ["seed"]}),
         (chat(run={"id": UUIDS[0]}), chat(run={"id": UUIDS[1]}), {"volatile_fields": ["run.id"]}),
+        (chat(user=UUIDS[0]), chat(user=UUIDS[1]), {"volatile_fields": ["user"]}),
+        (chat(metadata={"run": UUIDS[0]}), chat(metadata={"run": UUIDS[1]}), {"volatile_fields": ["metadata.run"]}),
         (chat(ids=[UUIDS[0]]), chat(ids=[UUIDS[1]]), {"volatile_fields": ["ids.*"]}),
         (get(f"{URL}?a=b&ts=17"), get(f"{URL}?a=b&ts=18"), {"volatile_query": ["ts"]}),
         (get(f"{URL}?day=2026%2D11-28"), get(f"{URL}?day=2028-01-02"), {"volatile_query": ["day"]}),
@@ -155,7 +157,19 @@ def test_words_in_another_order_are_to_be_sorted() -> None:
             {"volatile_text": [{"field": "body", "pattern": r"\bat>\d{4}-\d\d-\d\d</at\b"}]},
         ),
     ],
-    ids=["number", "uuid", "in a list", "parameter", "encoded", "header", "path", "words in a URL", "no JSON"],
+    ids=[
+        "number",
+        "uuid",
+        "caller",
+        "in metadata",
+        "in a list",
+        "parameter",
+        "encoded",
+        "header",
+        "path",
+        "words in a URL",
+        "no JSON",
+    ],
 )
 def test_what_varies_as_a_whole_is_named_by_its_setting(
     one: SeenRequest, other: SeenRequest, settings: Mapping[str, Any]

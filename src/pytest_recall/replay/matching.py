@@ -27,22 +27,18 @@ from pytest_recall.replay.redaction import boundary_of, without_addresses
 
 
 class Api(NamedTuple):
-    """An endpoint that several providers have: how its path ends, what its bodies always hold, and what is volatile.
-
-    `volatile` are fields that name the caller and change no answer.
-    """
+    """An endpoint that several providers have: how its path ends, and what its bodies always hold."""
 
     path: str
     holds: tuple[str, ...]
-    volatile: tuple[str, ...]
 
 
 APIS = (
-    Api("/chat/completions", ("messages", "model"), ("user", "safety_identifier", "prompt_cache_key", "metadata")),
-    Api("/responses", ("model",), ("user", "safety_identifier", "prompt_cache_key", "metadata")),
-    Api("/completions", ("model", "prompt"), ("user",)),
-    Api("/embeddings", ("input", "model"), ("user",)),
-    Api("/messages", ("max_tokens", "messages", "model"), ("metadata",)),
+    Api("/chat/completions", ("messages", "model")),
+    Api("/responses", ("model",)),
+    Api("/completions", ("model", "prompt")),
+    Api("/embeddings", ("input", "model")),
+    Api("/messages", ("max_tokens", "messages", "model")),
 )
 """Known by path and body, since a gateway or a model on this machine may be on any host."""
 
@@ -111,9 +107,8 @@ class Rules:
         In bodies of the providers that is also a null at the top, which says nothing there.
         """
         kept = numbered(url, body)
-        api = _api_of(url, body)
-        if api is not None:
-            kept = {name: value for name, value in kept.items() if value is not None and name not in api.volatile}
+        if _is_known(url, body):
+            kept = {name: value for name, value in kept.items() if value is not None}
         for parts in self._paths:
             kept = _without(kept, parts)
         return _each_text(kept, self._texts) if self._texts else kept
@@ -190,12 +185,12 @@ VOLATILE_TEXT = "…"
 """What stands in a key for a text that may differ."""
 
 
-def _api_of(url: str, body: Any) -> Api | None:
-    """Return the provider's endpoint that a request is for; None for any other."""
+def _is_known(url: str, body: Any) -> bool:
+    """Whether a request is for one of the providers' endpoints."""
     if not isinstance(body, dict):
-        return None
+        return False
     path = urlsplit(url).path.rstrip("/")
-    return next((api for api in APIS if path.endswith(api.path) and all(name in body for name in api.holds)), None)
+    return any(path.endswith(api.path) and all(name in body for name in api.holds) for api in APIS)
 
 
 def _without(value: Any, path: tuple[str, ...]) -> Any:

@@ -32,7 +32,10 @@ _TOOLS = ("tools", "functions", "toolConfig", "tool_config")
 _DIALOGUE = ("messages", "contents", "input", "prompt")
 # What names the caller, the model or the turn, and what is drawn again each time.
 _NO_SETTING = frozenset(
-    {"model", "stream", "stream_options", "streamOptions", "seed", "store", "previous_response_id", "conversation"}
+    {
+        *("user", "safety_identifier", "prompt_cache_key", "metadata", "model"),
+        *("stream", "stream_options", "streamOptions", "seed", "store", "previous_response_id", "conversation"),
+    }
 )
 # A prompt that says what day it is does not change with each day.
 _PASSING = re.compile(

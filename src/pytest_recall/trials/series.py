@@ -252,6 +252,11 @@ The record of a case is about what it was before the change, and says nothing of
 """
 
 
+def confirming_change(rule: AnyRule) -> AnyRule:
+    """Return the rule for a case that a change affects, where `rule` is that of the others."""
+    return OF_CHANGE if isinstance(rule, RatioRule) else rule
+
+
 def rule_of(case: Case, confirm: str | None, row: Row | None, *, of_change: bool = False) -> AnyRule | None:
     """Return how several trials of a case come to a verdict, `confirm` being the rubric's; None if one is enough.
 
@@ -264,4 +269,4 @@ def rule_of(case: Case, confirm: str | None, row: Row | None, *, of_change: bool
     if confirm is None:
         return None
     rule = confirming(confirm)
-    return (OF_CHANGE if of_change and isinstance(rule, RatioRule) else rule).about(row)
+    return (confirming_change(rule) if of_change else rule).about(row)
