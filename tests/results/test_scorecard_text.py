@@ -154,9 +154,9 @@ def test_terminal_spends_one_line_on_what_was_known() -> None:
 
 
 def test_terminal_cuts_long_notes() -> None:
-    lines = list(terminal(*run([told("x" * 1000), graded("crash", ERROR, "due", error="y" * 1000)])))
-    assert "      " + "x" * 299 + "…" in lines
-    assert "  error: crash: " + "y" * 139 + "…" in lines
+    lines = list(terminal(*run([told("é" * 1000), graded("crash", ERROR, "due", error="ü" * 1000)])))
+    assert "      " + "é" * 299 + "…" in lines
+    assert "  error: crash: " + "ü" * 139 + "…" in lines
 
 
 # As JSON

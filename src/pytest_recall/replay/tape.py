@@ -386,7 +386,7 @@ class Tape:
         return f"{self.name}: {self._missed(request, kind)}"
 
     def _differs(self, kind: str, call: int = 0, lines: Iterable[str] = (), key: str = "") -> None:
-        self.difference = self.difference or Mismatch(kind, call, tuple(lines), key)
+        self.difference = self.difference or Mismatch(kind, call, tuple(map(self.redactor.told, lines)), key)
 
     def _missed(self, request: Request, kind: str) -> str:
         asked = f"{request.method} {request.url}"
