@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pytest_recall.files.disk import read_text
 from pytest_recall.plugin import options, replay_first
 from pytest_recall.plugin.replay_first import KnownChange
-from pytest_recall.runs.base import NO_BASE, altered_line, base_of, held_to, targets
+from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
 from pytest_recall.runs.ci import job_of
 from pytest_recall.runs.evidence import OF_BASE, RECORDINGS, runs_of
 
@@ -44,18 +44,14 @@ def change_of(
         return KnownChange(NO_BASE, rubric, asked)
     refs = targets(config.option.recall_base, os.environ)
     base = base_of(place, refs, os.environ)
-    altered: list[str] = []
     if not asked.requests:  # What varies is compared by the rubric of the working tree.
-        rubric, altered = held_to(rubric, base)
+        rubric, base = held_to(rubric, base)
     if (more := config.option.recall_dry_run_ignoring) is not None:
         from pytest_recall.replay.varying import volatile_in
 
         rubric = rubric.ignoring(volatile_in(read_text(config.invocation_params.dir / more, more), more))
-    name = place.name(place.rubric)
-    notes = [altered_line(altered, base, name)] if altered else []
-    if base.unreadable:
-        notes.append(f"{base.unreadable}; the settings of this change apply")
-    found = KnownChange(base, rubric, asked, notes=tuple(notes))
+    notes = (f"{base.unreadable}; the settings of this change apply",) if base.unreadable else ()
+    found = KnownChange(base, rubric, asked, notes=notes)
     if options.wanted(config).explicit or not replay_first.is_wanted(rubric, context, asked):
         return found
     of_main = context.mode == "main" or (context.mode == "nightly" and place.cassettes.is_dir())

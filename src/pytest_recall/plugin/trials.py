@@ -316,9 +316,9 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
     manager = item.config.stash[CASSETTES]
     read = manager.exchanges_of(tape)
-    calls = manager.calls_of(read)
+    calls, unrecorded = manager.calls_of(read), next(iter(tape.unkept), "")
     if not result.outcome.is_verdict or str(getattr(item, "arm", "")):
-        return CallSummary(source, calls)
+        return CallSummary(source, calls, unrecorded=unrecorded)
     asked = getattr(item, "case", None)  # A marked test has none, and its words stand in the prompt as they are.
     recording = tape.cassette or (tape.base if source == "replayed" else None)
     taped = None if recording is None or source == "live" else taped_of(recording.header)
@@ -326,7 +326,7 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     prompts = manager.prompts_of(read, words) if read else Prompts()
     rubric = item.config.stash[RUN].plan.rubric
     under = conditions(result, calls, prompts, rubric, _own_bars(asked), fingerprint=case.fingerprint, taped=taped)
-    return CallSummary(source, calls, str(under))
+    return CallSummary(source, calls, str(under), unrecorded)
 
 
 def _own_bars(case: Case | None) -> list[str]:

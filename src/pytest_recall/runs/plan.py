@@ -354,6 +354,7 @@ class Plan:
             base=self.base.commit,
             fork=self.is_fork,
             altered=tuple((one.case_id, one.how) for one in self.case_changes),
+            held_settings=self.base.held,
             judge_code=tuple((one.now, *judge) for one in self.case_changes for judge in one.judges),
             not_compared=self.problem,
             knows_change=self.knows_change,
