@@ -251,7 +251,9 @@ class TestNotEvaluated:
 
     def test_since_its_base_is_not_there(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout, _ = begun(pytester, upstream)
-        result, _ = pushed(checkout, upstream, "--recall-base", "nowhere")
+        changed(checkout, upstream, source("tell"))
+        result, asked = pushed(checkout, upstream, "--recall-base", "nowhere")
+        assert (asked, checkout.slice()) == ([], {})
         assert checkout.scorecard()["not_compared"]
         assert result.ret != pytest.ExitCode.OK
         assert blocks(checkout)

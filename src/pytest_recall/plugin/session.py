@@ -354,11 +354,10 @@ class Run:
         if changes is None:
             return
         from pytest_recall.schedule.boxes import RECORDED
-        from pytest_recall.schedule.changes import ReplayState
 
         # A case that is asked live as well, since it is due, has its verdict from that.
-        decided = changes.ids(ReplayState.RECORDED)
-        trials = {case_id: changes.findings[case_id].trials for case_id in decided if case_id not in self.plan.reasons}
+        answered = set(changes.answered) - self.plan.reasons.keys()
+        trials = {case_id: changes.findings[case_id].trials for case_id in answered}
         where = {
             case_id: f"{file.name}:{file.lines[case_id]}"
             for file in self.plan.files.values()

@@ -224,6 +224,8 @@ class Plan:
 
     def _slice(self, mode: Mode) -> list[Pick]:
         context, changes = self.context, self.changes if mode == self.context.mode else None
+        if mode == context.mode == "pr" and self.base.problem:
+            return []  # Without its base a check decides nothing, whatever its cases come to.
         scheduled = self.cases - self.unscheduled.keys() - self.unaffordable.keys()
         if self.is_fork and changes is not None:
             scheduled &= changes.reasons.keys()  # A fork has no key for what is merely due.
@@ -302,7 +304,8 @@ class Plan:
         whole = tuple((pick.case_id, pick.reason) for pick in self.whole) if self.shard else ()
         scheduled = self.cases - self.unscheduled.keys()
         known = [self.before[case_id] for case_id in scheduled if case_id in self.before]
-        rest = left_out(scheduled - dict(self.whole).keys(), self.rows, self.unanswered, context.date)
+        answered = () if self.changes is None else self.changes.answered
+        rest = left_out(scheduled.difference(dict(self.whole), answered), self.rows, self.unanswered, context.date)
         waiting = sorted((case_id, one) for case_id, one in self.unanswered.items() if case_id in scheduled)
         return Header(
             run="",
