@@ -75,6 +75,13 @@ def dollars(amount: float, *, estimated: bool = False) -> str:
     return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"
 
 
+def budget_words(budget: float, of_day: float | None = None) -> str:
+    """Return a budget as a noun; `of_day` is the whole one where earlier runs of the day have spent of it."""
+    if of_day is None:
+        return f"the budget of {dollars(budget)}"
+    return f"the {dollars(budget)} left of the budget of {dollars(of_day)} for today"
+
+
 def p_value(p: float) -> str:
     """Return a p-value with two figures."""
     return "< 0.0001" if p < 0.0001 else f"{p:.2g}"

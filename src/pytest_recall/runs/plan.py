@@ -95,6 +95,7 @@ class Plan:
     reach to why. Of a `shard` the picks are its part of `whole`, the slice that all shards choose; a run that goes on
     picks what its `rest` has left.
     `collected` are the cases that pytest has left of those that a person chose, None before that is known.
+    `budget_of_day` is the one of which earlier runs of the day have left `budget`; None where these spent nothing.
     `is_check` says that the run is that of a job for a pull request, `is_fork` that its change comes from another
     repository, and `keeps_recordings` that CI keeps what it records beside the branch.
 
@@ -126,6 +127,7 @@ class Plan:
     rest: Rest | None = None
     settings: tuple[str, ...] = ()
     budget: float | None = None
+    budget_of_day: float | None = None
     ledger: str = ""
     early: str = ""
     recording: RecordingFacts = RECORDS_NOTHING
