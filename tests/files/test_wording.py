@@ -60,7 +60,9 @@ def test_dollars_say_what_they_mean(amount: float) -> None:
         ("a\u2028b\u202ec", "a b c"),
         ("", ""),
         ("x" * 200, "x" * 200),
-        ("x" * 201, "x" * 199 + "…"),
+        ("x" * 201, "…"),
+        ("価" * 201, "価" * 199 + "…"),
+        ("a word " + "x" * 200, "a word …"),
     ],
 )
 def test_one_line(text: str, line: str) -> None:

@@ -283,7 +283,7 @@ def test_a_program_that_escapes_its_group_holds_nobody_up_either(tmp_path: Path)
 
 def test_a_program_that_prints_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "LIMIT", 2**20)
-    with pytest.raises(ModelError, match="it printed more than 1 MB, having printed 'x"):
+    with pytest.raises(ModelError, match="it printed more than 1 MB, having printed '…'"):
         command("while True: print('x' * 2**16, flush=True); time.sleep(0.0001)", tmp_path).ask(asks())
     with pytest.raises(ModelError, match="it printed more than 1 MB"):
         command("print('x' * 2**21)", tmp_path).ask(asks())

@@ -95,6 +95,16 @@ def test_a_run_says_what_its_affected_cases_cost_and_what_they_cost_at_most(
     assert spent(checkout) == pytest.approx(0.0066)
 
 
+def test_the_case_that_is_checked_live_costs_what_its_recording_has_cost(
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = changed(pytester, upstream, monkeypatch, f"{source()}\n# Of no matter to what is asked.\n")
+    result = checkout.run_apart(*CHANGE)
+    assert "live check" in checkout.slice().values()
+    [line] = [line for line in result.outlines if "1 affected case would cost" in line]
+    assert "$0.0011" in line
+
+
 @WORKERS
 def test_a_budget_reaches_what_it_can_pay_and_the_check_fails(
     pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]

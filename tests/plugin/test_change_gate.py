@@ -200,7 +200,7 @@ def test_a_change_is_held_to_the_rubric_of_its_base(pytester: pytest.Pytester, u
     result, _ = pushed(checkout, upstream)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert blocks(checkout)
-    result.stdout.fnmatch_lines(["*`blocks`, `volatile_text`*"])
+    assert checkout.journal().header.held_settings == ("blocks", "volatile_text")
 
 
 @pytest.mark.parametrize("due_blocks", [False, True])
@@ -251,7 +251,9 @@ class TestNotEvaluated:
 
     def test_since_its_base_is_not_there(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         checkout, _ = begun(pytester, upstream)
-        result, _ = pushed(checkout, upstream, "--recall-base", "nowhere")
+        changed(checkout, upstream, source("tell"))
+        result, asked = pushed(checkout, upstream, "--recall-base", "nowhere")
+        assert (asked, checkout.slice()) == ([], {})
         assert checkout.scorecard()["not_compared"]
         assert result.ret != pytest.ExitCode.OK
         assert blocks(checkout)

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.secrets import suspicious
+from pytest_recall.files.wording import cut, one_line
+from pytest_recall.replay.secrets import hidden, suspicious
 from tests.helpers.samples import unhurried
-from tests.replay.secret_kinds import DIGITS, HEX, SMALL, made
+from tests.replay.secret_kinds import DIGITS, HEX, PEM, SMALL, made
 
 KEYS = {
     "an OpenAI key": "sk-proj-" + made(40),
@@ -193,3 +194,32 @@ def test_a_description_does_not_hold_the_secret(said: str, before: str, after: s
 def test_no_text_takes_long(text: str) -> None:
     """Were any of these quadratic, the suite would stand still here."""
     assert suspicious(text) == []
+
+
+TOKEN = "ghp_" + made(36)
+
+
+@unhurried
+@given(st.integers(0, 120), st.sampled_from([" ", '"', ": ", "価", "\n"]), st.integers(1, 120))
+def test_what_is_cut_never_holds_a_part_of_a_token(before: int, beside: str, limit: int) -> None:
+    text = f"{'a word ' * (before // 7)}{'b' * (before % 7)}{beside}{TOKEN}{beside}and more"
+    for said in (one_line(text, limit), cut(text, limit)):
+        assert TOKEN[4:9] not in hidden(said)
+        assert TOKEN[-5:] not in hidden(said)
+
+
+@pytest.mark.parametrize(
+    "text", [TOKEN, f'{{"a": "{TOKEN}"}}', f"{TOKEN} and {TOKEN}", b64encode(TOKEN.encode()).decode()]
+)
+def test_what_is_hidden_holds_no_credential(text: str) -> None:
+    assert suspicious(text)
+    assert suspicious(hidden(text)) == []
+    assert TOKEN not in hidden(text)
+
+
+def test_a_private_key_is_hidden_as_a_whole() -> None:
+    assert made(64, seed=8) not in hidden(f"read: {PEM}")
+
+
+def test_what_is_beside_a_credential_is_told() -> None:
+    assert hidden(f"token {TOKEN}, please") == "token [REDACTED], please"

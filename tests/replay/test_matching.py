@@ -26,6 +26,7 @@ from pytest_recall.replay.matching import (
 )
 from pytest_recall.replay.redaction import FIXED_BOUNDARY, with_fixed_boundary
 from tests.helpers.samples import costly
+from tests.replay.secret_kinds import made
 
 URL = "https://api.example.com/v1/chat/completions"
 RULES = Rules()
@@ -515,3 +516,13 @@ class TestNearest:
         place, lines = self.told(one, json_of(post(other).body))
         assert place == 0
         assert lines
+
+
+@pytest.mark.parametrize("place", range(0, 130, 3))
+def test_no_part_of_a_token_is_told(place: int) -> None:
+    token = "ghp_" + made(36)
+    text = f"{'much is said ' * 10}"[:place]
+    for recorded in (text, f"{text} token", "else"):
+        _, lines = nearest_request(post({"a": f"{text} token {token} and more"}), [post({"a": recorded})], RULES)
+        assert lines
+        assert all(token[4:10] not in line and token[-6:] not in line for line in lines)

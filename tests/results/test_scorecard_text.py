@@ -154,9 +154,9 @@ def test_terminal_spends_one_line_on_what_was_known() -> None:
 
 
 def test_terminal_cuts_long_notes() -> None:
-    lines = list(terminal(*run([told("x" * 1000), graded("crash", ERROR, "due", error="y" * 1000)])))
-    assert "      " + "x" * 299 + "…" in lines
-    assert "  error: crash: " + "y" * 139 + "…" in lines
+    lines = list(terminal(*run([told("é" * 1000), graded("crash", ERROR, "due", error="ü" * 1000)])))
+    assert "      " + "é" * 299 + "…" in lines
+    assert "  error: crash: " + "ü" * 139 + "…" in lines
 
 
 # As JSON
@@ -224,6 +224,9 @@ def test_json_of_a_whole_run() -> None:
         },
         "by_scenario": {"fees": {"passed": 1, "failed": 2, "error": 1, "skipped": 1}},
         "by_dimension": {"facts": {"passed": 1, "failed": 2, "error": 1, "skipped": 1}},
+        "held_settings": [],
+        "altered": [],
+        "unrecorded": [],
         "unproven": [],
         "not_run": [{"id": "late", "reason": "new"}],
         "orphans": ["gone"],

@@ -288,7 +288,7 @@ def test_what_was_not_evaluated_is_the_verdict_unless_the_change_breaks_a_case()
     assert sentences.verdict(*of_change(AFFECTED_PASS, AFFECTED_ERROR)).startswith(left)
     broken, rest, *_ = sentences.first_line(*of_change(AFFECTED_FAIL, AFFECTED_ERROR)).split("; ")
     assert (broken, rest.startswith(left)) == ("This change breaks 1 of 2 affected cases", True)
-    assert sentences.verdict(*of_change(not_compared="no commit")) == "Not evaluated: no commit"
+    assert sentences.verdict(*of_change(not_compared="no commit")).startswith("Not evaluated: no commit")
 
 
 @pytest.mark.parametrize(

@@ -338,6 +338,27 @@ def test_what_a_change_affects_comes_first_and_alone_decides(place: Place) -> No
     assert all(map(plan_of(place, [path]).decides, "abcde"))
 
 
+def test_a_case_that_the_replay_has_answered_is_not_left_out(place: Place) -> None:
+    """Its trial counts it among those that wait, since a recorded answer moves no box; no case waits twice."""
+    state_file(place.state, ROWS)
+    own = ReplayFinding(ReplayState.RECORDED, outcome="passed", own=True)
+    overdue = [
+        plan_of(place, [cases_file(place, "a", "b", "c")], changes=found_of(a=SAME, b=one, c=SAME))
+        .header("r", "")
+        .overdue
+        for one in (own, own._replace(trials=({"case_id": "b"},)))
+    ]
+    assert overdue == [1, 0]
+
+
+def test_without_its_base_a_check_asks_nothing(place: Place) -> None:
+    state_file(place.state, ROWS)
+    lost = Base("main", problem="the base cannot be found", is_change=True)
+    plan = plan_of(place, [cases_file(place, "a", "b", "d")], base=lost)
+    assert (plan.picks, plan.problem) == ((), lost.problem)
+    assert plan_of(place, [cases_file(place, "a", "b", "d")], mode="nightly", base=lost).picks
+
+
 def test_a_recording_begins_an_affected_case_unless_a_live_verdict_would_move_its_box(place: Place) -> None:
     soon = TODAY + days(3)
     rows = {"first": row(1, due=soon), "due": row(3), "later": row(3, due=soon), "same": row(3, due=soon)}

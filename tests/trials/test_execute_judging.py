@@ -42,7 +42,7 @@ def test_kinds_of_verdicts(given: Any, verdict: Verdict) -> None:
         (None, "gave None; return a Verdict, a bool, or a score from 0 to 1"),
         ("passed", "gave 'passed'; return"),
         ((True,), "gave (True,); return"),
-        ("x" * 99, f"gave '{'x' * 58}…; return"),
+        ("é" * 99, f"gave '{'é' * 58}…; return"),
         ((True, "a", "b"), "gave (True, 'a', 'b'); return"),
         ({"passed": True}, "gave {'passed': True}; return"),
         (1.5, "gave the score 1.5; a score lies between 0 and 1"),

@@ -12,13 +12,29 @@ def one_line(text: str, limit: int = 200) -> str:
     """Return `text` as one printable line of at most `limit` characters."""
     printable = text if text.isprintable() else "".join(c if c.isprintable() else " " for c in text)
     line = " ".join(printable.split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return cut(line, limit)
+
+
+# What a key, a password or a URL that holds one is written in; a text in a language without blanks is not.
+_UNBROKEN = re.compile(r"[!#$%*+\-./0-9:=?@A-Z^_a-z~]*")
+
+
+def cut(text: str, limit: int) -> str:
+    """Return at most `limit` characters of `text`, `…` at the end where that is not all.
+
+    No word is cut: secrets are taken out of what is said later on, and a part of one is not recognised.
+    """
+    if len(text) <= limit:
+        return text
+    end = limit - 1
+    if _UNBROKEN.fullmatch(text[end]):
+        end -= len(_UNBROKEN.match(text[:end][::-1])[0])  # type: ignore[index]
+    return text[:end].rstrip(" ") + (" …" if text[:end].endswith(" ") else "…")
 
 
 def shown(value: object) -> str:
     """Return a value as Python writes it, in 60 characters at the most."""
-    text = repr(value)
-    return text if len(text) <= 60 else text[:59] + "…"
+    return cut(repr(value), 60)
 
 
 def listed(names: Iterable[str], limit: int = 10) -> str:
@@ -57,6 +73,13 @@ def dollars(amount: float, *, estimated: bool = False) -> str:
     places = 2 if amount >= 1 else 4 if amount >= 0.01 else 1 - floor(log10(amount))
     whole, _, cents = f"{amount:,.{places}f}".partition(".")
     return f"${whole}.{cents.rstrip('0').ljust(2, '0')}"
+
+
+def budget_words(budget: float, of_day: float | None = None) -> str:
+    """Return a budget as a noun; `of_day` is the whole one where earlier runs of the day have spent of it."""
+    if of_day is None:
+        return f"the budget of {dollars(budget)}"
+    return f"the {dollars(budget)} left of the budget of {dollars(of_day)} for today"
 
 
 def p_value(p: float) -> str:

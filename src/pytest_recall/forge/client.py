@@ -246,7 +246,7 @@ def _message(got: httpx.Response) -> str:
     try:
         told = got.json()
     except ValueError:
-        return got.text[:400]
+        return got.text
     if not isinstance(told, dict):
         return str(told)
     said = told.get("message") or told.get("error") or ""

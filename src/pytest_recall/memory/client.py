@@ -117,7 +117,7 @@ def json_object(body: bytes) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
-        shown = one_line(body[:400].decode("utf-8", "replace"), 80)
+        shown = one_line(body.decode("utf-8", "replace"), 80)
         raise MemoryFault(f"replied with {shown!r}, which is no JSON object; check the service")
     return found
 

@@ -178,7 +178,7 @@ class HttpService(Client):
         if given is None and reply.status_code in _NO_SUCH:
             return b""
         if not reply.is_success:
-            said = one_line(self._hidden(reply.text[:400]), 120)
+            said = one_line(self._hidden(reply.text), 120)
             shown = f" {said!r}" if said else ""
             tried = f", tried {failures} times" if failures > 1 else ""
             raise MemoryFault(

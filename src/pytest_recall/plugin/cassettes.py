@@ -101,7 +101,7 @@ class CassetteManager:
             allowed=rubric.allow_unrecorded,
             telemetry=rubric.telemetry_hosts,
             error=Missed,
-            redact=self.redactor.text,
+            redact=self.redactor.told,
         )
         self._shared: Tape | None = None
         self._sharing = threading.Lock()

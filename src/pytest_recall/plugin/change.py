@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from pytest_recall.files.disk import read_text
 from pytest_recall.plugin import options, replay_first
 from pytest_recall.plugin.replay_first import KnownChange
-from pytest_recall.runs.base import NO_BASE, altered_line, base_of, held_to, targets
+from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
 from pytest_recall.runs.ci import job_of
 from pytest_recall.runs.evidence import OF_BASE, RECORDINGS, runs_of
 
@@ -44,18 +44,14 @@ def change_of(
         return KnownChange(NO_BASE, rubric, asked)
     refs = targets(config.option.recall_base, os.environ)
     base = base_of(place, refs, os.environ)
-    altered: list[str] = []
     if not asked.requests:  # What varies is compared by the rubric of the working tree.
-        rubric, altered = held_to(rubric, base)
+        rubric, base = held_to(rubric, base)
     if (more := config.option.recall_dry_run_ignoring) is not None:
         from pytest_recall.replay.varying import volatile_in
 
         rubric = rubric.ignoring(volatile_in(read_text(config.invocation_params.dir / more, more), more))
-    name = place.name(place.rubric)
-    notes = [altered_line(altered, base, name)] if altered else []
-    if base.unreadable:
-        notes.append(f"{base.unreadable}; the settings of this change apply")
-    found = KnownChange(base, rubric, asked, notes=tuple(notes))
+    notes = (f"{base.unreadable}; the settings of this change apply",) if base.unreadable else ()
+    found = KnownChange(base, rubric, asked, notes=notes)
     if options.wanted(config).explicit or context.mode not in MODES or asked.mode == "replay" or asked.dry:
         return found
     job = job_of(os.environ)
@@ -108,9 +104,14 @@ def planned(config: pytest.Config, plan: Plan, recording: Recording) -> Plan:
     return replace(plan, is_fork=job.fork, is_check=is_check, keeps_recordings=keeps).choosing()
 
 
-def budget_of(change: KnownChange, context: Context) -> float | None:
-    """Return how many US dollars the run may spend by the rubric: what earlier runs of the day have left of them."""
-    if change.rubric.budget is None or context.mode not in ("pr", "main"):
-        return None
+def budget_of(change: KnownChange, context: Context) -> tuple[float | None, float | None]:
+    """Return how many US dollars the run may spend by the rubric, and of how many, where runs of the day spent some.
+
+    What the command line names is not lessened by what was spent.
+    """
+    whole = change.rubric.budget
+    if whole is None or context.mode not in ("pr", "main"):
+        return None, None
     spent = change.earlier.spent.get(context.date.isoformat(), 0.0)
-    return max(change.rubric.budget - spent, 0.0)
+    is_own = change.recording.budget is None and change.recording.mode != "replay"
+    return max(whole - spent, 0.0), whole if spent and is_own else None

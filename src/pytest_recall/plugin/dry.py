@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import fsum
 from pathlib import Path
@@ -24,6 +24,8 @@ from pytest_recall.trials.conditions import taped_of, words_of
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
+    from pytest_recall.models.settings import Prices
+    from pytest_recall.replay.exchange import Exchange
     from pytest_recall.runs.plan import Plan
 
 _SHOWN = {
@@ -44,7 +46,7 @@ def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
         # Of a series the report of the last trial has all.
         trials = json.loads(report.recall)
         if "answer" not in trials[-1] and ANSWER in item.stash:
-            trials[-1]["answer"] = item.stash[ANSWER].clean(item.stash[TAPE].redactor.text).to_json()
+            trials[-1]["answer"] = item.stash[ANSWER].clean(item.stash[TAPE].redactor.told).to_json()
         found = found._replace(trials=tuple(trials))
     setattr(report, "recall_dry", json.dumps(found.to_json()))  # noqa: B010
     if OUTCOMES in item.stash:
@@ -80,11 +82,22 @@ def _found(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
         return found
     plan = item.config.stash[RUN].plan
     row = plan.before.get(item.stash[CASE_ID])
-    recorded = [call_of(exchange, exchange.kind, "replayed", rubric.prices) for exchange in exchanges]
-    calls, swapped = at_model(recorded, plan.context.model, None if row is None else row.last_model, rubric.prices)
+    return priced(found, exchanges, rubric.prices, plan.context.model, None if row is None else row.last_model)
+
+
+def priced(
+    found: ReplayFinding,
+    exchanges: Sequence[Exchange],
+    prices: Mapping[str, Prices],
+    model: str | None,
+    last_model: str | None,
+) -> ReplayFinding:
+    """Return what was found of a case with what its recording has cost, at the price of `model` if that is another."""
+    recorded = [call_of(exchange, exchange.kind, "replayed", prices) for exchange in exchanges]
+    calls, swapped = at_model(recorded, model, last_model, prices)
     known = [call.cost for call in calls if call.cost is not None]
     longest = max((call.tokens.output or 0 for call in calls if call.tokens is not None), default=0)
-    meter = Meter(0.0, Ledger(Path()), pricing(rubric.prices))
+    meter = Meter(0.0, Ledger(Path()), pricing(prices))
     reserved = (meter.may_cost(exchange.request, longest or None) for exchange in exchanges)
     above = [most - (call.cost or 0.0) for call, most in zip(calls, reserved, strict=True)]
     return found._replace(

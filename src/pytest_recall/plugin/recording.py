@@ -271,7 +271,7 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         ignored=rubric.ignore_hosts,
         allowed=rubric.allow_unrecorded,
         telemetry=rubric.telemetry_hosts,
-        redact=redactor.text,
+        redact=redactor.told,
     )
     watch = config.stash[WATCH] = Watch(player)
     config.add_cleanup(watch.close)

@@ -23,6 +23,7 @@ from pytest_recall.files.git import Repository
 from pytest_recall.files.wording import plural
 from pytest_recall.plugin import arguments
 from pytest_recall.replay import other_date
+from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import DRAFTS, Layer, Library
 from pytest_recall.replay.dry_runs import DryRunProcess, run_together
 from pytest_recall.replay.run_recordings import layers_of
@@ -128,6 +129,8 @@ def changes_of(
             found = _compared(config, first.folder, base, found)
         if base.is_change and base.commit:
             found = found.checked_live(_altered(place, base), context.seed)
+            if found.live:
+                found = _with_price(found, first, base, change.rubric, context)
         if context.mode != "pr":
             found = found.asking_broken()
         if asked.of_change:
@@ -135,6 +138,21 @@ def changes_of(
             if context.mode == "pr":
                 _begin(found, [first, *rest], Path(asked.base))
         return found
+
+
+def _with_price(found: Changes, source: _Source, base: Base, rubric: Settings, context: Context) -> Changes:
+    """Return `found` with what the recording of the case that is checked live has cost."""
+    from pytest_recall.plugin.dry import priced
+
+    library, row = source.library, (base.rows or {}).get(found.live)
+    path = next((path for path, header in library.headers() if header.get("case") == found.live), None)
+    if path is None:
+        return found
+    cassette = Cassette(library.source(path), library.name(path), rubric.rules())
+    exchanges = [cassette.exchange(place) for place in cassette.calls]
+    last_model = None if row is None else row.last_model
+    one = priced(found.findings[found.live], exchanges, rubric.prices, context.model, last_model)
+    return found._replace(findings={**found.findings, found.live: one})
 
 
 def _compared(config: pytest.Config, cassettes: Path, base: Base, found: Changes) -> Changes:

@@ -354,15 +354,14 @@ class Run:
         if changes is None and not held:
             return
         from pytest_recall.schedule.boxes import RECORDED
-        from pytest_recall.schedule.changes import ReplayState
 
         # A case that is asked live as well, since it is due, has its verdict from that.
         trials: dict[str, tuple[Mapping[str, Any], ...]] = {
             case_id: (event.trial(EARLIER).to_json(),) for case_id, event in held.items()
         }
         if changes is not None:
-            decided = set(changes.ids(ReplayState.RECORDED)) - self.plan.reasons.keys()
-            trials |= {case_id: changes.findings[case_id].trials for case_id in decided}
+            answered = set(changes.answered) - self.plan.reasons.keys()
+            trials |= {case_id: changes.findings[case_id].trials for case_id in answered}
         where = {
             case_id: f"{file.name}:{file.lines[case_id]}"
             for file in self.plan.files.values()

@@ -131,9 +131,11 @@ def wake(
         if kept is not None:
             run.resume(kept.folder, kept.record)
     # What is carried over is written beside the journal, so that the lock on that comes first.
-    taken, rest = portion.carried(change.recording.within(budget_of(change, context)), kept, plan)
+    budget, of_day = budget_of(change, context)
+    taken, rest = portion.carried(change.recording.within(budget), kept, plan)
     with usage_errors():
-        run.plan = within_budget(replace(plan, rest=rest, budget=taken.budget, ledger=taken.ledger, early=taken.early))
+        plan = replace(plan, rest=rest, budget=taken.budget, budget_of_day=of_day)
+        run.plan = within_budget(replace(plan, ledger=taken.ledger, early=taken.early))
     run.log.note(*change.notes)
     run.begin_recording(taken)
     config.stash[CASSETTES] = make_manager(run, taken)

@@ -158,7 +158,7 @@ def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
         return ""
     stage = raised.stage if isinstance(raised, CaseError) else "" if call.when == "call" else call.when
     told = f"{stage}: {outage.said}" if stage else outage.said
-    told = str(item.config.stash[CASSETTES].redactor.text(told))
+    told = str(item.config.stash[CASSETTES].redactor.told(told))
     if item.config.option.tbstyle != "long":
         path, line, _ = item.location
         report.longrepr = f"{path}:{(line or 0) + 1}: {told}"
@@ -283,7 +283,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
     else:
         scenario, dimension = run.found.late.get(case_id, ("", ""))
         case = TrialCase(case_id, scenario, dimension, marks.fingerprint(item))
-    result = result.clean(item.config.stash[CASSETTES].redactor.text)
+    result = result.clean(item.config.stash[CASSETTES].redactor.told)
     calls = _calls(item, case, result)
     return make_trial(
         case,
@@ -316,9 +316,9 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
     manager = item.config.stash[CASSETTES]
     read = manager.exchanges_of(tape)
-    calls = manager.calls_of(read)
+    calls, unrecorded = manager.calls_of(read), next(iter(tape.unkept), "")
     if not result.outcome.is_verdict or str(getattr(item, "arm", "")):
-        return CallSummary(source, calls)
+        return CallSummary(source, calls, unrecorded=unrecorded)
     asked = getattr(item, "case", None)  # A marked test has none, and its words stand in the prompt as they are.
     recording = tape.cassette or (tape.base if source == "replayed" else None)
     taped = None if recording is None or source == "live" else taped_of(recording.header)
@@ -326,7 +326,7 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     prompts = manager.prompts_of(read, words) if read else Prompts()
     rubric = item.config.stash[RUN].plan.rubric
     under = conditions(result, calls, prompts, rubric, _own_bars(asked), fingerprint=case.fingerprint, taped=taped)
-    return CallSummary(source, calls, str(under))
+    return CallSummary(source, calls, str(under), unrecorded)
 
 
 def _own_bars(case: Case | None) -> list[str]:

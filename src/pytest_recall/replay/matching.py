@@ -24,6 +24,7 @@ from pytest_recall.replay.exchange import MATCHED, Headers, Request, asking
 from pytest_recall.replay.fenced_texts import parts_of
 from pytest_recall.replay.hosts import PORTS
 from pytest_recall.replay.redaction import boundary_of, without_addresses
+from pytest_recall.replay.secrets import hidden
 
 
 class Api(NamedTuple):
@@ -365,7 +366,7 @@ def _part_differences(one: Any, other: Any) -> Iterator[str]:
 
 def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value) if isinstance(value, bytes) else canonical(value)
-    line = " ".join(text.split())
+    line = " ".join(hidden(text).split())
     return f"“{line if len(line) <= _SHOWN else line[: _SHOWN - 1] + '…'}”"
 
 
@@ -373,6 +374,7 @@ def _around(value: Any, other: Any) -> str:
     """Return `value` cut to where it differs from `other`: the change may stand at the end of a long prompt."""
     if not isinstance(value, str) or not isinstance(other, str) or len(value) <= _SHOWN:
         return _shown(value)
+    value, other = hidden(value), hidden(other)
     same = next((i for i, (a, b) in enumerate(zip(value, other, strict=False)) if a != b), min(len(value), len(other)))
     start = max(0, same - _SHOWN // 3)
     return _shown(("…" if start else "") + value[start:])

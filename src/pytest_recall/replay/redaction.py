@@ -159,6 +159,12 @@ class Redactor:
         """Return `text` without the secrets."""
         return _redacted(text, self._spans)
 
+    def told(self, text: str) -> str:
+        """Return `text` as people may read it: without the secrets, and without what looks like one."""
+        from pytest_recall.replay.secrets import hidden
+
+        return hidden(self.text(text))
+
     def url(self, url: str) -> str:
         """Return `url` without secrets, userinfo and the values of credential-like parameters."""
         # Taking something out may bring together what is a secret again; each round takes out more.

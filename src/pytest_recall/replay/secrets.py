@@ -215,6 +215,29 @@ def suspicious(text: str) -> list[str]:
     Placeholders and examples are let through, and so is what only looks random: digests, uuids,
     images. It is for what is about to be written, so text may be escaped as in JSON or in a URL.
     """
+    return list(dict.fromkeys(_looks_like(text).values()))
+
+
+HIDDEN = "[REDACTED]"
+"""What stands for what looks like a credential, where people read it."""
+_ROUNDS = 5
+
+
+def hidden(text: str) -> str:
+    """Return `text` with `HIDDEN` in place of what looks like a credential; of all of it, if that is encoded."""
+    for _ in range(_ROUNDS):
+        found = _looks_like(text)
+        if not found:
+            return text
+        tokens = sorted(found, key=len, reverse=True)
+        text = re.sub("|".join(f"{re.escape(token)}=*" for token in tokens), HIDDEN, text, flags=re.IGNORECASE)
+        if "a private key" in found.values():
+            break  # What was found is its first line.
+    return HIDDEN
+
+
+def _looks_like(text: str) -> dict[str, str]:
+    """Return what looks like a credential, in any case of its letters, and what to say of each."""
     found: dict[str, str] = {}
     seen: set[str] = set()
 
@@ -237,7 +260,7 @@ def suspicious(text: str) -> list[str]:
             if level < _LEVELS:
                 texts += ((unescaped(inner), level + 1) for inner in decoded_texts(words))
         _search(plain, note, chosen, found)
-    return list(dict.fromkeys(found.values()))
+    return found
 
 
 def _long_words(text: str) -> list[str]:

@@ -68,6 +68,7 @@ class Tape:
     thing that it lacks, and judges also after that. `hint` says how to record the cassette, for the message of a miss;
     `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
     what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over and its fixtures end.
+    `unkept` says of each call that may not be written down why.
     `process` is the one that opened it; `told` counts those of the calls
     in `made` that someone has already accounted for; `earlier` are the threads that were there before it.
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for
@@ -89,6 +90,7 @@ class Tape:
     made: list[Made] = field(default_factory=list)
     misses: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    unkept: list[str] = field(default_factory=list)
     passed: bool = False
     difference: Mismatch | None = None
     teardown: bool = False
@@ -261,6 +263,7 @@ class Tape:
         except RecallError as error:
             url = self.redactor.url(exchange.request.url)
             self.problems.append(f"{self.name}: a call to {url} was not recorded, since it {error}")
+            self.unkept.append(str(error))
             return
         request = with_known_ids(clean.request, partial(self._is_given, exchange.seq))
         stored = {name.lower() for name, _ in request.headers}
@@ -386,7 +389,7 @@ class Tape:
         return f"{self.name}: {self._missed(request, kind)}"
 
     def _differs(self, kind: str, call: int = 0, lines: Iterable[str] = (), key: str = "") -> None:
-        self.difference = self.difference or Mismatch(kind, call, tuple(lines), key)
+        self.difference = self.difference or Mismatch(kind, call, tuple(map(self.redactor.told, lines)), key)
 
     def _missed(self, request: Request, kind: str) -> str:
         asked = f"{request.method} {request.url}"

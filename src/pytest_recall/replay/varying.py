@@ -19,6 +19,7 @@ import yaml
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
 from pytest_recall.replay.matching import BODY, QUESTION, URL, Rules, SeenRequest, VolatileText, canonical
+from pytest_recall.replay.secrets import hidden
 from pytest_recall.replay.varying_text import Spot, differs_in_kinds_alone, fewest, is_wordless, spots
 
 Requests = Mapping[str, Sequence[SeenRequest]]
@@ -288,7 +289,8 @@ def _values_at(value: Any, path: Sequence[str]) -> Iterator[Any]:
 
 
 def _shown(value: Any) -> str:
-    return one_line(value if isinstance(value, str) else repr(value) if value is _NOTHING else canonical(value), _SHOWN)
+    text = value if isinstance(value, str) else repr(value) if value is _NOTHING else canonical(value)
+    return one_line(hidden(text), _SHOWN)
 
 
 def _of_texts(differing: Iterable[_Difference], rules: Rules) -> Iterator[Variation]:

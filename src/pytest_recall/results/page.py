@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pytest_recall.files.wording import cell, code, listed
 from pytest_recall.judges import judges_text
 from pytest_recall.results import gates_text, regressions_text, sentences
+from pytest_recall.results.of_change_text import of_change_markdown
 from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, Scorecard
 from pytest_recall.results.sentences import counted
 from pytest_recall.results.standing import BEHIND
@@ -51,6 +52,7 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         f"**What to do:** {sentences.advice(header, card) or 'nothing'}.",
         "",
         *_cut_short(record, card),
+        *of_change_markdown(header, card),
         *([f"{cell(counted_line)}.", ""] if counted_line else []),
         *[f"{cell(line[0].upper() + line[1:])}.\n" for line in judged_rates(card)],
         *([*(f"- {cell(line)}" for line in gates_text.gates_lines(card)), ""] if card.gates or card.loosened else []),
@@ -182,7 +184,6 @@ def notes(header: Header, card: Scorecard) -> list[str]:
         sentences.replays(header, card),
         sentences.orphans(header),
         sentences.moved(header),
-        sentences.altered(header),
         sentences.other_model(header, card),
         sentences.swap(header),
         *sentences.replayed(header),

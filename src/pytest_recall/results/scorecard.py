@@ -469,7 +469,7 @@ def is_incomplete(header: Header, card: Scorecard) -> bool:
 def not_evaluated_line(header: Header, card: Scorecard) -> str:
     """Return how many affected cases have no verdict, or that nothing could be compared; empty if all was evaluated."""
     if header.not_compared:
-        return f"not evaluated: {header.not_compared}"
+        return f"not evaluated: {header.not_compared}" + ("" if header.picks else "; no case was asked")
     left = card.not_evaluated(header)
     if not left:
         return ""

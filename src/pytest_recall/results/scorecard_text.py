@@ -15,6 +15,7 @@ from pytest_recall.files.wording import grid, listed, one_line
 from pytest_recall.judges import judges_text
 from pytest_recall.models.reply_names import joined
 from pytest_recall.results import gates_text, regressions_text, sentences
+from pytest_recall.results.of_change_text import of_change_json, of_change_lines
 from pytest_recall.results.page import (
     COLUMNS,
     MAX_MARKDOWN,
@@ -172,6 +173,7 @@ def terminal(
         yield f"what to do: {advice}"
     if told := sentences.partial(record, card):
         yield told
+    yield from of_change_lines(header, card)
     yield from failed(header, card, verbosity, shown, command, brief=brief)
     yield from undecided(card, verbosity, shown)
     if card.not_run:
@@ -247,6 +249,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "knows_change": header.knows_change,
         "replayed": list(header.replayed) or None,
         "affected": list(header.affected),
+        **of_change_json(header, card),
         "not_evaluated": [{"id": case_id, "why": why} for case_id, why in card.not_evaluated(header)],
         "waiver": None if card.waiver is None else card.waiver._asdict(),
         "next_due": header.next_due,

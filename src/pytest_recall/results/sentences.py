@@ -374,14 +374,6 @@ def headline(header: Header, card: Scorecard) -> str:
     return "; ".join(part for part in (first_line(header, card), further_counts(header, card)) if part)
 
 
-def altered(header: Header) -> str:
-    """Return which cases of the base a change takes away, renames or lets pass by another measure, or nothing."""
-    if not header.altered:
-        return ""
-    cases = listed((f"{case_id} ({how})" for case_id, how in header.altered), 10)
-    return f"this change alters {plural(len(header.altered), 'case')} of its base: {cases}"
-
-
 def first_line(header: Header, card: Scorecard) -> str:
     """Return the verdict, and what it does not cover or rests on."""
     if _only_counted(header, card):
@@ -392,6 +384,7 @@ def first_line(header: Header, card: Scorecard) -> str:
         "" if _said_of(left) == first else left,
         own_recordings(header, card),
         behind(header, card),
+        altered(header),
         unknown_change(header, card),
         waived(header, card),
         varying(header),
@@ -495,6 +488,11 @@ def own_recordings(header: Header, card: Scorecard) -> str:
         f"{header.own_recordings:,} of {plural(max(verdicts, header.own_recordings), 'verdict')} {rest} on recordings"
         " that CI did not make"
     )
+
+
+def altered(header: Header) -> str:
+    """Return how many cases of the base a change takes away, renames or lets pass by another measure, or nothing."""
+    return f"this change alters {plural(len(header.altered), 'case')} of its base" if header.altered else ""
 
 
 def behind(header: Header, card: Scorecard) -> str:

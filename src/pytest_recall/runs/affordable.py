@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from pytest_recall.files.wording import dollars, plural
+from pytest_recall.files.wording import budget_words, dollars, plural
 from pytest_recall.runs.plan import Plan
 from pytest_recall.schedule.spread import affected_cost, beyond
 from pytest_recall.trials.cost_text import at_most, price_advice, swapped_models
@@ -36,7 +36,7 @@ def within_budget(plan: Plan) -> Plan:
     if plan.changes is None or plan.budget is None or plan.context.mode not in ("pr", "main") or not plan.scheduled:
         return plan
     counts = trial_counts(plan, plan.changes.reasons.keys())
-    left = beyond(plan.changes, plan.cases, plan.budget, plan.context.seed, counts)
+    left = beyond(plan.changes, plan.cases, plan.budget, plan.context.seed, counts, plan.budget_of_day)
     return replace(plan, unaffordable=left).choosing() if left else plan
 
 
@@ -59,6 +59,6 @@ def affected_lines(plan: Plan) -> Iterator[str]:
             told += f"; {cost.borrowed:,} of them by the mean of the others"
         if plan.budget is not None:
             reached = f"{cost.cases - len(plan.unaffordable):,}" if plan.unaffordable else "all"
-            told += f"; the budget of {dollars(plan.budget)} reaches {reached} of them"
+            told += f"; {budget_words(plan.budget, plan.budget_of_day)} reaches {reached} of them"
         yield told
     yield from price_advice(cost.unpriced)

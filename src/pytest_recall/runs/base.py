@@ -60,7 +60,7 @@ class Base(NamedTuple):
     that is known. `problem` says why a commit that has to be there cannot be found. `is_change` says that the
     checkout is a change of `name`, and not that branch itself. `rows` is the state at the commit, None where there is
     no state, and `settings` are those of the rubric there, None where it has none; `unreadable` says what is wrong
-    with that.
+    with that. `held` are the names of those of them that apply in place of what the change says.
     """
 
     name: str = ""
@@ -70,6 +70,7 @@ class Base(NamedTuple):
     rows: Mapping[str, Row] | None = None
     settings: Settings | None = None
     unreadable: str = ""
+    held: tuple[str, ...] = ()
 
 
 NO_BASE = Base()
@@ -186,20 +187,14 @@ def judges_altered(place: Place, base: Base) -> dict[str, str]:
     return found
 
 
-def held_to(rubric: Settings, base: Base) -> tuple[Settings, list[str]]:
-    """Return the settings of a change, which does not judge itself, and the names of those that it alters.
+def held_to(rubric: Settings, base: Base) -> tuple[Settings, Base]:
+    """Return the settings of a change, which does not judge itself, and its base with the names of those it alters.
 
     What is no matter of the answers is that of the base's rubric: what blocks, what may be spent, what counts as an
     equal request.
     """
     if not base.is_change or base.settings is None:
-        return rubric, []
+        return rubric, base
     names = (*OF_BASE, *OF_REQUESTS)
-    altered = [name for name in names if getattr(rubric, name) != getattr(base.settings, name)]
-    return rubric.model_copy(update={name: getattr(base.settings, name) for name in altered}), altered
-
-
-def altered_line(altered: Iterable[str], base: Base, name: str) -> str:
-    """Return which settings of the rubric `name` a change alters, and that they apply once it is merged."""
-    settings = ", ".join(f"`{one}`" for one in altered)
-    return f"{name}: this change alters {settings}; until it is merged, what {base.name} has applies"
+    held = tuple(name for name in names if getattr(rubric, name) != getattr(base.settings, name))
+    return rubric.model_copy(update={name: getattr(base.settings, name) for name in held}), base._replace(held=held)

@@ -96,6 +96,7 @@ class Plan:
     reach to why. Of a `shard` the picks are its part of `whole`, the slice that all shards choose; a run that goes on
     picks what its `rest` has left.
     `collected` are the cases that pytest has left of those that a person chose, None before that is known.
+    `budget_of_day` is the one of which earlier runs of the day have left `budget`; None where these spent nothing.
     `is_check` says that the run is that of a job for a pull request, `is_fork` that its change comes from another
     repository, and `keeps_recordings` that CI keeps what it records beside the branch.
 
@@ -127,6 +128,7 @@ class Plan:
     rest: Rest | None = None
     settings: tuple[str, ...] = ()
     budget: float | None = None
+    budget_of_day: float | None = None
     ledger: str = ""
     early: str = ""
     recording: RecordingFacts = RECORDS_NOTHING
@@ -226,6 +228,8 @@ class Plan:
 
     def _slice(self, mode: Mode) -> list[Pick]:
         context, changes = self.context, self.changes if mode == self.context.mode else None
+        if mode == context.mode == "pr" and self.base.problem:
+            return []  # Without its base a check decides nothing, whatever its cases come to.
         scheduled = self.cases - self.unscheduled.keys() - self.unaffordable.keys() - self.held.keys()
         if self.is_fork and changes is not None:
             scheduled &= changes.reasons.keys()  # A fork has no key for what is merely due.
@@ -304,7 +308,8 @@ class Plan:
         whole = tuple((pick.case_id, pick.reason) for pick in self.whole) if self.shard else ()
         scheduled = self.cases - self.unscheduled.keys()
         known = [self.before[case_id] for case_id in scheduled if case_id in self.before]
-        rest = left_out(scheduled - dict(self.whole).keys(), self.rows, self.unanswered, context.date)
+        answered = () if self.changes is None else self.changes.answered
+        rest = left_out(scheduled.difference(dict(self.whole), answered), self.rows, self.unanswered, context.date)
         waiting = sorted((case_id, one) for case_id, one in self.unanswered.items() if case_id in scheduled)
         return Header(
             run="",
@@ -356,6 +361,7 @@ class Plan:
             base=self.base.commit,
             fork=self.is_fork,
             altered=tuple((one.case_id, one.how) for one in self.case_changes),
+            held_settings=self.base.held,
             judge_code=tuple((one.now, *judge) for one in self.case_changes for judge in one.judges),
             not_compared=self.problem,
             knows_change=self.knows_change,

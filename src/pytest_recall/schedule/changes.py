@@ -342,6 +342,11 @@ class Changes(NamedTuple):
             if (one := self.findings[case_id]).own or one.of_ci or (one.outcome == failed and one.before != failed)
         ]
 
+    @property
+    def answered(self) -> list[str]:
+        """The cases of which the replay has trials on recorded answers, which are the run's own; sorted."""
+        return [case_id for case_id in self.ids(ReplayState.RECORDED) if self.findings[case_id].trials]
+
     def complete(self, case_ids: Iterable[str]) -> Changes:
         """Return the same with each of these cases: of one that was not replayed, nothing is known."""
         missing = ReplayFinding(ReplayState.UNKNOWN, why="not replayed, since something left it out of the collection")

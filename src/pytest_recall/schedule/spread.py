@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_recall.files.wording import dollars
+from pytest_recall.files.wording import budget_words
 from pytest_recall.schedule.selection import shuffle_key
 from pytest_recall.trials.series import TrialCount
 
@@ -70,13 +70,18 @@ def affected_cost(changes: Changes, case_ids: Collection[str], counts: Counts) -
 
 
 def beyond(
-    changes: Changes, case_ids: Collection[str], budget: float, seed: str, counts: Counts = MappingProxyType({})
+    changes: Changes,
+    case_ids: Collection[str],
+    budget: float,
+    seed: str,
+    counts: Counts = MappingProxyType({}),
+    of_day: float | None = None,
 ) -> dict[str, str]:
     """Return the affected cases for which `budget` US dollars do not suffice, each with why.
 
     A case costs what a trial of its recording has cost, as often as it is expected to be asked, and one without a price
     what the others do in the mean. Its last call begins only while there is room for what that reserves. None is beyond
-    the budget where no price is known.
+    the budget where no price is known. `of_day` is the budget of which earlier runs of the day have left this.
     """
     asked = {case_id: changes.findings[case_id].key for case_id in changes.reasons if case_id in case_ids}
     prices = _prices(changes, asked, counts)
@@ -88,7 +93,7 @@ def beyond(
         if left < round(changes.findings[case_id].headroom * _MICRO):
             break
         reached.add(case_id)
-    why = f"the budget of {dollars(budget)} does not reach it"
+    why = f"{budget_words(budget, of_day)} does not reach it"
     return {case_id: why for case_id in asked if case_id not in reached}
 
 

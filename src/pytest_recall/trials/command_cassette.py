@@ -43,7 +43,7 @@ def player_of(rubric: Settings, mode: CassetteMode, ways: Mapping[CallKind, Way]
         ignored=rubric.ignore_hosts,
         allowed=rubric.allow_unrecorded,
         telemetry=rubric.telemetry_hosts,
-        redact=rubric.redactor(os.environ).text,
+        redact=rubric.redactor(os.environ).told,
     )
     if rubric.rate_limits:
         player.limits = RateLimits(rubric.rates())

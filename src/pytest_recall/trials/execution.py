@@ -105,6 +105,7 @@ class CallSummary(NamedTuple):
     source: str = "live"
     calls: tuple[Call, ...] = ()
     under: str = ""
+    unrecorded: str = ""
 
 
 class RunFacts(NamedTuple):
@@ -154,9 +155,7 @@ def make_trial(
         checkpoint=result.checkpoint,
         steps=result.steps,
         ended=result.ended,
-        source=calls.source,
-        calls=calls.calls,
-        under=calls.under,
+        **calls._asdict(),
         **run._asdict(),
     )
 

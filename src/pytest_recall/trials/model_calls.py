@@ -155,7 +155,7 @@ class RunModels:
     ) -> None:
         self._timeout = timeout
         self._place, self._rubric = place, rubric
-        self.redact = rubric.redactor(os.environ).text
+        self.redact = rubric.redactor(os.environ).told
         """Takes secrets out of a text."""
         self._folder = folder or place.cassettes
         # A memory asks as an agent would, so that the model that works for it has to have another kind.

@@ -357,6 +357,7 @@ class Trial(NamedTuple):
     `under` is what a verdict was given under, as `trials.conditions` writes it. `stage` says where an error came
     from, such as `memory recall`, as far as that is known. `ended` is when the trial ended, in ISO 8601, `checkpoint`
     where in a long-horizon run it was; both are empty elsewhere. `steps` are what the answer took, in their order.
+    `unrecorded` says why a call of it may not be written down, so that the case has no recording.
     `weighed` is in no journal: it is of the trial that grades a case by evidence.
     """
 
@@ -388,6 +389,7 @@ class Trial(NamedTuple):
     ended: str = ""
     checkpoint: AtCheckpoint | None = None
     steps: tuple[TrialStep, ...] = ()
+    unrecorded: str = ""
     weighed: WeighedTrials | None = None
 
     @property

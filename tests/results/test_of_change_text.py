@@ -1,0 +1,58 @@
+"""What is shown below the verdict on a change: what it does to its own measure, and what is not kept of it."""
+
+from __future__ import annotations
+
+import json
+
+from pytest_recall.results.of_change_text import of_change_json, of_change_lines, of_change_markdown
+from pytest_recall.results.page import markdown
+from pytest_recall.results.scorecard import Scorecard
+from pytest_recall.results.sentences import first_line
+from pytest_recall.trials.record import Record
+from tests.helpers.samples import PASSED, row
+from tests.results.runs import graded, run
+
+ALTERED = tuple((f"case-{number:02}", "`expected` altered") for number in range(30))
+
+
+def changed() -> tuple[Record, Scorecard]:
+    """Return a run of a change that alters its rubric and its cases, and of which a case was not recorded."""
+    trials = [graded("late-fee", PASSED, "affected", row(2, 2), unrecorded="holds what looks like a key")]
+    return run(trials, exit_code=0, knows_change=True, held_settings=("blocks", "budget"), altered=ALTERED)
+
+
+def test_nothing_is_shown_of_a_change_that_alters_nothing() -> None:
+    record, card = run([graded("late-fee", PASSED, "affected", row(2, 2))], knows_change=True)
+    assert [*of_change_lines(record.header, card), *of_change_markdown(record.header, card)] == []
+
+
+def test_all_of_it_is_shown() -> None:
+    record, card = changed()
+    assert list(of_change_lines(record.header, card)) == [
+        "this change alters `blocks`, `budget` in the rubric; until it is merged, what its base has applies",
+        "cases of the base that this change alters (30): "
+        + ", ".join(f"case-{number:02} (`expected` altered)" for number in range(20))
+        + " and 10 more",
+        "not recorded, so that the next run asks again (1): late-fee (holds what looks like a key)",
+    ]
+
+
+def test_it_stands_below_the_verdict_and_is_not_folded() -> None:
+    record, card = changed()
+    above = markdown(record, card).partition("<details>")[0]
+    for shown in ("blocks", "budget", "case-00", "case-19", "late-fee"):
+        assert shown in above
+    assert "case-20" not in above
+
+
+def test_the_first_line_says_how_many_cases_are_altered() -> None:
+    record, card = changed()
+    assert "30 cases" in first_line(record.header, card)
+
+
+def test_json_has_all_of_them() -> None:
+    record, card = changed()
+    found = json.loads(json.dumps(of_change_json(record.header, card)))
+    assert found["held_settings"] == ["blocks", "budget"]
+    assert [one["id"] for one in found["altered"]] == [case_id for case_id, _ in ALTERED]
+    assert found["unrecorded"] == [{"id": "late-fee", "why": "holds what looks like a key"}]
