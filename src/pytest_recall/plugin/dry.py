@@ -71,6 +71,9 @@ def _found(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
     if tape is not None:
         fixtures = item.config.stash[CASSETTES].lacking_headers.intersection(getattr(item, "fixturenames", ()))
         found = found._replace(lacks_headers=tape.lacks_headers or bool(fixtures))
+        if found.state is ReplayState.CHANGED and found.request:
+            with suppress(RecallError):
+                found = found._replace(asked=tuple(sorted({*tape.asked(), found.request})))
     decided = found.state in (ReplayState.UNAFFECTED, ReplayState.RECORDED) and not found.breaks
     if decided or tape is None or tape.cassette is None:
         return found
@@ -149,8 +152,10 @@ def _sources(plan: Plan, cache: Path) -> frozenset[str]:
     real = place.root.resolve()
     files = {Path(file).resolve() for module in list(sys.modules.values()) if (file := getattr(module, "__file__", ""))}
     files |= {*files_read.files()} - {path.resolve() for path in (*plan.files, place.rubric, place.state)}
+    # What runs write is no original of an installed file either.
+    written = [folder.resolve() for folder in (place.cassettes, place.run_files, place.artifacts.folder)]
+    files = {path for path in files if not any(map(path.is_relative_to, written))}
     others = [Path(sys.prefix).resolve(), cache.resolve()]
-    others += [folder.resolve() for folder in (place.cassettes, place.run_files, place.artifacts.folder)]
     own = {path for path in files if path.is_relative_to(real) and not any(map(path.is_relative_to, others))}
     own |= set(_installed(real, files - own))
     return frozenset(path.relative_to(real).as_posix() for path in own if path.parent.name != "__pycache__")

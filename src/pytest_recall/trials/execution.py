@@ -100,11 +100,15 @@ class Result(NamedTuple):
 
 
 class CallSummary(NamedTuple):
-    """The upstream calls of a trial, where its answer came from, and what its verdict was given under."""
+    """The upstream calls of a trial, where its answer came from, and what its verdict was given under.
+
+    `asked` are the keys of the agent's calls.
+    """
 
     source: str = "live"
     calls: tuple[Call, ...] = ()
     under: str = ""
+    asked: tuple[str, ...] = ()
 
 
 class RunFacts(NamedTuple):
@@ -157,6 +161,7 @@ def make_trial(
         source=calls.source,
         calls=calls.calls,
         under=calls.under,
+        asked=calls.asked,
         **run._asdict(),
     )
 
