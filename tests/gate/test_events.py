@@ -21,6 +21,7 @@ from tests.gate.project import (
     BROKEN,
     CALLED,
     CALLER,
+    CASES,
     NOTES,
     PROMPT,
     Replaced,
@@ -413,3 +414,80 @@ def test_the_recordings_of_a_fork_decide_nothing(worlds: Worlds) -> None:
     check = world.check(pull, "opened")
     assert check.verdict is Verdict.NOT_EVALUATED, check
     assert "Traceback" not in check.output, check.output
+
+
+def test_what_main_has_not_recorded_is_not_of_a_pull_request(worlds: Worlds) -> None:
+    """Main breaks three cases on a day of an outage: a later change of the notes is not held to them, nor told so."""
+    world = worlds()
+    world.model.mode = Mode(status=500)
+    world.commit("main", BREAKS_THREE)
+    assert world.pushed().verdict is Verdict.NOT_EVALUATED
+    assert len(behind_on_main(world)) == 12
+    notes, further = world.open("notes", NOTES), world.open("further", KINDER)
+    assert world.check(notes, "opened").verdict is Verdict.NOT_EVALUATED
+    world.model.mode = Mode()
+    check = world.check(notes)
+    assert_green(check)
+    assert "0 of 12 cases affected (12 behind on the target branch)" in check.report.replace("\\", "")
+    # What was recorded for the pull request says no more of it than the answers did.
+    again = world.check(notes, "synchronize")
+    assert_green(again)
+    assert again.live == []
+    assert_broken(world.check(further, "opened"))
+
+
+@pytest.mark.all
+def test_what_main_has_recorded_is_no_longer_behind(worlds: Worlds) -> None:
+    world = worlds()
+    world.model.mode = Mode(status=500)
+    world.commit("main", KINDER)
+    world.pushed()
+    assert len(behind_on_main(world)) == 12
+    world.model.mode = Mode()
+    world.night()
+    assert behind_on_main(world) == {}
+    check = world.check(world.open("notes", NOTES), "opened")
+    assert_green(check)
+    assert check.live == []
+
+
+@pytest.mark.all
+def test_a_prompt_that_main_takes_back_is_no_longer_behind(worlds: Worlds) -> None:
+    world = worlds()
+    world.model.mode = Mode(status=500)
+    world.commit("main", KINDER)
+    world.pushed()
+    world.commit("main", Replaced(PROMPT, " and brief.", "."))
+    world.pushed()
+    assert behind_on_main(world) == {}
+
+
+@pytest.mark.all
+def test_what_a_change_makes_of_equal_requests_is_its_own(worlds: Worlds) -> None:
+    """Main has not recorded its prompt, and a change throws away the answers to that."""
+    world = worlds()
+    world.model.mode = Mode(status=500)
+    world.commit("main", KINDER)
+    world.pushed()
+    world.model.mode = Mode()
+    answer = 'return response.json()["choices"][0]["message"]["content"]'
+    check = world.check(world.open("silent", Replaced(AGENT, answer, f'{answer} and "Nothing."')), "opened")
+    assert check.verdict is Verdict.RED, check
+
+
+@pytest.mark.all
+def test_what_a_change_expects_of_equal_requests_is_its_own(worlds: Worlds) -> None:
+    """Main has not recorded its prompt, and a change expects another answer to that."""
+    world = worlds()
+    world.model.mode = Mode(status=500)
+    world.commit("main", KINDER)
+    world.pushed()
+    world.model.mode = Mode()
+    check = world.check(world.open("expects", Replaced(CASES, '"expected": "$35"', '"expected": "$36"')), "opened")
+    assert check.verdict is Verdict.RED, check
+    assert check.named(BROKEN) == ["price-007"], check.report
+
+
+def behind_on_main(world: World) -> dict[str, str]:
+    """Return the cases that the state on the default branch names as behind, with their requests."""
+    return dict(parse_state(world.text("eval/recall.yaml"), "eval/recall.yaml").behind)

@@ -215,6 +215,7 @@ FINDINGS = st.builds(
     trials=st.lists(st.just(Trial("x", Outcome.PASSED, answer=ANSWER).to_json()), max_size=2).map(tuple),
     altered=st.booleans(),
     usd=st.none() | st.floats(0, 1e6),
+    headroom=st.floats(0, 1e6),
     own=st.booleans(),
 )
 CASES = st.dictionaries(st.text(min_size=1, max_size=4), FINDINGS, max_size=6)
@@ -362,3 +363,29 @@ def test_a_case_that_is_checked_live_is_affected_wherever_it_is_counted() -> Non
     assert checked.affected == checked.reasons.keys() == {checked.live}
     assert found.summary == "0 of 3 cases affected (3 as recorded)"
     assert checked.summary == "1 of 3 cases affected (2 as recorded, 1 checked live)"
+
+
+def test_what_asks_what_the_base_asks_is_no_matter_of_the_change() -> None:
+    same = EDIT._replace(request="k2", asked=("k1", "k2"))
+    other = EDIT._replace(request="k9", asked=("k9",))
+    judged = EDIT._replace(request="k3")
+    found = Changes({"a": same, "b": other, "c": judged}, 3, frozenset({"src/agent.py"}))
+    assert found.missing == {"a": "k2", "b": "k9"}
+    told = found.beside_base({"a": "k2", "b": "k8", "c": "k3", "d": "k4"})
+    assert told.as_base == {"a": ("k1", "k2")}
+    assert (told.affected, told.touched) == (frozenset("bc"), ("b", "c"))
+    # It is asked all the same, so that it is recorded.
+    assert told.reasons == found.reasons
+    assert not any("such as a:" in line for line in told.details())
+    decided = Changes({"a": ReplayFinding(ReplayState.RECORDED, outcome="failed", before="passed")}, 1)
+    assert told.completed(decided, "ci").as_base == told.as_base
+    assert told.completed(decided, "ci").touched == ("b", "c")
+    assert told.completed(decided, "base").as_base == {}
+
+
+@pytest.mark.parametrize(
+    ("paths", "more"), [(["NOTES.md"], False), (["NOTES.md", "src/agent.py"], True), (["eval/rubric.yaml"], True)]
+)
+def test_a_change_of_what_a_replay_reads_may_alter_more_than_requests(paths: list[str], more: bool) -> None:
+    found = Changes({}, 0, frozenset({"src/agent.py"})).beside_files(paths, "eval/rubric.yaml")
+    assert found.alters_more is more

@@ -15,6 +15,7 @@ from pytest_recall.schedule.events import (
     Event,
     Events,
     events_of,
+    fold_behind,
     fold_events,
     fold_unanswered,
     in_order,
@@ -212,6 +213,22 @@ def test_a_waived_case_is_named_until_it_has_a_verdict() -> None:
     verdicts = Events("s", TODAY + days(1), "main", verdicts=(Event("asked", FAILED), Event("never", PASSED)))
     assert fold_unanswered(found, {"main": verdicts}) == {"other": Unanswered(TODAY, 2)}
     assert fold_events({}, {"waiver": waiver}) == {}
+
+
+def test_what_the_default_branch_could_not_record_is_behind_until_it_has() -> None:
+    missing = (("asked", "", "k1"), ("left", "", "k2"), ("again", "k0", "k3"), ("same", "k4", "k4"), ("gone", "k5", ""))
+    of_main = header(mode="main", missing=missing)
+    told = events_of(of_main, [trial("asked", PASSED), trial("left", ERROR)], 2)
+    assert dict(told.behind) == {"left": "k2", "again": "k3", "gone": ""}
+    assert {"left", "again", "gone"} <= told.about
+    before = {"again": "k0", "same": "k4", "gone": "k5"}
+    after = fold_behind(before, {"main": told})
+    assert after == {"left": "k2", "again": "k3", "same": "k4"}
+    assert parse_run_file(run_file_text(told), "run.yaml").behind == told.behind
+    # What goes on with the run tells of what that has recorded since, and of nothing else.
+    rest = events_of(of_main, [trial("left", FAILED), trial("same", PASSED)], 4, first=False)
+    assert fold_behind(after, {"rest": rest}) == {"again": "k3"}
+    assert events_of(header(mode="main", missing=(("asked", "", "k"),)), [trial("asked", PASSED)], 1).behind == ()
 
 
 def test_only_a_waiver_adds_such_events() -> None:

@@ -117,6 +117,7 @@ one_run = st.builds(
     st.lists(ids, max_size=3, unique=True).map(tuple),
     st.just("") | st.text("0123456789abcdef", min_size=40, max_size=40) | text,
     text,
+    behind=st.dictionaries(ids, text, max_size=3).map(lambda found: tuple(found.items())),
 )
 befores: st.SearchStrategy[dict[str, Row]] = st.dictionaries(ids, rows(), max_size=4)
 

@@ -444,6 +444,7 @@ def test_a_case_with_verdicts_that_wait_is_neither_moved_nor_forgotten(place: Pl
     [
         {"apart": (Apart("a", TODAY),)},
         {"unanswered": ("a",)},
+        {"behind": (("a", "k"),)},
         {"change": "pr7", "affected": ("a",)},
     ],
 )

@@ -287,6 +287,23 @@ def test_what_came_to_no_verdict_is_read_again(waiting: dict[str, Unanswered]) -
     assert parse_state(text.replace("box: 1,", "box:  1,"), NAME).unanswered == waiting
 
 
+@given(st.dictionaries(case_ids, nasty.filter(bool), max_size=5))
+def test_what_is_behind_is_read_again(behind: dict[str, str]) -> None:
+    text = parse_state(written(many(3)), NAME).updated({}, unanswered=WAITING, behind=behind, folded=NAMES)
+    found = parse_state(text, NAME)
+    assert (found.behind, found.unanswered, found.folded) == (behind, WAITING, tuple(NAMES))
+    assert found.updated({}, unanswered={}, behind={}, folded=()) == written(many(3))
+    # A file that someone has edited is read as YAML.
+    assert parse_state(text.replace("box: 1,", "box:  1,"), NAME).behind == behind
+
+
+@pytest.mark.parametrize("wrong", ["7", "{a: 7}", "{a: ''}", "[a]"])
+def test_a_case_behind_that_no_run_has_written(wrong: str) -> None:
+    text = written(many(3)).replace("cases:\n", f"behind: {wrong}\ncases:\n")
+    with pytest.raises(RecallError, match=r"recall.yaml:5: behind: .*; restore the file from git"):
+        parse_state(text, NAME)
+
+
 @pytest.mark.parametrize("wrong", ["7", "{a: {days: 1}}", "{a: {last_asked: 2026-03-01, days: x}}", "{a: 3}"])
 def test_a_case_without_a_verdict_that_no_run_has_written(wrong: str) -> None:
     text = written(many(3)).replace("cases:\n", f"unanswered: {wrong}\ncases:\n")

@@ -51,7 +51,8 @@ def test_the_controller_adds_what_only_it_knows() -> None:
 @costly
 @given(trials)
 def test_a_trial_taken_apart_is_the_same_when_it_is_put_together_again(one: Trial) -> None:
-    calls, run = CallSummary(one.source, one.calls, one.under), RunFacts(*(getattr(one, f) for f in RunFacts._fields))
+    calls = CallSummary(*(getattr(one, name) for name in CallSummary._fields))
+    run = RunFacts(*(getattr(one, f) for f in RunFacts._fields))
     case_of = TrialCase(one.case_id, one.scenario, one.dimension, one.fingerprint)
     own = {name: getattr(one, name) for name in ("repeat", "rule", "arm", "unproven")}
     assert make_trial(case_of, Result.of(one), calls, run, **own) == one

@@ -73,6 +73,9 @@ def _found(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
     if tape is not None:
         fixtures = item.config.stash[CASSETTES].lacking_headers.intersection(getattr(item, "fixturenames", ()))
         found = found._replace(lacks_headers=tape.lacks_headers or bool(fixtures))
+        if found.state is ReplayState.CHANGED and found.request:
+            with suppress(RecallError):
+                found = found._replace(asked=tuple(sorted({*tape.asked(), found.request})))
     decided = found.state in (ReplayState.UNAFFECTED, ReplayState.RECORDED) and not found.breaks
     if decided or tape is None or tape.cassette is None:
         return found

@@ -159,7 +159,12 @@ class Ending:
         plan = self._run.plan
         if plan.changes is None:
             return False
-        rows = (plan.before.get(case_id) for case_id in plan.changes.failing if case_id not in plan.reasons)
+        asked = {one.case_id: one.asked for one in self._run.trials if one.outcome is Outcome.FAILED and not one.arm}
+        rows = (
+            plan.before.get(case_id)
+            for case_id in plan.changes.failing
+            if case_id not in plan.reasons and not plan.is_behind(case_id, asked.get(case_id, ()))
+        )
         return any(not informs(plan.rubric.blocks, row) and (row is None or row.quarantined is None) for row in rows)
 
     def _leaves_open(self) -> bool:

@@ -116,6 +116,7 @@ def changes_of(
             found = found.complete(ids)
             of_base = [source for source in (first, *rest) if source.origin == "base"]
             recorded = {case_id for source in of_base for case_id in _recorded_in(source, ids)}
+            found = found.beside_base(base.behind)
             found = found._replace(behind=tuple(sorted((base.rows or {}).keys() & set(ids) - recorded)))
         for source in rest:
             if left := _replayable(source, first, found.reasons, ids):
@@ -128,7 +129,8 @@ def changes_of(
         if base.is_change and _holds_any(first.folder):
             found = _compared(config, first.folder, base, found)
         if base.is_change and base.commit:
-            found = found.checked_live(_altered(place, base), context.seed)
+            altered = _altered(place, base)
+            found = found.checked_live(altered, context.seed).beside_files(altered, place.name(place.rubric))
             if found.live:
                 found = _with_price(found, first, base, change.rubric, context)
         if context.mode != "pr":

@@ -46,6 +46,7 @@ from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
 
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
+    from pytest_recall.replay.tape import Tape
 
 
 # pytest-timeout ends a test through pytest.fail: that is no verdict on the answer.
@@ -196,7 +197,10 @@ def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:
     plan = item.config.stash[RUN].plan
     case_id = item.stash[CASE_ID]
     row = plan.before.get(case_id)
-    informing = informs(plan.rubric.blocks, row, decides=plan.decides(case_id)) if plan.scheduled else ""
+    is_behind = plan.is_behind(case_id, _asked(item))
+    informing = (
+        informs(plan.rubric.blocks, row, decides=plan.decides(case_id), is_behind=is_behind) if plan.scheduled else ""
+    )
     reason = item.stash.get(UNPROVEN, "") or informing
     if row is not None and row.quarantined is not None:
         until = f" until {row.until}" if row.until else ""
@@ -326,7 +330,18 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     prompts = manager.prompts_of(read, words) if read else Prompts()
     rubric = item.config.stash[RUN].plan.rubric
     under = conditions(result, calls, prompts, rubric, _own_bars(asked), fingerprint=case.fingerprint, taped=taped)
-    return CallSummary(source, calls, str(under), unrecorded)
+    asked_keys = _asked(item) if result.outcome is Outcome.FAILED else ()
+    return CallSummary(source, calls, str(under), unrecorded, asked_keys)
+
+
+def _asked(item: pytest.Item) -> tuple[str, ...]:
+    """Return the keys of what the agent has asked, where they tell whose fail it is; none where they are not known."""
+    of_change = item.config.option.recall_dry_run_of or item.stash[CASE_ID] in item.config.stash[RUN].plan.as_base
+    tape: Tape | None = item.stash.get(TAPE, None) if of_change else None
+    try:
+        return () if tape is None else tape.asked()
+    except RecallError:
+        return ()
 
 
 def _own_bars(case: Case | None) -> list[str]:

@@ -364,6 +364,16 @@ class Tape:
         more = ", …" if len(unused) > 10 else ""
         return [f"{self.name}: {len(unused)} recorded calls were not asked for ({numbers}{more}){cause}; {self.hint}"]
 
+    def asked(self) -> tuple[str, ...]:
+        """Return the keys of what the agent has asked, sorted. Raises RecallError for what cannot be read."""
+        calls = [made.exchange() for made in list(self.made) if made.kind != "judge"]
+        keys = {
+            one.key or key_of(self.redactor.request(one.request), self.known_rules)
+            for one in calls
+            if not one.background
+        }
+        return tuple(sorted(keys))
+
     def served(self) -> list[Exchange]:
         """Return the recorded calls that were asked for, in that order."""
         return [made.exchange()._replace(seq=made.seq) for made in self.made if made.source == "replayed"]

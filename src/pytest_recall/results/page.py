@@ -13,7 +13,7 @@ from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.of_change_text import of_change_markdown
 from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, Scorecard
 from pytest_recall.results.sentences import counted
-from pytest_recall.results.standing import BEHIND
+from pytest_recall.results.standing import BEHIND, OF_BASE
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record
@@ -30,6 +30,7 @@ MEANINGS = {
     FailureKind.REGRESSION: "These cases passed before, and fail now.",
     FailureKind.NEW: "These cases have no verdict from before this run.",
     FailureKind.OUTSIDE: f"A failure outside the change decides nothing here: {BEHIND}.",
+    FailureKind.BEHIND: f"What failed behind on the target branch decides nothing here: {OF_BASE}.",
     FailureKind.KNOWN: "A known failure failed at its last verdict before this run as well.",
     FailureKind.UNCONFIRMED: "What is not confirmed failed, and not often enough when it was asked again.",
     FailureKind.QUARANTINED: "A case in quarantine is set apart as unreliable, and blocks nothing.",

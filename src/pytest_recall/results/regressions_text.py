@@ -11,7 +11,7 @@ from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import cell, code, one_line
 from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, FailureKind, LastPass, Scorecard
-from pytest_recall.results.standing import BEHIND
+from pytest_recall.results.standing import BEHIND, OF_BASE
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.suspects import MOST, UNCOMMITTED, change_of, named
 from pytest_recall.trials.record import Header
@@ -72,6 +72,9 @@ def causes(header: Header, card: Scorecard, result: CaseResult) -> Iterator[str]
     """Yield the likely cause of a regression, and which changes may have broken it; nothing of any other fail."""
     if result.failure is FailureKind.OUTSIDE:
         yield BEHIND
+        return
+    if result.failure is FailureKind.BEHIND:
+        yield OF_BASE
         return
     if result.cause is not None and result.cause.label not in _SAID:
         yield f"likely cause: {result.cause.label.shown}: {result.cause.finding}"

@@ -19,7 +19,7 @@ from pytest_recall.schedule.boxes import DATASET, OF_CHANGE, UNSCHEDULED, review
 from pytest_recall.schedule.forecast import Freshness, freshness
 from pytest_recall.trials.record import Waiver
 from pytest_recall.trials.series import Repeats, RepeatSummary, graded, parse_rule, repeats, series, summarize_repeats
-from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
+from pytest_recall.trials.trial import Outcome, Trial, asks_only, judged_by_models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +52,8 @@ class CaseResult(NamedTuple):
     no one, and `cause` is what it is likely to come from. `repeats` counts the trials of a case that was asked
     several times. `flake` is how many of how many trials on record failed, with those of this run: of all in which the
     case was not known to fail. `outside` says that the change of a pull request does not affect the case, so that its
-    fail is of what lies behind equal requests.
+    fail is of what lies behind equal requests. One that is `behind` has asked what the target branch asks as well, and
+    has not recorded.
     """
 
     trial: Trial
@@ -64,6 +65,7 @@ class CaseResult(NamedTuple):
     cause: Cause | None = None
     flake: Flake | None = None
     outside: bool = False
+    behind: bool = False
 
     @property
     def apart(self) -> bool:
@@ -73,7 +75,8 @@ class CaseResult(NamedTuple):
     @property
     def blocks(self) -> bool:
         """Whether it is a fail that counts, of a case that is not set apart, and decides the check."""
-        return self.trial.outcome is Outcome.FAILED and not self.trial.unproven and not self.apart and not self.outside
+        elsewhere = self.outside or self.behind
+        return self.trial.outcome is Outcome.FAILED and not self.trial.unproven and not self.apart and not elsewhere
 
     @property
     def failure(self) -> FailureKind:
@@ -86,6 +89,8 @@ class CaseResult(NamedTuple):
             return FailureKind.UNCOUNTED
         if self.trial.reason in UNSCHEDULED:
             return FailureKind.UNSCHEDULED
+        if self.behind:
+            return FailureKind.BEHIND
         if self.regression:
             return FailureKind.OUTSIDE if self.outside else FailureKind.REGRESSION
         return FailureKind.NEW if self.trial.row is None else FailureKind.KNOWN
@@ -97,6 +102,7 @@ class FailureKind(StrEnum):
     REGRESSION = "regression"
     NEW = "new failure"
     OUTSIDE = "failure outside the change"
+    BEHIND = "failed behind on the target branch"
     KNOWN = "known failure"
     UNSCHEDULED = "failed"
     UNCONFIRMED = "not confirmed"
@@ -232,7 +238,7 @@ class Scorecard(NamedTuple):
         return [summarize_repeats(found[tries], tries) for tries in sorted(found)]
 
     def of_change(self) -> list[CaseResult]:
-        """Return the results of the cases that the change of a pull request affects."""
+        """Return the results of the cases that are asked on behalf of the change of a pull request."""
         return [one for one in self.results if one.trial.reason in OF_CHANGE]
 
     def not_evaluated(self, header: Header) -> list[tuple[str, str]]:
@@ -269,6 +275,7 @@ def summarize(
     *,
     by_change: bool = False,
     judge_code: Mapping[str, Sequence[tuple[str, str]]] = MappingProxyType({}),
+    as_base: Iterable[tuple[str, Sequence[str]]] = (),
 ) -> Scorecard:
     """Return the scorecard of `trials`, in a run that chose `picks` from `total` cases.
 
@@ -276,7 +283,7 @@ def summarize(
     `calibrations` are of the judges that have been compared with people, `gradings` of cases
     whose verdicts were looked at again, `baselines` who was to be asked beside the agent under test. `by_change` says
     that only the cases that a change affects decide, and `judge_code` has the judges of a case whose code it alters,
-    each with its file.
+    each with its file. `as_base` has the cases that ask what the target branch asks, each with the keys of that.
     """
     with_baselines = list(trials)
     every = [trial for trial in with_baselines if not trial.arm]
@@ -287,10 +294,12 @@ def summarize(
         outcomes.setdefault(trial.case_id, []).append(trial.outcome)
     counting = [trial for some in asked.values() for trial in some]
     counted = set(map(id, counting))
+    behind = _behind(every, as_base)
     results = tuple(
         _result(trial, asked[one], attempts[one], today, quarantine, outcomes[one], judge_code.get(one, ()), by_change)
         for one, trial in grading.items()
     )
+    results = tuple(one._replace(behind=True, cause=None) if one.trial.case_id in behind else one for one in results)
     not_run = tuple((case_id, reason) for case_id, reason in picks if case_id not in attempts)
     by_reason = _table(results, lambda trial: trial.reason)
     for _, reason in not_run:
@@ -322,14 +331,28 @@ def summarize(
     )
 
 
+def _behind(trials: Iterable[Trial], as_base: Iterable[tuple[str, Sequence[str]]]) -> set[str]:
+    """Return those of the cases that ask what the target branch asks of which no failed trial asked anything else."""
+    known = {case_id: frozenset(keys) for case_id, keys in as_base}
+    others = {
+        one.case_id
+        for one in trials
+        if one.outcome is Outcome.FAILED and one.case_id in known and not asks_only(one.asked, known[one.case_id])
+    }
+    return known.keys() - others
+
+
 def has_failed(header: Header, trials: Iterable[Trial]) -> bool:
     """Whether a case has a failure that blocks, or came to no verdict, which a run that ends well has none of."""
+    trials = list(trials)
+    behind = _behind(trials, header.as_base)
     return any(
         trial.outcome is Outcome.ERROR
         or (
             trial.outcome is Outcome.FAILED
             and not trial.unproven
             and not (trial.row and trial.row.quarantined)
+            and trial.case_id not in behind
             and not (header.scheduled and informs(header.blocks, trial.row, decides=_decides(header, trial)))
         )
         for trial in graded(trials).values()

@@ -30,7 +30,7 @@ from pytest_recall.results.page import (
 )
 from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, is_incomplete
 from pytest_recall.results.sentences import counted, headline
-from pytest_recall.results.standing import BEHIND
+from pytest_recall.results.standing import BEHIND, OF_BASE
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record
@@ -68,6 +68,8 @@ def failed(
     if folded:
         if FailureKind.OUTSIDE in folded:
             yield f"a failure outside the change: {BEHIND}"
+        if FailureKind.BEHIND in folded:
+            yield f"what failed behind on the target branch: {OF_BASE}"
         told = ", ".join(counted(kind, count) for kind, count in folded.items())
         yield f"{told}: `{command}` {'shows it' if sum(folded.values()) == 1 else 'lists them'}"
 
@@ -386,7 +388,8 @@ def annotation_lines(header: Header, card: Scorecard, below: str = "") -> Iterat
     """
     kinds = card.failures()
     regressions = kinds.get(FailureKind.REGRESSION, [])
-    others = [*kinds.get(FailureKind.NEW, []), *kinds.get(FailureKind.OUTSIDE, []), *card.with_outcome(Outcome.ERROR)]
+    elsewhere = [*kinds.get(FailureKind.OUTSIDE, []), *kinds.get(FailureKind.BEHIND, [])]
+    others = [*kinds.get(FailureKind.NEW, []), *elsewhere, *card.with_outcome(Outcome.ERROR)]
     missed = [standing for standing in card.gates if standing.stops("regression")]
     errors = [_command("error", "a gate is missed", gates_text.line(standing)) for standing in missed]
     errors += [_of_case("error", header, card, result, below) for result in regressions]

@@ -400,7 +400,8 @@ def _only_counted(header: Header, card: Scorecard) -> bool:
 def verdict(header: Header, card: Scorecard) -> str:
     """Return what a run says of a change, or of the cases where there is none, as the first words of each screen."""
     answered = [one for one in card.results if one.trial.outcome.is_verdict and one.trial.reason not in UNSCHEDULED]
-    of_change = [one for one in answered if one.trial.reason in OF_CHANGE] if header.knows_change else []
+    of_change = [one for one in answered if one.trial.reason in OF_CHANGE and not one.behind]
+    of_change = of_change if header.knows_change else []
     regressed = card.failures().get(FailureKind.REGRESSION, [])
     broken = [one for one in regressed if one in of_change]
     if broken:

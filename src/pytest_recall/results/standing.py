@@ -16,6 +16,8 @@ BEHIND = (
     "its requests are as on main: the provider, its data, or what a replay cannot see: timeouts, proxies, the network"
 )
 """What a fail of a case is put down to that the change of a pull request does not affect."""
+OF_BASE = "it asks what the target branch asks as well, which is not recorded there"
+"""Why a fail of a case that is behind on the target branch is not of the change."""
 
 
 class Standing(NamedTuple):
@@ -84,15 +86,18 @@ def _verdict(trial: Trial | None) -> bool | None:
     return trial.outcome.value == "passed"
 
 
-def informs(blocks: str, row: Row | None, *, decides: bool = True) -> str:
+def informs(blocks: str, row: Row | None, *, decides: bool = True, is_behind: bool = False) -> str:
     """Return why the failure of a case with this `row` only informs, under the rule `blocks`; empty if it blocks.
 
-    A case `decides` the check of a pull request if its change affects it, or where that is not known.
+    A case `decides` the check of a pull request if its change affects it, or where that is not known. One that
+    `is_behind` has asked what the target branch asks as well, and has not recorded.
     """
     if blocks == "never":
         return "it only informs: under `blocks: never` nothing blocks"
     if not decides:
         return f"it only informs: {BEHIND}"
+    if is_behind:
+        return f"it only informs: {OF_BASE}"
     if blocks != "regression" or (row is not None and not row.failing):
         return ""
     known = "this is its first verdict" if row is None else "it failed before"

@@ -23,7 +23,7 @@ from pytest_recall.replay.run_recordings import library_of_runs
 from pytest_recall.runs.checkout import of_this_branch
 from pytest_recall.schedule.acceptance import REASON, acceptance
 from pytest_recall.schedule.boxes import BY_VERDICTS, UNSCHEDULED, quarantine_of, review
-from pytest_recall.schedule.events import Events, fold_events, fold_unanswered
+from pytest_recall.schedule.events import Events, fold_behind, fold_events, fold_unanswered
 from pytest_recall.schedule.run_file import SUFFIX, name_of, run_file_text
 from pytest_recall.schedule.state import current, unfolded
 from pytest_recall.schedule.state_file import read_state
@@ -297,7 +297,9 @@ def _state(place: Place, events: Events, *, folds: bool) -> dict[Path, tuple[str
     named = {**of_this_branch(place, unfolded(place, state), os.environ), name_of(events): events}
     waiting = fold_unanswered(state.unanswered, named)
     folded = sorted({*state.folded, *named})
-    return {place.state: (state.text, state.updated(fold_events(state.rows, named), folded=folded, unanswered=waiting))}
+    behind = fold_behind(state.behind, named)
+    rows = fold_events(state.rows, named)
+    return {place.state: (state.text, state.updated(rows, folded=folded, unanswered=waiting, behind=behind))}
 
 
 def _diff(name: str, before: str, after: str) -> str:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 
 from pytest_recall.cases.case import Case
@@ -59,8 +60,9 @@ class Base(NamedTuple):
     `name` is that branch, or what names the commit, and `commit` is empty where there is none: no git, or no change
     that is known. `problem` says why a commit that has to be there cannot be found. `is_change` says that the
     checkout is a change of `name`, and not that branch itself. `rows` is the state at the commit, None where there is
-    no state, and `settings` are those of the rubric there, None where it has none; `unreadable` says what is wrong
-    with that. `held` are the names of those of them that apply in place of what the change says.
+    no state, and `behind` what that says of cases that are not recorded there as they are asked. `settings` are those
+    of the rubric there, None where it has none; `unreadable` says what is wrong with that.
+    `held` are the names of those of them that apply in place of what the change says.
     """
 
     name: str = ""
@@ -68,6 +70,7 @@ class Base(NamedTuple):
     problem: str = ""
     is_change: bool = False
     rows: Mapping[str, Row] | None = None
+    behind: Mapping[str, str] = MappingProxyType({})
     settings: Settings | None = None
     unreadable: str = ""
     held: tuple[str, ...] = ()
@@ -143,7 +146,7 @@ def _read(repository: Repository, place: Place, base: Base) -> Base:
     """Return the base with what was known there. Raises RecallError for a state that cannot be read."""
     state = committed_state(place, base.commit)
     if state is not None:
-        base = base._replace(rows=state.rows)
+        base = base._replace(rows=state.rows, behind=state.behind)
     if not base.is_change or (text := repository.text_beside(base.commit, place.rubric)) is None:
         return base
     try:

@@ -55,6 +55,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
         header.baselines,
         by_change=header.by_change,
         judge_code=_judge_code(header),
+        as_base=header.as_base,
     )._replace(waiver=record.waiver)
     if card.panels is not None and known is not None:
         from pytest_recall.judges.judged_rates import judged_rates
@@ -69,7 +70,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
         from pytest_recall.results.case_texts import case_texts
 
         card = card._replace(texts=case_texts(place, failed))
-    regressed = [result.trial for result in card.results if result.regression]
+    regressed = [result.trial for result in card.results if result.regression and not result.behind]
     if not regressed:
         return card
     from pytest_recall.results.last_pass import last_passes, suspected
@@ -206,7 +207,7 @@ def apply(
         if folds:  # Run files are sorted by day and run, whenever they are written.
             events = _events(record, news - _later_verdicts(run, record.header, known), first=applied is None)
         named = {name_of(events): events} if says_anything else {}
-        if not events.verdicts and not fold_events(before.rows, named) and not events.unanswered:
+        if not events.verdicts and not fold_events(before.rows, named) and not events.unanswered and not events.behind:
             named = {}  # It only touches what it has touched before.
         named |= {} if waived is None else {name_of(waived): waived}
         waiting = of_this_branch(place, waiting, os.environ) if folds else waiting

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cached_property
@@ -27,7 +27,7 @@ from pytest_recall.schedule.run_file import not_held, run_files
 from pytest_recall.schedule.selection import Pick, Remainder, Unanswered, choose, remainder
 from pytest_recall.schedule.state import check_dates, current, with_events
 from pytest_recall.trials.record import RECORDS_NOTHING, Header, RecordingFacts
-from pytest_recall.trials.trial import Row
+from pytest_recall.trials.trial import Row, asks_only
 
 if TYPE_CHECKING:
     from pytest_recall.schedule.changes import Changes
@@ -109,6 +109,7 @@ class Plan:
     wanted: Filters
     rows: Mapping[str, Row]
     unanswered: Mapping[str, Unanswered] = field(default_factory=dict)
+    behind: Mapping[str, str] = field(default_factory=dict)
     digest: str = ""
     files: Mapping[Path, Source] = field(default_factory=dict)
     cases: frozenset[str] = frozenset()
@@ -182,6 +183,38 @@ class Plan:
         if not self.knows_change or self.rubric.due_blocks:
             return True
         return self.reasons.get(case_id, OF_CHANGE[-1]) in OF_CHANGE
+
+    @cached_property
+    def as_base(self) -> Mapping[str, tuple[str, ...]]:
+        """The cases that are as at the base, which has not recorded them, each with the keys of what they ask.
+
+        None of a change that alters more than cases, and no case that is altered itself.
+        """
+        if self.changes is None or self.changes.alters_more or not self.knows_change:
+            return {}
+        altered = {case_id for one in self.case_changes for case_id in (one.case_id, one.now)}
+        return {case_id: keys for case_id, keys in self.changes.as_base.items() if case_id not in altered}
+
+    def is_behind(self, case_id: str, asked: Collection[str]) -> bool:
+        """Whether a case is as at the base, which has not recorded it, and has `asked` nothing but that."""
+        return asks_only(asked, self.as_base.get(case_id, ()))
+
+    @property
+    def missing(self) -> tuple[tuple[str, str, str], ...]:
+        """The cases that are behind on the default branch by its state or by its replay, with the requests of both.
+
+        What the replay of a case has left open is as the state says.
+        """
+        if self.changes is None or self.base.is_change or not self.scheduled or self.mode not in ("main", "nightly"):
+            return ()
+        from pytest_recall.schedule.changes import ReplayState
+
+        known = {case_id for case_id, one in self.changes.findings.items() if one.state is not ReplayState.UNKNOWN}
+        known |= self.behind.keys() - self.declared if self.complete else set()
+        now = self.changes.missing
+        after = {case_id: now.get(case_id, "") if case_id in known else was for case_id, was in self.behind.items()}
+        every = {**after, **now}
+        return tuple((case_id, self.behind.get(case_id, ""), every[case_id]) for case_id in sorted(every))
 
     def begins_as_recorded(self, case_id: str) -> bool:
         """Whether recordings of the base may answer a case up to where the change has it ask something else.
@@ -370,7 +403,9 @@ class Plan:
             affected=() if self.changes is None else self.changes.touched,
             replayed=() if self.changes is None else (self.changes.summary, *self.changes.details()),
             unaffected=0 if self.changes is None else len(self.changes.findings) - len(self.changes.affected),
-            behind=() if self.changes is None else self.changes.behind,
+            behind=() if self.changes is None else tuple(sorted({*self.changes.behind, *self.changes.as_base})),
+            as_base=tuple(sorted(self.as_base.items())),
+            missing=self.missing,
             own_recordings=0 if self.changes is None else self.changes.own,
             varying=0 if self.changes is None else len(self.changes.varying),
             varying_of=0 if self.changes is None else self.changes.varying_of,
@@ -488,6 +523,7 @@ def make_plan(
         wanted=wanted,
         rows=rows,
         unanswered=state.unanswered,
+        behind=state.behind,
         digest=state.digest,
         files=files,
         declared=frozenset(case_id for file in files.values() for case_id in file.lines),

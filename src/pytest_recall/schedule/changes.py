@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from itertools import chain, islice, zip_longest
 from math import inf
@@ -79,7 +79,8 @@ class ReplayFinding(NamedTuple):
     reserves, at most, above what it costs. `own` says that the recording is not that of the base: it came with the
     change. `of_ci` says that CI has made it for this pull request. One that `lacks_headers` was recorded before all
     headers were, so that a change of some is not seen. `request` is the key of what was asked in place of a recorded
-    call, and `varies` says that a second replay of the same asked something else again.
+    call, `asked` those of all that the agent asked up to that, sorted, and `varies` says that a second replay of the
+    same asked something else again.
     """
 
     state: ReplayState
@@ -97,6 +98,7 @@ class ReplayFinding(NamedTuple):
     of_ci: bool = False
     lacks_headers: bool = False
     request: str = ""
+    asked: tuple[str, ...] = ()
     varies: bool = False
     estimated: bool = False
     swapped: str = ""
@@ -137,8 +139,9 @@ class ReplayFinding(NamedTuple):
         trials = tuple(plain.get("trials", ()))
         for trial in trials:
             Trial.from_json(trial)
-        if not 0 <= (plain.get("usd") or 0) < inf:
-            raise ValueError(f"usd: {plain['usd']!r} is not an amount")
+        for name in ("usd", "headroom"):
+            if not 0 <= (plain.get(name) or 0) < inf:
+                raise ValueError(f"{name}: {plain[name]!r} is not an amount")
         return cls(state=ReplayState(plain["state"]), trials=trials, **typed(cls, plain))
 
 
@@ -256,6 +259,9 @@ class Changes(NamedTuple):
     `sources` are the files of the project that the replay imported or read, as paths from its root. `live` is a case
     that is asked live, though its replay is as recorded, since the change alters one of these; empty if that is not so.
     `behind` are the cases of the base that it has not recorded, so that what they asked there is not known; sorted.
+    `as_base` are those that ask something else than recorded, and what the base itself asks: each with the keys of
+    that. The change `alters_more` if it has other files that the replay imported or read, or another rubric, so that
+    the rest of such a case may not be as at the base.
     """
 
     findings: Mapping[str, ReplayFinding] = {}
@@ -264,6 +270,8 @@ class Changes(NamedTuple):
     live: str = ""
     twice: int = 0
     behind: tuple[str, ...] = ()
+    as_base: Mapping[str, tuple[str, ...]] = {}
+    alters_more: bool = False
 
     def ids(self, *states: ReplayState) -> list[str]:
         """Return the cases in these states, sorted."""
@@ -279,10 +287,10 @@ class Changes(NamedTuple):
     def affected(self) -> frozenset[str]:
         """The cases of which the verdict of the change is wanted: those that it does not leave as they were.
 
-        So is the case that is asked live: the change alters code that it runs.
+        So is the case that is asked live: the change alters code that it runs. What asks what the base asks is not.
         """
         as_recorded = frozenset(self.ids(ReplayState.UNAFFECTED)) - {self.live}
-        return frozenset(self.findings) - as_recorded
+        return frozenset(self.findings) - as_recorded - self.as_base.keys()
 
     def checked_live(self, paths: Iterable[str], seed: str) -> Changes:
         """Return the same with one case to ask live, if a change of `paths` alters what the replay imported or read.
@@ -312,7 +320,23 @@ class Changes(NamedTuple):
     def touched(self) -> tuple[str, ...]:
         """The cases of which the change altered a request, the judging or the answer; sorted."""
         asked = {*self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED)}
-        return tuple(sorted(asked | {case_id for case_id, one in self.findings.items() if one.altered}))
+        altered = {case_id for case_id, one in self.findings.items() if one.altered}
+        return tuple(sorted((asked | altered) - self.as_base.keys()))
+
+    @property
+    def missing(self) -> dict[str, str]:
+        """The first request of each case of which the agent asks something else than recorded, as far as it has one."""
+        changed = ((case_id, self.findings[case_id]) for case_id in self.ids(ReplayState.CHANGED))
+        return {case_id: one.request for case_id, one in changed if one.request and one.request in one.asked}
+
+    def beside_base(self, requests: Mapping[str, str]) -> Changes:
+        """Return the same with which cases ask what the base asks, by the `requests` that are not recorded there."""
+        same = (case_id for case_id, request in self.missing.items() if request == requests.get(case_id))
+        return self._replace(as_base={case_id: self.findings[case_id].asked for case_id in same})
+
+    def beside_files(self, paths: Collection[str], rubric: str) -> Changes:
+        """Return the same with whether the change, of these `paths`, alters more than what cases ask."""
+        return self._replace(alters_more=rubric in paths or not self.sources.isdisjoint(paths))
 
     @property
     def failing(self) -> list[str]:
@@ -368,7 +392,10 @@ class Changes(NamedTuple):
             for case_id, one in others.findings.items()
             if one.state in known and self.findings[case_id].state in (*TO_ASK, ReplayState.UNJUDGED)
         }
-        return self._replace(findings={**self.findings, **news})
+        as_base = self.as_base
+        if origin == "base":
+            as_base = {case_id: asked for case_id, asked in as_base.items() if case_id not in news}
+        return self._replace(findings={**self.findings, **news}, as_base=as_base)
 
     def to_replay_twice(self, most: int) -> list[str]:
         """Return up to `most` cases that ask something else than recorded: of each difference one before a second."""
@@ -453,9 +480,11 @@ class Changes(NamedTuple):
     @property
     def summary(self) -> str:
         """The counts in one line."""
-        counts = Counter(one.state for case_id, one in self.findings.items() if case_id != self.live)
+        apart = {self.live, *self.as_base}
+        counts = Counter(one.state for case_id, one in self.findings.items() if case_id not in apart)
         parts = [f"{counts[state]} {word}" for state, word in _WORDS.items() if counts[state]]
         parts += ["1 checked live"] if self.live else []
+        parts += [f"{len(self.as_base)} behind on the target branch"] if self.as_base else []
         told = f"{len(self.affected)} of {plural(len(self.findings), 'case')} affected"
         if left := self.of - len(self.findings):
             parts.append(f"{plural(left, 'case')} not replayed")
@@ -484,16 +513,18 @@ class Changes(NamedTuple):
             yield f"  send something new each time, of {plural(self.twice, 'case')} replayed twice: {listed(varying)}"
         groups: dict[str, list[str]] = {}
         for case_id in self.ids(ReplayState.CHANGED, ReplayState.UNJUDGED):
-            groups.setdefault(self.findings[case_id].key or case_id, []).append(case_id)
+            if case_id not in self.as_base:
+                groups.setdefault(self.findings[case_id].key or case_id, []).append(case_id)
         for ids in sorted(groups.values(), key=lambda ids: (-len(ids), ids))[:_SHOWN]:
             one = self.findings[ids[0]]
             yield f"  {plural(len(ids), 'case')}, such as {ids[0]}: {one.reason}"
         if len(groups) > _SHOWN:
             yield f"  and {len(groups) - _SHOWN} other differences"
-        for case_id in self.broken[:_SHOWN]:
+        broken = [case_id for case_id in self.broken if case_id not in self.as_base]
+        for case_id in broken[:_SHOWN]:
             yield f"  FAILED {case_id}: {self.findings[case_id].note or self.findings[case_id].reason}"
-        if len(self.broken) > _SHOWN:
-            yield f"  and {len(self.broken) - _SHOWN} more that fail on recorded answers"
+        if len(broken) > _SHOWN:
+            yield f"  and {len(broken) - _SHOWN} more that fail on recorded answers"
         if lacking := sum(one.lacks_headers for one in self.findings.values()):
             whose = "is compared without the headers that its recording lacks; --record it again"
             if lacking > 1:

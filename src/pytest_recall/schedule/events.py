@@ -71,7 +71,9 @@ class Events(NamedTuple):
     `trials` counts those of the run's journal that are in it. `reset` says that the cases of another model than
     `model` go back to box 1 first. `unanswered` are the cases that came to no verdict, or, with `waived`, those that
     were not evaluated and without whose verdict somebody let a change pass, as it says. `affected` are those that the
-    `change` of the run touched. `commit` is what was checked out, empty where that is not known.
+    `change` of the run touched. `commit` is what was checked out, empty where that is not known. `behind` are cases of
+    the default branch that ask something else than recorded, each with the key of the first request that is missing;
+    that is empty for one that is no longer behind.
     """
 
     run: str
@@ -88,17 +90,18 @@ class Events(NamedTuple):
     affected: tuple[str, ...] = ()
     commit: str = ""
     waived: str = ""
+    behind: tuple[tuple[str, str], ...] = ()
 
     @property
     def says_anything(self) -> bool:
         """Whether it changes a state."""
-        return bool(self.verdicts or self.reset or self.unanswered or self.affected)
+        return bool(self.verdicts or self.reset or self.unanswered or self.affected or self.behind)
 
     @property
     def about(self) -> set[str]:
         """The cases that it tells of."""
         judged, apart = (one.case_id for one in self.verdicts), (one.case_id for one in self.apart)
-        return {*judged, *apart, *self.unanswered, *self.affected}
+        return {*judged, *apart, *self.unanswered, *self.affected, *dict(self.behind)}
 
 
 def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: bool = True) -> Events:
@@ -136,7 +139,24 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
         change=touches.change if touches.affected else "",
         affected=touches.affected,
         commit=header.commit,
+        behind=_behind(header, grading, first=first),
     )
+
+
+def _behind(header: Header, grading: Mapping[str, Trial], *, first: bool) -> tuple[tuple[str, str], ...]:
+    """Return which cases are behind on the default branch after its run, as far as that is news.
+
+    One that came to a verdict is recorded. The `first` events of a run tell of all others.
+    """
+    found = []
+    for case_id, before, request in header.missing:
+        trial = grading.get(case_id)
+        recorded = trial is not None and trial.outcome.is_verdict
+        if recorded and (before or not first):
+            found.append((case_id, ""))
+        elif not recorded and first and request != before:
+            found.append((case_id, request))
+    return tuple(found)
 
 
 def waiver_of(record: Record) -> Events | None:
@@ -250,6 +270,14 @@ def verdicts_that_hold(
             else:
                 found.pop(event.case_id, None)
     return found
+
+
+def fold_behind(before: Mapping[str, str], events: Mapping[str, Events]) -> dict[str, str]:
+    """Return the cases that are behind on the default branch after `events`, by name, with their missing requests."""
+    found = dict(before)
+    for name in in_order(events):
+        found |= dict(events[name].behind)
+    return {case_id: request for case_id, request in found.items() if request}
 
 
 def in_order(events: Mapping[str, Events]) -> list[str]:

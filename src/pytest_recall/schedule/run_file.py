@@ -73,6 +73,7 @@ def parse_run_file(text: str, name: str) -> Events:
         quarantine = plain.get("quarantine")
         events = Events(
             **head,
+            behind=_requests(plain.get("behind") or {}),
             date=date_of(plain["date"], "date"),
             quarantine=None
             if quarantine is None
@@ -120,6 +121,13 @@ def _event(case_id: str, plain: Mapping[str, Any]) -> Event:
         raise ValueError(f"weighed: {plain['weighed']!r} are not trials, p or f")
     given = {key: plain[key] for key in _OF_VERDICT if key in plain}
     return Event(**typed(Event, {**given, "case_id": case_id}), outcome=outcome)
+
+
+def _requests(plain: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    for case_id, request in plain.items():
+        if not isinstance(request, str):
+            raise TypeError(f"behind: {case_id}: {request!r} is no request")
+    return tuple(plain.items())
 
 
 def _apart(case_id: str, plain: Mapping[str, Any]) -> Apart:
@@ -206,6 +214,7 @@ def run_file_text(events: Events, before: Mapping[str, Row] | None = NO_ROWS) ->
         "affected": list(events.affected) or None,
         "unanswered": list(events.unanswered) or None,
         "waived": events.waived or None,
+        "behind": dict(events.behind) or None,
     }
     lines = [f"{key}: {flow(value)}\n" for key, value in head.items() if value is not None]
     verdicts = {event.case_id: event for event in events.verdicts}

@@ -10,7 +10,7 @@ from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.git import committed
 from pytest_recall.files.wording import plural
-from pytest_recall.schedule.events import Events, fold_events, fold_unanswered
+from pytest_recall.schedule.events import Events, fold_behind, fold_events, fold_unanswered
 from pytest_recall.schedule.renames import continued
 from pytest_recall.schedule.run_file import SUFFIX, not_held, parse_run_file, read_run_file, run_files
 from pytest_recall.schedule.state_file import State, parse_state, read_state, write_state
@@ -40,7 +40,8 @@ def with_events(state: State, events: Mapping[str, Events]) -> State:
     """Return the state after `events`, by name."""
     if not events:
         return state
-    return state.with_rows(fold_events(state.rows, events), fold_unanswered(state.unanswered, events))
+    unanswered, behind = fold_unanswered(state.unanswered, events), fold_behind(state.behind, events)
+    return state.with_rows(fold_events(state.rows, events), unanswered, behind)
 
 
 def unfolded(place: Place, state: State) -> dict[str, Events]:
@@ -106,7 +107,10 @@ def fold(place: Place, state: State, events: Mapping[str, Events], shared: Colle
     done = {*state.folded, *events}
     rows = fold_events(state.rows, events)
     text = state.updated(
-        rows, folded=sorted(_remembered(done, set(there))), unanswered=fold_unanswered(state.unanswered, events)
+        rows,
+        folded=sorted(_remembered(done, set(there))),
+        unanswered=fold_unanswered(state.unanswered, events),
+        behind=fold_behind(state.behind, events),
     )
     if text != state.text:
         write_state(place.state, text)
@@ -153,7 +157,8 @@ def forget(place: Place, ids: Iterable[str], *, write: bool) -> None:
     state, gone = _state(place), set(ids)
     _check(place, state, gone)
     waiting = {case_id: one for case_id, one in state.unanswered.items() if case_id not in gone}
-    _write(place, state, state.updated({}, removed=gone, unanswered=waiting), write)
+    behind = {case_id: request for case_id, request in state.behind.items() if case_id not in gone}
+    _write(place, state, state.updated({}, removed=gone, unanswered=waiting, behind=behind), write)
 
 
 def told_by_newest_run(place: Place) -> list[tuple[str, str]]:

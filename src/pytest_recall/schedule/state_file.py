@@ -30,6 +30,7 @@ from pytest_recall.schedule.state_head import (
     RESTORE,
     VERSION,
     WORDS,
+    behind_in,
     check_version,
     count_of,
     date_of,
@@ -102,6 +103,7 @@ def _check_count(said: object, count: int, name: str) -> None:
 class State:
     """The rows of one state file, by case id, what came to no verdict, and the text that they were read from.
 
+    `behind` are the cases of which the default branch asks something that is not recorded, with the key of that.
     `head` is the text above the rows, `comments` says that some stand between them. A file
     that is not in our own, sorted shape is written as a whole when something changes;
     else only the changed rows are.
@@ -117,11 +119,13 @@ class State:
         comments: bool = False,
         folded: tuple[str, ...] = (),
         unanswered: Mapping[str, Unanswered] = MappingProxyType({}),
+        behind: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.rows = rows
         self.text = text
         self.folded = folded
         self.unanswered = unanswered
+        self.behind = behind
         self.head = head
         self._sorted_shape = sorted_shape
         self._comments = comments
@@ -143,14 +147,17 @@ class State:
         removed: Collection[str] = (),
         folded: Iterable[str] | None = None,
         unanswered: Mapping[str, Unanswered] | None = None,
+        behind: Mapping[str, str] | None = None,
     ) -> str:
         """Return the text with `changed` rows replaced or inserted; other bytes stay as they are.
 
         Rows of `removed` cases are left out; `folded` takes the place of the names of folded runs, and
-        `unanswered` that of the cases without a verdict. The text says how many rows it has.
+        `unanswered` that of the cases without a verdict, `behind` that of those. The text says how many rows it has.
         """
         news = {case_id: row for case_id, row in changed.items() if self.rows.get(case_id) != row}
-        same = unanswered is None or unanswered == self.unanswered
+        unanswered = self.unanswered if unanswered is None else unanswered
+        behind = self.behind if behind is None else behind
+        same = unanswered == self.unanswered and behind == self.behind
         if not news and not removed and same and (folded is None or tuple(folded) == self.folded):
             return self.text
         ids = list(self.rows)
@@ -159,7 +166,8 @@ class State:
         head = with_written(
             self.head,
             count,
-            self.unanswered if unanswered is None else unanswered,
+            unanswered,
+            behind,
             self.folded if folded is None else folded,
         )
         spliced = self._sorted_shape and bool(ids) and not removed
@@ -170,17 +178,19 @@ class State:
 
     def to_text(self) -> str:
         """Return the text; of a state that no run has written, that of one without rows."""
-        return self.text or with_written(self.head, 0, self.unanswered, self.folded)
+        return self.text or with_written(self.head, 0, self.unanswered, self.behind, self.folded)
 
-    def with_rows(self, changed: Mapping[str, Row], unanswered: Mapping[str, Unanswered]) -> State:
-        """Return the state whose text is `updated` with these rows and cases without a verdict."""
-        text = self.updated(changed, unanswered=unanswered)
+    def with_rows(
+        self, changed: Mapping[str, Row], unanswered: Mapping[str, Unanswered], behind: Mapping[str, str]
+    ) -> State:
+        """Return the state whose text is `updated` with these rows, cases without a verdict, and those behind."""
+        text = self.updated(changed, unanswered=unanswered, behind=behind)
         if text == self.text:
             return self
         rows = dict(sorted({**self.rows, **changed}.items()))
         head = text[: text.index("\ncases:\n") + len("\ncases:\n")]
         folded, comments = self.folded, self._comments
-        return State(rows, text, head=head, comments=comments, folded=folded, unanswered=unanswered)
+        return State(rows, text, head=head, comments=comments, folded=folded, unanswered=unanswered, behind=behind)
 
     def _spliced(self, news: Mapping[str, Row], ids: list[str]) -> str:
         pieces: list[str] = []
@@ -266,6 +276,7 @@ def parse_state(text: str, name: str) -> State:
     head = text[:start]
     folded: tuple[str, ...] = ()
     unanswered: dict[str, Unanswered] = {}
+    behind: dict[str, str] = {}
     if (said := _written_alone(head)) is not None:
         count, folded = said
         _check_count(count, len(rows), name)
@@ -274,6 +285,7 @@ def parse_state(text: str, name: str) -> State:
         check_version(value, head, name)
         folded = folded_in(value, head, name)
         unanswered = unanswered_in(value, head, name)
+        behind = behind_in(value, head, name)
         _check_count(value.get("rows"), len(rows), name)
     ids = list(rows)
     ours = given == text and ids == sorted(ids)
@@ -285,6 +297,7 @@ def parse_state(text: str, name: str) -> State:
         comments=over > 0,
         folded=folded,
         unanswered=unanswered,
+        behind=behind,
     )
 
 
@@ -408,10 +421,11 @@ def _parse_yaml(text: str, name: str) -> State:
     comments = "".join(line for line in text.splitlines(keepends=True)[: min(where.values()) - 1] if line[0] in "#\n")
     others = "".join(f"{quoted(key)}: {flow(v)}\n" for key, v in value.items() if key not in KEYS)
     folded, unanswered = folded_in(value, text, name), unanswered_in(value, text, name)
+    behind = behind_in(value, text, name)
     _check_count(value.get("rows"), len(rows), name)
     head = (comments or HEADER[: HEADER.index("version:")]) + f"version: {VERSION}\n{others}cases:\n"
-    head = with_written(head, len(rows), unanswered, folded)
-    return State(rows, text, head=head, sorted_shape=False, folded=folded, unanswered=unanswered)
+    head = with_written(head, len(rows), unanswered, behind, folded)
+    return State(rows, text, head=head, sorted_shape=False, folded=folded, unanswered=unanswered, behind=behind)
 
 
 def row_of(fields: Any) -> Row:

@@ -18,7 +18,7 @@ HEADER = f"""\
 version: {VERSION}
 cases:
 """
-KEYS = frozenset({"version", "rows", "unanswered", "folded", "cases"})
+KEYS = frozenset({"version", "rows", "unanswered", "behind", "folded", "cases"})
 """The keys of a state file that this version knows; all others are left alone."""
 RESTORE = "restore the file from git"
 """What to do about a damaged file that only runs write."""
@@ -29,7 +29,7 @@ WORDS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 
 _SAFE = re.compile(PLAIN)
 # What a run writes above the rows; all else that stands there is left alone.
-_WRITTEN = re.compile(r"^(?:rows|unanswered|folded):.*\n(?:[ -].*\n)*", re.MULTILINE)
+_WRITTEN = re.compile(r"^(?:rows|unanswered|behind|folded):.*\n(?:[ -].*\n)*", re.MULTILINE)
 
 
 def without_written(head: str) -> str:
@@ -73,18 +73,31 @@ def unanswered_in(value: Mapping[str, Any], text: str, name: str) -> dict[str, U
         raise RecallError(f"{name}:{line}: unanswered: {why}; {RESTORE}") from None
 
 
-def with_written(head: str, count: int, unanswered: Mapping[str, Unanswered], folded: Iterable[str]) -> str:
+def behind_in(value: Mapping[str, Any], text: str, name: str) -> dict[str, str]:
+    """Return the cases of which the default branch asks something that is not recorded, with the key of that."""
+    given = value.get("behind") or {}
+    if not isinstance(given, dict) or not all(isinstance(one, str) and one for one in given.values()):
+        line = strict_yaml.lines(text, name)[("behind",)]
+        raise RecallError(f"{name}:{line}: behind: must name the request of each case; {RESTORE}")
+    return dict(sorted(given.items()))
+
+
+def with_written(
+    head: str, count: int, unanswered: Mapping[str, Unanswered], behind: Mapping[str, str], folded: Iterable[str]
+) -> str:
     """Return the text above the rows with what runs write there."""
     rest = _WRITTEN.sub("", head).removesuffix("cases:\n")
     lines = "".join(
         f"  {quoted(case_id)}:\n    {{last_asked: {one.last_asked}, days: {one.days}{_waived(one)}}}\n"
         for case_id, one in sorted(unanswered.items())
     )
+    requests = "".join(f"  {quoted(case_id)}: {quoted(request)}\n" for case_id, request in sorted(behind.items()))
     names = "".join(f"  - {quoted(one)}\n" for one in folded)
     return "".join(
         (
             f"{rest}rows: {count}\n",
             f"unanswered:\n{lines}" if lines else "",
+            f"behind:\n{requests}" if requests else "",
             f"folded:\n{names}" if names else "",
             "cases:\n",
         )

@@ -100,12 +100,16 @@ class Result(NamedTuple):
 
 
 class CallSummary(NamedTuple):
-    """The upstream calls of a trial, where its answer came from, and what its verdict was given under."""
+    """The upstream calls of a trial, where its answer came from, and what its verdict was given under.
+
+    The fields are those of `Trial`.
+    """
 
     source: str = "live"
     calls: tuple[Call, ...] = ()
     under: str = ""
     unrecorded: str = ""
+    asked: tuple[str, ...] = ()
 
 
 class RunFacts(NamedTuple):

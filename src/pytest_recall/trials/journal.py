@@ -396,6 +396,8 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         unaffordable=tuple(_pairs(record.get("unaffordable", ()))),
         altered=tuple(_pairs(record.get("altered", ()))),
         judge_code=tuple((str(case), str(name), str(path)) for case, name, path in record.get("judge_code", ())),
+        as_base=tuple((str(case_id), tuple(map(str, keys))) for case_id, keys in record.get("as_base", ())),
+        missing=tuple((str(case_id), str(old), str(now)) for case_id, old, now in record.get("missing", ())),
         unanswered=tuple(
             (str(case_id), str(day), int(days), str(by)) for case_id, day, days, by in record.get("unanswered", ())
         ),

@@ -67,7 +67,11 @@ class Header(NamedTuple):
     are the cases whose verdict rests on a recording that CI has made for the pull request, and `keeps_recordings`
     says that CI keeps what this run records. `varying` is how many cases send something new each time, of
     the `varying_of` that were replayed twice; that is 0 if they were all that ask something else than recorded.
-    `behind` are the cases of the base of which that has no recording.
+    `behind` are the cases of the base of which that has no recording, or none of what they ask. `as_base` are those of
+    them that ask what the base asks, of a change that alters no code and no measure of theirs, each with the keys of
+    these requests: what they fail on is not of the change. `missing` are, on the default branch, the cases that asked
+    something else than recorded before the run, or when the replay began, each with the key of the first missing
+    request by the state and by the replay; empty for none.
 
     `recording`, `cassettes`, `live` and `trusts_replays` are as in `RecordingFacts`.
     """
@@ -134,6 +138,8 @@ class Header(NamedTuple):
     unaffected: int = 0
     own_recordings: int = 0
     behind: tuple[str, ...] = ()
+    as_base: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    missing: tuple[tuple[str, str, str], ...] = ()
     varying: int = 0
     varying_of: int = 0
     unaffordable: tuple[tuple[str, str], ...] = ()

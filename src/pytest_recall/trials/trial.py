@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from enum import StrEnum
@@ -358,6 +358,7 @@ class Trial(NamedTuple):
     from, such as `memory recall`, as far as that is known. `ended` is when the trial ended, in ISO 8601, `checkpoint`
     where in a long-horizon run it was; both are empty elsewhere. `steps` are what the answer took, in their order.
     `unrecorded` says why a call of it may not be written down, so that the case has no recording.
+    `asked` are, of a fail, the keys of what the agent asked, as far as calls are recorded, sorted.
     `weighed` is in no journal: it is of the trial that grades a case by evidence.
     """
 
@@ -390,6 +391,7 @@ class Trial(NamedTuple):
     checkpoint: AtCheckpoint | None = None
     steps: tuple[TrialStep, ...] = ()
     unrecorded: str = ""
+    asked: tuple[str, ...] = ()
     weighed: WeighedTrials | None = None
 
     @property
@@ -414,6 +416,8 @@ class Trial(NamedTuple):
             plain["answer"] = self.answer.to_json()
         if self.row is not None:
             plain["row"] = self.row.to_json()
+        if self.asked:
+            plain["asked"] = list(self.asked)
         if self.calls:
             plain["calls"] = [call.to_json() for call in self.calls]
         if not self.counts_for_schedule:
@@ -453,6 +457,11 @@ def _flag(value: Any) -> bool:
     return value
 
 
+def asks_only(asked: Collection[str], known: Collection[str]) -> bool:
+    """Whether it is known what an agent has `asked`, and all of that is among the `known` requests."""
+    return bool(asked) and set(asked) <= set(known)
+
+
 def judged_by_models(verdicts: Iterable[Verdict]) -> bool:
     """Whether a model gave one of the verdicts."""
     return any(verdict.judgement is not None for verdict in verdicts)
@@ -478,7 +487,7 @@ _STRUCTURED = frozenset(
         "steps",
     }
 )
-_PLAIN = tuple(name for name in Trial._fields if name not in {*_STRUCTURED, "weighed"})
+_PLAIN = tuple(name for name in Trial._fields if name not in {*_STRUCTURED, "asked", "weighed"})
 _VERDICT = tuple(f.name for f in fields(Verdict) if f.name != "judgement")
 _PASSAGE = tuple(f.name for f in fields(Passage))
 _plain_of, _verdict_of, _passage_of = attrgetter(*_PLAIN), attrgetter(*_VERDICT), attrgetter(*_PASSAGE)
