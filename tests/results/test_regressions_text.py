@@ -58,7 +58,7 @@ def test_a_pull_request_is_not_named_as_the_suspect_in_its_own_comment() -> None
 
 def test_a_fail_outside_of_the_change_is_put_down_to_what_lies_behind_its_requests() -> None:
     card = summarize([trial("a", FAILED, reason="due", row=row(3))], [], 1, TODAY, by_change=True)
-    assert list(causes(header(pr="7", knows_change=True), card, card.results[0])) == [BEHIND]
+    assert list(causes(header(pr="7", knows_change=True), card, card.results[0])) == [f"cause: {BEHIND}"]
 
 
 def test_question_and_answers_stay_text() -> None:

@@ -295,7 +295,7 @@ def test_what_was_not_evaluated_is_the_verdict_unless_the_change_breaks_a_case()
     ("made", "something"),
     [
         (of_change(AFFECTED_PASS), False),
-        (of_change(AFFECTED_PASS, ("due", FAILED)), False),
+        (of_change(AFFECTED_PASS, ("due", FAILED)), True),
         (of_change(AFFECTED_FAIL), True),
         (of_change(AFFECTED_ERROR), True),
         (of_change(("due", ERROR), knows_change=False), True),
@@ -303,5 +303,7 @@ def test_what_was_not_evaluated_is_the_verdict_unless_the_change_breaks_a_case()
         (of_change(), False),
     ],
 )
-def test_there_is_something_to_do_about_what_blocks(made: tuple[Header, Scorecard], something: bool) -> None:
+def test_there_is_something_to_do_about_what_blocks_or_fails_outside_of_a_change(
+    made: tuple[Header, Scorecard], something: bool
+) -> None:
     assert bool(sentences.advice(*made)) is something

@@ -162,7 +162,7 @@ class Verdicts(NamedTuple):
     `troubles` say why the run shows less than it should, a phrase each: no case answers for them. `suspects` says of
     cases that fell which changes may have broken them, a phrase each. `stands` has the day of the last verdict of each
     case whose row on the branch says that it passed, whichever run has asked it. `day` is that of the run. `details`
-    are lists in Markdown of what is known of cases that fail.
+    are lists in Markdown of what is known of cases that fail. A run that `only_adds` is no news of any other case.
     """
 
     passed: frozenset[str]
@@ -173,6 +173,7 @@ class Verdicts(NamedTuple):
     stands: Mapping[str, str] = MappingProxyType({})
     day: str = ""
     details: Mapping[str, str] = MappingProxyType({})
+    only_adds: bool = False
 
 
 class Decision(NamedTuple):
@@ -190,12 +191,13 @@ def decide(known: Known | None, run: Verdicts) -> Decision:
     passed as well where its row says so of the day on which it failed, or of a later one: another run has asked it. An
     issue that was closed is opened again only by a case that it did not know to fail, and never if it was declined.
     Where the names were too many to be kept, a run does not know what is new, and closes nothing. A run that shows less
-    than it should opens the issue and closes none.
+    than it should opens the issue and closes none. One that only adds leaves the issue as it is where it has nothing to
+    add.
     """
     if known is None:
         news = tuple(sorted(run.failed))
         return Decision(Move.OPEN if news or run.troubles else Move.NOTHING, run.failed, news)
-    if known.declined:
+    if known.declined or (run.only_adds and (known.failing is None or run.failed <= known.failing)):
         return Decision(Move.NOTHING, known.failing)
     if known.failing is None:
         return Decision(Move.UPDATE if known.is_open else Move.NOTHING, None)

@@ -57,7 +57,9 @@ class Posting(NamedTuple):
         rest = f"_This is not all: the page is longer than a comment may be, and the rest {where}._"
         first = marker(self.name) + (f"\n{head}" if head else "")
         text = self.text
-        if above:
+        if above and not text:
+            text = above
+        elif above:
             text = f"{above}\n\n<details>\n<summary>The newest run</summary>\n\n{text}\n\n</details>"
         return page(first, text, foot, rest=rest, limit=LIMIT, links=self.links)
 
@@ -128,6 +130,8 @@ def issue(host: Tracker, sheet: Posting, run: Verdicts, label: str, title: str, 
         number = host.open_issue(title, body, label)
         _one(host, _ours(host.issues(label), sheet.name, login), dry)
         return f"opened issue {number} about {_about(told, run)}"
+    if told.move is Move.NOTHING and found.is_open:
+        return f"issue {found.number} stays as it is: there is nothing to add"
     if told.move is Move.NOTHING:
         return f"issue {found.number} is closed" + (" as not planned, and stays so" if found.declined else "")
     return _changed(host, found, told, run, body, f"news.{news}", dry)

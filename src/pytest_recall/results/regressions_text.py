@@ -71,7 +71,7 @@ def markdown(header: Header, card: Scorecard, result: CaseResult, links: str) ->
 def causes(header: Header, card: Scorecard, result: CaseResult) -> Iterator[str]:
     """Yield the likely cause of a regression, and which changes may have broken it; nothing of any other fail."""
     if result.failure is FailureKind.OUTSIDE:
-        yield BEHIND
+        yield f"cause: {BEHIND}"
         return
     if result.cause is not None and result.cause.label not in _SAID:
         yield f"likely cause: {result.cause.label.shown}: {result.cause.finding}"

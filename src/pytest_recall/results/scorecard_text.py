@@ -29,7 +29,6 @@ from pytest_recall.results.page import (
 )
 from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, is_incomplete
 from pytest_recall.results.sentences import counted, headline
-from pytest_recall.results.standing import BEHIND
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record
@@ -65,8 +64,6 @@ def failed(
         if (more := len(results) - max(most, MAX_TERMINAL)) > 0:
             yield f"  and {more} more in scorecard.md"
     if folded:
-        if FailureKind.OUTSIDE in folded:
-            yield f"a failure outside the change: {BEHIND}"
         told = ", ".join(counted(kind, count) for kind, count in folded.items())
         yield f"{told}: `{command}` {'shows it' if sum(folded.values()) == 1 else 'lists them'}"
 

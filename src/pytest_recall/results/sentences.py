@@ -391,6 +391,7 @@ def first_line(header: Header, card: Scorecard) -> str:
         first,
         "" if _said_of(left) == first else left,
         own_recordings(header, card),
+        outside(card),
         behind(header, card),
         unknown_change(header, card),
         waived(header, card),
@@ -429,8 +430,24 @@ def verdict(header: Header, card: Scorecard) -> str:
     return f"No regression: {share} {'passes' if len(some) == 1 else 'pass'}"
 
 
+def outside(card: Scorecard) -> str:
+    """Return which cases fail that the change does not affect, or nothing."""
+    found = card.failures().get(FailureKind.OUTSIDE, [])
+    names = listed((one.trial.case_id for one in found), 5)
+    fail = "fails" if len(found) == 1 else "fail"
+    return f"{plural(len(found), 'case')} outside the change {fail}: {names}" if found else ""
+
+
 def advice(header: Header, card: Scorecard) -> str:
     """Return what is to be done about a run; empty where nothing is."""
+    found = card.failures().get(FailureKind.OUTSIDE, [])
+    names = listed((one.trial.case_id for one in found), 5)
+    told = f"look at the provider, its data and the network for {names}, which passed before with the same requests"
+    return "; ".join(filter(None, (_of_change(header, card), told if found else "")))
+
+
+def _of_change(header: Header, card: Scorecard) -> str:
+    """Return what is to be done about all but the failures outside the change; empty where nothing is."""
     kinds = card.failures()
     regressed = kinds.get(FailureKind.REGRESSION, [])
     if regressed and header.pr:
@@ -557,4 +574,6 @@ def counted(kind: FailureKind, count: int) -> str:
     """Return how many cases failed of one kind."""
     if kind in (FailureKind.REGRESSION, FailureKind.NEW, FailureKind.KNOWN):
         return plural(count, kind.value)
+    if kind is FailureKind.OUTSIDE:
+        return f"{plural(count, 'failure')} outside the change"
     return f"{count:,} {kind.value}"
