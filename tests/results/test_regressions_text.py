@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.results.regressions_text import causes, commands, markdown
+from pytest_recall.results.regressions_text import causes, commands, lines, markdown
 from pytest_recall.results.scorecard import CaseText, LastPass, summarize
 from pytest_recall.results.standing import BEHIND
 from pytest_recall.trials.trial import Answer
@@ -71,3 +71,11 @@ def test_question_and_answers_stay_text() -> None:
     assert r"  - expected: \| \*\*yes\*\* \|" in lines
     (answered,) = [line for line in lines if line.startswith("  - answered: ")]
     assert answered.startswith(r"  - answered: ~~\*yes\*~~ **\*no\*** \[x\]\(y\) (")
+
+
+def test_a_confirmed_fail_of_an_affected_case_says_how_it_had_fared_and_is_no_flake() -> None:
+    fails = [trial("a", FAILED, rule="fail 2of3", repeat=number, row=row(3, failed=1, tried=42)) for number in (1, 2)]
+    card = summarize(fails, [], 1, TODAY)
+    (tally,) = [line for line in lines(header(pr="7"), card, card.results[0]) if line.startswith("failed ")]
+    assert tally == "failed 2 of 2 trials; it had passed 41 of 42"
+    assert card.flaky == {}

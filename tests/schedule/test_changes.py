@@ -362,3 +362,13 @@ def test_a_case_that_is_checked_live_is_affected_wherever_it_is_counted() -> Non
     assert checked.affected == checked.reasons.keys() == {checked.live}
     assert found.summary == "0 of 3 cases affected (3 as recorded)"
     assert checked.summary == "1 of 3 cases affected (2 as recorded, 1 checked live)"
+
+
+def test_in_what_a_request_differs_stays_known_when_a_recording_of_the_change_decides() -> None:
+    asks = ReplayFinding(ReplayState.CHANGED, call=2, lines=("header x: another value than recorded", "more"), key="k")
+    base = Changes({"a": asks, "b": ReplayFinding(ReplayState.UNAFFECTED), "c": ReplayFinding(ReplayState.UNKNOWN)})
+    expected = {"a": "call 2: header x: another value than recorded and 1 more"}
+    assert base.differences == expected
+    decided = base.completed(Changes({"a": ReplayFinding(ReplayState.RECORDED, outcome="failed")}), "ci")
+    assert decided.findings["a"].state is ReplayState.RECORDED
+    assert decided.differences == expected

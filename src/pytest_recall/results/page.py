@@ -32,7 +32,7 @@ TITLES = {
 MEANINGS = {
     FailureKind.REGRESSION: "These cases passed before, and fail now.",
     FailureKind.NEW: "These cases have no verdict from before this run.",
-    FailureKind.OUTSIDE: "These cases passed before, and fail now. They do not block the change: it does not affect them.",
+    FailureKind.OUTSIDE: "These cases passed before, and fail now. The change does not affect them: it is not blocked.",
     FailureKind.KNOWN: "A known failure failed at its last verdict before this run as well.",
     FailureKind.UNCONFIRMED: "What is not confirmed failed, and not often enough when it was asked again.",
     FailureKind.QUARANTINED: "A case in quarantine is set apart as unreliable, and blocks nothing.",

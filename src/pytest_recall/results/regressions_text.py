@@ -14,6 +14,7 @@ from pytest_recall.results.scorecard import CaseResult, FailureKind, LastPass, S
 from pytest_recall.results.standing import BEHIND
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.suspects import MOST, UNCOMMITTED, change_of, named
+from pytest_recall.trials.detector import RatioRule, had_passed
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import parse_rule
 
@@ -39,7 +40,7 @@ def lines(
     if known is not None:
         pieces = _difference(result, known) or [DiffPiece("same", "the same answer")]
         yield f"at its last pass, {known.told}, and now: {one_line(_marked(pieces, _PLAIN), EXCERPT)}"
-    if (tally := _tally(result)) and tally not in shown:
+    if tally := "; ".join(part for part in _tally(result) if part not in shown):
         yield tally
     yield from causes(header, card, result)
     if judging := "; ".join(_judged(result)):
@@ -59,7 +60,7 @@ def markdown(header: Header, card: Scorecard, result: CaseResult, links: str) ->
         pieces = [DiffPiece(piece.kind, cell(piece.text)) for piece in _difference(result, known)]
         words = _marked(pieces, _MARKED) or cell(_answer(result))
         yield f"  - answered: {words} ({_legend(pieces, known)})"
-    if tally := _tally(result):
+    if tally := "; ".join(_tally(result)):
         yield f"  - {cell(tally)}"
     for line in causes(header, card, result):
         yield f"  - {cell(line)}"
@@ -169,12 +170,14 @@ def _texts(card: Scorecard, result: CaseResult) -> Iterator[tuple[str, str]]:
         yield "answered", result.trial.answer.text
 
 
-def _tally(result: CaseResult) -> str:
-    """Return how many trials of a case failed, where it was asked several times; else empty."""
+def _tally(result: CaseResult) -> Iterator[str]:
+    """Yield how many trials of a case failed, where it was asked several times, and how it had fared before."""
     if result.repeats is None or not result.repeats.trials:
-        return ""
-    failed = result.repeats.trials - result.repeats.passed
-    return parse_rule(result.trial.rule).summary(failed, result.repeats.trials)
+        return
+    rule, row = parse_rule(result.trial.rule), result.trial.row
+    yield rule.summary(result.repeats.trials - result.repeats.passed, result.repeats.trials)
+    if row is not None and row.tried and rule.ends == "fail" and not isinstance(rule, RatioRule):
+        yield had_passed(row.failed, row.tried)
 
 
 def _legend(pieces: list[DiffPiece], known: LastPass) -> str:

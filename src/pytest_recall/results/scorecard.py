@@ -213,8 +213,17 @@ class Scorecard(NamedTuple):
 
     @property
     def flaky(self) -> dict[str, Flake]:
-        """The cases of which a trial on record failed, by id, those that fail most often first."""
-        found = {one.trial.case_id: one.flake for one in self.results if one.flake is not None and one.flake.failed}
+        """The cases of which a trial on record failed, by id, those that fail most often first.
+
+        A confirmed fail is no flake.
+        """
+        found = {
+            one.trial.case_id: one.flake
+            for one in self.results
+            if one.flake is not None
+            and one.flake.failed
+            and (one.trial.outcome is not Outcome.FAILED or one.trial.unproven)
+        }
         return dict(sorted(found.items(), key=lambda item: (-item[1].failed / item[1].tried, item[0])))
 
     @property
@@ -269,6 +278,7 @@ def summarize(
     *,
     by_change: bool = False,
     judge_code: Mapping[str, Sequence[tuple[str, str]]] = MappingProxyType({}),
+    differences: Mapping[str, str] = MappingProxyType({}),
 ) -> Scorecard:
     """Return the scorecard of `trials`, in a run that chose `picks` from `total` cases.
 
@@ -276,7 +286,7 @@ def summarize(
     `calibrations` are of the judges that have been compared with people, `gradings` of cases
     whose verdicts were looked at again, `baselines` who was to be asked beside the agent under test. `by_change` says
     that only the cases that a change affects decide, and `judge_code` has the judges of a case whose code it alters,
-    each with its file.
+    each with its file; `differences` has in what the first request differs that a case does not send as recorded.
     """
     with_baselines = list(trials)
     every = [trial for trial in with_baselines if not trial.arm]
@@ -288,7 +298,17 @@ def summarize(
     counting = [trial for some in asked.values() for trial in some]
     counted = set(map(id, counting))
     results = tuple(
-        _result(trial, asked[one], attempts[one], today, quarantine, outcomes[one], judge_code.get(one, ()), by_change)
+        _result(
+            trial,
+            asked[one],
+            attempts[one],
+            today,
+            quarantine,
+            outcomes[one],
+            judge_code.get(one, ()),
+            differences.get(one, ""),
+            by_change,
+        )
         for one, trial in grading.items()
     )
     not_run = tuple((case_id, reason) for case_id, reason in picks if case_id not in attempts)
@@ -384,6 +404,7 @@ def _result(
     quarantine: Quarantine | None,
     outcomes: Sequence[Outcome],
     judge_code: Sequence[tuple[str, str]],
+    difference: str,
     by_change: bool,
 ) -> CaseResult:
     row = trial.row
@@ -397,7 +418,7 @@ def _result(
         after=after.box if after else None,
         regression=regression,
         repeats=repeats({trial.case_id: [one.outcome for one in asked]})[0] if trial.rule else None,
-        cause=cause(trial, row, outcomes, judge_code) if regression and row is not None else None,
+        cause=cause(trial, row, outcomes, judge_code, difference) if regression and row is not None else None,
         flake=Flake(after.failed, after.tried) if after is not None and after.tried else None,
         outside=by_change and trial.reason not in (*OF_CHANGE, *UNSCHEDULED),
     )

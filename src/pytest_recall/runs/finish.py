@@ -55,6 +55,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
         header.baselines,
         by_change=header.by_change,
         judge_code=_judge_code(header),
+        differences=dict(header.differences),
     )._replace(waiver=record.waiver)
     if card.panels is not None and known is not None:
         from pytest_recall.judges.judged_rates import judged_rates

@@ -355,6 +355,7 @@ class Plan:
             fork=self.is_fork,
             altered=tuple((one.case_id, one.how) for one in self.case_changes),
             judge_code=tuple((one.now, *judge) for one in self.case_changes for judge in one.judges),
+            differences=() if self.changes is None else tuple(self.changes.differences.items()),
             not_compared=self.problem,
             knows_change=self.knows_change,
             due_blocks=self.rubric.due_blocks,

@@ -395,6 +395,7 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         moved=tuple(_pairs(record.get("moved", ()))),
         unaffordable=tuple(_pairs(record.get("unaffordable", ()))),
         altered=tuple(_pairs(record.get("altered", ()))),
+        differences=tuple(_pairs(record.get("differences", ()))),
         judge_code=tuple((str(case), str(name), str(path)) for case, name, path in record.get("judge_code", ())),
         unanswered=tuple(
             (str(case_id), str(day), int(days), str(by)) for case_id, day, days, by in record.get("unanswered", ())
