@@ -20,20 +20,20 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.forge import post
 from pytest_recall.forge.client import ReadOnlyError, UnavailableError
-from pytest_recall.forge.comment import Verdicts, marker
+from pytest_recall.forge.comment import Detail, Verdicts, marker
 from pytest_recall.forge.hosts import GitHub, GitLab
 from pytest_recall.forge.push import Remote, drop_old_runs, push, push_recordings
 from pytest_recall.results import regressions_text, scorecard_text
 from pytest_recall.results.page import refusal
 from pytest_recall.results.regressions_text import suspects_line
-from pytest_recall.results.scorecard import FailureKind, Scorecard, blocking, troubles, waivable
+from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, blocking, troubles, waivable
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import CiJob, job_of
 from pytest_recall.runs.evidence import REFS, ref_of, runs_of
 from pytest_recall.schedule.commands import check_writes
 from pytest_recall.schedule.state import current
 from pytest_recall.trials.journal import Journal, read_journal
-from pytest_recall.trials.record import Record, Waiver
+from pytest_recall.trials.record import Header, Record, Waiver
 from pytest_recall.trials.trial import Outcome
 
 POST_DETAILS = """\
@@ -196,14 +196,17 @@ def issue(args: argparse.Namespace) -> int:
         },
         stands={case_id: row.last_tested.isoformat() for case_id, row in rows.items() if not row.failing},
         day=record.header.date,
-        details={
-            case_id: "\n".join(regressions_text.markdown(record.header, card, one, links))
-            for case_id, one in failed.items()
-        },
+        details={case_id: _detail(record.header, card, one, links) for case_id, one in failed.items()},
+        fell=frozenset(case_id for case_id, one in failed.items() if one.regression),
     )
     text = scorecard_text.markdown(record, card, links)
     sheet = post.Posting(args.name, text, job.commit, job.url, _links(job))
     return _post_issue(args, job, sheet, verdicts, news)
+
+
+def _detail(header: Header, card: Scorecard, result: CaseResult, links: str) -> Detail:
+    *told, repeat = regressions_text.markdown(header, card, result, links)
+    return Detail("\n".join(told), repeat)
 
 
 def _outside(record: Record, card: Scorecard, links: str) -> Verdicts:
@@ -215,9 +218,8 @@ def _outside(record: Record, card: Scorecard, links: str) -> Verdicts:
         failed=frozenset(failed),
         suspects=dict.fromkeys(failed, f"failed in a run of #{header.pr}, whose change does not affect it"),
         day=header.date,
-        details={
-            case_id: "\n".join(regressions_text.markdown(header, card, one, links)) for case_id, one in failed.items()
-        },
+        details={case_id: _detail(header, card, one, links) for case_id, one in failed.items()},
+        fell=frozenset(failed),
         only_adds=True,
     )
 

@@ -12,7 +12,6 @@ from pytest_recall.files.wording import cell, code, one_line
 from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, FailureKind, LastPass, Scorecard
 from pytest_recall.results.standing import BEHIND
-from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.suspects import MOST, UNCOMMITTED, change_of, named
 from pytest_recall.trials.detector import RatioRule, had_passed
 from pytest_recall.trials.record import Header
@@ -45,7 +44,7 @@ def lines(
     yield from causes(header, card, result)
     if judging := "; ".join(_judged(result)):
         yield judging
-    yield f"to repeat it{_price(header, result)}: {' && '.join(commands(header, card, result))}"
+    yield f"to repeat it{_price(header, card, result)}: {' && '.join(commands(header, card, result))}"
 
 
 def markdown(header: Header, card: Scorecard, result: CaseResult, links: str) -> Iterator[str]:
@@ -66,7 +65,7 @@ def markdown(header: Header, card: Scorecard, result: CaseResult, links: str) ->
         yield f"  - {cell(line)}"
     if judging := "; ".join(_judged(result)):
         yield f"  - {cell(judging)}"
-    yield f"  - to repeat it{_price(header, result)}: {', then '.join(map(code, commands(header, card, result)))}"
+    yield f"  - to repeat it{_price(header, card, result)}: {', then '.join(map(code, commands(header, card, result)))}"
 
 
 def causes(header: Header, card: Scorecard, result: CaseResult) -> Iterator[str]:
@@ -95,7 +94,7 @@ def commands(header: Header, card: Scorecard, result: CaseResult) -> list[str]:
         folder = f"recordings-{header.pr}"
         where = "" if card.directory == "eval" else f" --dir {shlex.quote(card.directory)}"
         return [f"recall ci fetch{where} --pr {header.pr} --to {folder}", f"{command} --replay={folder}"]
-    return [f"{command} --replay" if trial.source == "replayed" else command]
+    return [f"{command} --replay" if trial.source == "replayed" or trial.case_id in card.on_record else command]
 
 
 def _is_kept_by_ci(header: Header, result: CaseResult) -> bool:
@@ -105,12 +104,14 @@ def _is_kept_by_ci(header: Header, result: CaseResult) -> bool:
         return False
     if trial.source == "replayed":
         return trial.case_id in header.ci_recordings
-    return header.keeps_recordings and trial.reason in OF_CHANGE
+    return header.keeps_recordings
 
 
-def _price(header: Header, result: CaseResult) -> str:
-    free = result.trial.source == "replayed" or _is_kept_by_ci(header, result)
-    return " without a call of a model" if free else ""
+def _price(header: Header, card: Scorecard, result: CaseResult) -> str:
+    free = result.trial.source == "replayed" or _is_kept_by_ci(header, result) or result.trial.case_id in card.on_record
+    if free:
+        return " without a call of a model"
+    return ", which asks the model" if result.trial.calls else ""
 
 
 def suspects_line(card: Scorecard, result: CaseResult) -> str:

@@ -142,6 +142,7 @@ class Scorecard(NamedTuple):
     `rates` is how many answers each judging model passed, with its errors taken out where there are labels.
     `texts` are the questions of failed cases, by case id, where their files still have them. `directory` is the eval
     directory as commands name it. `models` are those that the replies to the agent under test name.
+    `on_record` are the failed cases of which this checkout has a recording with the same answer.
     """
 
     results: tuple[CaseResult, ...]
@@ -166,6 +167,7 @@ class Scorecard(NamedTuple):
     directory: str = "eval"
     models: tuple[str, ...] = ()
     waiver: Waiver | None = None
+    on_record: frozenset[str] = frozenset()
 
     def failures(self) -> dict[FailureKind, list[CaseResult]]:
         """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""

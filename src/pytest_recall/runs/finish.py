@@ -68,8 +68,9 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     card = card._replace(directory=place.name(place.eval_dir))
     if failed := [result.trial for result in card.results if result.trial.outcome is Outcome.FAILED]:
         from pytest_recall.results.case_texts import case_texts
+        from pytest_recall.results.last_pass import on_record
 
-        card = card._replace(texts=case_texts(place, failed))
+        card = card._replace(texts=case_texts(place, failed), on_record=on_record(place, failed))
     regressed = [result.trial for result in card.results if result.regression]
     if not regressed:
         return card
