@@ -251,7 +251,7 @@ class Scorecard(NamedTuple):
         left = dict(header.unaffordable)
         left |= {case_id: "not run" for case_id, reason in self.not_run if reason in OF_CHANGE}
         left |= {
-            one.trial.case_id: one_line(one.trial.error, 160) or one.trial.outcome.value
+            one.trial.case_id: _unanswered(one.trial) or one_line(one.trial.error, 160) or one.trial.outcome.value
             for one in self.of_change()
             if not one.trial.outcome.is_verdict
         }
@@ -356,6 +356,18 @@ def has_failed(header: Header, trials: Iterable[Trial]) -> bool:
         )
         for trial in graded(trials).values()
     )
+
+
+def _unanswered(trial: Trial) -> str:
+    """Return how the last call of a trial ended, where that left it without an answer; else empty.
+
+    What the client raised is longer, and is shown with the trial.
+    """
+    ends = [call.trouble for call in trial.calls if call.kind != "judge"]
+    if trial.answer is not None or not ends or not ends[-1]:
+        return ""
+    did = "refuses the key" if ends[-1] in ("http-401", "http-403") else "did not answer"
+    return f"the provider {did}: {ends[-1].removeprefix('http-')}"
 
 
 def _decides(header: Header, trial: Trial) -> bool:

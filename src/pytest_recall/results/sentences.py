@@ -87,7 +87,11 @@ def not_run(header: Header) -> str:
     if header.not_due:
         parts.append(_not_due(header))
     if header.over_cap:
-        parts.append(f"{header.over_cap} beyond the limit of one run")
+        # A change from a fork has only the cases asked that it affects.
+        why = (
+            "due, for which a fork has no key" if header.fork and header.knows_change else "beyond the limit of one run"
+        )
+        parts.append(f"{header.over_cap} {why}")
     if header.unseen:
         parts.append(f"{header.unseen} new, not drawn")
     return ", ".join(parts)
@@ -462,6 +466,8 @@ def _of_change(header: Header, card: Scorecard) -> str:
         )
     if header.not_compared:
         return "correct that and run it again; until then it is not known what the change breaks"
+    if header.of_cases and header.fork and card.unwaived(header):
+        return "a maintainer reads the change and records these cases on a branch of this repository"
     if header.of_cases and card.unwaived(header):
         return "remove the cause and run it again: a case without a verdict has not passed"
     if card.waiver is not None:
