@@ -112,7 +112,8 @@ def test_a_fork_gets_a_summary(
     )
     assert inside(ran, "ci", "post", "comment") == (0, said, "")
     assert "# 1 of 2 cases regressed" in job.read_text(encoding="utf-8")
-    assert inside(ran, "ci", "post", "issue").out == said
+    assert inside(ran, "ci", "post", "issue").code == 0
+    assert host.issues == {}
 
 
 def test_a_job_without_the_permission_is_told(ran: Path, host: GitHub, job: Path, inside: Recall) -> None:
@@ -217,11 +218,15 @@ def test_a_job_whose_run_has_left_nothing_says_so(project: Path, host: GitHub, j
 
 
 def test_a_run_that_was_refused_opens_an_issue_and_pushes_nothing(
-    project: Path, host: GitHub, job: Path, inside: Recall
+    project: Path, host: GitHub, job: Path, inside: Recall, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     artifacts = project / "eval" / "_artifacts"
     artifacts.mkdir()
     (artifacts / "scorecard.md").write_text(refusal(["eval/rubric.yaml:3: bloks: unknown"]), encoding="utf-8")
+    assert inside(project, "ci", "post", "issue").code == 0
+    assert host.issues == {}, "what stops the run of a pull request is its own matter"
+    monkeypatch.setenv("GITHUB_REF", "refs/heads/main")
+    monkeypatch.delenv("GITHUB_EVENT_PATH")
     assert "opened issue 101 about eval/rubric.yaml:3: bloks" in inside(project, "ci", "post", "issue").out
     assert inside(project, "ci", "push").out == "the run was refused, and no case was asked; nothing was pushed\n"
 

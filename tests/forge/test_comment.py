@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from pytest_recall.files.errors import RecallError
 from pytest_recall.forge.comment import (
     LIMIT,
+    Detail,
     Known,
     Move,
     Verdicts,
+    carried,
     decide,
+    details_in,
     is_marked,
     marker,
     page,
@@ -303,3 +306,30 @@ def test_too_many_names_are_not_kept() -> None:
 def test_a_line_that_was_edited_is_refused(line: str) -> None:
     with pytest.raises(RecallError, match=r"^issue 3: its second line, which is hidden, was edited; "):
         recollect(f"x\n{line}\n<!-- recall-failing: [] -->", "issue 3")
+
+
+@given(st.dictionaries(st.text(), st.tuples(st.text(), st.text()), max_size=4))
+def test_what_is_known_of_a_case_comes_back_and_ends_nothing(known: dict[str, tuple[str, str]]) -> None:
+    details = {case_id: Detail(*one) for case_id, one in known.items()}
+    line = carried(details)
+    assert line.count("-->") == 1
+    assert "@" not in line
+    assert details_in(f"marker\nfailing\n{line}\ntext") == details
+    assert details_in(f"marker\nfailing\n{line[:-5]}") == {}
+    assert details_in("marker\nfailing") == {}
+
+
+def test_of_more_than_an_issue_holds_the_first_are_known() -> None:
+    details = {name: Detail(9_000 * "x") for name in "abc"}
+    assert list(details_in(f"marker\nfailing\n{carried(details)}\n")) == ["a", "b"]
+
+
+def test_a_run_that_only_adds_takes_nothing_off_and_closes_nothing() -> None:
+    known = Known(True, False, frozenset("ab"))
+    adds = run("a")._replace(only_adds=True)
+    assert decide(None, adds).move is Move.NOTHING
+    assert decide(known, adds).move is Move.NOTHING
+    assert decide(known._replace(failing=frozenset()), adds).move is Move.NOTHING
+    assert decide(known, run("a", "b")._replace(only_adds=True)).move is Move.NOTHING
+    told = decide(known, run("ab", "c")._replace(passed=frozenset(), only_adds=True))
+    assert (told.move, told.failing, told.news) == (Move.UPDATE, frozenset("abc"), ("c",))

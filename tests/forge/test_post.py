@@ -11,7 +11,7 @@ import pytest
 from pytest_recall.files.errors import RecallError
 from pytest_recall.forge import hosts, post
 from pytest_recall.forge.client import RefusedError
-from pytest_recall.forge.comment import Verdicts, marker
+from pytest_recall.forge.comment import Detail, Verdicts, marker
 from tests.helpers.github import BOT, REPO, TOKEN, GitHub, failed, first
 
 MARK = marker("scorecard")
@@ -342,3 +342,20 @@ def test_more_cases_than_an_issue_can_hold_are_not_named(host: GitHub, api: host
     assert track(api, failed="a", night=2) == "updated issue 101"
     told = "More cases fail than can be named here. Close this issue by hand when they no longer do."
     assert told in only(host)[2]
+
+
+def test_what_was_known_when_a_case_fell_stays_on_the_issue(host: GitHub, api: hosts.GitHub) -> None:
+    def fails(told: str, repeat: str, *, fell: bool = False) -> str:
+        run = Verdicts(frozenset(), frozenset("a"), details={"a": Detail(told, repeat)})
+        run = run._replace(fell=frozenset("a") if fell else frozenset())
+        post.issue(api, post.Posting("nightly", "page"), run, "recall", "t", "n")
+        ((_, issue),) = host.issues.items()
+        return str(issue["body"]).partition("# 1 case fails")[2].partition("<details>")[0]
+
+    first = fails("- a: fell", "  - live", fell=True)
+    assert "- a: fell\n  - live" in first
+    assert "- a: fell\n  - recorded" in fails("- a: fails", "  - recorded")
+    assert "- a: fell again\n  - live" in fails("- a: fell again", "  - live", fell=True)
+    post.issue(api, post.Posting("nightly", "page"), Verdicts(frozenset(), frozenset()), "recall", "t", "n")
+    ((_, issue),) = host.issues.items()
+    assert "- a: fell again\n  - live\n  - no verdict in the newest run" in issue["body"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tarfile
+from datetime import timedelta
 from io import BytesIO
 from pathlib import Path
 
@@ -10,11 +11,12 @@ import pytest
 import yaml
 
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.forge.comment import recollect
 from pytest_recall.schedule.state import current
 from pytest_recall.schedule.state_file import parse_state
 from pytest_recall.trials.trial import Row
 from tests.gate.conftest import Worlds
-from tests.gate.model import Mode
+from tests.gate.model import REFUSED, Mode, good_answer
 from tests.gate.project import (
     AGENT,
     BREAKS_THREE,
@@ -26,6 +28,7 @@ from tests.gate.project import (
     PROMPT,
     Replaced,
     Written,
+    case_id,
     prompt_ends,
     record_all,
 )
@@ -90,6 +93,38 @@ def test_a_night_asks_live_and_opens_an_issue(worlds: Worlds) -> None:
     assert check.jobs["report"].result == "success", check.output
     bodies = [one["body"] for one in world.host.issues.values()]
     assert any(all(case_id in body for case_id in BROKEN) for body in bodies), (bodies, check.output)
+
+
+def test_what_fails_outside_of_a_change_opens_the_issue_and_does_not_block(worlds: Worlds) -> None:
+    world = worlds()
+    world.day += timedelta(days=30)
+    world.model.mode = Mode(refuses=frozenset({7, 8, 9}))
+    pull = world.open("notes", NOTES)
+    check = world.check(pull, "opened")
+    assert_green(check)
+    (comment,) = check.comments
+    heading, advice = comment.splitlines()[1], comment.splitlines()[3]
+    shown = comment.partition("<details>")[0]
+    for number in (7, 8, 9):
+        named = case_id(number)
+        assert named in heading
+        assert named in advice
+        assert f"What does item {number} cost?" in shown
+        assert f"~~{good_answer(number)}~~ **{REFUSED}**" in shown
+        assert f"pytest -p recall eval/cases.jsonl::{named}" in shown
+    ((number, issue),) = world.host.issues.items()
+    issue = dict(issue)
+    assert set(recollect(issue["body"], "the issue") or ()) == BROKEN
+    assert issue["state"] == "open"
+    world.push(pull, BREAKS_THREE)
+    world.model.mode = Mode()
+    assert_broken(world.check(pull))
+    sound = world.check(world.open("more", Written("MORE.md", "More.\n")), "opened")
+    assert_green(sound)
+    assert list(world.host.issues) == [number]
+    assert world.host.issues[number] == issue, "neither a pass nor a regression of a pull request is news of it"
+    assert_green(world.night())
+    assert world.host.issues[number]["state"] == "closed"
 
 
 @pytest.mark.all

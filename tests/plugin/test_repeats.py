@@ -171,7 +171,7 @@ class TestConfirm:
         result.stdout.fnmatch_lines(
             [
                 "*not confirmed, so that no box moved (2): *doubt, failed 1 of 4*",
-                "flake, failed of tried (5): twice 2 of 2, *flaky 5 of 23*",
+                "flake, failed of tried (2): doubt 1 of 4, flaky 5 of 23",
             ]
         )
         card = checkout.scorecard()

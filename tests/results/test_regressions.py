@@ -289,3 +289,13 @@ def test_a_long_difference_is_cut() -> None:
     found = word_diff(before, before.replace("a", "c"), limit=4)
     assert found[-1] == DiffPiece("same", "…")
     assert len(found) < 8
+
+
+def test_where_nothing_else_is_known_to_differ_a_request_that_differs_is_the_cause() -> None:
+    told = "call 1: header x-variant: another value than recorded"
+    before = row(3, passed_under=WAS)
+    found = cause(failed(), before, difference=told)
+    assert found == Cause(CauseLabel.REQUEST, told)
+    assert narrowed(found, failed(), ["5"], 2) == found
+    prompt = cause(failed(WAS.replace("system=111111", "system=eeeeee")), before, difference=told)
+    assert (prompt.label, prompt.also) == (CauseLabel.PROMPT, ())

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from pytest_recall.results.regressions_text import causes, commands, markdown
+from pytest_recall.replay.exchange import Call
+from pytest_recall.results.regressions_text import causes, commands, lines, markdown
 from pytest_recall.results.scorecard import CaseText, LastPass, summarize
 from pytest_recall.results.standing import BEHIND
 from pytest_recall.trials.trial import Answer
@@ -30,7 +31,8 @@ KEPT = ["recall ci fetch --pr 7 --to recordings-7", f"{HERE} --replay=recordings
         ),
         ({"reason": "affected"}, {"pr": "7", "keeps_recordings": True}, KEPT),
         ({"reason": "affected"}, {"pr": "7"}, [HERE]),
-        ({"reason": "due"}, {"pr": "7", "keeps_recordings": True}, [HERE]),
+        ({"reason": "due"}, {"pr": "7", "keeps_recordings": True}, KEPT),
+        ({"reason": "due"}, {"pr": "7"}, [HERE]),
         ({"where": "eval/my cases.jsonl:3"}, {}, ["pytest -p recall 'eval/my cases.jsonl::a'"]),
         ({"where": "tests/test_it.py:3"}, {}, ["pytest -p recall tests/test_it.py"]),
         ({"where": ""}, {}, ["pytest -p recall eval"]),
@@ -58,7 +60,7 @@ def test_a_pull_request_is_not_named_as_the_suspect_in_its_own_comment() -> None
 
 def test_a_fail_outside_of_the_change_is_put_down_to_what_lies_behind_its_requests() -> None:
     card = summarize([trial("a", FAILED, reason="due", row=row(3))], [], 1, TODAY, by_change=True)
-    assert list(causes(header(pr="7", knows_change=True), card, card.results[0])) == [BEHIND]
+    assert list(causes(header(pr="7", knows_change=True), card, card.results[0])) == [f"cause: {BEHIND}"]
 
 
 def test_question_and_answers_stay_text() -> None:
@@ -71,3 +73,24 @@ def test_question_and_answers_stay_text() -> None:
     assert r"  - expected: \| \*\*yes\*\* \|" in lines
     (answered,) = [line for line in lines if line.startswith("  - answered: ")]
     assert answered.startswith(r"  - answered: ~~\*yes\*~~ **\*no\*** \[x\]\(y\) (")
+
+
+def test_a_confirmed_fail_of_an_affected_case_says_how_it_had_fared_and_is_no_flake() -> None:
+    fails = [trial("a", FAILED, rule="fail 2of3", repeat=number, row=row(3, failed=1, tried=42)) for number in (1, 2)]
+    card = summarize(fails, [], 1, TODAY)
+    (tally,) = [line for line in lines(header(pr="7"), card, card.results[0]) if line.startswith("failed ")]
+    assert tally == "failed 2 of 2 trials; it had passed 41 of 42"
+    assert card.flaky == {}
+
+
+def test_an_answer_that_is_on_record_is_repeated_from_there() -> None:
+    asked = (Call("agent", "live"),)
+    card = summarize([trial("a", FAILED, where="eval/cases.yaml:7", calls=asked)], [], 1, TODAY)
+    told = {
+        on_record: list(markdown(header(), card._replace(on_record=on_record), card.results[0], ""))[-1]
+        for on_record in (frozenset("a"), frozenset("b"))
+    }
+    assert told == {
+        frozenset("a"): f"  - to repeat it without a call of a model: `{HERE} --replay`",
+        frozenset("b"): f"  - to repeat it, which asks the model: `{HERE}`",
+    }

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.gate import Blocks
+from pytest_recall.replay.exchange import Call
 from pytest_recall.results.scorecard import Scorecard, blocking, summarize, waivable
 from pytest_recall.schedule.boxes import reset
 from pytest_recall.trials.record import Record, Waiver
@@ -305,3 +306,18 @@ def test_a_base_that_cannot_be_found_blocks(blocks: Blocks) -> None:
     assert decided(trial("a", reason="affected"), blocks=blocks, not_compared="no commit") == [
         "not evaluated: no commit"
     ]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "why"),
+    [
+        ("http-503", "the provider did not answer: 503"),
+        ("ReadTimeout", "the provider did not answer: ReadTimeout"),
+        ("http-401", "the provider refuses the key: 401"),
+        ("", "agent: raw text of the client"),
+    ],
+)
+def test_why_a_case_was_not_evaluated_is_how_its_last_call_ended(trouble: str, why: str) -> None:
+    asked = (Call("agent", "live", trouble=trouble),)
+    one = trial("a", ERROR, reason="affected", error="agent: raw text of the client", calls=asked)
+    assert summarize([one], [], 1, TODAY).not_evaluated(header(pr="7")) == [("a", why)]

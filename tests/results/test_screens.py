@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.forge.comment import Verdicts, decide
+from pytest_recall.forge.comment import Detail, Verdicts, decide
 from pytest_recall.forge.post import Posting, standing
 from pytest_recall.results import regressions_text
 from pytest_recall.results.page import markdown, refusal
@@ -97,7 +97,7 @@ def issue() -> str:
         failed=frozenset({"late-fee"}),
         day="2026-03-10",
         details={
-            one.trial.case_id: "\n".join(regressions_text.markdown(record.header, card, one, LINKS))
+            one.trial.case_id: Detail("\n".join(regressions_text.markdown(record.header, card, one, LINKS)))
             for one in card.results
             if one.trial.outcome is FAILED
         },

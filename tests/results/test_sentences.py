@@ -295,7 +295,7 @@ def test_what_was_not_evaluated_is_the_verdict_unless_the_change_breaks_a_case()
     ("made", "something"),
     [
         (of_change(AFFECTED_PASS), False),
-        (of_change(AFFECTED_PASS, ("due", FAILED)), False),
+        (of_change(AFFECTED_PASS, ("due", FAILED)), True),
         (of_change(AFFECTED_FAIL), True),
         (of_change(AFFECTED_ERROR), True),
         (of_change(("due", ERROR), knows_change=False), True),
@@ -303,5 +303,15 @@ def test_what_was_not_evaluated_is_the_verdict_unless_the_change_breaks_a_case()
         (of_change(), False),
     ],
 )
-def test_there_is_something_to_do_about_what_blocks(made: tuple[Header, Scorecard], something: bool) -> None:
+def test_there_is_something_to_do_about_what_blocks_or_fails_outside_of_a_change(
+    made: tuple[Header, Scorecard], something: bool
+) -> None:
     assert bool(sentences.advice(*made)) is something
+
+
+def test_what_a_fork_needs_is_done_by_a_maintainer() -> None:
+    made, card = of_change(AFFECTED_ERROR)
+    assert "a maintainer" in sentences.advice(made._replace(fork=True), card)
+    assert "a maintainer" not in sentences.advice(made, card)
+    assert sentences.not_run(header(over_cap=2, fork=True, knows_change=True)) == "2 due, for which a fork has no key"
+    assert sentences.not_run(header(over_cap=2, knows_change=True)) == "2 beyond the limit of one run"

@@ -389,3 +389,13 @@ def test_what_asks_what_the_base_asks_is_no_matter_of_the_change() -> None:
 def test_a_change_of_what_a_replay_reads_may_alter_more_than_requests(paths: list[str], more: bool) -> None:
     found = Changes({}, 0, frozenset({"src/agent.py"})).beside_files(paths, "eval/rubric.yaml")
     assert found.alters_more is more
+
+
+def test_in_what_a_request_differs_stays_known_when_a_recording_of_the_change_decides() -> None:
+    asks = ReplayFinding(ReplayState.CHANGED, call=2, lines=("header x: another value than recorded", "more"), key="k")
+    base = Changes({"a": asks, "b": ReplayFinding(ReplayState.UNAFFECTED), "c": ReplayFinding(ReplayState.UNKNOWN)})
+    expected = {"a": "call 2: header x: another value than recorded and 1 more"}
+    assert base.differences == expected
+    decided = base.completed(Changes({"a": ReplayFinding(ReplayState.RECORDED, outcome="failed")}), "ci")
+    assert decided.findings["a"].state is ReplayState.RECORDED
+    assert decided.differences == expected

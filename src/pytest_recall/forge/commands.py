@@ -20,20 +20,20 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.forge import post
 from pytest_recall.forge.client import ReadOnlyError, UnavailableError
-from pytest_recall.forge.comment import Verdicts, marker
+from pytest_recall.forge.comment import Detail, Verdicts, marker
 from pytest_recall.forge.hosts import GitHub, GitLab
 from pytest_recall.forge.push import Remote, drop_old_runs, push, push_recordings
 from pytest_recall.results import regressions_text, scorecard_text
 from pytest_recall.results.page import refusal
 from pytest_recall.results.regressions_text import suspects_line
-from pytest_recall.results.scorecard import blocking, troubles, waivable
+from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, blocking, troubles, waivable
 from pytest_recall.runs import finish
 from pytest_recall.runs.ci import CiJob, job_of
 from pytest_recall.runs.evidence import REFS, ref_of, runs_of
 from pytest_recall.schedule.commands import check_writes
 from pytest_recall.schedule.state import current
 from pytest_recall.trials.journal import Journal, read_journal
-from pytest_recall.trials.record import Waiver
+from pytest_recall.trials.record import Header, Record, Waiver
 from pytest_recall.trials.trial import Outcome
 
 POST_DETAILS = """\
@@ -53,6 +53,9 @@ ISSUE = """\
 A case is on the issue from a fail until it passes or is deleted; a night that did not ask it changes nothing, unless
 the state of the branch says that it has passed since, in whichever run. A fail in quarantine, or by a judge that may
 not block, is none.
+
+A run of a pull request only adds the cases that failed outside of its change: what its change affects is its own
+matter, and its passes are none of the default branch. One from a fork may not write, and adds none.
 
   no case failed, no issue         nothing
   a case fails, no issue           an issue is opened
@@ -153,8 +156,14 @@ def issue(args: argparse.Namespace) -> int:
     job = _job(args, os.environ)
     if job.host != "github":
         raise RecallError("post: issues are kept at GitHub only; write a comment")
+    if job.fork:
+        print("a pull request from a fork may not write to the issue; nothing was posted")
+        return 0
     place = place_of(args)
     page = place.artifacts.folder / "scorecard.md"
+    if args.run_name == "latest" and job.number is not None and not place.artifacts.runs():
+        print("the run asked no case, and what stopped it is the pull request's own matter; nothing was posted")
+        return 0
     if args.run_name == "latest" and not place.artifacts.runs() and page.exists():
         # It was refused before it began.
         text = read_text(page, place.name(page))
@@ -166,6 +175,12 @@ def issue(args: argparse.Namespace) -> int:
     record = read_journal(folder)
     card = finish.scorecard(record, place, folder)
     links = finish.links(os.environ, place.root)
+    news = "".join(
+        character for character in f"{folder.name}-{job.run}"[-40:] if character.isalnum() or character in "-_"
+    )
+    if record.header.pr is not None:
+        sheet = post.Posting(args.name, "", job.commit, job.url, _links(job))
+        return _post_issue(args, job, sheet, _outside(record, card, links), news)
     known = {case_id for path in case_paths(place, args) for case_id in CaseFile(path, place.name(path)).lines}
     failed = {result.trial.case_id: result for result in card.with_outcome(Outcome.FAILED) if result.blocks}
     rows = current(place).rows
@@ -181,17 +196,32 @@ def issue(args: argparse.Namespace) -> int:
         },
         stands={case_id: row.last_tested.isoformat() for case_id, row in rows.items() if not row.failing},
         day=record.header.date,
-        details={
-            case_id: "\n".join(regressions_text.markdown(record.header, card, one, links))
-            for case_id, one in failed.items()
-        },
+        details={case_id: _detail(record.header, card, one, links) for case_id, one in failed.items()},
+        fell=frozenset(case_id for case_id, one in failed.items() if one.regression),
     )
     text = scorecard_text.markdown(record, card, links)
     sheet = post.Posting(args.name, text, job.commit, job.url, _links(job))
-    news = "".join(
-        character for character in f"{folder.name}-{job.run}"[-40:] if character.isalnum() or character in "-_"
-    )
     return _post_issue(args, job, sheet, verdicts, news)
+
+
+def _detail(header: Header, card: Scorecard, result: CaseResult, links: str) -> Detail:
+    *told, repeat = regressions_text.markdown(header, card, result, links)
+    return Detail("\n".join(told), repeat)
+
+
+def _outside(record: Record, card: Scorecard, links: str) -> Verdicts:
+    """Return what a run of a pull request says of the cases that its change does not affect: which of them fail."""
+    header = record.header
+    failed = {result.trial.case_id: result for result in card.failures().get(FailureKind.OUTSIDE, ())}
+    return Verdicts(
+        passed=frozenset(),
+        failed=frozenset(failed),
+        suspects=dict.fromkeys(failed, f"failed in a run of #{header.pr}, whose change does not affect it"),
+        day=header.date,
+        details={case_id: _detail(header, card, one, links) for case_id, one in failed.items()},
+        fell=frozenset(failed),
+        only_adds=True,
+    )
 
 
 def _post_issue(args: argparse.Namespace, job: CiJob, sheet: post.Posting, verdicts: Verdicts, news: str) -> int:

@@ -130,6 +130,7 @@ def _closers(lines: list[str]) -> list[str]:
 
 MOST = 20_000
 """The most characters for the names that an issue keeps, hidden in its text."""
+_DETAILS = re.compile(r"^<!-- recall-details: (.*) -->$")
 _MEMORY = re.compile(r"^<!-- recall-failing: (.*) -->$", re.MULTILINE)
 
 
@@ -156,13 +157,21 @@ class Known(NamedTuple):
     since: Mapping[str, str] = MappingProxyType({})
 
 
+class Detail(NamedTuple):
+    """What is known of a case that fails, as an item of a list in Markdown; `repeat` is its line that says how to."""
+
+    told: str
+    repeat: str = ""
+
+
 class Verdicts(NamedTuple):
     """What a run knows of the cases: ids. `gone` are those that no case file has any more.
 
     `troubles` say why the run shows less than it should, a phrase each: no case answers for them. `suspects` says of
     cases that fell which changes may have broken them, a phrase each. `stands` has the day of the last verdict of each
     case whose row on the branch says that it passed, whichever run has asked it. `day` is that of the run. `details`
-    are lists in Markdown of what is known of cases that fail.
+    are what is known of cases that fail, of which `fell` passed before this run. A run that `only_adds` is no
+    news of any other case.
     """
 
     passed: frozenset[str]
@@ -172,7 +181,9 @@ class Verdicts(NamedTuple):
     suspects: Mapping[str, str] = MappingProxyType({})
     stands: Mapping[str, str] = MappingProxyType({})
     day: str = ""
-    details: Mapping[str, str] = MappingProxyType({})
+    details: Mapping[str, Detail] = MappingProxyType({})
+    fell: frozenset[str] = frozenset()
+    only_adds: bool = False
 
 
 class Decision(NamedTuple):
@@ -190,12 +201,13 @@ def decide(known: Known | None, run: Verdicts) -> Decision:
     passed as well where its row says so of the day on which it failed, or of a later one: another run has asked it. An
     issue that was closed is opened again only by a case that it did not know to fail, and never if it was declined.
     Where the names were too many to be kept, a run does not know what is new, and closes nothing. A run that shows less
-    than it should opens the issue and closes none.
+    than it should opens the issue and closes none. One that only adds leaves the issue as it is where it has nothing to
+    add.
     """
     if known is None:
         news = tuple(sorted(run.failed))
         return Decision(Move.OPEN if news or run.troubles else Move.NOTHING, run.failed, news)
-    if known.declined:
+    if known.declined or (run.only_adds and (known.failing is None or run.failed <= known.failing)):
         return Decision(Move.NOTHING, known.failing)
     if known.failing is None:
         return Decision(Move.UPDATE if known.is_open else Move.NOTHING, None)
@@ -220,7 +232,32 @@ def remembered(failing: Iterable[str] | None, since: Mapping[str, str] = Mapping
     text = json.dumps(None if failing is None else {case_id: since.get(case_id, "") for case_id in sorted(failing)})
     if len(text) > MOST:
         text = "null"
-    return f"<!-- recall-failing: {text.replace('-', chr(92) + 'u002d').replace('>', chr(92) + 'u003e')} -->"
+    return f"<!-- recall-failing: {_hidden(text)} -->"
+
+
+def _hidden(text: str) -> str:
+    """Return JSON that can neither end a comment nor name anyone."""
+    for character in "->@#":
+        text = text.replace(character, f"{chr(92)}u{ord(character):04x}")
+    return text
+
+
+def carried(details: Mapping[str, Detail]) -> str:
+    """Return the hidden line with what is known of failing cases, of as many as fit."""
+    kept = dict(details)
+    while len(text := _hidden(json.dumps(kept))) > MOST:
+        kept.popitem()
+    return f"<!-- recall-details: {text} -->"
+
+
+def details_in(body: str) -> dict[str, Detail]:
+    """Return what the text of an issue has of failing cases; nothing of one that was edited, or is older."""
+    found = _DETAILS.fullmatch([*body.replace("\r\n", "\n").split("\n", 3), "", ""][2])
+    try:
+        plain = json.loads(found[1]) if found else {}
+        return {str(case_id): Detail(str(told), str(repeat)) for case_id, (told, repeat) in plain.items()}
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        return {}
 
 
 def recollect(body: str, name: str) -> dict[str, str] | None:

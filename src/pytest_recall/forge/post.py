@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from pytest_recall.files.wording import cell, code, plural
@@ -10,10 +10,13 @@ from pytest_recall.forge.client import RefusedError
 from pytest_recall.forge.comment import (
     LIMIT,
     Decision,
+    Detail,
     Known,
     Move,
     Verdicts,
+    carried,
     decide,
+    details_in,
     is_marked,
     marker,
     page,
@@ -57,7 +60,9 @@ class Posting(NamedTuple):
         rest = f"_This is not all: the page is longer than a comment may be, and the rest {where}._"
         first = marker(self.name) + (f"\n{head}" if head else "")
         text = self.text
-        if above:
+        if above and not text:
+            text = above
+        elif above:
             text = f"{above}\n\n<details>\n<summary>The newest run</summary>\n\n{text}\n\n</details>"
         return page(first, text, foot, rest=rest, limit=LIMIT, links=self.links)
 
@@ -119,7 +124,8 @@ def issue(host: Tracker, sheet: Posting, run: Verdicts, label: str, title: str, 
         known = Known(found.is_open, found.declined, None if days is None else frozenset(days), days or {})
     told = decide(known, run)
     since = {**(known.since if known is not None else {}), **dict.fromkeys(run.failed, run.day)}
-    body = sheet.page(remembered(told.failing, since), standing(told, run))
+    run = run._replace(details=_details(told, run, {} if found is None else details_in(found.body)))
+    body = sheet.page(f"{remembered(told.failing, since)}\n{carried(run.details)}", standing(told, run))
     if found is None:
         if told.move is Move.NOTHING:
             return "no case fails, and there is no issue"
@@ -128,9 +134,26 @@ def issue(host: Tracker, sheet: Posting, run: Verdicts, label: str, title: str, 
         number = host.open_issue(title, body, label)
         _one(host, _ours(host.issues(label), sheet.name, login), dry)
         return f"opened issue {number} about {_about(told, run)}"
+    if told.move is Move.NOTHING and found.is_open:
+        return f"issue {found.number} stays as it is: there is nothing to add"
     if told.move is Move.NOTHING:
         return f"issue {found.number} is closed" + (" as not planned, and stays so" if found.declined else "")
     return _changed(host, found, told, run, body, f"news.{news}", dry)
+
+
+def _details(told: Decision, run: Verdicts, known: Mapping[str, Detail]) -> dict[str, Detail]:
+    """Return what is known of the failing cases that are shown whole.
+
+    What was known when a case fell stays until it falls again: of a later fail neither cause nor last pass is known.
+    """
+    found = {}
+    for case_id in sorted(told.failing or ())[:DETAILED]:
+        now, before = run.details.get(case_id), known.get(case_id)
+        if before is None or case_id in told.news or case_id in run.fell:
+            before = now or before
+        if before is not None:
+            found[case_id] = before if now is None else before._replace(repeat=now.repeat)
+    return found
 
 
 def _about(told: Decision, run: Verdicts) -> str:
@@ -184,7 +207,8 @@ def standing(told: Decision, run: Verdicts) -> str:
     ]
     for number, case_id in enumerate(sorted(told.failing)[:SHOWN]):
         if number < DETAILED and case_id in run.details:
-            lines.append(run.details[case_id])
+            lines += [*filter(None, run.details[case_id])]
+            lines += ["  - no verdict in the newest run"] if case_id in waiting and not run.only_adds else []
         else:
             lines.append(_item(case_id, run) + (" (no verdict in the newest run)" if case_id in waiting else ""))
     return "\n".join([*lines, *_more(len(told.failing))])

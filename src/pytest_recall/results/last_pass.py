@@ -81,6 +81,19 @@ def last_passes(place: Place, header: Header, failed: Iterable[Trial]) -> dict[s
     return passes
 
 
+def on_record(place: Place, failed: Iterable[Trial]) -> frozenset[str]:
+    """Return the cases of which the recording has the answer that failed, so that a replay repeats it."""
+    library, found = library_of_runs(place), set()
+    for trial in failed:
+        path = library.source(library.of_case(trial.case_id, trial.scenario))
+        with suppress(RecallError, OSError):
+            if trial.answer is not None and path.exists():
+                recorded = taped_of(read_header(path, path.name))
+                if not recorded.passed and recorded.answer == kept_answer(trial.answer.text):
+                    found.add(trial.case_id)
+    return frozenset(found)
+
+
 def _repository(place: Place) -> Repository | None:
     try:
         return Repository(place.root)

@@ -13,7 +13,7 @@ from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.of_change_text import of_change_markdown
 from pytest_recall.results.scorecard import NOT_RUN, CaseResult, FailureKind, Scorecard
 from pytest_recall.results.sentences import counted
-from pytest_recall.results.standing import BEHIND, OF_BASE
+from pytest_recall.results.standing import OF_BASE
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record
@@ -23,13 +23,18 @@ COLUMNS = ("passed", "failed", "error", "skipped", NOT_RUN)
 MAX_MARKDOWN = 200
 MAX_OPEN = 10
 """Failures of a kind that stand open; a screen has no more."""
-OPEN = (FailureKind.REGRESSION, FailureKind.NEW)
+OPEN = (FailureKind.REGRESSION, FailureKind.NEW, FailureKind.OUTSIDE)
 """The failures that are shown whole; of all others it is known that they fail, or they count for nothing."""
-TITLES = {FailureKind.REGRESSION: "regressions", FailureKind.NEW: "new failures", FailureKind.KNOWN: "known failures"}
+TITLES = {
+    FailureKind.REGRESSION: "regressions",
+    FailureKind.NEW: "new failures",
+    FailureKind.OUTSIDE: "failures outside the change",
+    FailureKind.KNOWN: "known failures",
+}
 MEANINGS = {
     FailureKind.REGRESSION: "These cases passed before, and fail now.",
     FailureKind.NEW: "These cases have no verdict from before this run.",
-    FailureKind.OUTSIDE: f"A failure outside the change decides nothing here: {BEHIND}.",
+    FailureKind.OUTSIDE: "These cases passed before, and fail now. The change does not affect them: it is not blocked.",
     FailureKind.BEHIND: f"What failed behind on the target branch decides nothing here: {OF_BASE}.",
     FailureKind.KNOWN: "A known failure failed at its last verdict before this run as well.",
     FailureKind.UNCONFIRMED: "What is not confirmed failed, and not often enough when it was asked again.",

@@ -26,6 +26,7 @@ class CauseLabel(StrEnum):
     JUDGE = "the judge changed"
     MODEL = "the model changed"
     PROMPT = "the prompt changed"
+    REQUEST = "the request changed"
     CASSETTE = "a stale cassette"
     COIN = "the case flips a coin"
     RETRIED = "upstream trouble, overcome"
@@ -45,7 +46,15 @@ class CauseLabel(StrEnum):
 TRIES = 3
 """Trials that have all to fail before chance is left out: a case that passes half of its trials does so in one of 8."""
 BY_PEOPLE = frozenset(
-    {CauseLabel.CASE, CauseLabel.JUDGE, CauseLabel.MODEL, CauseLabel.PROMPT, CauseLabel.CODE, CauseLabel.CASSETTE}
+    {
+        CauseLabel.CASE,
+        CauseLabel.JUDGE,
+        CauseLabel.MODEL,
+        CauseLabel.PROMPT,
+        CauseLabel.REQUEST,
+        CauseLabel.CODE,
+        CauseLabel.CASSETTE,
+    }
 )
 """Causes that are changes of people: where one is found, neither the provider nor chance is to blame."""
 
@@ -69,20 +78,26 @@ class _Facts(NamedTuple):
     was: Conditions
     now: Conditions
     judge_code: Sequence[tuple[str, str]] = ()
+    difference: str = ""
 
 
 def cause(
-    trial: Trial, row: Row, outcomes: Sequence[Outcome] = (), judge_code: Sequence[tuple[str, str]] = ()
+    trial: Trial,
+    row: Row,
+    outcomes: Sequence[Outcome] = (),
+    judge_code: Sequence[tuple[str, str]] = (),
+    difference: str = "",
 ) -> Cause:
     """Return what broke a case whose last verdict was a pass, as the state's `row` has it.
 
     `outcomes` are those of all trials of the case in this run, and `judge_code` are its judges whose code the change
-    alters, each with its file. The findings stand in the order of their certainty: an answer that never came is not an
+    alters, each with its file. `difference` is what a replay found to be the first that it does not send as recorded.
+    The findings stand in the order of their certainty: an answer that never came is not an
     answer of the agent's, then comes what people changed and can name, then what speaks for chance. If nothing does,
     nothing that is known has changed.
     """
     was, now = Conditions.parse(row.passed_under), Conditions.parse(trial.under)
-    facts = _Facts(trial, row, tuple(outcomes), was, now, judge_code)
+    facts = _Facts(trial, row, tuple(outcomes), was, now, judge_code, difference)
     found = [(label, finding) for label, look in _LOOKS if (finding := look(facts))]
     if not found:
         return _nothing_found(facts)
@@ -156,6 +171,11 @@ def _prompt(facts: _Facts) -> str:
     return f"other {_listed(changed)} than at the last pass{rest}"
 
 
+def _request(facts: _Facts) -> str:
+    # Another model or prompt is another request, and says more of it.
+    return "" if _model(facts) or _prompt(facts) else facts.difference
+
+
 def _code(facts: _Facts) -> str:
     other = facts.now.retold == ("other",) and facts.trial.source == "replayed"
     return "of the same recorded replies it made another answer when they were recorded" if other else ""
@@ -190,6 +210,7 @@ _LOOKS: tuple[tuple[CauseLabel, Callable[[_Facts], str]], ...] = (
     (CauseLabel.JUDGE, _judge),
     (CauseLabel.MODEL, _model),
     (CauseLabel.PROMPT, _prompt),
+    (CauseLabel.REQUEST, _request),
     (CauseLabel.CODE, _code),
     (CauseLabel.CASSETTE, _cassette),
     (CauseLabel.COIN, _coin),

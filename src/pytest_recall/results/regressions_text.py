@@ -12,8 +12,8 @@ from pytest_recall.files.wording import cell, code, one_line
 from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, FailureKind, LastPass, Scorecard
 from pytest_recall.results.standing import BEHIND, OF_BASE
-from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.suspects import MOST, UNCOMMITTED, change_of, named
+from pytest_recall.trials.detector import RatioRule, had_passed
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.series import parse_rule
 
@@ -39,12 +39,12 @@ def lines(
     if known is not None:
         pieces = _difference(result, known) or [DiffPiece("same", "the same answer")]
         yield f"at its last pass, {known.told}, and now: {one_line(_marked(pieces, _PLAIN), EXCERPT)}"
-    if (tally := _tally(result)) and tally not in shown:
+    if tally := "; ".join(part for part in _tally(result) if part not in shown):
         yield tally
     yield from causes(header, card, result)
     if judging := "; ".join(_judged(result)):
         yield judging
-    yield f"to repeat it{_price(header, result)}: {' && '.join(commands(header, card, result))}"
+    yield f"to repeat it{_price(header, card, result)}: {' && '.join(commands(header, card, result))}"
 
 
 def markdown(header: Header, card: Scorecard, result: CaseResult, links: str) -> Iterator[str]:
@@ -59,19 +59,19 @@ def markdown(header: Header, card: Scorecard, result: CaseResult, links: str) ->
         pieces = [DiffPiece(piece.kind, cell(piece.text)) for piece in _difference(result, known)]
         words = _marked(pieces, _MARKED) or cell(_answer(result))
         yield f"  - answered: {words} ({_legend(pieces, known)})"
-    if tally := _tally(result):
+    if tally := "; ".join(_tally(result)):
         yield f"  - {cell(tally)}"
     for line in causes(header, card, result):
         yield f"  - {cell(line)}"
     if judging := "; ".join(_judged(result)):
         yield f"  - {cell(judging)}"
-    yield f"  - to repeat it{_price(header, result)}: {', then '.join(map(code, commands(header, card, result)))}"
+    yield f"  - to repeat it{_price(header, card, result)}: {', then '.join(map(code, commands(header, card, result)))}"
 
 
 def causes(header: Header, card: Scorecard, result: CaseResult) -> Iterator[str]:
     """Yield the likely cause of a regression, and which changes may have broken it; nothing of any other fail."""
     if result.failure is FailureKind.OUTSIDE:
-        yield BEHIND
+        yield f"cause: {BEHIND}"
         return
     if result.failure is FailureKind.BEHIND:
         yield OF_BASE
@@ -97,7 +97,7 @@ def commands(header: Header, card: Scorecard, result: CaseResult) -> list[str]:
         folder = f"recordings-{header.pr}"
         where = "" if card.directory == "eval" else f" --dir {shlex.quote(card.directory)}"
         return [f"recall ci fetch{where} --pr {header.pr} --to {folder}", f"{command} --replay={folder}"]
-    return [f"{command} --replay" if trial.source == "replayed" else command]
+    return [f"{command} --replay" if trial.source == "replayed" or trial.case_id in card.on_record else command]
 
 
 def _is_kept_by_ci(header: Header, result: CaseResult) -> bool:
@@ -107,12 +107,14 @@ def _is_kept_by_ci(header: Header, result: CaseResult) -> bool:
         return False
     if trial.source == "replayed":
         return trial.case_id in header.ci_recordings
-    return header.keeps_recordings and trial.reason in OF_CHANGE
+    return header.keeps_recordings
 
 
-def _price(header: Header, result: CaseResult) -> str:
-    free = result.trial.source == "replayed" or _is_kept_by_ci(header, result)
-    return " without a call of a model" if free else ""
+def _price(header: Header, card: Scorecard, result: CaseResult) -> str:
+    free = result.trial.source == "replayed" or _is_kept_by_ci(header, result) or result.trial.case_id in card.on_record
+    if free:
+        return " without a call of a model"
+    return ", which asks the model" if result.trial.calls else ""
 
 
 def suspects_line(card: Scorecard, result: CaseResult) -> str:
@@ -172,12 +174,14 @@ def _texts(card: Scorecard, result: CaseResult) -> Iterator[tuple[str, str]]:
         yield "answered", result.trial.answer.text
 
 
-def _tally(result: CaseResult) -> str:
-    """Return how many trials of a case failed, where it was asked several times; else empty."""
+def _tally(result: CaseResult) -> Iterator[str]:
+    """Yield how many trials of a case failed, where it was asked several times, and how it had fared before."""
     if result.repeats is None or not result.repeats.trials:
-        return ""
-    failed = result.repeats.trials - result.repeats.passed
-    return parse_rule(result.trial.rule).summary(failed, result.repeats.trials)
+        return
+    rule, row = parse_rule(result.trial.rule), result.trial.row
+    yield rule.summary(result.repeats.trials - result.repeats.passed, result.repeats.trials)
+    if row is not None and row.tried and rule.ends == "fail" and not isinstance(rule, RatioRule):
+        yield had_passed(row.failed, row.tried)
 
 
 def _legend(pieces: list[DiffPiece], known: LastPass) -> str:

@@ -148,6 +148,7 @@ class Scorecard(NamedTuple):
     `rates` is how many answers each judging model passed, with its errors taken out where there are labels.
     `texts` are the questions of failed cases, by case id, where their files still have them. `directory` is the eval
     directory as commands name it. `models` are those that the replies to the agent under test name.
+    `on_record` are the failed cases of which this checkout has a recording with the same answer.
     """
 
     results: tuple[CaseResult, ...]
@@ -172,6 +173,7 @@ class Scorecard(NamedTuple):
     directory: str = "eval"
     models: tuple[str, ...] = ()
     waiver: Waiver | None = None
+    on_record: frozenset[str] = frozenset()
 
     def failures(self) -> dict[FailureKind, list[CaseResult]]:
         """Return the failed cases by what they are, those that matter most first; a kind without any is left out."""
@@ -219,8 +221,17 @@ class Scorecard(NamedTuple):
 
     @property
     def flaky(self) -> dict[str, Flake]:
-        """The cases of which a trial on record failed, by id, those that fail most often first."""
-        found = {one.trial.case_id: one.flake for one in self.results if one.flake is not None and one.flake.failed}
+        """The cases of which a trial on record failed, by id, those that fail most often first.
+
+        A confirmed fail is no flake.
+        """
+        found = {
+            one.trial.case_id: one.flake
+            for one in self.results
+            if one.flake is not None
+            and one.flake.failed
+            and (one.trial.outcome is not Outcome.FAILED or one.trial.unproven)
+        }
         return dict(sorted(found.items(), key=lambda item: (-item[1].failed / item[1].tried, item[0])))
 
     @property
@@ -246,7 +257,7 @@ class Scorecard(NamedTuple):
         left = dict(header.unaffordable)
         left |= {case_id: "not run" for case_id, reason in self.not_run if reason in OF_CHANGE}
         left |= {
-            one.trial.case_id: one_line(one.trial.error, 160) or one.trial.outcome.value
+            one.trial.case_id: _unanswered(one.trial) or one_line(one.trial.error, 160) or one.trial.outcome.value
             for one in self.of_change()
             if not one.trial.outcome.is_verdict
         }
@@ -276,6 +287,7 @@ def summarize(
     by_change: bool = False,
     judge_code: Mapping[str, Sequence[tuple[str, str]]] = MappingProxyType({}),
     as_base: Iterable[tuple[str, Sequence[str]]] = (),
+    differences: Mapping[str, str] = MappingProxyType({}),
 ) -> Scorecard:
     """Return the scorecard of `trials`, in a run that chose `picks` from `total` cases.
 
@@ -283,7 +295,8 @@ def summarize(
     `calibrations` are of the judges that have been compared with people, `gradings` of cases
     whose verdicts were looked at again, `baselines` who was to be asked beside the agent under test. `by_change` says
     that only the cases that a change affects decide, and `judge_code` has the judges of a case whose code it alters,
-    each with its file. `as_base` has the cases that ask what the target branch asks, each with the keys of that.
+    each with its file. `as_base` has the cases that ask what the target branch asks, each with the keys of that, and
+    `differences` in what the first request differs that a case does not send as recorded.
     """
     with_baselines = list(trials)
     every = [trial for trial in with_baselines if not trial.arm]
@@ -296,7 +309,17 @@ def summarize(
     counted = set(map(id, counting))
     behind = _behind(every, as_base)
     results = tuple(
-        _result(trial, asked[one], attempts[one], today, quarantine, outcomes[one], judge_code.get(one, ()), by_change)
+        _result(
+            trial,
+            asked[one],
+            attempts[one],
+            today,
+            quarantine,
+            outcomes[one],
+            judge_code.get(one, ()),
+            differences.get(one, ""),
+            by_change,
+        )
         for one, trial in grading.items()
     )
     results = tuple(one._replace(behind=True, cause=None) if one.trial.case_id in behind else one for one in results)
@@ -359,6 +382,18 @@ def has_failed(header: Header, trials: Iterable[Trial]) -> bool:
     )
 
 
+def _unanswered(trial: Trial) -> str:
+    """Return how the last call of a trial ended, where that left it without an answer; else empty.
+
+    What the client raised is longer, and is shown with the trial.
+    """
+    ends = [call.trouble for call in trial.calls if call.kind != "judge"]
+    if trial.answer is not None or not ends or not ends[-1]:
+        return ""
+    did = "refuses the key" if ends[-1] in ("http-401", "http-403") else "did not answer"
+    return f"the provider {did}: {ends[-1].removeprefix('http-')}"
+
+
 def _decides(header: Header, trial: Trial) -> bool:
     return not header.by_change or trial.reason in OF_CHANGE
 
@@ -407,6 +442,7 @@ def _result(
     quarantine: Quarantine | None,
     outcomes: Sequence[Outcome],
     judge_code: Sequence[tuple[str, str]],
+    difference: str,
     by_change: bool,
 ) -> CaseResult:
     row = trial.row
@@ -420,7 +456,7 @@ def _result(
         after=after.box if after else None,
         regression=regression,
         repeats=repeats({trial.case_id: [one.outcome for one in asked]})[0] if trial.rule else None,
-        cause=cause(trial, row, outcomes, judge_code) if regression and row is not None else None,
+        cause=cause(trial, row, outcomes, judge_code, difference) if regression and row is not None else None,
         flake=Flake(after.failed, after.tried) if after is not None and after.tried else None,
         outside=by_change and trial.reason not in (*OF_CHANGE, *UNSCHEDULED),
     )

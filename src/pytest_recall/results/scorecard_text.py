@@ -30,7 +30,7 @@ from pytest_recall.results.page import (
 )
 from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, is_incomplete
 from pytest_recall.results.sentences import counted, headline
-from pytest_recall.results.standing import BEHIND, OF_BASE
+from pytest_recall.results.standing import OF_BASE
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import of_run
 from pytest_recall.trials.record import Header, Record
@@ -66,8 +66,6 @@ def failed(
         if (more := len(results) - max(most, MAX_TERMINAL)) > 0:
             yield f"  and {more} more in scorecard.md"
     if folded:
-        if FailureKind.OUTSIDE in folded:
-            yield f"a failure outside the change: {BEHIND}"
         if FailureKind.BEHIND in folded:
             yield f"what failed behind on the target branch: {OF_BASE}"
         told = ", ".join(counted(kind, count) for kind, count in folded.items())

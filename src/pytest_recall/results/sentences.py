@@ -87,7 +87,11 @@ def not_run(header: Header) -> str:
     if header.not_due:
         parts.append(_not_due(header))
     if header.over_cap:
-        parts.append(f"{header.over_cap} beyond the limit of one run")
+        # A change from a fork has only the cases asked that it affects.
+        why = (
+            "due, for which a fork has no key" if header.fork and header.knows_change else "beyond the limit of one run"
+        )
+        parts.append(f"{header.over_cap} {why}")
     if header.unseen:
         parts.append(f"{header.unseen} new, not drawn")
     return ", ".join(parts)
@@ -383,6 +387,7 @@ def first_line(header: Header, card: Scorecard) -> str:
         first,
         "" if _said_of(left) == first else left,
         own_recordings(header, card),
+        outside(card),
         behind(header, card),
         altered(header),
         unknown_change(header, card),
@@ -423,8 +428,24 @@ def verdict(header: Header, card: Scorecard) -> str:
     return f"No regression: {share} {'passes' if len(some) == 1 else 'pass'}"
 
 
+def outside(card: Scorecard) -> str:
+    """Return which cases fail that the change does not affect, or nothing."""
+    found = card.failures().get(FailureKind.OUTSIDE, [])
+    names = listed((one.trial.case_id for one in found), 5)
+    fail = "fails" if len(found) == 1 else "fail"
+    return f"{plural(len(found), 'case')} outside the change {fail}: {names}" if found else ""
+
+
 def advice(header: Header, card: Scorecard) -> str:
     """Return what is to be done about a run; empty where nothing is."""
+    found = card.failures().get(FailureKind.OUTSIDE, [])
+    names = listed((one.trial.case_id for one in found), 5)
+    told = f"look at the provider, its data and the network for {names}, which passed before with the same requests"
+    return "; ".join(filter(None, (_of_change(header, card), told if found else "")))
+
+
+def _of_change(header: Header, card: Scorecard) -> str:
+    """Return what is to be done about all but the failures outside the change; empty where nothing is."""
     kinds = card.failures()
     regressed = kinds.get(FailureKind.REGRESSION, [])
     if regressed and header.pr:
@@ -439,6 +460,8 @@ def advice(header: Header, card: Scorecard) -> str:
         )
     if header.not_compared:
         return "correct that and run it again; until then it is not known what the change breaks"
+    if header.of_cases and header.fork and card.unwaived(header):
+        return "a maintainer reads the change and records these cases on a branch of this repository"
     if header.of_cases and card.unwaived(header):
         return "remove the cause and run it again: a case without a verdict has not passed"
     if card.waiver is not None:
@@ -556,4 +579,6 @@ def counted(kind: FailureKind, count: int) -> str:
     """Return how many cases failed of one kind."""
     if kind in (FailureKind.REGRESSION, FailureKind.NEW, FailureKind.KNOWN):
         return plural(count, kind.value)
+    if kind is FailureKind.OUTSIDE:
+        return f"{plural(count, 'failure')} outside the change"
     return f"{count:,} {kind.value}"

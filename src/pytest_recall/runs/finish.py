@@ -56,6 +56,7 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
         by_change=header.by_change,
         judge_code=_judge_code(header),
         as_base=header.as_base,
+        differences=dict(header.differences),
     )._replace(waiver=record.waiver)
     if card.panels is not None and known is not None:
         from pytest_recall.judges.judged_rates import judged_rates
@@ -68,8 +69,9 @@ def scorecard(record: Record, place: Place | None = None, run: Path | None = Non
     card = card._replace(directory=place.name(place.eval_dir))
     if failed := [result.trial for result in card.results if result.trial.outcome is Outcome.FAILED]:
         from pytest_recall.results.case_texts import case_texts
+        from pytest_recall.results.last_pass import on_record
 
-        card = card._replace(texts=case_texts(place, failed))
+        card = card._replace(texts=case_texts(place, failed), on_record=on_record(place, failed))
     regressed = [result.trial for result in card.results if result.regression and not result.behind]
     if not regressed:
         return card

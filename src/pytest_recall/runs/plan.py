@@ -396,6 +396,7 @@ class Plan:
             altered=tuple((one.case_id, one.how) for one in self.case_changes),
             held_settings=self.base.held,
             judge_code=tuple((one.now, *judge) for one in self.case_changes for judge in one.judges),
+            differences=() if self.changes is None else tuple(self.changes.differences.items()),
             not_compared=self.problem,
             knows_change=self.knows_change,
             due_blocks=self.rubric.due_blocks,

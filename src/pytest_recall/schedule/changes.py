@@ -116,12 +116,17 @@ class ReplayFinding(NamedTuple):
         )
 
     @property
+    def difference(self) -> str:
+        """In what a request differs from the recorded one; empty where none is known to."""
+        where = f"call {self.call}: " if self.call else ""
+        more = f" and {len(self.lines) - 1} more" if len(self.lines) > 1 else ""
+        return f"{where}{self.lines[0]}{more}" if self.lines else ""
+
+    @property
     def reason(self) -> str:
         """What differs, in one line."""
-        where = f"call {self.call}: " if self.call else ""
         if self.state in (ReplayState.CHANGED, ReplayState.UNJUDGED):
-            more = f" and {len(self.lines) - 1} more" if len(self.lines) > 1 else ""
-            told = f"{where}{self.lines[0]}{more}" if self.lines else "asks something else than is recorded"
+            told = self.difference or "asks something else than is recorded"
             return f"judged otherwise: {told}" if self.state is ReplayState.UNJUDGED else told
         if self.state is ReplayState.RECORDED:
             before = f", and {self.before} before the change" if self.before else ", and new"
@@ -388,7 +393,15 @@ class Changes(NamedTuple):
             # The row may agree with what was recorded here, and not with what the base asked.
             case_id: one
             if origin == "base"
-            else one._replace(state=ReplayState.RECORDED, own=origin == "branch", of_ci=origin == "ci", altered=True)
+            else one._replace(
+                state=ReplayState.RECORDED,
+                own=origin == "branch",
+                of_ci=origin == "ci",
+                altered=True,
+                # In what the requests differ from those of the base is what the change has done, whoever answered.
+                call=self.findings[case_id].call if self.asks(case_id) else 0,
+                lines=self.findings[case_id].lines if self.asks(case_id) else (),
+            )
             for case_id, one in others.findings.items()
             if one.state in known and self.findings[case_id].state in (*TO_ASK, ReplayState.UNJUDGED)
         }
@@ -489,6 +502,15 @@ class Changes(NamedTuple):
         if left := self.of - len(self.findings):
             parts.append(f"{plural(left, 'case')} not replayed")
         return f"{told} ({', '.join(parts)})" if parts else told
+
+    @property
+    def differences(self) -> dict[str, str]:
+        """In what the first request differs that a case does not send as recorded, by case id."""
+        return {
+            case_id: one.difference
+            for case_id, one in sorted(self.findings.items())
+            if one.state in (ReplayState.CHANGED, ReplayState.RECORDED) and one.call and one.lines
+        }
 
     @property
     def own(self) -> int:

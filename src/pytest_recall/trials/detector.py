@@ -76,6 +76,11 @@ NOTHING = CaseLikelihood()
 """What is known of a case that was never asked."""
 
 
+def had_passed(failed: int, tried: int) -> str:
+    """Return how many of the trials of a case had passed while it was sound."""
+    return f"it had passed {tried - failed:,} of {tried:,}"
+
+
 class RatioRule(NamedTuple):
     """How the trials of a case come to a verdict by its likelihood ratio: `needed`, beginning with what is `known`.
 
@@ -118,7 +123,7 @@ class RatioRule(NamedTuple):
         now = f"failed {failed:,} of {trials:,}"
         if not self.known.tried:
             return now
-        return f"{now}; it had passed {self.known.tried - self.known.failed:,} of {self.known.tried:,}"
+        return f"{now}; {had_passed(self.known.failed, self.known.tried)}"
 
     def __str__(self) -> str:
         ratio, failed, tried = self.known

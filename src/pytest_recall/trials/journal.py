@@ -395,6 +395,7 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         moved=tuple(_pairs(record.get("moved", ()))),
         unaffordable=tuple(_pairs(record.get("unaffordable", ()))),
         altered=tuple(_pairs(record.get("altered", ()))),
+        differences=tuple(_pairs(record.get("differences", ()))),
         judge_code=tuple((str(case), str(name), str(path)) for case, name, path in record.get("judge_code", ())),
         as_base=tuple((str(case_id), tuple(map(str, keys))) for case_id, keys in record.get("as_base", ())),
         missing=tuple((str(case_id), str(old), str(now)) for case_id, old, now in record.get("missing", ())),

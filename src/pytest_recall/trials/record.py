@@ -62,8 +62,9 @@ class Header(NamedTuple):
     verdicts rest on recordings that came with the change. `unaffordable` are affected cases that the budget does
     not reach, each with why. `fork` says that the change comes from another repository, and `altered` are the cases
     of the base that the change takes away, renames or lets pass by another measure, each with how; `judge_code` has
-    each case and each of its judges whose code is altered, with the file. `held_settings` are
-    those of the rubric that the change alters, and that apply as the base has them until it is merged. `ci_recordings`
+    each case and each of its judges whose code is altered, with the file, and `differences` each case that asks
+    something else than recorded, with the first difference. `held_settings` are those of the rubric that the change
+    alters, and that apply as the base has them until it is merged. `ci_recordings`
     are the cases whose verdict rests on a recording that CI has made for the pull request, and `keeps_recordings`
     says that CI keeps what this run records. `varying` is how many cases send something new each time, of
     the `varying_of` that were replayed twice; that is 0 if they were all that ask something else than recorded.
@@ -147,6 +148,7 @@ class Header(NamedTuple):
     altered: tuple[tuple[str, str], ...] = ()
     judge_code: tuple[tuple[str, str, str], ...] = ()
     held_settings: tuple[str, ...] = ()
+    differences: tuple[tuple[str, str], ...] = ()
     ci_recordings: tuple[str, ...] = ()
     keeps_recordings: bool = False
     recording: str = ""
