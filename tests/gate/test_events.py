@@ -295,6 +295,7 @@ def test_an_outage_is_not_evaluated_and_the_job_that_runs_again_is(worlds: World
     assert check.verdict is Verdict.NOT_EVALUATED, check
     world.model.mode = Mode()
     assert_green(world.again(check))
+    assert world.mergeable(pull), "the status is reported on the commit of the state, which is not pushed again"
     assert_green(world.check(pull))
 
 

@@ -111,6 +111,12 @@ class Remote:
         """Return the e-mail address of a commit's author."""
         return self.git("log", "-1", "--format=%ae", commit)
 
+    def last_of_others(self, commit: str) -> str:
+        """Return the newest commit, up to this one, whose author is not eval-bot; empty if that is too far back."""
+        found = self.git("log", "--first-parent", f"--max-count={DEPTH}", "--format=%H %ae", commit)
+        pairs = (line.split(" ", 1) for line in found.split("\n"))
+        return next((other for other, author in pairs if author != EMAIL), "")
+
     def lines(self, commit: str, start: str) -> list[str]:
         """Return the rest of the lines in the messages of a commit, and of those before it, that begin so."""
         found = self.git("log", f"--max-count={DEPTH}", "--format=%B", commit)
@@ -243,7 +249,7 @@ TRAILER = "Recall-Run"
 
 
 class Pushed(NamedTuple):
-    """What came of it: the commit if there is one, and a sentence."""
+    """What came of it: the commit of the state if it is of this job, and a sentence."""
 
     commit: str | None
     said: str
@@ -288,7 +294,9 @@ def push(
         count += 1
         tip = remote.tip()
         if once and remote.author(tip) == EMAIL:
-            return Pushed(None, f"the newest commit of {remote.branch} is eval-bot's own; nothing was pushed")
+            # A job that runs again has no other commit to report on than the one that it has pushed before.
+            own = tip if remote.last_of_others(tip) == job_of(os.environ).commit else None
+            return Pushed(own, f"the newest commit of {remote.branch} is eval-bot's own; nothing was pushed")
         applied = max((int(number) for number in remote.lines(tip, line) if number.isdecimal()), default=0)
         if applied and applied >= len(record.trials) and record.waiver is None:
             return Pushed(None, f"{run.name}: already in the state of {remote.branch}")
