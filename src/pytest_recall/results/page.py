@@ -43,8 +43,8 @@ MEANINGS = {
 }
 """What each kind of failure is, for readers who have not met the word."""
 BOXES = (
-    "A case stands in one of five boxes: each pass moves it up, and the higher it stands, the rarer it is asked; a fail"
-    " sends it back to box 1."
+    "A case stands in one of five boxes: a pass when it is due moves it up, and the higher it stands, the rarer it is"
+    " asked; a fail sends it back to box 1."
 )
 
 

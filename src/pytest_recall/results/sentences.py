@@ -462,7 +462,12 @@ def _of_change(header: Header, card: Scorecard) -> str:
         return "correct that and run it again; until then it is not known what the change breaks"
     if header.of_cases and header.fork and card.unwaived(header):
         return "a maintainer reads the change and records these cases on a branch of this repository"
-    if header.of_cases and card.unwaived(header):
+    if header.of_cases and (left := card.unwaived(header)):
+        if dict(header.unaffordable).keys() & set(left):
+            return (
+                "run it again on another day, or raise `budget` in the rubric of the target branch: it is what a pull"
+                " request may spend on a day"
+            )
         return "remove the cause and run it again: a case without a verdict has not passed"
     if card.waiver is not None:
         return "nothing; after the merge a run of the default branch asks the waived cases"

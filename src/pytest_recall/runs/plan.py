@@ -342,7 +342,8 @@ class Plan:
         scheduled = self.cases - self.unscheduled.keys()
         known = [self.before[case_id] for case_id in scheduled if case_id in self.before]
         answered = () if self.changes is None else self.changes.answered
-        rest = left_out(scheduled.difference(dict(self.whole), answered), self.rows, self.unanswered, context.date)
+        others = scheduled.difference(dict(self.whole), answered, self.held)
+        rest = left_out(others, self.rows, self.unanswered, context.date)
         waiting = sorted((case_id, one) for case_id, one in self.unanswered.items() if case_id in scheduled)
         return Header(
             run="",
