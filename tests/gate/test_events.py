@@ -474,10 +474,7 @@ def test_what_main_has_not_recorded_is_not_of_a_pull_request(worlds: Worlds) -> 
 
 @pytest.mark.all
 def test_what_main_has_recorded_is_no_longer_behind(worlds: Worlds) -> None:
-    world = worlds()
-    world.model.mode = Mode(status=500)
-    world.commit("main", KINDER)
-    world.pushed()
+    world = merged_in_an_outage(worlds)
     assert len(behind_on_main(world)) == 12
     world.model.mode = Mode()
     world.night()
@@ -489,10 +486,7 @@ def test_what_main_has_recorded_is_no_longer_behind(worlds: Worlds) -> None:
 
 @pytest.mark.all
 def test_a_prompt_that_main_takes_back_is_no_longer_behind(worlds: Worlds) -> None:
-    world = worlds()
-    world.model.mode = Mode(status=500)
-    world.commit("main", KINDER)
-    world.pushed()
+    world = merged_in_an_outage(worlds)
     world.commit("main", Replaced(PROMPT, " and brief.", "."))
     world.pushed()
     assert behind_on_main(world) == {}
@@ -501,10 +495,7 @@ def test_a_prompt_that_main_takes_back_is_no_longer_behind(worlds: Worlds) -> No
 @pytest.mark.all
 def test_what_a_change_makes_of_equal_requests_is_its_own(worlds: Worlds) -> None:
     """Main has not recorded its prompt, and a change throws away the answers to that."""
-    world = worlds()
-    world.model.mode = Mode(status=500)
-    world.commit("main", KINDER)
-    world.pushed()
+    world = merged_in_an_outage(worlds)
     world.model.mode = Mode()
     answer = 'return response.json()["choices"][0]["message"]["content"]'
     check = world.check(world.open("silent", Replaced(AGENT, answer, f'{answer} and "Nothing."')), "opened")
@@ -514,14 +505,20 @@ def test_what_a_change_makes_of_equal_requests_is_its_own(worlds: Worlds) -> Non
 @pytest.mark.all
 def test_what_a_change_expects_of_equal_requests_is_its_own(worlds: Worlds) -> None:
     """Main has not recorded its prompt, and a change expects another answer to that."""
-    world = worlds()
-    world.model.mode = Mode(status=500)
-    world.commit("main", KINDER)
-    world.pushed()
+    world = merged_in_an_outage(worlds)
     world.model.mode = Mode()
     check = world.check(world.open("expects", Replaced(CASES, '"expected": "$35"', '"expected": "$36"')), "opened")
     assert check.verdict is Verdict.RED, check
     assert check.named(BROKEN) == ["price-007"], check.report
+
+
+def merged_in_an_outage(worlds: Worlds) -> World:
+    """Return a world whose main has got another prompt while the model does not answer, and so has not recorded it."""
+    world = worlds()
+    world.model.mode = Mode(status=500)
+    world.commit("main", KINDER)
+    world.pushed()
+    return world
 
 
 def behind_on_main(world: World) -> dict[str, str]:

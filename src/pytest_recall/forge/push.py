@@ -107,10 +107,6 @@ class Remote:
             shutil.rmtree(folder, ignore_errors=True)
             self.git("worktree", "prune")
 
-    def author(self, commit: str) -> str:
-        """Return the e-mail address of a commit's author."""
-        return self.git("log", "-1", "--format=%ae", commit)
-
     def last_of_others(self, commit: str) -> str:
         """Return the newest commit, up to this one, whose author is not eval-bot; empty if that is too far back."""
         found = self.git("log", "--first-parent", f"--max-count={DEPTH}", "--format=%H %ae", commit)
@@ -293,9 +289,9 @@ def push(
     while True:
         count += 1
         tip = remote.tip()
-        if once and remote.author(tip) == EMAIL:
+        if once and (others := remote.last_of_others(tip)) != tip:
             # A job that runs again has no other commit to report on than the one that it has pushed before.
-            own = tip if remote.last_of_others(tip) == job_of(os.environ).commit else None
+            own = tip if others == job_of(os.environ).commit else None
             return Pushed(own, f"the newest commit of {remote.branch} is eval-bot's own; nothing was pushed")
         applied = max((int(number) for number in remote.lines(tip, line) if number.isdecimal()), default=0)
         if applied and applied >= len(record.trials) and record.waiver is None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from pytest_recall.runs.context import Context
     from pytest_recall.runs.plan import Plan
 
+MODES = ("pr", "main", "nightly")
+"""Modes in which what was recorded decides which cases are asked."""
+
 
 def change_of(
     config: pytest.Config,
@@ -75,10 +78,6 @@ def change_of(
         # A recording of the judges' calls alone would take the place of one that is whole.
         affects = affects.asking_all()
     return found._replace(affects=affects)
-
-
-MODES = ("pr", "main", "nightly")
-"""Modes in which what was recorded decides which cases are asked."""
 
 
 def planned(config: pytest.Config, plan: Plan, recording: Recording) -> Plan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -19,7 +18,7 @@ from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.eval_directory import Place, is_case_file
 from pytest_recall.files.git import Repository, is_repository
-from pytest_recall.runs.ci import job_of
+from pytest_recall.runs.ci import commit_in_event, job_of
 from pytest_recall.schedule.state import committed_state
 from pytest_recall.trials.trial import Row
 
@@ -89,22 +88,11 @@ def targets(given: str | None, env: Mapping[str, str]) -> tuple[str, ...]:
     if branch := env.get("GITHUB_BASE_REF"):
         return f"origin/{branch}", branch
     if env.get("GITHUB_EVENT_NAME") == "merge_group":
-        commit = _named_in_event(env, "merge_group", "base_sha")
+        commit = commit_in_event(env, "merge_group", "base_sha")
         queue = _QUEUE.fullmatch(env.get("GITHUB_REF", ""))
         return (*((commit,) if commit else ()), *((f"origin/{queue[1]}", queue[1]) if queue else ()))
     diff_base = env.get("CI_MERGE_REQUEST_DIFF_BASE_SHA")
     return (diff_base,) if diff_base else ()
-
-
-def _named_in_event(env: Mapping[str, str], *keys: str) -> str:
-    """Return the commit that the event of GitHub has under these keys; empty where it names none."""
-    try:
-        found = json.loads(Path(env.get("GITHUB_EVENT_PATH", "")).read_text(encoding="utf-8"))
-        for key in keys:
-            found = found[key]
-    except (OSError, ValueError, KeyError, TypeError):
-        return ""
-    return found if isinstance(found, str) and found.strip("0") else ""
 
 
 def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base:
@@ -129,7 +117,7 @@ def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base
             if here == name:
                 return _read(repository, place, Base(here, head))
             if env.get("GITHUB_EVENT_NAME") == "push" and env.get("GITHUB_REF") == f"refs/heads/{here}":
-                before = _named_in_event(env, "before")
+                before = commit_in_event(env, "before")
                 if not before:
                     return NO_BASE
                 # It is read as no change, whose settings would be those of the base.

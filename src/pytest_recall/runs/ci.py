@@ -123,6 +123,15 @@ def _event(env: Mapping[str, str]) -> Mapping[str, Any]:
     return event if isinstance(event, dict) else {}
 
 
+def commit_in_event(env: Mapping[str, str], *keys: str) -> str:
+    """Return the commit that the event of GitHub has under these keys; empty where it names none."""
+    try:
+        found = _named(_event(env), *keys) or ""
+    except RecallError:
+        return ""
+    return found if found.strip("0") else ""
+
+
 def _is_public(event: Mapping[str, Any]) -> bool:
     repository = event.get("repository")
     return isinstance(repository, dict) and repository.get("private") is False
