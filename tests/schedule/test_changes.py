@@ -399,3 +399,11 @@ def test_in_what_a_request_differs_stays_known_when_a_recording_of_the_change_de
     decided = base.completed(Changes({"a": ReplayFinding(ReplayState.RECORDED, outcome="failed")}), "ci")
     assert decided.findings["a"].state is ReplayState.RECORDED
     assert decided.differences == expected
+
+
+def test_a_request_of_a_judge_is_no_difference_of_what_the_agent_asks() -> None:
+    judges = replayed(Outcome.ERROR, OTHER_ANSWER, difference=JUDGE)
+    assert judges.of_judge
+    recorded_anew = Changes({"a": judges}).asking_all()
+    assert recorded_anew.asks("a")
+    assert recorded_anew.differences == {}

@@ -80,7 +80,7 @@ class ReplayFinding(NamedTuple):
     change. `of_ci` says that CI has made it for this pull request. One that `lacks_headers` was recorded before all
     headers were, so that a change of some is not seen. `request` is the key of what was asked in place of a recorded
     call, `asked` those of all that the agent asked up to that, sorted, and `varies` says that a second replay of the
-    same asked something else again.
+    same asked something else again. `of_judge` says that a judge asked it, and that the agent had answered.
     """
 
     state: ReplayState
@@ -99,6 +99,7 @@ class ReplayFinding(NamedTuple):
     lacks_headers: bool = False
     request: str = ""
     asked: tuple[str, ...] = ()
+    of_judge: bool = False
     varies: bool = False
     estimated: bool = False
     swapped: str = ""
@@ -127,7 +128,7 @@ class ReplayFinding(NamedTuple):
         """What differs, in one line."""
         if self.state in (ReplayState.CHANGED, ReplayState.UNJUDGED):
             told = self.difference or "asks something else than is recorded"
-            return f"judged otherwise: {told}" if self.state is ReplayState.UNJUDGED else told
+            return f"judged otherwise: {told}" if self.of_judge else told
         if self.state is ReplayState.RECORDED:
             before = f", and {self.before} before the change" if self.before else ", and new"
             return f"{self.outcome} on the recorded answer{before}"
@@ -178,6 +179,7 @@ def finding(
             lines=lines,
             key=_key(difference.lines, words),
             request=difference.request,
+            of_judge=judging,
         )
     if not outcome.is_verdict:
         return ReplayFinding(ReplayState.UNKNOWN, why=error)
@@ -401,6 +403,7 @@ class Changes(NamedTuple):
                 # In what the requests differ from those of the base is what the change has done, whoever answered.
                 call=self.findings[case_id].call if self.asks(case_id) else 0,
                 lines=self.findings[case_id].lines if self.asks(case_id) else (),
+                of_judge=self.findings[case_id].of_judge,
             )
             for case_id, one in others.findings.items()
             if one.state in known and self.findings[case_id].state in (*TO_ASK, ReplayState.UNJUDGED)
@@ -505,11 +508,14 @@ class Changes(NamedTuple):
 
     @property
     def differences(self) -> dict[str, str]:
-        """In what the first request differs that a case does not send as recorded, by case id."""
+        """In what the first request differs that an agent does not send as recorded, by case id.
+
+        A judge's request quotes the answer, which may be another one for any reason.
+        """
         return {
             case_id: one.difference
             for case_id, one in sorted(self.findings.items())
-            if one.state in (ReplayState.CHANGED, ReplayState.RECORDED) and one.call and one.lines
+            if one.state in (ReplayState.CHANGED, ReplayState.RECORDED) and one.call and one.lines and not one.of_judge
         }
 
     @property
