@@ -35,7 +35,8 @@ from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.formats.lore import ANTHROPIC, import_lore
 from pytest_recall.replay.formats.vcrpy import export_vcr, import_vcr
 from pytest_recall.replay.matching import Rules
-from pytest_recall.replay.redaction import Redactor, cleaned
+from pytest_recall.replay.recorded_parts import cleaned
+from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.run_recordings import forget_unpacked, lacking
 from pytest_recall.runs.checkout import folds_here
 from pytest_recall.schedule.state import current
