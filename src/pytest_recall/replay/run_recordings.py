@@ -174,9 +174,9 @@ def _unpacked(place: Place, path: Path) -> Layer:
     return Layer(target, name)
 
 
-def forget_unpacked(place: Place) -> None:
-    """Delete what was unpacked of files that are gone by now."""
-    there = {layer.folder.name for layer in layers_of(place)}
+def forget_unpacked(place: Place, but: Container[str] = ()) -> None:
+    """Delete what was unpacked of files that are gone by now, or that messages name as in `but`."""
+    there = {layer.folder.name for layer in layers_of(place, but)}
     folder = place.artifacts.folder / UNPACKED
     for unpacked in folder.iterdir() if folder.is_dir() else ():
         if unpacked.name not in there and not unpacked.name.startswith("."):
