@@ -101,9 +101,11 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
         failure = redactor.failure(failure)
     request = with_fixed_boundary(redactor.request(exchange.request))
     clean = exchange._replace(request=request, response=response, failure=failure)
-    found = dict.fromkeys(one for line in call_lines(clean, set(), Rules()) for one in secrets_in(line))
+    found: dict[str, dict[str, None]] = {}
+    for one in (one for line in call_lines(clean, set(), Rules()) for one in secrets_in(line)):
+        found.setdefault(one.kind, {})[one.part] = None
     if found:
-        named = ", ".join(f"{one.kind} in {one.part}" for one in found)
+        named = ", ".join(f"{kind} in {' and '.join(parts)}" for kind, parts in found.items())
         raise RecallError(f"holds {named}; set the variable that holds it, or name it under `secrets`")
     return clean
 
