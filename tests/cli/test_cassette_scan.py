@@ -39,7 +39,7 @@ def planted(secret: str) -> dict[str, Exchange]:
     return {
         "the URL": call(request=request("a", url=f"{CHAT}?for={secret}")),
         "the request header x-trace": call(request=request("a")._replace(headers=(("x-trace", secret),))),
-        "a part of request bodies": call(request=request(f"my key is {secret}")),
+        "a part of a request body": call(request=request(f"my key is {secret}")),
         "the request body": call(request=Request("POST", CHAT, JSON, json.dumps({"prompt": secret}).encode())),
         "the reason": call(response=response(reason=secret)),
         "the response header x-trace": call(response=response(headers=(("x-trace", secret),))),
@@ -61,7 +61,7 @@ PLACES = sorted(planted(SECRET))
     ("secret", "what"),
     [
         (SECRET, "holds the value of LOANS_API_KEY"),
-        (KEY, "holds what looks like an OpenAI key (sk-pr…, 48 characters)"),
+        (KEY, "holds what looks like an OpenAI key"),
     ],
 )
 @pytest.mark.parametrize("unfinished", [False, True])
@@ -128,7 +128,7 @@ def test_a_variable_of_the_rubric(project: Path, monkeypatch: pytest.MonkeyPatch
     (project / "eval" / "rubric.yaml").write_text("owner: us\nsecrets: [CUSTOMER]\n", encoding="utf-8")
     done = inside(project, *SCAN)
     assert done.code == 1
-    assert "right.ndjson:3: a part of request bodies holds the value of CUSTOMER\n" in done.out
+    assert "right.ndjson:3: a part of a request body holds the value of CUSTOMER\n" in done.out
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_secret_that_a_stream_spells_out(project: Path, inside: Recall) -> Non
     path = write(library(project).of_case("right", "loans"), call(response=response(chunks=chunks, offsets=(0.1, 0.2))))
     done = inside(project, *SCAN)
     assert done.code == 1
-    what = "the response body, put together, holds what looks like an OpenAI key"
+    what = "the response body (events joined) holds what looks like an OpenAI key"
     assert done.out.startswith(f"{path.relative_to(project).as_posix()}:4: {what}")
 
 
@@ -203,12 +203,9 @@ def test_damaged_files_and_files_of_others_are_looked_through(project: Path, ins
     assert done.out.splitlines() == [
         "eval/cassettes/cut.ndjson:4: the line holds the value of LOANS_API_KEY",
         "eval/cassettes/head.ndjson:1: the line holds the value of LOANS_API_KEY",
-        "eval/cassettes/lore.ndjson:2: the line holds what looks like an OpenAI key (sk-pr…, 48 characters)",
+        "eval/cassettes/lore.ndjson:2: the line holds what looks like an OpenAI key",
         "eval/cassettes/noise.ndjson:1: the line holds the value of LOANS_API_KEY",
-        *(
-            f"eval/cassettes/others.ndjson:{line}: the line holds what looks like an OpenAI key (sk-pr…, 48 characters)"
-            for line in (1, 2, 3)
-        ),
+        *(f"eval/cassettes/others.ndjson:{line}: the line holds what looks like an OpenAI key" for line in (1, 2, 3)),
         "eval/cassettes/sub.ndjson: cannot be read (Is a directory); check that it is there and readable",
         "7 findings: revoke real secrets, delete the recording, and record it again",
         "not searched: 1 file",

@@ -73,7 +73,7 @@ def test_the_list_says_which_file_a_recording_is_in(checkout: Path, inside: Reca
         ]
     )
     lines = inside(checkout, "cassettes", "list", "--date", DATE).out.splitlines()
-    assert len([line for line in lines if file.name in line]) == 2
+    assert len([line for line in lines if f"in eval/runs/{file.name}" in line]) == 2
     assert len([line for line in lines if other.name in line]) == 1
     assert tracked(checkout) == before
 
@@ -125,8 +125,31 @@ def test_a_path_among_the_cassettes_is_found_where_only_a_branch_has_recorded_it
     assert "on-branch" in inside(project, "cassettes", "show", "loans/right", "--date", DATE).out
 
 
+def test_show_shows_all_that_is_in_a_file_of_recordings(project: Path, inside: Recall) -> None:
+    cassette(project, "right", call(response=response("at-main")))
+    path = packed(project, "one", "right", "worse", calls=(call(response=response("on-branch")),))
+    file = f"eval/runs/{path.name}"
+    names = [f"{file}: loans/right.ndjson", f"{file}: loans/worse.ndjson"]
+    each = [read(inside(project, "cassettes", "show", name, "--json")) for name in names]
+    packed(project, "two", "crash").write_bytes(b"cut off")
+    done = inside(project, "cassettes", "show", file, "--date", DATE)
+    assert (done.code, done.err) == (0, "")
+    assert [line for line in done.out.splitlines() if line.startswith("eval/")] == [f"{file}: 2 recordings", *names]
+    assert (done.out.count("on-branch"), done.out.count("at-main")) == (2, 0)
+    found = read(inside(project, "cassettes", "show", file, "--json"))
+    assert found == {"path": file, "recordings": each}
+
+
+def test_show_says_where_a_file_of_recordings_is_cut_off(project: Path, inside: Recall) -> None:
+    file = packed(project, "one", "right")
+    file.write_bytes(file.read_bytes()[:-5])
+    done = inside(project, "cassettes", "show", f"eval/runs/{file.name}")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.startswith(f"recall: eval/runs/{file.name}:")
+
+
 @pytest.mark.parametrize("more", [(), ("--cassettes", "eval/cassettes")])
-@pytest.mark.parametrize("command", [("show",), ("export", "out.yaml")])
+@pytest.mark.parametrize("command", [("show", "--call", "1"), ("export", "out.yaml")])
 def test_of_a_file_of_recordings_it_is_said_what_to_give(
     project: Path, inside: Recall, command: tuple[str, ...], more: tuple[str, ...]
 ) -> None:
@@ -156,10 +179,29 @@ def test_the_list_marks_which_of_several_recordings_counts(project: Path, inside
     only, *several = inside(project, "cassettes", "list", "--date", DATE).out.splitlines()[1:-1]
     assert "count" not in only
     marks = [
-        (file.name in line, "does not count" in line, line.endswith(("small-1  counts", ", counts")))
+        (f"in eval/runs/{file.name}" in line, "does not count" in line, line.endswith(("small-1  counts", ", counts")))
         for line in several
     ]
     assert marks == [(False, True, False), (True, False, True), (False, False, True), (True, True, False)]
+
+
+def test_the_list_says_why_a_recording_does_not_count(project: Path, inside: Recall) -> None:
+    later, same = "2026-03-05T09:00:00+00:00", "2026-03-01T09:00:00+00:00"
+    cassette(project, "right", recorded_at=OLD)
+    cassette(project, "worse", recorded_at=NEW)
+    cassette(project, "crash", recorded_at=same)
+    file = f"eval/runs/{packed(project, 'one', 'right', 'worse', recorded_at=later).name}"
+    other = f"eval/runs/{packed(project, 'two', 'crash', recorded_at=same).name}"
+    found = read(inside(project, "cassettes", "list", "--date", DATE, "--json"))["cassettes"]
+    why = {one["path"]: one["why"] for one in found if one["why"]}
+    assert why == {
+        "eval/cassettes/loans/crash.ndjson": f"{other}: loans/crash.ndjson was recorded at the same time, and is read"
+        " first",
+        "eval/cassettes/loans/right.ndjson": f"{file}: loans/right.ndjson was recorded later, at {later}",
+        f"{file}: loans/worse.ndjson": f"eval/cassettes/loans/worse.ndjson was recorded later, at {NEW}",
+    }
+    lines = inside(project, "cassettes", "list", "--date", DATE).out.splitlines()
+    assert all(any(f"does not count: {one}" in line for line in lines) for one in why.values())
 
 
 def test_where_one_of_several_is_damaged_none_is_known_to_count(project: Path, inside: Recall) -> None:
@@ -168,6 +210,9 @@ def test_where_one_of_several_is_damaged_none_is_known_to_count(project: Path, i
     file.write_bytes(file.read_bytes().replace(b'"case":"right"', b'"case":"wrong"'))
     found = read(inside(project, "cassettes", "list", "--date", DATE, "--json"))["cassettes"]
     assert [one["counts"] for one in found] == [None, None]
+    (why,) = [one["why"] for one in found if one["standing"] != "damaged"]
+    assert why.startswith(f"eval/runs/{file.name}: loans/right.ndjson:1: damaged (")
+    assert f"not known whether it counts: {why}" in inside(project, "cassettes", "list").out
 
 
 def test_verify_counts_a_file_that_cannot_be_unpacked_as_a_file(project: Path, inside: Recall) -> None:
@@ -333,9 +378,20 @@ def test_prune_leaves_a_file_that_it_cannot_judge(project: Path, inside: Recall,
     folder = ("--cassettes", "eval/cassettes") if state == "folder" else ()
     cassette(project, "right")
     done = inside(project, "cassettes", "prune", *folder)
-    assert done.code == 0
+    assert done.code == (state == "damaged")
     assert file.exists()
     assert (file.name in done.out) == (state != "folder")
+
+
+def test_prune_goes_on_where_a_file_is_cut_off(project: Path, inside: Recall) -> None:
+    own = cassette(project, "nowhere")
+    cut, gone = packed(project, "one", "right"), packed(project, "two", "elsewhere")
+    cut.write_bytes(cut.read_bytes()[:-5])
+    number = cut.read_bytes().count(b"\n") + 1
+    done = inside(project, "cassettes", "prune")
+    assert (done.code, done.err) == (1, "")
+    assert f"kept  eval/runs/{cut.name}:{number}: was cut off; restore the file from git, or delete it\n" in done.out
+    assert (own.exists(), gone.exists(), cut.exists()) == (False, False, True)
 
 
 def test_export_takes_a_recording_out_of_the_file_of_a_run(checkout: Path, inside: Recall) -> None:

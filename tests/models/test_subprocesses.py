@@ -243,6 +243,26 @@ def test_keys_are_not_repeated(tmp_path: Path) -> None:
     assert "exit code 3: bad [MY_API_KEY], having printed '[MY_API_KEY]'; run it by hand" in str(caught.value)
 
 
+@pytest.mark.parametrize("ends", ["sys.exit(3)", "sys.stdout.flush(); time.sleep(60)"], ids=["fails", "does not end"])
+def test_no_part_of_a_key_is_repeated_wherever_it_stands(tmp_path: Path, ends: str) -> None:
+    """What is shown is the first line of all that was printed, however many blanks there are before the key."""
+    (tmp_path / "bot.py").write_text(f"{HEAD}print(' ' * 3995 + os.environ['MY_API_KEY']); {ends}", encoding="utf-8")
+    environ = {**os.environ, "MY_API_KEY": "q8Zr4711kLmN0pXy"}
+    one = model(f"command:{sys.executable} bot.py", root=tmp_path, environ=environ, attempts=1, timeout=1.5)
+    with pytest.raises(ModelError) as caught:
+        one.ask(asks())
+    assert "having printed '[MY_API_KEY]'" in str(caught.value)
+
+
+def test_the_last_line_of_long_errors_is_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "LIMIT", 2**10)
+    source = "print('line\\n' * 204 + os.environ['MY_API_KEY'], file=sys.stderr); sys.exit(3)"
+    (tmp_path / "bot.py").write_text(HEAD + source, encoding="utf-8")
+    environ = {**os.environ, "MY_API_KEY": "q8Zr4711kLmN0pXy"}
+    with pytest.raises(ModelError, match=r"exit code 3: \[MY_API_KEY\], having printed nothing"):
+        model(f"command:{sys.executable} bot.py", root=tmp_path, environ=environ).ask(asks())
+
+
 # Programs that do not end
 
 CHILD = """

@@ -210,6 +210,15 @@ def test_a_long_answer_is_not_printed_in_full(pytester: pytest.Pytester) -> None
     result.stdout.fnmatch_lines(["        answered: blue blue *… (10,000 characters)"])
 
 
+def test_no_part_of_a_key_is_printed_where_a_long_answer_ends(pytester: pytest.Pytester) -> None:
+    key = "ghp_" + "Rk7Wq2Zx9Lm4Tb8Vn1Yc6Pd3Rk7Wq2Zx9Lm4"
+    long = asking(memory={"facts": [f"{'blue ' * 798}{key}{' blue' * 99}"]}, evidence=["fact-1"])
+    result = BARE.with_cases(long).at(pytester).run("eval", "--memory=full")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "answered: blue" in result.stdout.str()
+    assert "ghp_" not in result.stdout.str()
+
+
 def test_async_clients_share_the_loop_of_the_session(pytester: pytest.Pytester) -> None:
     checkout = with_client(PROJECT).at(pytester)
     result = checkout.run("eval", "--memory=python:client.py:Late")

@@ -286,6 +286,9 @@ class TestSecrets:
         result = checkout.run("eval", "--record", "--recall-mode=all")
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         result.stdout.fnmatch_lines(["eval/cassettes/one/a.ndjson: a call to * was not recorded, since it holds*"])
+        assert "sk-ant" not in result.stdout.str()
+        why = trial(checkout, "a").unrecorded
+        assert why.startswith("holds what looks like an Anthropic key in the request body and the response body;")
         assert finished(checkout) == before
         assert not any(unknown.encode() in path.read_bytes() for path in drafts(checkout))
 

@@ -111,3 +111,17 @@ def test_a_token_what_a_rubric_names_and_what_an_import_fetches_are_shared(
     assert found == dict.fromkeys(("/.well-known/words", "/oauth2/token", "/data/words"), b"")
     assert len(shared) == 3
     assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
+
+
+@pytest.mark.usefixtures("cold")
+def test_one_that_is_named_is_named_without_the_key_in_its_path(
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "ghp_" + "Rk7Wq2Zx9Lm4Tb8Vn1Yc6Pd3Rk7Wq2Zx9Lm4"
+    checkout = project(upstream, f"get(URL + '/.well-known/{key}')").at(pytester)
+    monkeypatch.setenv("WARM", "1")
+    assert checkout.run("eval", "--record").ret == 0
+    monkeypatch.delenv("WARM")
+    result = checkout.run(*REPLAY)
+    [line] = [line for line in result.outlines if "shared by all cases" in line]
+    assert line.endswith("/.well-known/[REDACTED] (2)")

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
 from pytest_recall.replay.matching import Rules, key_of, nearest_request
-from pytest_recall.replay.redaction import PLACEHOLDER, Redactor, cleaned, without_addresses
+from pytest_recall.replay.recorded_parts import cleaned
+from pytest_recall.replay.redaction import PLACEHOLDER, Redactor, without_addresses
 
 RULES = Rules()
 URL = "https://api.example.com/v1/chat/completions"

@@ -15,7 +15,8 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.exchange import Exchange, Request, Response
-from pytest_recall.replay.redaction import Redactor, cleaned
+from pytest_recall.replay.recorded_parts import cleaned
+from pytest_recall.replay.redaction import Redactor
 from tests.replay.secret_kinds import JSON, KINDS, OK, PLACES, URL, made
 
 MAY_PASS = 0

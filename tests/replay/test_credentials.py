@@ -48,7 +48,7 @@ KEYS = {
 )
 def test_keys_of_vendors(said: str, around: str) -> None:
     key = KEYS[said]
-    assert suspicious(around.format(key)) == [f"{said} ({key[:5]}…, {len(key)} characters)"]
+    assert suspicious(around.format(key)) == [said]
 
 
 @pytest.mark.parametrize("run", ["1234567", "0123456", "abcdefg", "ABCDEFGH"])
@@ -59,7 +59,7 @@ def test_a_run_of_letters_makes_no_example_of_a_long_key(run: str) -> None:
 
 def test_other_github_tokens_and_session_ids() -> None:
     found = suspicious(f"gho_{made(36)} github_pat_{made(40)} ASIA{made(16, '234567ABCDEFGH')}")
-    assert [said.partition(" (")[0] for said in found] == ["an AWS key id", "a GitHub token", "a GitHub token"]
+    assert found == ["an AWS key id", "a GitHub token"]
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_other_github_tokens_and_session_ids() -> None:
 )
 def test_bearer_tokens(text: str) -> None:
     token = made(40)
-    assert suspicious(text.format(token)) == [f"a bearer token ({token[:2]}…, 40 characters)"]
+    assert suspicious(text.format(token)) == ["a bearer token"]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_bearer_tokens(text: str) -> None:
 )
 def test_hexadecimal_keys_beside_their_name(text: str) -> None:
     key = made(32, "0123456789abcdef")
-    assert suspicious(text.format(key)) == [f"a credential beside its name ({key[:2]}…, 32 characters)"]
+    assert suspicious(text.format(key)) == ["a credential beside its name"]
     assert suspicious(f"etag: {key} cache_key: {key} {key}") == []
 
 
@@ -101,8 +101,8 @@ def test_fields_of_a_form_in_parts(more: str, escaped: bool) -> None:
     ]
     text = f"{''.join(parts)}--b--\r\n"
     assert suspicious(json.dumps(text) if escaped else text) == [
-        f"a credential beside its name ({key[:2]}…, 32 characters)",
-        "a password beside its name (12 characters)",
+        "a credential beside its name",
+        "a password beside its name",
     ]
 
 
@@ -162,10 +162,7 @@ def test_what_is_no_credential(text: str) -> None:
 @unhurried
 def test_a_description_does_not_hold_the_secret(said: str, before: str, after: str) -> None:
     key = KEYS[said]
-    found = suspicious(f"{before} {key} {after}")
-    assert len(found) == 1
-    assert key[6:] not in found[0]
-    assert key[:5] in found[0]
+    assert suspicious(f"{before} {key} {after}") == [said]
 
 
 @pytest.mark.parametrize(

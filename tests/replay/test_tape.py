@@ -386,7 +386,18 @@ class TestKeeping:
         assert problem.startswith(
             f"case: a call to {URL} was not recorded, since it holds what looks like an Anthropic"
         )
-        assert "Rk7Wq2" not in problem
+        assert "sk-" not in problem
+
+    @pytest.mark.parametrize("place", ["the URL", "the reason"])
+    def test_a_call_is_named_without_the_key_that_it_holds(self, tmp_path: Path, place: str) -> None:
+        key = "ghp_" + "Rk7Wq2Zx9Lm4Tb8Vn1Yc6Pd3Rk7Wq2Zx9Lm4"
+        url, reason = (f"{URL}/{key}", "OK") if place == "the URL" else (URL, key)
+        tape = tape_of(tmp_path, mode="record")
+        tape.keep(Exchange("", 0, "agent", Request("POST", url), Response(200, reason, (), (b"a",))), record=True)
+        assert tape.kept() == []
+        [why] = tape.unkept
+        assert why.startswith(f"holds what looks like a GitHub token in {place};")
+        assert "ghp_" not in f"{tape.problems} {why}"
 
     def test_a_call_that_ends_after_its_test_is_said_and_not_recorded(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from pytest_recall.cases.memory_part import Unit
+from pytest_recall.files.wording import cut
 from pytest_recall.trials.evidence import names_of
 from pytest_recall.trials.texts_file import EVIDENCE
 from pytest_recall.trials.trial import Trial, TrialStep
@@ -20,7 +21,9 @@ def evidence_step(units: Sequence[Unit], evidence: Sequence[str]) -> TrialStep:
     for unit in units:
         if (name := names[unit.id]) in texts:
             texts[name].append(unit.content)
-    return TrialStep(EVIDENCE, {"texts": [{"id": id, "text": "\n".join(one)[:_LONGEST]} for id, one in texts.items()]})
+    return TrialStep(
+        EVIDENCE, {"texts": [{"id": id, "text": cut("\n".join(one), _LONGEST)} for id, one in texts.items()]}
+    )
 
 
 def evidence_texts(trial: Trial) -> dict[str, str]:

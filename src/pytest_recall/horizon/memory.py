@@ -13,6 +13,7 @@ from pytest_recall.cases.memory_part import QueryContext, Unit
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError
 from pytest_recall.files.interruptible import result_of
+from pytest_recall.files.wording import one_line
 from pytest_recall.memory.client import deadline, own_time
 from pytest_recall.memory.session import Memory, Readback, known_by_words
 from pytest_recall.trials.concurrency import TASKS, Tasks
@@ -167,8 +168,8 @@ class Subject:
             if not future.done():
                 self._stuck = True
                 raise StuckError(
-                    f"the memory is still at “{question[:60]}” {self._grace:g} s after its {self._seconds:g} s were"
-                    " over, and cannot be ended from here; make it end by itself, or name it by a selector with a"
+                    f"the memory is still at “{one_line(question, 60)}” {self._grace:g} s after its {self._seconds:g} s"
+                    " were over, and cannot be ended from here; make it end by itself, or name it by a selector with a"
                     " process of its own, such as command: or http:"
                 ) from None
         except Exception:

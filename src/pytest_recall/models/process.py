@@ -104,7 +104,8 @@ def run(
                 raise ModelError(f"{argv[0]} cannot be started: {reason}; check the program") from error
             raise
         _end(process, GRACE if exceeded else 0.0)
-        return Finished(process.returncode, _read(out), _read(err), clock.monotonic() - start, exceeded)
+        seconds = clock.monotonic() - start
+        return Finished(process.returncode, _read(out), _read(err, last=True), seconds, exceeded)
 
 
 @contextmanager
@@ -146,8 +147,9 @@ def _look(process: subprocess.Popen[bytes], seconds: float) -> None:
         time.sleep(min(pause, rest))
 
 
-def _read(file: IO[bytes]) -> bytes:
-    file.seek(0)
+def _read(file: IO[bytes], *, last: bool = False) -> bytes:
+    """Return the first bytes of a file up to the limit, or the `last` ones: of errors the last line is shown."""
+    file.seek(max(0, os.fstat(file.fileno()).st_size - LIMIT) if last else 0)
     return file.read(LIMIT)
 
 

@@ -170,11 +170,10 @@ def _json(text: bytes) -> Any:
 
 
 def _shown(stdout: bytes) -> str:
-    return f"but {one_line(stdout[:4000].decode('utf-8', 'replace'), 100)!r}"
+    return f"but {one_line(stdout.decode('utf-8', 'replace'), 100)!r}"
 
 
 _OK, _FAILED = 200, 500
-_SHOWN = 4000
 
 
 class SubprocessModel(Provider):
@@ -244,7 +243,7 @@ class SubprocessModel(Provider):
 
     def _printed(self, stdout: bytes) -> str:
         """Return in one line what was printed and is not a reply."""
-        line = one_line(self._safe(stdout[:_SHOWN].decode("utf-8", "replace")), 100)
+        line = one_line(self._safe(stdout.decode("utf-8", "replace")), 100)
         return f"having printed {line!r}" if line else "having printed nothing"
 
     def _url(self) -> str:

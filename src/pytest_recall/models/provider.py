@@ -15,7 +15,8 @@ from pytest_recall.models.waiting import Break, Breaks
 from pytest_recall.replay.secrets import secret_names, suspicious
 
 # Vendors repeat the key that they refuse, most of it as stars.
-_MASKED = re.compile(r"\S*\*{3,}\S*|\b(?:sk|pk)-[\w-]{6,}")
+# From the beginning of a word alone: what a program has printed may be one word of many megabytes.
+_MASKED = re.compile(r"(?<!\S)\S*?\*{3,}\S*|\b(?:sk|pk)-[\w-]{6,}")
 
 
 def _quiet(message: str) -> None:

@@ -178,7 +178,7 @@ class CaseItem(pytest.Function):
         where = f"{self.config.stash[RUN].plan.place.name(self.path)}:{self.line}"
         error = excinfo.value
         if isinstance(error, CaseFailed):
-            return self._clean("\n".join(_told(where, self.case, self.stash[RESULT])))
+            return self._clean("\n".join(_told(where, self.case, self.stash[RESULT], self._clean)))
         if isinstance(error, CaseError):
             if error.__cause__ is None or _is_ours(error.__cause__):
                 return self._clean(f"{where}: {error}")
@@ -217,13 +217,13 @@ def _is_ours(error: BaseException) -> bool:
     return at is not None and str(at.tb_frame.f_globals.get("__name__", "")).startswith("pytest_recall.")
 
 
-def _told(where: str, case: Case, result: Any) -> Iterator[str]:
+def _told(where: str, case: Case, result: Any, clean: Callable[[str], str]) -> Iterator[str]:
     asked = case.input if case.turns is None else " / ".join(turn.user for turn in case.turns)
     yield f"{where}: {result.note}"
     yield f"  asked:    {asked}"
     if case.expected is not None:
         yield f"  expected: {case.expected}"
-    text = result.answer.text
+    text = clean(result.answer.text)  # Before it is cut: a part of a secret is not recognised.
     yield f"  answered: {text if len(text) <= SHOWN else f'{text[:SHOWN]}… ({len(text):,} characters)'}"
 
 

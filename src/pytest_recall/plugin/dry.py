@@ -18,7 +18,7 @@ from pytest_recall.files.git import Repository
 from pytest_recall.models.prices import at_model, call_of, pricing
 from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
 from pytest_recall.replay import files_read
-from pytest_recall.replay.budget import Ledger, Meter, models_without_price
+from pytest_recall.replay.budget import may_cost, models_without_price
 from pytest_recall.schedule.changes import NAME, Changes, ReplayFinding, ReplayState, finding, to_text, worst
 from pytest_recall.trials.conditions import taped_of, words_of
 from pytest_recall.trials.trial import Outcome
@@ -100,8 +100,8 @@ def priced(
     calls, swapped = at_model(recorded, model, last_model, prices)
     known = [call.cost for call in calls if call.cost is not None]
     longest = max((call.tokens.output or 0 for call in calls if call.tokens is not None), default=0)
-    meter = Meter(0.0, Ledger(Path()), pricing(prices))
-    reserved = (meter.may_cost(exchange.request, longest or None) for exchange in exchanges)
+    price_of = pricing(prices).price_of
+    reserved = (may_cost(exchange.request, price_of, longest or None) for exchange in exchanges)
     above = [most - (call.cost or 0.0) for call, most in zip(calls, reserved, strict=True)]
     return found._replace(
         usd=fsum(known) if len(known) == len(calls) else None,

@@ -290,7 +290,8 @@ class Ending:
             self._run.unrecorded.programs.update(manager.player.started)
             self._run.unrecorded.clients.update(manager.player.unseen)
             if manager.mode != "off":
-                self._run.unrecorded.aside.update(manager.player.aside)
+                for (kind, where), count in manager.player.aside.items():
+                    self._run.unrecorded.aside[kind, manager.redactor.told(where)] += count
 
     def _manager_problems(self) -> list[str]:
         manager = self._run.config.stash.get(CASSETTES, None)

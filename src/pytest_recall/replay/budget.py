@@ -279,6 +279,32 @@ class _Observed:
     dearest: float = 0.0
 
 
+def may_cost(
+    request: Request,
+    price_of: Callable[[Request, Tokens], float | None],
+    recorded: int | None = None,
+    observed: _Observed | None = None,
+) -> float:
+    """Return what a call may cost, in US dollars: 0 where it asks no model, or the price is not known.
+
+    `recorded` is how many tokens the longest answer in the recording of its case has, and `observed` what calls of its
+    model have shown. A call of a model whose price only replies show, such as a proxy on this machine, may cost as much
+    as its dearest one so far.
+    """
+    if not asks_model(request):
+        return 0.0
+    observed = observed or _Observed()
+    counted = math.ceil(request_tokens(request) * max(observed.ratio, 1.0) - _ROUNDED_OFF)
+    output = 0
+    if writes(request) != "vectors":
+        output = reply_limit(request) or observed.longest or recorded or GUESSED_ANSWER
+    usd = price_of(request, Tokens(counted, output))
+    if _CACHED in request.body:
+        written = price_of(request, Tokens(0, output, cache_write=counted))
+        usd = max(usd, written) if usd is not None and written is not None else usd
+    return usd or observed.dearest
+
+
 class Meter:
     """The budget of a run, which all of its processes share.
 
@@ -298,23 +324,8 @@ class Meter:
         self._is_open = False
 
     def may_cost(self, request: Request, recorded: int | None = None) -> float:
-        """Return what a call may cost, in US dollars: 0 where it asks no model, or the price is not known.
-
-        `recorded` is how many tokens the longest answer in the recording of its case has. A call of a model whose price
-        only replies show, such as a proxy on this machine, may cost as much as its dearest one so far.
-        """
-        if not asks_model(request):
-            return 0.0
-        observed = self._observed.get(asked_model(request) or "", _Observed())
-        counted = math.ceil(request_tokens(request) * max(observed.ratio, 1.0) - _ROUNDED_OFF)
-        output = 0
-        if writes(request) != "vectors":
-            output = reply_limit(request) or observed.longest or recorded or GUESSED_ANSWER
-        usd = self._price_of(request, Tokens(counted, output))
-        if _CACHED in request.body:
-            written = self._price_of(request, Tokens(0, output, cache_write=counted))
-            usd = max(usd, written) if usd is not None and written is not None else usd
-        return usd or observed.dearest
+        """Return what a call may cost, for all that the calls of its model have shown so far; see `may_cost`."""
+        return may_cost(request, self._price_of, recorded, self._observed.get(asked_model(request) or ""))
 
     def begin(
         self, request: Request, recorded: int | None = None, check: Callable[[], None] = lambda: None

@@ -90,6 +90,23 @@ class Library:
         """Return the file in which what a cassette of any layer is of was recorded last."""
         return self.source(self.folder / self._inside(path))
 
+    def passed_over(self, path: Path) -> str:
+        """Return why a cassette is not the one that counts of those of the same; empty if it is.
+
+        Raises RecallError where another one of the same is damaged.
+        """
+        latest = self.latest(path)
+        if latest == path:
+            return ""
+        first = self._first(self.folder / self._inside(path))
+        ours, other = self.layer(path).folder / first, self.layer(latest).folder / first
+        if not exists(ours):
+            return "the first trial of its series is not beside it"
+        at = self._recorded_at(other)
+        if at == self._recorded_at(ours):
+            return f"{self.name(other)} was recorded at the same time, and is read first"
+        return f"{self.name(other)} was recorded later, at {at}"
+
     def is_newer(self, path: Path, than: Path) -> bool:
         """Whether a cassette holds something else than another one, and that one was not recorded later.
 

@@ -1,11 +1,11 @@
-"""Redact an exchange: every secret is replaced by its name, or the exchange is not written.
+"""Redact the sides of an exchange: every known secret is replaced by its name.
 
 The addresses of Python objects, which are others in each process, are replaced in the same way, so that they are
 neither written nor matched. They stand in what `repr` says of most objects, such as `<Client object at
 0x7f3a5c1e8d90>`: in prompts, and in the messages of errors. The random text between the parts of an upload is fixed.
 
-It works in memory alone: which values are secret is decided in `replay.secrets`, and anyone who
-writes asks `replay.secrets.suspicious` last.
+It works in memory alone: which values are secret is decided in `replay.secrets`, and what is written is searched last,
+in `replay.recorded_parts`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from pytest_recall.files.errors import RecallError
-from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, decoded, package_to_install, plain_body, unpacks_too_far
-from pytest_recall.replay.exchange import URLS, Exchange, Failure, Headers, Kept, Request, Response, scrubbed
+from pytest_recall.replay.encodings import decoded
+from pytest_recall.replay.exchange import URLS, Failure, Headers, Kept, Request, Response, scrubbed
 from pytest_recall.replay.secrets import spellings
 
 EVERY: Final = Kept()
@@ -140,7 +139,7 @@ class Redactor:
 
     **Limits.** A secret that a model spells over several events of a stream is replaced by
     `across_events` alone, as no stretch of bytes holds it. One in a content encoding that cannot
-    be undone here (see `replay.encodings`) stays: `replay.redaction` refuses to write such a call. In
+    be undone here (see `replay.encodings`) stays: `replay.recorded_parts` refuses to write such a call. In
     base64 the characters that a secret shares with its neighbours stay.
     """
 
@@ -322,54 +321,6 @@ def _rechunked(chunks: _Chunks, spans: list[_Span]) -> _Chunks:
                 cut += len(span.placeholder)
         cuts.append(cut)
     return tuple(clean[start:end] for start, end in pairwise(cuts))
-
-
-def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
-    """Return the call without the values of known secrets, its key as it was, and what is random in it fixed.
-
-    Raises RecallError, in words that follow the name of the call, for one that cannot be searched
-    or still holds what looks like a key.
-    """
-    # Only what is written down is searched by so much.
-    from pytest_recall.replay.encodings import in_url, pairs, spelled
-    from pytest_recall.replay.secrets import suspicious
-
-    request, response, failure = exchange.request, exchange.response, exchange.failure
-    request = with_fixed_boundary(redactor.request(request))
-    asked = plain_body(request).decode("utf-8", "replace")
-    texts = [in_url(request.url), *(value for _, value in request.headers)]
-    texts.append(pairs(asked) if is_form(request.headers) else asked)
-    if response is not None:
-        response = redactor.response(response)
-        plain = decoded(response.headers, response.chunks)
-        if plain is None:
-            if unpacks_too_far(response.headers, response.chunks):
-                raise RecallError(
-                    f"has an answer that is larger than {MAX_PLAIN_BYTES >> 20} MB when it is unpacked, which is not"
-                    " searched for secrets; let the agent ask for less at once"
-                )
-            package = package_to_install(response.headers)
-            raise RecallError(
-                f"has an answer in the encoding {response.header('content-encoding')!r}, which cannot be searched for"
-                f" secrets; {f'install {package}, or ' if package else ''}let the client ask for gzip or none"
-            )
-        said = b"".join(plain).decode("utf-8", "replace")
-        together = list(spelled(said))
-        if any(redactor.text(text) != text for text in together):
-            response = redactor.across_events(response)
-            said = b"".join(decoded(response.headers, response.chunks) or ()).decode("utf-8", "replace")
-            together = list(spelled(said))
-        texts += [*(value for _, value in response.headers), said, *together]
-    if failure is not None:
-        failure = redactor.failure(failure)
-        texts.append(failure.message)
-    found = suspicious("\n".join(texts))
-    if found:
-        raise RecallError(
-            f"holds what looks like {', '.join(sorted(set(found)))}; set the variable that holds it,"
-            " or name it under `secrets`"
-        )
-    return exchange._replace(request=request, response=response, failure=failure)
 
 
 PLACEHOLDER = "[ADDRESS]"

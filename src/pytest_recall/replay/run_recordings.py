@@ -21,7 +21,7 @@ from pytest_recall.files.wording import listed, plural
 from pytest_recall.replay.cassette_file import read_lines
 from pytest_recall.replay.cassette_library import Layer, Library, is_running
 from pytest_recall.replay.cassette_lines import CRC_BYTES, sealed, unsealed
-from pytest_recall.replay.secrets import suspicious
+from pytest_recall.replay.recorded_parts import secrets_in
 
 VERSION = 1
 UNPACKED = ".recordings"
@@ -174,9 +174,9 @@ def _unpacked(place: Place, path: Path) -> Layer:
     return Layer(target, name)
 
 
-def forget_unpacked(place: Place) -> None:
-    """Delete what was unpacked of files that are gone by now."""
-    there = {layer.folder.name for layer in layers_of(place)}
+def forget_unpacked(place: Place, but: Container[str] = ()) -> None:
+    """Delete what was unpacked of files that are gone by now, or that messages name as in `but`."""
+    there = {layer.folder.name for layer in layers_of(place, but)}
     folder = place.artifacts.folder / UNPACKED
     for unpacked in folder.iterdir() if folder.is_dir() else ():
         if unpacked.name not in there and not unpacked.name.startswith("."):
@@ -221,7 +221,7 @@ def without_secrets(folder: Path) -> tuple[list[Path], list[str]]:
     clean: list[Path] = []
     secret: list[str] = []
     for path in Library(folder).files():
-        if any(suspicious(line.decode("utf-8", "replace")) for line in read_lines(path, path.name)):
+        if any(any(secrets_in(line)) for line in read_lines(path, path.name)):
             secret.append(path.relative_to(folder).as_posix())
         else:
             clean.append(path)

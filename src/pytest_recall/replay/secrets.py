@@ -210,7 +210,7 @@ def _named() -> tuple[re.Pattern[str], ...]:
 
 
 def suspicious(text: str) -> list[str]:
-    """Return what in `text` still looks like a credential, each once, masked: `an OpenAI key (sk-pr…, 51 characters)`.
+    """Return the kinds of credentials that `text` still looks to hold, each once, as `an OpenAI key`; nothing of them.
 
     Placeholders and examples are let through, and so is what only looks random: digests, uuids,
     images. It is for what is about to be written, so text may be escaped as in JSON or in a URL.
@@ -237,20 +237,20 @@ def hidden(text: str) -> str:
 
 
 def _looks_like(text: str) -> dict[str, str]:
-    """Return what looks like a credential, in any case of its letters, and what to say of each."""
+    """Return what looks like a credential, in any case of its letters, and the kind of each."""
     found: dict[str, str] = {}
     seen: set[str] = set()
 
-    def note(said: str, token: str, shown: int, secret: str) -> None:
+    def note(said: str, token: str, secret: str) -> None:
         key = token.lower().rstrip("=")
         if key not in seen:
             seen.add(key)
             if _random(secret):
-                found[key] = f"{said} ({token[:shown]}…, {len(token)} characters)"
+                found[key] = said
 
     def chosen(said: str, password: str) -> None:
         if _is_password(password):
-            found.setdefault(password, f"{said} ({len(password)} characters)")
+            found.setdefault(password, said)
 
     texts = [(unescaped(text), 0)]
     while texts:
@@ -269,7 +269,7 @@ def _long_words(text: str) -> list[str]:
     return ["\n".join([word for word in words if len(word) < _HUGE]), *(word for word in words if len(word) >= _HUGE)]
 
 
-def _search_formats(words: str, note: Callable[[str, str, int, str], None]) -> None:
+def _search_formats(words: str, note: Callable[[str, str, str], None]) -> None:
     """Look for the tokens of vendors in words."""
     absent = {sign for sign in _SIGNS if sign not in words}
     for said, mark, token, before in formats():
@@ -278,18 +278,18 @@ def _search_formats(words: str, note: Callable[[str, str, int, str], None]) -> N
         for match in token.finditer(words):
             rest, at = match[0][len(mark) :], match.start()
             if before is None:
-                note(said, match[0], 5, rest)
+                note(said, match[0], rest)
             elif led := before.search(words[max(0, at - REACH) : at]):
-                note(said, led[0] + match[0], 5, max(rest, led[0], key=len))
+                note(said, led[0] + match[0], max(rest, led[0], key=len))
 
 
 def _search(
-    text: str, note: Callable[[str, str, int, str], None], chosen: Callable[[str, str], None], found: dict[str, str]
+    text: str, note: Callable[[str, str, str], None], chosen: Callable[[str, str], None], found: dict[str, str]
 ) -> None:
     """Look for what has no mark of its own, in text without escapes."""
     if "earer" in text:
         for match in _BEARER.finditer(text):
-            note("a bearer token", match[1], 2, match[1])
+            note("a bearer token", match[1], match[1])
     if "asic" in text:
         for match in _BASIC.finditer(text):
             if user := _USER.fullmatch(from_base64(match[1].encode("ascii")).decode("utf-8", "replace")):
@@ -305,7 +305,7 @@ def _search(
     for pattern in _named():
         for match in pattern.finditer(lower):
             if re.search(r"[a-z0-9/+]{16}", match[1]) and len(re.findall(r"\d", match[1])) > 1:
-                note("a credential beside its name", match[1], 2, match[1])
+                note("a credential beside its name", match[1], match[1])
     if "pass" in lower or "pwd" in lower:
         for match in _PASSWORD.finditer(text):
             # In prose, as in `password: 12-character minimum`, there is more that is none.

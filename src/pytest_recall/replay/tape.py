@@ -21,7 +21,7 @@ from pytest_recall.replay.exchange import Call, Exchange, Request
 from pytest_recall.replay.hosts import without_query
 from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of, with_known_ids
 from pytest_recall.replay.other_headers import header_differences, other_headers
-from pytest_recall.replay.redaction import Redactor, cleaned
+from pytest_recall.replay.redaction import Redactor
 
 CassetteMode = Literal["off", "record", "missing", "replay"]
 """Off lets everything through; missing replays what there is and records the rest."""
@@ -258,10 +258,13 @@ class Tape:
         self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange, call))
         if not record:
             return
+        # Only what is written down is searched by so much.
+        from pytest_recall.replay.recorded_parts import cleaned
+
         try:
             clean = cleaned(exchange, self.redactor)
         except RecallError as error:
-            url = self.redactor.url(exchange.request.url)
+            url = self.redactor.told(self.redactor.url(exchange.request.url))
             self.problems.append(f"{self.name}: a call to {url} was not recorded, since it {error}")
             self.unkept.append(str(error))
             return

@@ -35,8 +35,9 @@ from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.formats.lore import ANTHROPIC, import_lore
 from pytest_recall.replay.formats.vcrpy import export_vcr, import_vcr
 from pytest_recall.replay.matching import Rules
-from pytest_recall.replay.redaction import Redactor, cleaned
-from pytest_recall.replay.run_recordings import forget_unpacked, lacking
+from pytest_recall.replay.recorded_parts import cleaned
+from pytest_recall.replay.redaction import Redactor
+from pytest_recall.replay.run_recordings import damaged, forget_unpacked, lacking
 from pytest_recall.runs.checkout import folds_here
 from pytest_recall.schedule.state import current
 
@@ -54,7 +55,8 @@ The file of recordings of a run on a branch is deleted as a whole: once each of 
 case that is gone, as above, or eval/cassettes has it, or what was recorded later.
 
 Drafts are deleted when they are more than a day old; `--drafts all` deletes them all, also those
-that a run is writing now. Files of others are never touched.
+that a run is writing now. Files of others are never touched. What is damaged or cut off, a cassette
+or a file of recordings, is named and kept, and the others are looked through; it then exits with 1.
 """
 DAY = 24 * 60 * 60
 SCENARIO_HELP = "the scenario of the case (default: as its case file says)"
@@ -84,8 +86,10 @@ def add_prune(commands: Commands) -> None:
 def run_prune(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
-    library = library_of(place, args)
-    pruned, kept, gone = _cassettes(library, place, args)
+    broken = damaged(place) if args.cassettes is None else {}
+    library = library_of(place, args, but=broken)
+    pruned, kept, gone, unread = _cassettes(library, place, args)
+    unread = [*broken.values(), *unread]
     files, waiting = _files_of_runs(library, place, gone)
     pruned += files + _drafts(library, place, args.drafts)
     verb = "would delete" if args.dry_run else "deleted"
@@ -99,14 +103,14 @@ def run_prune(args: argparse.Namespace) -> int:
                 one.path.unlink(missing_ok=True)
         print(f"{verb}  {place.name(one.path)}  {one.why}")
     if files and not args.dry_run:
-        forget_unpacked(place)
-    for line in kept + waiting:
+        forget_unpacked(place, broken)
+    for line in kept + waiting + unread:
         print(f"kept  {line}")
     counts = Counter(one.kind for one in pruned)
     counted = f"{plural(counts['cassette'], 'cassette')} and {plural(counts['draft'], 'draft')}"
     counted += f", {plural(len(files), 'file')} of recordings" if files else ""
     print(f"{verb} {counted}, {size(freed)}" if pruned else "nothing to delete")
-    return 0
+    return int(bool(unread))
 
 
 def _files_of_runs(library: Library, place: Place, gone: Container[Path]) -> tuple[list[PrunedFile], list[str]]:
@@ -141,10 +145,11 @@ def _files_of_runs(library: Library, place: Place, gone: Container[Path]) -> tup
 
 def _cassettes(
     library: Library, place: Place, args: argparse.Namespace
-) -> tuple[list[PrunedFile], list[str], list[Path]]:
+) -> tuple[list[PrunedFile], list[str], list[Path], list[str]]:
     """Return the cassettes of cases that are gone, what to say of others that no case file knows, and those in files.
 
-    That is, the recordings of cases that are gone in the files of runs on branches.
+    That is, the recordings of cases that are gone in the files of runs on branches. Last is what is wrong with those
+    that cannot be read.
     """
     scenarios = scenarios_of(place, args)
     rows = current(place).rows
@@ -152,13 +157,14 @@ def _cassettes(
     pruned: list[PrunedFile] = []
     kept: list[str] = []
     in_files: list[Path] = []
+    unread: list[str] = []
     for path in library.files():
         name = library.name(path)
         try:
             cassette = Cassette(path, name, rubric.rules())
             cassette.verify()
         except RecallError as error:
-            kept.append(str(error))
+            unread.append(str(error))
             continue
         header = cassette.header
         if not library.fits(path, header):
@@ -181,7 +187,7 @@ def _cassettes(
         raise RecallError(
             f"{place.name(place.eval_dir)}: no case files, so that every case would be gone; give --dir or --files"
         )
-    return pruned, kept, in_files
+    return pruned, kept, in_files, unread
 
 
 def _drafts(library: Library, place: Place, which: str) -> list[PrunedFile]:

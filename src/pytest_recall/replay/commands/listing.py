@@ -43,7 +43,8 @@ class ListedCassette(NamedTuple):
     """One cassette or draft as `recall cassettes list` shows it.
 
     `since` is the day of its oldest call, and `run_file` the file of the run on a branch that it is in; empty for none.
-    `counts` says whether it is the one that counts of `several` recordings of the same, None where that is not known.
+    `counts` says whether it is the one that counts of `several` recordings of the same, None where that is not known;
+    `why` says why it does not count, or why that is not known.
     """
 
     name: str
@@ -58,6 +59,7 @@ class ListedCassette(NamedTuple):
     problem: str = ""
     run_file: str = ""
     counts: bool | None = None
+    why: str = ""
     several: bool = False
 
 
@@ -87,12 +89,11 @@ def find(library: Library, place: Place, given: str) -> Path:
     the name of a fixture, and a path in the folder of the cassettes, with or without its suffix, is the recording that
     counts of those that are there.
     """
+    if (file := file_of_recordings(place, given)) is not None:
+        raise RecallError(instead_of(library, place, file))
     file = Path.cwd() / given
-    if file.is_file():
-        if file.parent.resolve() != place.run_files.resolve():
-            return file
-        if file.suffix == CASSETTE_SUFFIX:
-            raise RecallError(_instead_of(library, place, file))
+    if file.is_file() and not _is_of_runs(place, file):
+        return file
     for path in library.files():
         if library.name(path) == given:
             return path
@@ -112,7 +113,17 @@ def find(library: Library, place: Place, given: str) -> Path:
     return found[0]
 
 
-def _instead_of(library: Library, place: Place, file: Path) -> str:
+def file_of_recordings(place: Place, given: str) -> Path | None:
+    """Return the file of recordings of a run whose path is `given`; None if it is another one, or none is there."""
+    file = Path.cwd() / given
+    return file if file.is_file() and _is_of_runs(place, file) and file.suffix == CASSETTE_SUFFIX else None
+
+
+def _is_of_runs(place: Place, file: Path) -> bool:
+    return file.parent.resolve() == place.run_files.resolve()
+
+
+def instead_of(library: Library, place: Place, file: Path) -> str:
     """Return what to give in place of a file of recordings. Raises RecallError for one that is damaged."""
     name = place.name(file)
     inside = [path for path, _ in cassettes_in(file, name)]
@@ -203,6 +214,7 @@ def entries(
                 header, exchanges = cassette.header, list(cassette.exchanges())
         except RecallError as error:
             problem = str(error)
+        counts, why = (None, "") if is_draft or problem else _counts(library, path)
         models = {model for exchange in exchanges if (model := model_of(exchange))}
         found.append(
             ListedCassette(
@@ -217,7 +229,8 @@ def entries(
                 is_draft=is_draft,
                 problem=problem,
                 run_file="" if library.is_own(path) else library.layer(path).name,
-                counts=None if is_draft or problem else _counts(library, path),
+                counts=counts,
+                why=why,
                 several=not is_draft and copies[_inside(library, path)] > 1,
             )
         )
@@ -228,12 +241,13 @@ def _inside(library: Library, path: Path) -> Path:
     return path.relative_to(library.layer(path).folder)
 
 
-def _counts(library: Library, path: Path) -> bool | None:
-    """Whether a cassette is the one that counts; None where another one of the same is damaged."""
+def _counts(library: Library, path: Path) -> tuple[bool | None, str]:
+    """Return whether a cassette is the one that counts, and why not; None where another one of the same is damaged."""
     try:
-        return library.latest(path) == path
-    except RecallError:
-        return None
+        why = library.passed_over(path)
+    except RecallError as error:
+        return None, str(error)
+    return not why, why
 
 
 def since(header: Mapping[str, Any], exchanges: Iterable[Exchange]) -> date | None:
@@ -306,7 +320,9 @@ def _note(entry: ListedCassette, scenarios: Mapping[str, str]) -> str:
     if entry.counts and entry.several:
         notes.append("counts")
     if entry.counts is False:
-        notes.append("does not count")
+        notes.append(f"does not count: {entry.why}")
+    if entry.counts is None and entry.why:
+        notes.append(f"not known whether it counts: {entry.why}")
     if entry.standing == "damaged":
         notes.append("damaged; `recall cassettes verify` says where")
     if entry.standing == "gone":
@@ -322,7 +338,8 @@ and has no row in the state, or that is in another scenario by now; `recall cass
 the former, and `move` gives either to the case that it is of now. An unfinished draft was left
 behind by a run that was killed, or by a test that failed; `pytest -p recall eval --record=missing`
 takes up what it holds. What a run on a branch has recorded is in a file of that run in eval/runs.
-Where there are several recordings of a case, it says which one counts: the one recorded last.
+Where there are several recordings of a case, it says which one counts, the one recorded last, and of
+each other one why it does not.
 """
 VERIFY = """\
 Reads every line of every cassette, also in the files of recordings in eval/runs. Exits with 1 if
@@ -369,6 +386,7 @@ def _plain(entry: ListedCassette) -> dict[str, Any]:
         "standing": entry.standing,
         "draft": entry.is_draft,
         "counts": entry.counts,
+        "why": entry.why,
         "calls": entry.calls,
         "bytes": entry.size,
         "recorded_at": entry.header.get("recorded_at"),

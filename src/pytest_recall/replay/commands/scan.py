@@ -5,20 +5,19 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from base64 import b64decode
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import Commands, command, place_of
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.wording import one_line, plural
+from pytest_recall.files.wording import plural
 from pytest_recall.replay.cassette_file import read_lines
 from pytest_recall.replay.commands.listing import add_folder, library_of
-from pytest_recall.replay.encodings import decoded, in_url, pairs, spelled
-from pytest_recall.replay.redaction import Redactor, is_form
+from pytest_recall.replay.recorded_parts import RecordedPart, looks_of, parts_of, secrets_in
+from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.run_recordings import damaged
-from pytest_recall.replay.secrets import secret_names, suspicious
+from pytest_recall.replay.secrets import secret_names
 
 DETAILS = """\
 Looks through every line of every cassette and draft, also of damaged ones and of files of others:
@@ -30,20 +29,6 @@ unpacked or a file cannot be read and so was not searched; the secret itself is 
 _CREDENTIALS = frozenset(
     {"api-key", "authorization", "cookie", "proxy-authorization", "set-cookie", "x-api-key", "x-goog-api-key"}
 )
-
-
-class RecordedPart(NamedTuple):
-    """A stretch of recorded text: what it is, and whether it may hold URLs with parameters.
-
-    One that `is_sealed` could not be unpacked; one that `is_joined` is what was there before in another form: what the
-    events of a stream say together, or a form without its signs.
-    """
-
-    what: str
-    text: str
-    is_url: bool = False
-    is_sealed: bool = False
-    is_joined: bool = False
 
 
 class Detector:
@@ -62,7 +47,7 @@ class Detector:
             known = [f"the value of {name}" for name, one in self._each.items() if one.text(text) != text]
         # What is known goes first, so that it is not named a second time for its looks.
         rest = self._all.text(text)
-        looks = [f"what looks like {one}" for one in suspicious(in_url(rest) if part.is_url else rest)]
+        looks = looks_of(part._replace(text=rest))
         if part.is_url and not known and not looks and self._all.url(rest) != rest:
             looks = ["a credential among its parameters"]
         return [*known, *looks]
@@ -115,84 +100,12 @@ def run_scan(args: argparse.Namespace) -> int:
 
 
 def _in_line(line: bytes, detector: Detector) -> Iterator[dict[str, str]]:
-    """Yield what a line holds: by its parts, or else anywhere in it, which finds what is damaged or unknown."""
-    count = 0
-    known: list[str] = []
+    """Yield what a line holds, and what of it is not there to be searched, or not there to be stored."""
+    for found in secrets_in(line, detector.found):
+        yield {"part": found.part, "what": f"holds {found.kind}"}
     for part in parts_of(line):
-        found = detector.found(part)
-        if part.is_joined:
-            found = [what for what in found if what not in known]
-        known += found
-        for what in found:
-            count += 1
-            yield {"part": part.what, "what": f"holds {what}"}
         if part.is_sealed:
-            count += 1
             yield {"part": part.what, "what": "is compressed in a way that cannot be searched"}
         name = part.what.rpartition(" ")[2].lower()
         if " header " in part.what and name in _CREDENTIALS and "[" not in part.text:
-            count += 1
             yield {"part": part.what, "what": "is stored, and is there to carry a credential"}
-    if not count:
-        for what in detector.found(RecordedPart("line", line.decode("utf-8", "replace"))):
-            yield {"part": "the line", "what": f"holds {what}"}
-
-
-def parts_of(line: bytes) -> Iterator[RecordedPart]:
-    """Yield the texts of a line of a cassette, bodies out of their encodings; none for what is no such line."""
-    try:
-        fields = json.loads(line)
-    except (ValueError, RecursionError):
-        return
-    if not isinstance(fields, dict):
-        return
-    if "item" in fields or "value" in fields:
-        yield RecordedPart("a part of request bodies", _written({name: fields.get(name) for name in ("item", "value")}))
-    yield from _side("request", fields.get("request"))
-    yield from _side("response", fields.get("response"))
-    if isinstance(failure := fields.get("failure"), dict):
-        yield RecordedPart("the failure", str(failure.get("message", "")), is_url=True)
-
-
-def _side(name: str, side: Any) -> Iterator[RecordedPart]:
-    if not isinstance(side, dict):
-        return
-    if isinstance(uri := side.get("uri"), str):
-        yield RecordedPart("the URL", uri, is_url=True)
-    grouped = side.get("headers")
-    headers: list[tuple[str, str]] = []
-    for header, values in grouped.items() if isinstance(grouped, dict) else ():
-        headers += ((header, str(value)) for value in (values if isinstance(values, list) else [values]))
-    for header, value in headers:
-        is_url = header.lower() in ("location", "operation-location")
-        yield RecordedPart(f"the {name} header {one_line(header, 60)}", f"{header}: {value}", is_url=is_url)
-    if isinstance(status := side.get("status"), dict):
-        yield RecordedPart("the reason", str(status.get("message", "")))
-    body = side.get("body")
-    if not isinstance(body, dict):
-        return
-    if isinstance(encoded := body.get("base64"), str):
-        try:
-            data = b64decode(encoded)
-        except ValueError:
-            return
-        plain = decoded(tuple(headers), (data,))
-        yield from _text(
-            name, (data if plain is None else plain[0]).decode("utf-8", "replace"), is_sealed=plain is None
-        )
-    elif isinstance(string := body.get("string"), str):
-        yield from _text(name, string)
-        if is_form(tuple(headers)):
-            yield RecordedPart(f"the {name} body", pairs(string), is_joined=True)
-    else:
-        yield RecordedPart(f"the {name} body", _written(body))
-
-
-def _text(name: str, text: str, *, is_sealed: bool = False) -> Iterator[RecordedPart]:
-    yield RecordedPart(f"the {name} body", text, is_sealed=is_sealed)
-    for joined in spelled(text):
-        yield RecordedPart(f"the {name} body, put together,", joined, is_joined=True)
-
-
-def _written(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)

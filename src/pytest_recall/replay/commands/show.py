@@ -6,25 +6,41 @@ import argparse
 import json
 import unicodedata
 from base64 import b64encode
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from pytest_recall.cli.common import Commands, command, context_of, place_of
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.replay.cassette_file import Cassette, read_draft
 from pytest_recall.replay.cassette_library import DRAFTS
-from pytest_recall.replay.commands.listing import add_folder, find, library_of, model_of, since, size, titled
+from pytest_recall.replay.commands.listing import (
+    add_folder,
+    file_of_recordings,
+    find,
+    instead_of,
+    library_of,
+    model_of,
+    since,
+    size,
+    titled,
+)
 from pytest_recall.replay.encodings import decoded, json_of
 from pytest_recall.replay.exchange import Exchange, Headers, Response, Tokens
+from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.run_recordings import damaged
 from pytest_recall.replay.wire_formats import answered, asked, usage_of
 from pytest_recall.runs.context import CommandLine
 
 SHOW_DETAILS = """\
 CASSETTE is the id of a case, or SCENARIO/CASE, or the name of a fixture: of several recordings the
 one that counts is shown. Any other is shown by its file, or, in a file of recordings, by its name
-there, "eval/runs/FILE: SCENARIO/CASE.ndjson", as `recall cassettes list --json` prints both. What
-was recorded is printed with its control characters written out, so that it cannot steer the terminal.
+there, "eval/runs/FILE: SCENARIO/CASE.ndjson", as `recall cassettes list --json` prints both; the
+path of a file of recordings, eval/runs/FILE, shows all that are in it. What was recorded is printed
+with its control characters written out, so that it cannot steer the terminal.
 """
 
 
@@ -42,31 +58,80 @@ def run_show(args: argparse.Namespace) -> int:
     """Run the command."""
     place = place_of(args)
     context, rubric = context_of(place, CommandLine(date=args.date))
+    file = file_of_recordings(place, args.cassette)
+    if file is not None:
+        every = [_read(path, name, rubric.rules()) for path, name in _recordings(place, args, file)]
+        if args.json:
+            plain = [one.to_json(detailed=False) for one in every]
+            print(json.dumps({"path": place.name(file), "recordings": plain}, indent=2))
+        else:
+            print(f"{place.name(file)}: {plural(len(every), 'recording')}")
+            print("\n".join(line for one in every for line in ("", *one.lines(context.date))))
+        return 0
     library = library_of(place, args)
     path = find(library, place, args.cassette)
-    name = library.name(path)
+    found = _read(path, library.name(path), rubric.rules())
+    if args.call is not None:
+        found = found._replace(calls=[call for call in found.calls if call.seq + 1 == args.call])
+        if not found.calls:
+            raise RecallError(
+                f"{found.name}: has no call {args.call}; `recall cassettes show {args.cassette}` lists them"
+            )
+    if args.json:
+        print(json.dumps(found.to_json(detailed=args.call is not None), indent=2))
+    elif args.call is not None:
+        print("\n".join(line for call in found.calls for line in (_numbered(call), "", *whole(call))))
+    else:
+        print("\n".join(found.lines(context.date)))
+    return 0
+
+
+class _Shown(NamedTuple):
+    """A cassette or draft as it is shown, with its `size` in bytes."""
+
+    name: str
+    header: Mapping[str, Any]
+    calls: Sequence[Exchange]
+    size: int
+    is_draft: bool
+
+    def lines(self, today: date) -> Iterator[str]:
+        """Yield all calls at a glance."""
+        first = since(self.header, self.calls)
+        age = f", {plural((today - first).days, 'day')} old" if first else ""
+        yield self.name
+        yield f"  {titled(self.header)}{', unfinished draft' if self.is_draft else ''}"
+        yield f"  recorded {one_line(str(self.header.get('recorded_at', '?')), 40)}{age}"
+        yield f"  {plural(len(self.calls), 'call')}, {size(self.size)}"
+        yield from (line for call in self.calls for line in ("", *_short(call)))
+
+    def to_json(self, *, detailed: bool) -> dict[str, Any]:
+        """Return plain JSON types."""
+        calls = [_plain(call, detailed=detailed) for call in self.calls]
+        return {"path": self.name, "header": self.header, "calls": calls}
+
+
+def _read(path: Path, name: str, rules: Rules) -> _Shown:
     if DRAFTS in path.parts:
         header, calls = read_draft(path, name)
-    else:
-        cassette = Cassette(path, name, rubric.rules())
-        header, calls = cassette.header, list(cassette.exchanges())
-    if args.call is not None:
-        calls = [call for call in calls if call.seq + 1 == args.call]
-        if not calls:
-            raise RecallError(f"{name}: has no call {args.call}; `recall cassettes show {args.cassette}` lists them")
-    if args.json:
-        plain = [_plain(call, detailed=args.call is not None) for call in calls]
-        print(json.dumps({"path": name, "header": header, "calls": plain}, indent=2))
-    elif args.call is not None:
-        print("\n".join(line for call in calls for line in (_numbered(call), "", *whole(call))))
-    else:
-        first = since(header, calls)
-        age = f", {plural((context.date - first).days, 'day')} old" if first else ""
-        print(f"{name}\n  {titled(header)}{', unfinished draft' if DRAFTS in path.parts else ''}")
-        print(f"  recorded {one_line(str(header.get('recorded_at', '?')), 40)}{age}")
-        print(f"  {plural(len(calls), 'call')}, {size(path.stat().st_size)}")
-        print("\n".join(line for call in calls for line in ("", *_short(call))))
-    return 0
+        return _Shown(name, header, calls, path.stat().st_size, is_draft=True)
+    cassette = Cassette(path, name, rules)
+    return _Shown(name, cassette.header, list(cassette.exchanges()), path.stat().st_size, is_draft=False)
+
+
+def _recordings(place: Place, args: argparse.Namespace, file: Path) -> list[tuple[Path, str]]:
+    """Return the recordings in a file of a run, each with what messages call it; of others nothing has to be whole.
+
+    Raises RecallError for a file that is damaged, and where it is said to show what only one recording has.
+    """
+    name = place.name(file)
+    broken = damaged(place)
+    if name in broken:
+        raise RecallError(broken[name])
+    library = library_of(place, args, but=broken)
+    if args.call is not None or args.cassettes is not None:
+        raise RecallError(instead_of(library, place, file))
+    return [(path, library.name(path)) for path in library.files() if library.layer(path).name == name]
 
 
 def _numbered(call: Exchange) -> str:
