@@ -14,6 +14,7 @@ from pytest_recall.trials.trial import Answer
 from tests.helpers.samples import FAILED, TODAY, header, row, trial
 
 HERE = "pytest -p recall eval/cases.yaml::a"
+ASKED = (Call("agent", "live"),)
 KEPT = ["recall ci fetch --pr 7 --to recordings-7", f"{HERE} --replay=recordings-7"]
 
 
@@ -29,10 +30,14 @@ KEPT = ["recall ci fetch --pr 7 --to recordings-7", f"{HERE} --replay=recordings
             {"pr": "7", "ci_recordings": ("b",)},
             [f"{HERE} --replay"],
         ),
-        ({"reason": "affected"}, {"pr": "7", "keeps_recordings": True}, KEPT),
-        ({"reason": "affected"}, {"pr": "7"}, [HERE]),
-        ({"reason": "due"}, {"pr": "7", "keeps_recordings": True}, KEPT),
-        ({"reason": "due"}, {"pr": "7"}, [HERE]),
+        ({"reason": "affected", "calls": ASKED}, {"pr": "7", "keeps_recordings": True}, KEPT),
+        ({"reason": "affected", "calls": ASKED}, {"pr": "7"}, [HERE]),
+        ({"reason": "due", "calls": ASKED}, {"pr": "7", "keeps_recordings": True}, KEPT),
+        ({"reason": "due", "calls": ASKED}, {"pr": "7"}, [HERE]),
+        ({"reason": "affected"}, {"pr": "7", "keeps_recordings": True}, [HERE]),
+        ({"calls": (Call("judge", "live"),)}, {"pr": "7", "keeps_recordings": True}, [HERE]),
+        ({"calls": ASKED}, {"pr": "7", "keeps_recordings": True, "live": ("agent",)}, [HERE]),
+        ({"calls": ASKED, "unrecorded": "is no HTTP"}, {"pr": "7", "keeps_recordings": True}, [HERE]),
         ({"where": "eval/my cases.jsonl:3"}, {}, ["pytest -p recall 'eval/my cases.jsonl::a'"]),
         ({"where": "tests/test_it.py:3"}, {}, ["pytest -p recall tests/test_it.py"]),
         ({"where": ""}, {}, ["pytest -p recall eval"]),
@@ -45,8 +50,8 @@ def test_the_commands_that_repeat_a_case(of_trial: dict[str, Any], of_header: di
 
 
 def test_recordings_of_ci_are_those_of_the_eval_directory() -> None:
-    card = summarize([trial("a", FAILED, where="svc/eval/cases.yaml:7", reason="affected")], [], 1, TODAY)
-    card = card._replace(directory="svc/eval")
+    one = trial("a", FAILED, where="svc/eval/cases.yaml:7", reason="affected", calls=ASKED)
+    card = summarize([one], [], 1, TODAY)._replace(directory="svc/eval")
     fetch, _ = commands(header(pr="7", keeps_recordings=True), card, card.results[0])
     assert fetch == "recall ci fetch --dir svc/eval --pr 7 --to recordings-7"
 
@@ -84,8 +89,7 @@ def test_a_confirmed_fail_of_an_affected_case_says_how_it_had_fared_and_is_no_fl
 
 
 def test_an_answer_that_is_on_record_is_repeated_from_there() -> None:
-    asked = (Call("agent", "live"),)
-    card = summarize([trial("a", FAILED, where="eval/cases.yaml:7", calls=asked)], [], 1, TODAY)
+    card = summarize([trial("a", FAILED, where="eval/cases.yaml:7", calls=ASKED)], [], 1, TODAY)
     told = {
         on_record: list(markdown(header(), card._replace(on_record=on_record), card.results[0], ""))[-1]
         for on_record in (frozenset("a"), frozenset("b"))

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_recall.forge.comment import Detail, Verdicts, decide
 from pytest_recall.forge.post import Posting, standing
+from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results import regressions_text
 from pytest_recall.results.page import markdown, refusal
 from pytest_recall.results.scorecard import CaseText, LastPass, Scorecard
@@ -26,6 +27,7 @@ BLOB = "https://github.com/museum/desk/blob/"
 LINKS = f"{BLOB}c0ffee"
 TEXTS = {"late-fee": CaseText("What does a late return cost?", "One pound a day.")}
 PASSES = {"late-fee": LastPass("A late return costs one pound a day.", "in the run 2026-03-09T080000")}
+ASKED = (Call("agent", "live", model="gpt-5.2", provider="openai", tokens=Tokens(410, 38), cost=0.0013),)
 RULE = "evidence 70 from 1.00, 1 of 42 failed"
 
 
@@ -43,6 +45,7 @@ def three_fails(reason: str = "affected") -> list[Trial]:
             rule=RULE,
             repeat=number,
             under=under,
+            calls=ASKED,
             answer=Answer(text="A late return costs @nobody anything, see https://example.org."),
         )
         for number in (1, 2, 3)
@@ -63,7 +66,7 @@ def of_a_change() -> tuple[Record, Scorecard]:
         ),
         graded("fine", PASSED, "affected", row(2, 2)),
         graded("crash", ERROR, "affected", row(4, 4), where="eval/cases.yaml:30"),
-        graded("drift", FAILED, "due", row(2, 2), where="eval/cases.yaml:40"),
+        graded("drift", FAILED, "due", row(2, 2), where="eval/cases.yaml:40", calls=ASKED),
     ]
     record, card = run(
         trials,

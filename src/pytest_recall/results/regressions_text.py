@@ -101,13 +101,17 @@ def commands(header: Header, card: Scorecard, result: CaseResult) -> list[str]:
 
 
 def _is_kept_by_ci(header: Header, result: CaseResult) -> bool:
-    """Whether the answer is on a recording that is kept beside the branch of the pull request."""
+    """Whether the answer is on a recording that is kept beside the branch of the pull request.
+
+    A case has one if the agent made a call that is seen and recorded: a program and a websocket make none.
+    """
     trial = result.trial
     if header.pr is None or not header.pr.isdigit():
         return False
     if trial.source == "replayed":
         return trial.case_id in header.ci_recordings
-    return header.keeps_recordings
+    is_recorded = any(call.kind not in ("judge", *header.live) for call in trial.calls) and not trial.unrecorded
+    return header.keeps_recordings and is_recorded
 
 
 def _price(header: Header, card: Scorecard, result: CaseResult) -> str:
