@@ -25,7 +25,10 @@ from tests.results.runs import graded, run
 SCREENS = Path(__file__).parent / "screens"
 BLOB = "https://github.com/museum/desk/blob/"
 LINKS = f"{BLOB}c0ffee"
-TEXTS = {"late-fee": CaseText("What does a late return cost?", "One pound a day.")}
+TEXTS = {
+    "late-fee": CaseText("What does a late return cost?", "One pound a day."),
+    "parking": CaseText("Where can I park?", "In Mill Lane."),
+}
 PASSES = {"late-fee": LastPass("A late return costs one pound a day.", "in the run 2026-03-09T080000")}
 ASKED = (Call("agent", "live", model="gpt-5.2", provider="openai", tokens=Tokens(410, 38), cost=0.0013),)
 RULE = "evidence 70 from 1.00, 1 of 42 failed"
@@ -53,7 +56,10 @@ def three_fails(reason: str = "affected") -> list[Trial]:
 
 
 def of_a_change() -> tuple[Record, Scorecard]:
-    """Return a run of a pull request that breaks a case, leaves one open, and has met a fail that is not of it."""
+    """Return a run of a pull request that breaks a case and leaves two open.
+
+    It has met two fails that are not of it, one of them of what its base has not recorded.
+    """
     trials = [
         *three_fails(),
         graded(
@@ -67,6 +73,16 @@ def of_a_change() -> tuple[Record, Scorecard]:
         graded("fine", PASSED, "affected", row(2, 2)),
         graded("crash", ERROR, "affected", row(4, 4), where="eval/cases.yaml:30"),
         graded("drift", FAILED, "due", row(2, 2), where="eval/cases.yaml:40", calls=ASKED),
+        graded(
+            "parking",
+            FAILED,
+            "affected",
+            row(2, 2),
+            where="eval/cases.yaml:50",
+            calls=ASKED,
+            asked=("k",),
+            answer=Answer(text="Nowhere near."),
+        ),
     ]
     record, card = run(
         trials,
@@ -74,6 +90,9 @@ def of_a_change() -> tuple[Record, Scorecard]:
         knows_change=True,
         unaffected=35,
         own_recordings=1,
+        behind=("parking",),
+        as_base=(("parking", ("k",)),),
+        unaffordable=(("tickets", "the budget of $0.50 does not reach it"),),
         keeps_recordings=True,
         replayed=("4 of 40 cases affected (3 ask something else, 1 decided by recorded answers, 36 as recorded)",),
     )

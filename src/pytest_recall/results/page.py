@@ -66,6 +66,10 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     kinds = card.failures()
     for kind in (kind for kind in OPEN if kind in kinds):
         lines += _open(header, card, kind, kinds.pop(kind), links)
+    if behind := kinds.pop(FailureKind.BEHIND, []):
+        items = [line for item in _items(header, card, behind, links) for line in item]
+        meaning = MEANINGS[FailureKind.BEHIND]
+        lines += _folded(counted(FailureKind.BEHIND, len(behind)), [meaning, "", *items, *_more(behind)])
     others = [result for results in kinds.values() for result in results]
     if others:
         rows = [_failed_row(header, result, links) for result in others[:MAX_MARKDOWN]]
@@ -90,6 +94,9 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     if card.not_run:
         rows = [f"- {code(case_id)} ({reason})" for case_id, reason in card.not_run[:MAX_MARKDOWN]]
         lines += _folded(f"Chosen but not run ({len(card.not_run)})", [*rows, *_more(card.not_run)])
+    if beyond := header.unaffordable:
+        rows = [f"- {code(case_id)}: {cell(why)}" for case_id, why in beyond[:MAX_MARKDOWN]]
+        lines += _folded(f"Affected, and not asked for want of budget ({len(beyond)})", [*rows, *_more(beyond)])
     lines += _folded("This run", [f"- {line}" for line in _of_run(record, card)])
     tables = (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension))
     tables_told = [line for name, table in tables if table for line in ("", *_table(name, table))]
@@ -142,7 +149,7 @@ def _cut_short(record: Record, card: Scorecard) -> Iterator[str]:
 
 def _open(header: Header, card: Scorecard, kind: FailureKind, found: list[CaseResult], links: str) -> Iterator[str]:
     """Yield failures that stand open, as many as fit on a screen."""
-    told = [list(regressions_text.markdown(header, card, result, links)) for result in found[:MAX_MARKDOWN]]
+    told = _items(header, card, found, links)
     yield from (f"## {TITLES[kind].capitalize()} ({len(found)})", "", MEANINGS[kind], "")
     for item in told[:MAX_OPEN]:
         yield from item
@@ -150,6 +157,11 @@ def _open(header: Header, card: Scorecard, kind: FailureKind, found: list[CaseRe
     if len(found) > MAX_OPEN:
         rest = [line for item in told[MAX_OPEN:] for line in item]
         yield from _folded(f"{len(found) - MAX_OPEN} more {TITLES[kind]}", [*rest, *_more(found)])
+
+
+def _items(header: Header, card: Scorecard, found: list[CaseResult], links: str) -> list[list[str]]:
+    """Return failures as items of a list, each in its lines, as many as a page has."""
+    return [list(regressions_text.markdown(header, card, result, links)) for result in found[:MAX_MARKDOWN]]
 
 
 def _sections(record: Record, card: Scorecard) -> Iterator[tuple[str, list[str]]]:
