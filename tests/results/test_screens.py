@@ -89,6 +89,7 @@ def of_a_change() -> tuple[Record, Scorecard]:
         pr="41",
         knows_change=True,
         unaffected=35,
+        held_settings=("blocks",),
         own_recordings=1,
         behind=("parking",),
         as_base=(("parking", ("k",)),),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from pytest_recall.files.wording import cell, code, listed
+from pytest_recall.files.wording import cell, code, listed, prose
 from pytest_recall.judges import judges_text
 from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.of_change_text import of_change_markdown
@@ -53,15 +53,15 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     header = record.header
     counted_line = "; ".join((*filter(None, (sentences.further_counts(header, card),)), *_spent(record)))
     lines = [
-        f"# {cell(sentences.first_line(header, card))}",
+        f"# {prose(sentences.first_line(header, card))}",
         "",
         f"**What to do:** {sentences.advice(header, card) or 'nothing'}.",
         "",
         *_cut_short(record, card),
         *of_change_markdown(header, card),
-        *([f"{cell(counted_line)}.", ""] if counted_line else []),
-        *[f"{cell(line[0].upper() + line[1:])}.\n" for line in judged_rates(card)],
-        *([*(f"- {cell(line)}" for line in gates_text.gates_lines(card)), ""] if card.gates or card.loosened else []),
+        *([f"{prose(counted_line)}.", ""] if counted_line else []),
+        *[f"{prose(line[0].upper() + line[1:])}.\n" for line in judged_rates(card)],
+        *([*(f"- {prose(line)}" for line in gates_text.gates_lines(card)), ""] if card.gates or card.loosened else []),
     ]
     kinds = card.failures()
     for kind in (kind for kind in OPEN if kind in kinds):
@@ -95,7 +95,7 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
         rows = [f"- {code(case_id)} ({reason})" for case_id, reason in card.not_run[:MAX_MARKDOWN]]
         lines += _folded(f"Chosen but not run ({len(card.not_run)})", [*rows, *_more(card.not_run)])
     if beyond := header.unaffordable:
-        rows = [f"- {code(case_id)}: {cell(why)}" for case_id, why in beyond[:MAX_MARKDOWN]]
+        rows = [f"- {code(case_id)}: {prose(why)}" for case_id, why in beyond[:MAX_MARKDOWN]]
         lines += _folded(f"Affected, and not asked for want of budget ({len(beyond)})", [*rows, *_more(beyond)])
     lines += _folded("This run", [f"- {line}" for line in _of_run(record, card)])
     tables = (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension))
@@ -116,11 +116,11 @@ def _spent(record: Record) -> list[str]:
 def _of_run(record: Record, card: Scorecard) -> Iterator[str]:
     """Yield what a run was of, and what it says of all cases."""
     header, rest = record.header, sentences.not_run(record.header)
-    yield cell(sentences.title(header, card.models) + partial(record)) + "."
+    yield prose(sentences.title(header, card.models) + partial(record)) + "."
     yield f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else ".")
     yield sentences.limit(header, card)
     for line in sentences.freshness(header, card):
-        yield f"{cell(line[0].upper() + line[1:])}."
+        yield f"{prose(line[0].upper() + line[1:])}."
 
 
 def refusal(reasons: Iterable[str]) -> str:
@@ -131,7 +131,7 @@ def refusal(reasons: Iterable[str]) -> str:
             "",
             "**What to do:** correct what is said below and run it again. No case has passed or failed.",
             "",
-            *(f"- {cell(reason)}" for reason in reasons),
+            *(f"- {prose(reason)}" for reason in reasons),
             "",
         ]
     )
@@ -139,7 +139,7 @@ def refusal(reasons: Iterable[str]) -> str:
 
 def _cut_short(record: Record, card: Scorecard) -> Iterator[str]:
     if told := sentences.partial(record, card):
-        yield from (f"**{cell(told[0].upper() + told[1:])}.**", "")
+        yield from (f"**{prose(told[0].upper() + told[1:])}.**", "")
     if record.also:
         yield from (f"Failed beside the cases: {cell(listed(record.also))}.", "")
     if record.header.shard:
@@ -178,11 +178,11 @@ def _sections(record: Record, card: Scorecard) -> Iterator[tuple[str, list[str]]
     if card.regraded is not None:
         yield "Looked at again", list(judges_text.audit_markdown(card.regraded))
     if seen := list(observed_lines(record, card)):
-        yield "Observed", [f"- {cell(text)}" for text in seen]
+        yield "Observed", [f"- {prose(text)}" for text in seen]
     if spent := cost_text.markdown(of_run(record)):
         yield "Cost", spent
     if others := notes(record.header, card):
-        yield "Notes", [f"- {cell(text)}" for text in others]
+        yield "Notes", [f"- {prose(text)}" for text in others]
 
 
 def _folded(name: str, lines: Iterable[str]) -> list[str]:

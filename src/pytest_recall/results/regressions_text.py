@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pytest_recall.files.eval_directory import SUFFIXES
-from pytest_recall.files.wording import cell, code, one_line
+from pytest_recall.files.wording import cell, code, one_line, prose
 from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, FailureKind, LastPass, Scorecard
 from pytest_recall.results.standing import BEHIND, OF_BASE
@@ -60,11 +60,11 @@ def markdown(header: Header, card: Scorecard, result: CaseResult, links: str) ->
         words = _marked(pieces, _MARKED) or cell(_answer(result))
         yield f"  - answered: {words} ({_legend(pieces, known)})"
     if tally := "; ".join(_tally(result)):
-        yield f"  - {cell(tally)}"
+        yield f"  - {prose(tally)}"
     for line in causes(header, card, result):
-        yield f"  - {cell(line)}"
+        yield f"  - {prose(line)}"
     if judging := "; ".join(_judged(result)):
-        yield f"  - {cell(judging)}"
+        yield f"  - {prose(judging)}"
     yield f"  - to repeat it{_price(header, card, result)}: {', then '.join(map(code, commands(header, card, result)))}"
 
 
