@@ -81,6 +81,12 @@ def add_post(commands: Commands) -> None:
     one.add_argument(
         "--name", default="scorecard", help="tells comments of one pull request apart (default: scorecard)"
     )
+    one.add_argument(
+        "--waits-for",
+        default="",
+        metavar="NAME",
+        help="begin with the environment for whose reviewers the check waits (default: none)",
+    )
     _add_shared(one)
     one = command(kinds, "issue", "open, update or close the issue about cases that fail", issue, ISSUE)
     one.add_argument("run_name", nargs="?", default="latest", metavar="RUN", help="a run's name (default: latest)")
@@ -127,6 +133,7 @@ def comment(args: argparse.Namespace) -> int:
         text = _scorecard_page(path, place.name(path), job)
     else:
         text = read_text(args.file, str(args.file))
+    text = f"{post.waiting(args.waits_for)}\n\n{text}" if args.waits_for else text
     sheet = post.Posting(args.name, text, job.commit, job.url, _links(job))
     try:
         with closing(_host(args, job)) as host:
