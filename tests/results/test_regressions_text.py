@@ -10,7 +10,7 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.results.regressions_text import causes, commands, lines, markdown
 from pytest_recall.results.scorecard import CaseText, LastPass, summarize
 from pytest_recall.results.standing import BEHIND
-from pytest_recall.trials.trial import Answer
+from pytest_recall.trials.trial import Answer, EarlierRun
 from tests.helpers.samples import FAILED, TODAY, header, row, trial
 
 HERE = "pytest -p recall eval/cases.yaml::a"
@@ -37,6 +37,8 @@ KEPT = ["recall ci fetch --pr 7 --to recordings-7", f"{HERE} --replay=recordings
         ({"reason": "affected"}, {"pr": "7", "keeps_recordings": True}, [HERE]),
         ({"calls": (Call("judge", "live"),)}, {"pr": "7", "keeps_recordings": True}, [HERE]),
         ({"calls": ASKED}, {"pr": "7", "keeps_recordings": True, "live": ("agent",)}, [HERE]),
+        ({"earlier": EarlierRun("r", "no")}, {"pr": "7", "keeps_recordings": True}, KEPT),
+        ({"earlier": EarlierRun("r")}, {"pr": "7", "keeps_recordings": True}, [HERE]),
         ({"calls": ASKED, "unrecorded": "is no HTTP"}, {"pr": "7", "keeps_recordings": True}, [HERE]),
         ({"where": "eval/my cases.jsonl:3"}, {}, ["pytest -p recall 'eval/my cases.jsonl::a'"]),
         ({"where": "tests/test_it.py:3"}, {}, ["pytest -p recall tests/test_it.py"]),
@@ -98,3 +100,17 @@ def test_an_answer_that_is_on_record_is_repeated_from_there() -> None:
         frozenset("a"): f"  - to repeat it without a call of a model: `{HERE} --replay`",
         frozenset("b"): f"  - to repeat it, which asks the model: `{HERE}`",
     }
+
+
+def test_of_a_verdict_that_holds_it_is_told_what_is_known_of_its_trial() -> None:
+    knows = trial("a", FAILED, row=row(3), source="earlier", earlier=EarlierRun("2026-03-10T080000", "no", "pff"))
+    card = summarize([knows], [], 1, TODAY)._replace(passes={"a": LastPass("yes", "long ago")})
+    told = list(markdown(header(pr="7"), card, card.results[0], ""))
+    assert any(line.startswith("  - answered: ~~yes~~ **no** (") for line in told)
+    assert "  - failed 2 of 3" in told
+    assert any("2026-03-10T080000" in line for line in told)
+    nothing = knows._replace(earlier=EarlierRun("2026-03-10T080000"))
+    card = summarize([nothing], [], 1, TODAY)._replace(passes=card.passes)
+    told = [*markdown(header(pr="7"), card, card.results[0], ""), *lines(header(pr="7"), card, card.results[0])]
+    assert not any("~~" in line or "answered:" in line or "failed" in line for line in told)
+    assert sum("yes" in line for line in told) == sum("2026-03-10T080000" in line for line in told) == 2
