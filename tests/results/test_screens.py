@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.forge.comment import Detail, Verdicts, decide
-from pytest_recall.forge.post import Posting, standing
+from pytest_recall.forge.post import Posting, standing, waiting
 from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results import regressions_text
 from pytest_recall.results.page import markdown, refusal
@@ -144,6 +144,7 @@ ALL: dict[str, Callable[[], str]] = {
     "comment.md": comment,
     "comment-good.md": lambda: Posting("recall", markdown(*of_a_good_change()), "b" * 40).page(),
     "comment-refused.md": lambda: Posting("recall", refusal(["eval/rubric.yaml:3: bloks: unknown field"])).page(),
+    "comment-waits.md": lambda: Posting("recall", waiting("eval-waivers")).page(),
     "issue.md": issue,
     "terminal-quiet.txt": on_terminal(of_a_change, -1),
     "terminal.txt": on_terminal(of_a_change, 0),
