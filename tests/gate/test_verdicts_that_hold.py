@@ -64,3 +64,13 @@ def test_what_is_due_is_asked_once_a_day(worlds: Worlds) -> None:
     assert set(ASKED_BEFORE.findall(world.check(pull).comments[0])) == {run}, (
         "the run that asked, and not one that told"
     )
+
+
+def test_where_the_repository_is_public_no_recording_is_named_that_is_not_published(worlds: Worlds) -> None:
+    world = worlds()
+    world.repository = {**world.repository, "private": False}
+    check = world.check(world.open("feature", BREAKS_THREE), "opened")
+    assert check.verdict is Verdict.RED, check
+    assert "recordings are not kept" in check.output
+    assert "recall ci fetch" not in check.comments[0]
+    assert "to repeat it, which asks the model" in check.comments[0]
