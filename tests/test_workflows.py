@@ -126,6 +126,7 @@ def test_the_action_does_what_the_workflow_does() -> None:
 INPUTS = {"inputs.install": "true", "inputs.arguments": "-q --recall-date '2026-03-10'", "inputs.fail-on": "rubric"}
 KEYS = {"secrets.OPENAI_API_KEY": "", "secrets.ANTHROPIC_API_KEY": ""}
 TOKEN = {"secrets.push-token || github.token": "", "inputs.state": "always"}
+WAITS_FOR = {"needs.run.outputs.waivable == 'true' && inputs.waivers || ''": ""}
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +184,7 @@ def reporting(bare: Path, run: Job, env: Mapping[str, str]) -> Job:
     shutil.copytree(
         run.folder / "eval" / "_artifacts", folder / "eval" / "_artifacts", ignore=shutil.ignore_patterns(".*")
     )
-    return Job("report", folder, TOKEN, **env)
+    return Job("report", folder, {**TOKEN, **WAITS_FOR}, **env)
 
 
 def boxes(bare: Path, branch: str) -> dict[str, int]:

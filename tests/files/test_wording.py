@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.files.wording import dollars, one_line
+from pytest_recall.files.wording import dollars, one_line, prose
 from tests.helpers.samples import unhurried
 
 
@@ -76,3 +76,17 @@ def test_one_line_is_one_printable_line(text: str, limit: int) -> None:
     assert len(line) <= limit
     assert line.isprintable()
     assert one_line(line, limit) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("it alters `blocks_of|all`", "it alters `blocks_of|all`"),
+        ("`a` and `b` *not*", r"`a` and `b` \*not\*"),
+        ("<b> @ann `<b>`", "&lt;b&gt; @\u200bann `<b>`"),
+        ("one ` alone", r"one \` alone"),
+        ("none ``", r"none \`\`"),
+    ],
+)
+def test_code_in_a_sentence_of_ours_stays_code_and_all_else_is_text(text: str, told: str) -> None:
+    assert prose(text) == told

@@ -280,6 +280,8 @@ def test_what_was_merged_red_on_recorded_answers_is_asked_on_main_and_known_afte
     assert len(set(world.pushed().asked_cases)) == 12
     state = parse_state(world.text("eval/recall.yaml"), "eval/recall.yaml")
     assert [row.failing for row in state.rows.values()] == [True] * 12
+    ((_, issue),) = world.host.issues.items()
+    assert f"without a call of a model: `pytest -p recall eval/cases.jsonl::{case_id(1)} --replay`" in issue["body"]
     assert_green(world.check(world.open("other", NOTES), "opened"))
     assert not world.pushed().live
     mend = world.check(world.open("mend", Replaced(AGENT, 'text.replace("$", "EUR ")', "text")), "opened")

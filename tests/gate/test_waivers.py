@@ -40,6 +40,8 @@ def test_the_check_waits_and_everything_names_who_has_waived(world: World) -> No
     world.model.mode = OUTAGE
     check = world.check(pull, "opened")
     assert check.verdict is Verdict.WAITS, check
+    (comment,) = check.comments
+    assert f"waits for a reviewer of `{ENVIRONMENT}`" in comment.splitlines()[1]
     of_state = world.head("feature")
     assert [one["state"] for one in world.host.statuses[of_state]] == ["pending"]
     assert not world.mergeable(pull)
@@ -48,6 +50,7 @@ def test_the_check_waits_and_everything_names_who_has_waived(world: World) -> No
     assert done.verdict is Verdict.GREEN, done.output
     assert not done.live
     (comment,) = done.comments
+    assert f"waits for a reviewer of `{ENVIRONMENT}`" not in comment
     assert "alice" in comment
     assert "the provider is down until Monday" in comment
     assert world.mergeable(pull)
@@ -88,6 +91,7 @@ def test_a_change_that_breaks_cases_is_not_waived(world: World) -> None:
     check = world.check(pull, "opened")
     assert check.verdict is Verdict.RED, check
     assert check.jobs["waive"].skipped
+    assert ENVIRONMENT not in "".join(check.comments)
 
 
 def test_without_a_reviewer_nothing_is_waived(world: World) -> None:

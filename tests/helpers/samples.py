@@ -20,6 +20,7 @@ from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import (
     Answer,
     AtCheckpoint,
+    EarlierRun,
     Judgement,
     Outcome,
     Passage,
@@ -241,6 +242,7 @@ trials = st.builds(
     counts_for_schedule=st.booleans(),
     repeat=st.just(1),
     weighed=st.none(),
+    earlier=st.none() | st.builds(EarlierRun, some_text, st.none() | texts, texts),
     rule=st.just(""),
     arm=st.just(""),
     measures=st.none() | st.dictionaries(texts, st.none() | st.floats(0, 1), max_size=3),

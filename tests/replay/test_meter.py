@@ -146,7 +146,7 @@ def test_a_task_that_is_cancelled_while_it_waits_has_cost_nothing(folder: Path) 
         recorder.failed("CancelledError", "")
 
     asyncio.run(main())
-    assert meter.sums() == (0.0, 0, False, 0.0)
+    assert meter.sums() == (0.0, 0, False, None)
     assert [made.call for made in tape.made] == [Call("agent", "live", cost=0.0)]
     first.release()
     assert meter.begin(asking(max_tokens=50)).is_taken
@@ -219,7 +219,7 @@ class TestMayCost:
         hold = meter.begin(request)
         assert hold.is_taken
         meter.count(Call("agent", "live", "mine", None, Tokens(1, 1), None), hold)
-        assert meter.sums() == (0.0, 1, False, 0.0)
+        assert meter.sums() == (0.0, 1, False, None)
         assert "add `prices: {mine: {input: USD, output: USD}}` to rubric.yaml" in meter.barred()
 
     @pytest.mark.parametrize("text", ["unpriced", "free"])
@@ -238,3 +238,14 @@ def test_no_case_begins_where_no_call_so_far_would_fit(folder: Path) -> None:
     assert meter.closed() == "the budget of $1.00 has no room for another call"
     other = meter_at(folder, 1.0)
     assert other.closed() == meter.closed()  # Of another process.
+
+
+def test_of_what_is_left_of_a_day_the_whole_budget_is_named_as_well(folder: Path) -> None:
+    meter = Meter(1.0, Ledger(folder / "spent"), Pricing(call_of, price_of), of_day=8.0)
+    budget_named = "the $1.00 left of the budget of $8.00 for today"
+    with pytest.raises(RuntimeError, match=f"^{re.escape(budget_named)} has no room for another call: it may cost"):
+        meter.begin(asking(max_tokens=50)).wait(RuntimeError)
+    assert meter.closed() == f"{budget_named} has no room for another call"
+    meter.count(call(asking(), 30))
+    assert meter.closed() == f"{budget_named} is spent"
+    assert (meter.balance().budget, meter.balance().of_day) == (1.0, 8.0)

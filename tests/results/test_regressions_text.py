@@ -10,10 +10,11 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.results.regressions_text import causes, commands, lines, markdown
 from pytest_recall.results.scorecard import CaseText, LastPass, summarize
 from pytest_recall.results.standing import BEHIND
-from pytest_recall.trials.trial import Answer
+from pytest_recall.trials.trial import Answer, EarlierRun
 from tests.helpers.samples import FAILED, TODAY, header, row, trial
 
 HERE = "pytest -p recall eval/cases.yaml::a"
+ASKED = (Call("agent", "live"),)
 KEPT = ["recall ci fetch --pr 7 --to recordings-7", f"{HERE} --replay=recordings-7"]
 
 
@@ -29,10 +30,16 @@ KEPT = ["recall ci fetch --pr 7 --to recordings-7", f"{HERE} --replay=recordings
             {"pr": "7", "ci_recordings": ("b",)},
             [f"{HERE} --replay"],
         ),
-        ({"reason": "affected"}, {"pr": "7", "keeps_recordings": True}, KEPT),
-        ({"reason": "affected"}, {"pr": "7"}, [HERE]),
-        ({"reason": "due"}, {"pr": "7", "keeps_recordings": True}, KEPT),
-        ({"reason": "due"}, {"pr": "7"}, [HERE]),
+        ({"reason": "affected", "calls": ASKED}, {"pr": "7", "keeps_recordings": True}, KEPT),
+        ({"reason": "affected", "calls": ASKED}, {"pr": "7"}, [HERE]),
+        ({"reason": "due", "calls": ASKED}, {"pr": "7", "keeps_recordings": True}, KEPT),
+        ({"reason": "due", "calls": ASKED}, {"pr": "7"}, [HERE]),
+        ({"reason": "affected"}, {"pr": "7", "keeps_recordings": True}, [HERE]),
+        ({"calls": (Call("judge", "live"),)}, {"pr": "7", "keeps_recordings": True}, [HERE]),
+        ({"calls": ASKED}, {"pr": "7", "keeps_recordings": True, "live": ("agent",)}, [HERE]),
+        ({"earlier": EarlierRun("r", "no")}, {"pr": "7", "keeps_recordings": True}, KEPT),
+        ({"earlier": EarlierRun("r")}, {"pr": "7", "keeps_recordings": True}, [HERE]),
+        ({"calls": ASKED, "unrecorded": "is no HTTP"}, {"pr": "7", "keeps_recordings": True}, [HERE]),
         ({"where": "eval/my cases.jsonl:3"}, {}, ["pytest -p recall 'eval/my cases.jsonl::a'"]),
         ({"where": "tests/test_it.py:3"}, {}, ["pytest -p recall tests/test_it.py"]),
         ({"where": ""}, {}, ["pytest -p recall eval"]),
@@ -45,8 +52,8 @@ def test_the_commands_that_repeat_a_case(of_trial: dict[str, Any], of_header: di
 
 
 def test_recordings_of_ci_are_those_of_the_eval_directory() -> None:
-    card = summarize([trial("a", FAILED, where="svc/eval/cases.yaml:7", reason="affected")], [], 1, TODAY)
-    card = card._replace(directory="svc/eval")
+    one = trial("a", FAILED, where="svc/eval/cases.yaml:7", reason="affected", calls=ASKED)
+    card = summarize([one], [], 1, TODAY)._replace(directory="svc/eval")
     fetch, _ = commands(header(pr="7", keeps_recordings=True), card, card.results[0])
     assert fetch == "recall ci fetch --dir svc/eval --pr 7 --to recordings-7"
 
@@ -84,8 +91,7 @@ def test_a_confirmed_fail_of_an_affected_case_says_how_it_had_fared_and_is_no_fl
 
 
 def test_an_answer_that_is_on_record_is_repeated_from_there() -> None:
-    asked = (Call("agent", "live"),)
-    card = summarize([trial("a", FAILED, where="eval/cases.yaml:7", calls=asked)], [], 1, TODAY)
+    card = summarize([trial("a", FAILED, where="eval/cases.yaml:7", calls=ASKED)], [], 1, TODAY)
     told = {
         on_record: list(markdown(header(), card._replace(on_record=on_record), card.results[0], ""))[-1]
         for on_record in (frozenset("a"), frozenset("b"))
@@ -94,3 +100,17 @@ def test_an_answer_that_is_on_record_is_repeated_from_there() -> None:
         frozenset("a"): f"  - to repeat it without a call of a model: `{HERE} --replay`",
         frozenset("b"): f"  - to repeat it, which asks the model: `{HERE}`",
     }
+
+
+def test_of_a_verdict_that_holds_it_is_told_what_is_known_of_its_trial() -> None:
+    knows = trial("a", FAILED, row=row(3), source="earlier", earlier=EarlierRun("2026-03-10T080000", "no", "pff"))
+    card = summarize([knows], [], 1, TODAY)._replace(passes={"a": LastPass("yes", "long ago")})
+    told = list(markdown(header(pr="7"), card, card.results[0], ""))
+    assert any(line.startswith("  - answered: ~~yes~~ **no** (") for line in told)
+    assert "  - failed 2 of 3" in told
+    assert any("2026-03-10T080000" in line for line in told)
+    nothing = knows._replace(earlier=EarlierRun("2026-03-10T080000"))
+    card = summarize([nothing], [], 1, TODAY)._replace(passes=card.passes)
+    told = [*markdown(header(pr="7"), card, card.results[0], ""), *lines(header(pr="7"), card, card.results[0])]
+    assert not any("~~" in line or "answered:" in line or "failed" in line for line in told)
+    assert sum("yes" in line for line in told) == sum("2026-03-10T080000" in line for line in told) == 2

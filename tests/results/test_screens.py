@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.forge.comment import Detail, Verdicts, decide
-from pytest_recall.forge.post import Posting, standing
+from pytest_recall.forge.post import Posting, standing, waiting
+from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.results import regressions_text
 from pytest_recall.results.page import markdown, refusal
 from pytest_recall.results.scorecard import CaseText, LastPass, Scorecard
@@ -24,8 +25,12 @@ from tests.results.runs import graded, run
 SCREENS = Path(__file__).parent / "screens"
 BLOB = "https://github.com/museum/desk/blob/"
 LINKS = f"{BLOB}c0ffee"
-TEXTS = {"late-fee": CaseText("What does a late return cost?", "One pound a day.")}
+TEXTS = {
+    "late-fee": CaseText("What does a late return cost?", "One pound a day."),
+    "parking": CaseText("Where can I park?", "In Mill Lane."),
+}
 PASSES = {"late-fee": LastPass("A late return costs one pound a day.", "in the run 2026-03-09T080000")}
+ASKED = (Call("agent", "live", model="gpt-5.2", provider="openai", tokens=Tokens(410, 38), cost=0.0013),)
 RULE = "evidence 70 from 1.00, 1 of 42 failed"
 
 
@@ -43,6 +48,7 @@ def three_fails(reason: str = "affected") -> list[Trial]:
             rule=RULE,
             repeat=number,
             under=under,
+            calls=ASKED,
             answer=Answer(text="A late return costs @nobody anything, see https://example.org."),
         )
         for number in (1, 2, 3)
@@ -50,7 +56,10 @@ def three_fails(reason: str = "affected") -> list[Trial]:
 
 
 def of_a_change() -> tuple[Record, Scorecard]:
-    """Return a run of a pull request that breaks a case, leaves one open, and has met a fail that is not of it."""
+    """Return a run of a pull request that breaks a case and leaves two open.
+
+    It has met two fails that are not of it, one of them of what its base has not recorded.
+    """
     trials = [
         *three_fails(),
         graded(
@@ -63,14 +72,28 @@ def of_a_change() -> tuple[Record, Scorecard]:
         ),
         graded("fine", PASSED, "affected", row(2, 2)),
         graded("crash", ERROR, "affected", row(4, 4), where="eval/cases.yaml:30"),
-        graded("drift", FAILED, "due", row(2, 2), where="eval/cases.yaml:40"),
+        graded("drift", FAILED, "due", row(2, 2), where="eval/cases.yaml:40", calls=ASKED),
+        graded(
+            "parking",
+            FAILED,
+            "affected",
+            row(2, 2),
+            where="eval/cases.yaml:50",
+            calls=ASKED,
+            asked=("k",),
+            answer=Answer(text="Nowhere near."),
+        ),
     ]
     record, card = run(
         trials,
         pr="41",
         knows_change=True,
         unaffected=35,
+        held_settings=("blocks",),
         own_recordings=1,
+        behind=("parking",),
+        as_base=(("parking", ("k",)),),
+        unaffordable=(("tickets", "the budget of $0.50 does not reach it"),),
         keeps_recordings=True,
         replayed=("4 of 40 cases affected (3 ask something else, 1 decided by recorded answers, 36 as recorded)",),
     )
@@ -121,6 +144,7 @@ ALL: dict[str, Callable[[], str]] = {
     "comment.md": comment,
     "comment-good.md": lambda: Posting("recall", markdown(*of_a_good_change()), "b" * 40).page(),
     "comment-refused.md": lambda: Posting("recall", refusal(["eval/rubric.yaml:3: bloks: unknown field"])).page(),
+    "comment-waits.md": lambda: Posting("recall", waiting("eval-waivers")).page(),
     "issue.md": issue,
     "terminal-quiet.txt": on_terminal(of_a_change, -1),
     "terminal.txt": on_terminal(of_a_change, 0),

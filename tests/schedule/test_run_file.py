@@ -92,6 +92,8 @@ events_of_verdicts = st.builds(
     st.text("pf", max_size=4),
     st.integers(0, 99),
     text,
+    run=text,
+    earlier=st.none(),
 )
 aparts = st.builds(Apart, ids, st.none() | dates, st.none() | dates, maybe)
 

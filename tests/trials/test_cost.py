@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
-from pytest_recall.replay.budget import LedgerTotal, no_room, reason
+from pytest_recall.replay.budget import Balance, LedgerTotal
 from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend, by_scenario, spend_of
@@ -131,21 +132,23 @@ def test_what_an_estimated_call_costs_nothing_is_no_estimate() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spent", "why", "told"),
+    ("spent", "more", "told"),
     [
-        (LedgerTotal(0.5), "", "spent $0.50 of the budget of $1.00"),
-        (LedgerTotal(0.5, estimated=True), "", "spent ~$0.50 of the budget of $1.00"),
-        (LedgerTotal(0.5, 2), "", "spent $0.50 of the budget of $1.00, without 2 calls of unknown cost"),
-        (LedgerTotal(1.0), reason(1.0, 1.0), "spent $1.00 of the budget of $1.00"),
+        (LedgerTotal(0.5), {}, "spent $0.50 of the budget of $1.00"),
+        (LedgerTotal(0.5, estimated=True), {}, "spent ~$0.50 of the budget of $1.00"),
+        (LedgerTotal(0.5, 2), {}, "spent $0.50 of the budget of $1.00, without 2 calls of unknown cost"),
+        (LedgerTotal(1.0, refused=0.75), {}, "spent $1.00 of the budget of $1.00"),
         (
             LedgerTotal(0.5, refused=0.75),
-            no_room(1.0),
+            {},
             "spent $0.50 of the budget of $1.00, which has no room for another call, as one may cost $0.75",
         ),
+        (LedgerTotal(0.5), {"of_day": 3.0}, "spent $0.50 of the $1.00 left of the budget of $3.00 for today"),
+        (LedgerTotal(0.5, refused=0.75), {"barred": "why not"}, "spent $0.50 of the budget of $1.00; why not"),
     ],
 )
-def test_what_is_left_of_a_budget(spent: LedgerTotal, why: str, told: str) -> None:
-    assert budget_line(1.0, spent, why) == told
+def test_what_is_left_of_a_budget(spent: LedgerTotal, more: dict[str, Any], told: str) -> None:
+    assert budget_line(Balance(1.0, spent=spent, **more)) == told
 
 
 def test_calls_outside_of_scenarios_and_hostile_names() -> None:

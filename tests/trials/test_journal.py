@@ -343,6 +343,18 @@ def test_a_waiver_stands_after_the_end_and_a_run_that_goes_on_has_none(tmp_path:
     assert read_journal(folder).waiver is None
 
 
+def test_the_commit_that_a_run_was_pushed_with_stands_after_the_end(tmp_path: Path) -> None:
+    folder = keep(tmp_path / "run", HEADER, *TRIALS, exit_code=0).parent
+    assert read_journal(folder).pushed == ""
+    with Journal.continued(folder) as journal:
+        journal.pushed("c" * 40)
+    record = read_journal(folder)
+    assert (record.pushed, record.exit_code, record.trials) == ("c" * 40, 0, TRIALS)
+    assert not is_cut_off(folder)
+    write_journal(tmp_path, record)
+    assert read_journal(tmp_path).pushed == "c" * 40
+
+
 def test_calls_that_belong_to_no_trial_are_written_again(tmp_path: Path) -> None:
     record = Record(HEADER, TRIALS, 0, (Call("judge", "live", cost=0.5),))
     write_journal(tmp_path, record)

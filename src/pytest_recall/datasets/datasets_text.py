@@ -17,7 +17,6 @@ from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_
 from pytest_recall.datasets.reported import Reported
 from pytest_recall.files.wording import (
     TextTable,
-    cell,
     code,
     grid,
     listed,
@@ -26,6 +25,7 @@ from pytest_recall.files.wording import (
     p_value,
     percent,
     plural,
+    prose,
     some,
 )
 from pytest_recall.memory.selector import title
@@ -293,11 +293,11 @@ def comparison_markdown(found: BenchComparison) -> str:
     lines = [
         f"# Recall comparison: {headline(found)}",
         "",
-        *(f"- {cell(text)}" for text in _titles(found)),
+        *(f"- {prose(text)}" for text in _titles(found)),
         "",
     ]
-    lines += [*markdown_grid(_head(found), list(_rows(found))), "", cell(verdict(found)), ""]
-    return "\n".join([*lines, *(f"- {cell(text)}" for text in comparison_notes(found)), ""])
+    lines += [*markdown_grid(_head(found), list(_rows(found))), "", prose(verdict(found)), ""]
+    return "\n".join([*lines, *(f"- {prose(text)}" for text in comparison_notes(found)), ""])
 
 
 def headline(found: BenchComparison) -> str:

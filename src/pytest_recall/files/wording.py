@@ -98,7 +98,23 @@ _LONGEST = 300
 
 def cell(text: str) -> str:
     """Return text from outside as text: no Markdown, no HTML, no mention, one table cell."""
-    plain = one_line(text, _LONGEST).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return _escaped(one_line(text, _LONGEST))
+
+
+def prose(text: str) -> str:
+    """Return a sentence of ours as Markdown, outside of a table: what stands in backticks is code, and the rest text.
+
+    Nothing else is Markdown in it, whomever it quotes.
+    """
+    parts = _CODE.split(one_line(text, _LONGEST))
+    return "".join(f"`{part}`" if number % 2 else _escaped(part) for number, part in enumerate(parts))
+
+
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def _escaped(line: str) -> str:
+    plain = line.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return _SPECIAL.sub(r"\\\1", plain.replace("@", "@\u200b"))
 
 
@@ -151,4 +167,4 @@ def section_lines(section: TableSection, *, markdown: bool = False) -> Iterator[
         yield from markdown_grid(table.head, table.rows) if markdown else grid(table.head, table.rows)
     if section.notes:
         yield ""
-        yield from (f"- {cell(note)}" if markdown else note for note in section.notes)
+        yield from (f"- {prose(note)}" if markdown else note for note in section.notes)

@@ -24,6 +24,7 @@ from pytest_recall.forge.comment import Detail, Verdicts, marker
 from pytest_recall.forge.hosts import GitHub, GitLab
 from pytest_recall.forge.push import Remote, drop_old_runs, push, push_recordings
 from pytest_recall.results import regressions_text, scorecard_text
+from pytest_recall.results.last_pass import on_record_at
 from pytest_recall.results.page import refusal
 from pytest_recall.results.regressions_text import suspects_line
 from pytest_recall.results.scorecard import CaseResult, FailureKind, Scorecard, blocking, troubles, waivable
@@ -80,6 +81,12 @@ def add_post(commands: Commands) -> None:
     one.add_argument(
         "--name", default="scorecard", help="tells comments of one pull request apart (default: scorecard)"
     )
+    one.add_argument(
+        "--waits-for",
+        default="",
+        metavar="NAME",
+        help="begin with the environment for whose reviewers the check waits (default: none)",
+    )
     _add_shared(one)
     one = command(kinds, "issue", "open, update or close the issue about cases that fail", issue, ISSUE)
     one.add_argument("run_name", nargs="?", default="latest", metavar="RUN", help="a run's name (default: latest)")
@@ -126,6 +133,7 @@ def comment(args: argparse.Namespace) -> int:
         text = _scorecard_page(path, place.name(path), job)
     else:
         text = read_text(args.file, str(args.file))
+    text = f"{post.waiting(args.waits_for)}\n\n{text}" if args.waits_for else text
     sheet = post.Posting(args.name, text, job.commit, job.url, _links(job))
     try:
         with closing(_host(args, job)) as host:
@@ -174,6 +182,9 @@ def issue(args: argparse.Namespace) -> int:
     folder = place.artifacts.find(args.run_name)
     record = read_journal(folder)
     card = finish.scorecard(record, place, folder)
+    if record.pushed:  # Who reads the issue has what came to the branch with the run.
+        failures = (result.trial for result in card.with_outcome(Outcome.FAILED))
+        card = card._replace(on_record=on_record_at(place, record.pushed, failures))
     links = finish.links(os.environ, place.root)
     news = "".join(
         character for character in f"{folder.name}-{job.run}"[-40:] if character.isalnum() or character in "-_"

@@ -235,6 +235,15 @@ def _more(count: int) -> list[str]:
     return [f"- and {count - SHOWN} more"] if count > SHOWN else []
 
 
+def waiting(environment: str) -> str:
+    """Return that a check waits for a reviewer of an environment, and what their answer does, as Markdown."""
+    return (
+        f"**This check waits for a reviewer of {code(environment)}.** Who approves its job `waive` lets the change pass"
+        " without the verdicts that are missing, whose cases are asked after the merge; who rejects it leaves the check"
+        " red."
+    )
+
+
 def status_words(state: str) -> str:
     """Return what a commit's status says that is "success", "failure" or "pending"."""
     return {

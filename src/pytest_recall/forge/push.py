@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -32,7 +32,7 @@ from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.schedule.events import events_of
 from pytest_recall.schedule.run_file import stem_of, write_run_file
 from pytest_recall.trials.cost import of_run, total
-from pytest_recall.trials.journal import NAME
+from pytest_recall.trials.journal import NAME, Journal
 from pytest_recall.trials.record import Record
 
 AUTHOR = "eval-bot"
@@ -314,6 +314,9 @@ def push(
                 seen = tip
                 sleep(0.2 * count)
                 continue
+        # A run that another process is writing to, or that nobody can, was pushed all the same.
+        with suppress(RecallError, OSError), Journal.continued(run) as journal:
+            journal.pushed(commit)
         done = f"{plural(rows, 'row')} changed{_waived(record)}"
         return Pushed(commit, f"{run.name}: {done}; pushed {commit[:12]} to {remote.branch}")
 

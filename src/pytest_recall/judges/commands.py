@@ -233,9 +233,8 @@ def _progress(done: int, total: int) -> None:
 
 def _told(meter: Meter) -> str:
     """Say what is left of the budget, and return why no further call may begin."""
-    why = meter.closed()
-    say(budget_line(meter.budget, meter.sums(), why))
-    return why
+    say(budget_line(meter.balance()))
+    return meter.closed()
 
 
 def _open() -> str:

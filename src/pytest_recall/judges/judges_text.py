@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.files.wording import cell, code, listed, one_line, percent, plural
+from pytest_recall.files.wording import cell, code, listed, one_line, percent, plural, prose
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
@@ -62,7 +62,7 @@ def calibration_markdown(found: Iterable[Agreement], spend: Spend, left: Sequenc
                 lines += [f"- and {len(opinions) - MAX_SHOWN} more"] if len(opinions) > MAX_SHOWN else []
                 lines += [""]
     if left:
-        lines += ["", cell(left_line(left, why))]
+        lines += ["", prose(left_line(left, why))]
     return "\n".join([*lines, "", *cost_text.cost_lines({"": spend})]).rstrip("\n")
 
 
@@ -166,7 +166,7 @@ def judges_markdown(panels: Panels) -> list[str]:
         "| --- | --- | --- | ---: | --- |",
         *rows,
         "",
-        *(f"- {cell(sentence)}" for sentence in _happened(panels)),
+        *(f"- {prose(sentence)}" for sentence in _happened(panels)),
     ]
 
 
@@ -309,7 +309,7 @@ def audit_markdown(found: Regraded) -> list[str]:
         for key, one in found.confusions.items()
     ]
     head = ["| judge | right passes | false passes | right fails | false fails |", "| --- |" + " ---: |" * 4]
-    return [*(f"- {cell(line)}" for line in _numbers(found)), *(["", *head, *rows] if rows else [])]
+    return [*(f"- {prose(line)}" for line in _numbers(found)), *(["", *head, *rows] if rows else [])]
 
 
 def audit_json(found: Regraded) -> dict[str, Any]:

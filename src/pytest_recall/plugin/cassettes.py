@@ -109,12 +109,15 @@ class CassetteManager:
             player.shared = (rubric.shared_urls, self._shared_tape)
         self._unquiet = quiet_misses(player)
 
-    def limit(self, budget: float, ledger_name: str) -> None:
-        """Let no call begin for which `budget` US dollars do not suffice, in all processes of the run together."""
+    def limit(self, budget: float, ledger_name: str, of_day: float | None = None) -> None:
+        """Let no call begin for which `budget` US dollars do not suffice, in all processes of the run together.
+
+        `of_day` is the budget of which earlier runs of the day have left this.
+        """
         from pytest_recall.models.prices import pricing
 
         ledger = Ledger(self._place.artifacts.folder / ledger_name)
-        self.player.meter = Meter(budget, ledger, pricing(self._prices))
+        self.player.meter = Meter(budget, ledger, pricing(self._prices), of_day)
 
     def let_nothing_out(self) -> None:
         """Refuse also those calls that a replay makes live."""

@@ -99,7 +99,8 @@ def planned(config: pytest.Config, plan: Plan, recording: Recording) -> Plan:
         plan = replace(plan, case_changes=tuple(with_judge_code(changes, known, judges)))
     job = job_of(os.environ)
     is_check = bool(job.run) and job.number is not None
-    keeps = recording.of_change and is_check and not job.fork and job.host == "github"
+    publishes = not job.public or plan.rubric.publish_answers
+    keeps = recording.of_change and is_check and not job.fork and job.host == "github" and publishes
     return replace(plan, is_fork=job.fork, is_check=is_check, keeps_recordings=keeps).choosing()
 
 

@@ -237,7 +237,7 @@ class Ending:
         why = meter.closed()
         unpaid = self._run.money.unpaid
         left = {name: len(unpaid[name]) for name in self._run.plan.baselines if name in unpaid}
-        self._run.log.note(budget_line(meter.budget, meter.sums(), why, left))
+        self._run.log.note(budget_line(meter.balance(), left))
         if unpaid and self._run.journal is not None and not self._run.log.refused:
             # The budget is that of the whole run, so that resuming with the same one asks nothing.
             if meter.barred():

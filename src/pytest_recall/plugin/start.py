@@ -205,7 +205,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
     if asked.budget is not None:
         from pytest_recall.plugin.limits import BudgetGate
 
-        manager.limit(asked.budget, asked.ledger)
+        manager.limit(asked.budget, asked.ledger, plan.budget_of_day)
         run.config.pluginmanager.register(BudgetGate(manager), "recall-budget")
     return manager
 

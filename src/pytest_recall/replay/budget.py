@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from pytest_recall.files import clock, event_loop
 from pytest_recall.files.disk import check_link, make_ignored, open_file, remove
-from pytest_recall.files.wording import dollars
+from pytest_recall.files.wording import budget_words, dollars
 from pytest_recall.replay.cassette_library import is_running
 from pytest_recall.replay.exchange import Call, Exchange, Request, Tokens
 from pytest_recall.replay.token_estimate import reply_limit, request_tokens, writes
@@ -42,13 +42,26 @@ _RANDOM_BYTES = 4
 class LedgerTotal(NamedTuple):
     """What was spent so far, in US dollars, and how many calls have no known cost.
 
-    `estimated` says that part of it is counted from texts. `refused` is what a call might have cost that was not made.
+    `estimated` says that part of it is counted from texts. `refused` is what a call might have cost that was not made;
+    None where none was refused.
     """
 
     usd: float = 0.0
     unknown: int = 0
     estimated: bool = False
-    refused: float = 0.0
+    refused: float | None = None
+
+
+class Balance(NamedTuple):
+    """How a budget in US dollars stands: what was spent of it, and why no call may begin whatever it costs.
+
+    `of_day` is the whole one where earlier runs of the day have spent of it. `barred` is empty where a call may begin.
+    """
+
+    budget: float
+    of_day: float | None = None
+    spent: LedgerTotal = LedgerTotal()
+    barred: str = ""
 
 
 @dataclass(slots=True)
@@ -178,7 +191,7 @@ class Ledger:
     def sums(self) -> LedgerTotal:
         """Return what was spent so far, by all processes."""
         state = self.state()
-        return LedgerTotal(state.spent, state.unknown, state.estimated, state.refused or 0.0)
+        return LedgerTotal(state.spent, state.unknown, state.estimated, state.refused)
 
     def remove(self) -> None:
         """Delete the file."""
@@ -205,10 +218,11 @@ def models_without_price(calls: Iterable[Call]) -> tuple[str, ...]:
     return tuple(sorted({call.model for call in calls if call.model and unpriced(call)}))
 
 
-def reason(budget: float, spent: float, unpriced_model: str = "") -> str:
+def reason(budget: float, spent: float, unpriced_model: str = "", of_day: float | None = None) -> str:
     """Return why no further call may begin once `spent` of `budget` dollars are gone; empty if one may.
 
-    What cannot be counted cannot be kept within a budget either.
+    What cannot be counted cannot be kept within a budget either. `of_day` is the budget of which earlier runs of the
+    day have left this.
     """
     if unpriced_model:
         return (
@@ -216,12 +230,12 @@ def reason(budget: float, spent: float, unpriced_model: str = "") -> str:
             f" add {price_entry(unpriced_model)} to rubric.yaml, in US dollars per million tokens, or leave out"
             " the budget"
         )
-    return f"the budget of {dollars(budget)} is spent" if spent >= budget else ""
+    return f"{budget_words(budget, of_day)} is spent" if spent >= budget else ""
 
 
-def no_room(budget: float) -> str:
-    """Return why no further call may begin though something of `budget` is left."""
-    return f"the budget of {dollars(budget)} has no room for another call"
+def no_room(budget: float, of_day: float | None = None) -> str:
+    """Return why no further call may begin though something of `budget` is left; `of_day` is as for `reason`."""
+    return f"{budget_words(budget, of_day)} has no room for another call"
 
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9][\w./@-]*(?::[\w./@-]+)*")
@@ -309,11 +323,13 @@ class Meter:
     """The budget of a run, which all of its processes share.
 
     A call that has begun is never cut off. It costs what it has reserved or less if its input has no more tokens than
-    are counted for it, and its answer is no longer than the request allows, or than any answer before it.
+    are counted for it, and its answer is no longer than the request allows, or than any answer before it. `of_day` is
+    the budget of which earlier runs of the day have left this one; None where these spent nothing.
     """
 
-    def __init__(self, budget: float, ledger: Ledger, pricing: Pricing) -> None:
+    def __init__(self, budget: float, ledger: Ledger, pricing: Pricing, of_day: float | None = None) -> None:
         self.budget = budget
+        self._of_day = of_day
         self._ledger = ledger
         self._price_of = pricing.price_of
         self.call_of = pricing.call_of
@@ -386,10 +402,11 @@ class Meter:
     def refuse(self, usd: float) -> str:
         """Return why a call that may cost so much does not begin, and let no further case begin."""
         state = self._ledger.state()
-        if why := reason(self.budget, state.spent, self._unpriced):
+        if why := reason(self.budget, state.spent, self._unpriced, self._of_day):
             return why
         self._ledger.close(usd)
-        told = f"{no_room(self.budget)}: it may cost {dollars(usd)}, and {dollars(max(self.budget - state.spent, 0.0))}"
+        left = dollars(max(self.budget - state.spent, 0.0))
+        told = f"{no_room(self.budget, self._of_day)}: it may cost {dollars(usd)}, and {left}"
         if state.is_beyond(usd):
             return f"{told} is left"
         held = sum(state.reserved.values())
@@ -405,12 +422,17 @@ class Meter:
         That is so when a call was refused, or what is left is less than any call of this process has cost.
         """
         state = self._ledger.state()
-        if why := reason(self.budget, state.spent, self._unpriced):
+        if why := reason(self.budget, state.spent, self._unpriced, self._of_day):
             return why
         if state.refused is None and self._cheapest < math.inf and state.is_beyond(self._cheapest):
             self._ledger.close(self._cheapest)
-            return no_room(self.budget)
-        return "" if state.refused is None else no_room(self.budget)
+            return no_room(self.budget, self._of_day)
+        return "" if state.refused is None else no_room(self.budget, self._of_day)
+
+    def balance(self) -> Balance:
+        """Return how the budget stands."""
+        self.closed()  # It may be this that finds out that no call fits any more.
+        return Balance(self.budget, self._of_day, self.sums(), self.barred())
 
     def sums(self) -> LedgerTotal:
         """Return what was spent so far."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.files.wording import cell, code, grid, listed, one_line, p_value, percent, plural
+from pytest_recall.files.wording import cell, code, grid, listed, one_line, p_value, percent, plural, prose
 from pytest_recall.judges import judges_text
 from pytest_recall.metrics.change import Change, ChangeSummary
 from pytest_recall.metrics.intervals import Interval
@@ -62,8 +62,8 @@ def terminal(found: Comparison) -> Iterator[str]:
 def markdown(found: Comparison) -> str:
     """Return the comparison as a Markdown page."""
     lines = [f"# Recall comparison: {headline(found)}", ""]
-    lines += [f"- {cell(text)}" for text in summary(found, family=False)]
-    lines += ["", cell(verdict(found)), ""]
+    lines += [f"- {prose(text)}" for text in summary(found, family=False)]
+    lines += ["", prose(verdict(found)), ""]
     for name, pairs in _flips(found):
         lines += [f"## {name[0].upper()}{name[1:]} ({len(pairs)})", "", "| case | why | where |", "| --- | --- | --- |"]
         lines += [
@@ -76,9 +76,9 @@ def markdown(found: Comparison) -> str:
         lines += [f"| {' | '.join((cell(row[0]), *row[1:]))} |" for row in rows]
         lines += [""]
     if found.by_scenario or found.by_dimension:
-        lines += [cell(_family(found)), ""]
+        lines += [prose(_family(found)), ""]
     for title, texts in (("Beside the verdicts", _beside(found)), ("What to know", _notes(found))):
-        if told := [f"- {cell(text)}" for text in texts]:
+        if told := [f"- {prose(text)}" for text in texts]:
             lines += [f"## {title}", "", *told, ""]
     return "\n".join(lines)
 

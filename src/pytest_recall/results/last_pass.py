@@ -94,6 +94,16 @@ def on_record(place: Place, failed: Iterable[Trial]) -> frozenset[str]:
     return frozenset(found)
 
 
+def on_record_at(place: Place, commit: str, failed: Iterable[Trial]) -> frozenset[str]:
+    """Return the same of what is checked out with a commit; nothing where the clone does not have it."""
+    repository = _repository(place)
+    with TemporaryDirectory() as scratch, suppress(RecallError):
+        folder = Path(scratch, "eval")
+        if repository is not None and repository.check_out(commit, place.eval_dir, folder, Path(scratch, "index")):
+            return on_record(Place(folder.parent, folder), failed)
+    return frozenset()
+
+
 def _repository(place: Place) -> Repository | None:
     try:
         return Repository(place.root)

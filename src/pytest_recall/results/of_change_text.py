@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pytest_recall.files.wording import cell, code, listed
+from pytest_recall.files.wording import code, listed, prose
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.trials.record import Header
 
@@ -23,10 +23,10 @@ def of_change_lines(header: Header, card: Scorecard) -> Iterator[str]:
 def of_change_markdown(header: Header, card: Scorecard) -> Iterator[str]:
     """Yield the same as Markdown, with a line for each case."""
     if header.held_settings:
-        yield from (f"{_capital(cell(_held(header)))}.", "")
+        yield from (f"{_capital(prose(_held(header)))}.", "")
     for told, cases in _of_cases(header, card):
-        yield from (f"{_capital(cell(told))} ({len(cases)}):", "")
-        yield from [f"- {code(case_id)}: {cell(how)}" for case_id, how in cases.items()][:_SHOWN]
+        yield from (f"{_capital(prose(told))} ({len(cases)}):", "")
+        yield from [f"- {code(case_id)}: {prose(how)}" for case_id, how in cases.items()][:_SHOWN]
         if len(cases) > _SHOWN:
             yield f"- and {len(cases) - _SHOWN:,} more in scorecard.json"
         yield ""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from pytest_recall.files.wording import cell, code, listed
+from pytest_recall.files.wording import cell, code, listed, prose
 from pytest_recall.judges import judges_text
 from pytest_recall.results import gates_text, regressions_text, sentences
 from pytest_recall.results.of_change_text import of_change_markdown
@@ -53,19 +53,23 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     header = record.header
     counted_line = "; ".join((*filter(None, (sentences.further_counts(header, card),)), *_spent(record)))
     lines = [
-        f"# {cell(sentences.first_line(header, card))}",
+        f"# {prose(sentences.first_line(header, card))}",
         "",
         f"**What to do:** {sentences.advice(header, card) or 'nothing'}.",
         "",
         *_cut_short(record, card),
         *of_change_markdown(header, card),
-        *([f"{cell(counted_line)}.", ""] if counted_line else []),
-        *[f"{cell(line[0].upper() + line[1:])}.\n" for line in judged_rates(card)],
-        *([*(f"- {cell(line)}" for line in gates_text.gates_lines(card)), ""] if card.gates or card.loosened else []),
+        *([f"{prose(counted_line)}.", ""] if counted_line else []),
+        *[f"{prose(line[0].upper() + line[1:])}.\n" for line in judged_rates(card)],
+        *([*(f"- {prose(line)}" for line in gates_text.gates_lines(card)), ""] if card.gates or card.loosened else []),
     ]
     kinds = card.failures()
     for kind in (kind for kind in OPEN if kind in kinds):
         lines += _open(header, card, kind, kinds.pop(kind), links)
+    if behind := kinds.pop(FailureKind.BEHIND, []):
+        items = [line for item in _items(header, card, behind, links) for line in item]
+        meaning = MEANINGS[FailureKind.BEHIND]
+        lines += _folded(counted(FailureKind.BEHIND, len(behind)), [meaning, "", *items, *_more(behind)])
     others = [result for results in kinds.values() for result in results]
     if others:
         rows = [_failed_row(header, result, links) for result in others[:MAX_MARKDOWN]]
@@ -90,6 +94,9 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
     if card.not_run:
         rows = [f"- {code(case_id)} ({reason})" for case_id, reason in card.not_run[:MAX_MARKDOWN]]
         lines += _folded(f"Chosen but not run ({len(card.not_run)})", [*rows, *_more(card.not_run)])
+    if beyond := header.unaffordable:
+        rows = [f"- {code(case_id)}: {prose(why)}" for case_id, why in beyond[:MAX_MARKDOWN]]
+        lines += _folded(f"Affected, and not asked for want of budget ({len(beyond)})", [*rows, *_more(beyond)])
     lines += _folded("This run", [f"- {line}" for line in _of_run(record, card)])
     tables = (("reason", card.by_reason), ("scenario", card.by_scenario), ("dimension", card.by_dimension))
     tables_told = [line for name, table in tables if table for line in ("", *_table(name, table))]
@@ -109,11 +116,11 @@ def _spent(record: Record) -> list[str]:
 def _of_run(record: Record, card: Scorecard) -> Iterator[str]:
     """Yield what a run was of, and what it says of all cases."""
     header, rest = record.header, sentences.not_run(record.header)
-    yield cell(sentences.title(header, card.models) + partial(record)) + "."
+    yield prose(sentences.title(header, card.models) + partial(record)) + "."
     yield f"{len(header.picks)} of {header.total} cases chosen" + (f"; not run: {rest}." if rest else ".")
     yield sentences.limit(header, card)
     for line in sentences.freshness(header, card):
-        yield f"{cell(line[0].upper() + line[1:])}."
+        yield f"{prose(line[0].upper() + line[1:])}."
 
 
 def refusal(reasons: Iterable[str]) -> str:
@@ -124,7 +131,7 @@ def refusal(reasons: Iterable[str]) -> str:
             "",
             "**What to do:** correct what is said below and run it again. No case has passed or failed.",
             "",
-            *(f"- {cell(reason)}" for reason in reasons),
+            *(f"- {prose(reason)}" for reason in reasons),
             "",
         ]
     )
@@ -132,7 +139,7 @@ def refusal(reasons: Iterable[str]) -> str:
 
 def _cut_short(record: Record, card: Scorecard) -> Iterator[str]:
     if told := sentences.partial(record, card):
-        yield from (f"**{cell(told[0].upper() + told[1:])}.**", "")
+        yield from (f"**{prose(told[0].upper() + told[1:])}.**", "")
     if record.also:
         yield from (f"Failed beside the cases: {cell(listed(record.also))}.", "")
     if record.header.shard:
@@ -142,7 +149,7 @@ def _cut_short(record: Record, card: Scorecard) -> Iterator[str]:
 
 def _open(header: Header, card: Scorecard, kind: FailureKind, found: list[CaseResult], links: str) -> Iterator[str]:
     """Yield failures that stand open, as many as fit on a screen."""
-    told = [list(regressions_text.markdown(header, card, result, links)) for result in found[:MAX_MARKDOWN]]
+    told = _items(header, card, found, links)
     yield from (f"## {TITLES[kind].capitalize()} ({len(found)})", "", MEANINGS[kind], "")
     for item in told[:MAX_OPEN]:
         yield from item
@@ -150,6 +157,11 @@ def _open(header: Header, card: Scorecard, kind: FailureKind, found: list[CaseRe
     if len(found) > MAX_OPEN:
         rest = [line for item in told[MAX_OPEN:] for line in item]
         yield from _folded(f"{len(found) - MAX_OPEN} more {TITLES[kind]}", [*rest, *_more(found)])
+
+
+def _items(header: Header, card: Scorecard, found: list[CaseResult], links: str) -> list[list[str]]:
+    """Return failures as items of a list, each in its lines, as many as a page has."""
+    return [list(regressions_text.markdown(header, card, result, links)) for result in found[:MAX_MARKDOWN]]
 
 
 def _sections(record: Record, card: Scorecard) -> Iterator[tuple[str, list[str]]]:
@@ -166,11 +178,11 @@ def _sections(record: Record, card: Scorecard) -> Iterator[tuple[str, list[str]]
     if card.regraded is not None:
         yield "Looked at again", list(judges_text.audit_markdown(card.regraded))
     if seen := list(observed_lines(record, card)):
-        yield "Observed", [f"- {cell(text)}" for text in seen]
+        yield "Observed", [f"- {prose(text)}" for text in seen]
     if spent := cost_text.markdown(of_run(record)):
         yield "Cost", spent
     if others := notes(record.header, card):
-        yield "Notes", [f"- {cell(text)}" for text in others]
+        yield "Notes", [f"- {prose(text)}" for text in others]
 
 
 def _folded(name: str, lines: Iterable[str]) -> list[str]:

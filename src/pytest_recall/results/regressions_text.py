@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from pytest_recall.files.eval_directory import SUFFIXES
-from pytest_recall.files.wording import cell, code, one_line
+from pytest_recall.files.wording import cell, code, one_line, prose
 from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, FailureKind, LastPass, Scorecard
 from pytest_recall.results.standing import BEHIND, OF_BASE
@@ -35,9 +35,11 @@ def lines(
     if not shown and not brief:
         for name, text in _texts(card, result):
             yield f"  {name + ':':<9} {one_line(text, EXCERPT)}"
-    known = card.passes.get(result.trial.case_id)
-    if known is not None:
-        pieces = _difference(result, known) or [DiffPiece("same", "the same answer")]
+    known, answer = card.passes.get(result.trial.case_id), _answer(result)
+    if known is not None and answer is None:
+        yield f"at its last pass, {known.told}: {one_line(known.answer, EXCERPT)}"
+    elif known is not None and answer is not None:
+        pieces = word_diff(known.answer, answer) or [DiffPiece("same", "the same answer")]
         yield f"at its last pass, {known.told}, and now: {one_line(_marked(pieces, _PLAIN), EXCERPT)}"
     if tally := "; ".join(part for part in _tally(result) if part not in shown):
         yield tally
@@ -51,20 +53,22 @@ def markdown(header: Header, card: Scorecard, result: CaseResult, links: str) ->
     """Yield a failed case as an item of a list in Markdown; `links` is where its file stands on the web, if it does."""
     trial = result.trial
     yield f"- **{code(trial.case_id)}**{place(trial.where, links)}: {cell(trial.note)}"
-    known = card.passes.get(trial.case_id)
+    known, answer = card.passes.get(trial.case_id), _answer(result)
     for name, text in _texts(card, result):
         if name != "answered" or known is None:
             yield f"  - {name}: {cell(text)}"
-    if known is not None:
-        pieces = [DiffPiece(piece.kind, cell(piece.text)) for piece in _difference(result, known)]
-        words = _marked(pieces, _MARKED) or cell(_answer(result))
+    if known is not None and answer is None:
+        yield f"  - answered at its last pass, {cell(known.told)}: {cell(known.answer)}"
+    elif known is not None and answer is not None:
+        pieces = [DiffPiece(piece.kind, cell(piece.text)) for piece in word_diff(known.answer, answer)]
+        words = _marked(pieces, _MARKED) or cell(answer)
         yield f"  - answered: {words} ({_legend(pieces, known)})"
     if tally := "; ".join(_tally(result)):
-        yield f"  - {cell(tally)}"
+        yield f"  - {prose(tally)}"
     for line in causes(header, card, result):
-        yield f"  - {cell(line)}"
+        yield f"  - {prose(line)}"
     if judging := "; ".join(_judged(result)):
-        yield f"  - {cell(judging)}"
+        yield f"  - {prose(judging)}"
     yield f"  - to repeat it{_price(header, card, result)}: {', then '.join(map(code, commands(header, card, result)))}"
 
 
@@ -101,13 +105,19 @@ def commands(header: Header, card: Scorecard, result: CaseResult) -> list[str]:
 
 
 def _is_kept_by_ci(header: Header, result: CaseResult) -> bool:
-    """Whether the answer is on a recording that is kept beside the branch of the pull request."""
+    """Whether the answer is on a recording that is kept beside the branch of the pull request.
+
+    A case has one if the agent made a call that is seen and recorded: a program and a websocket make none.
+    """
     trial = result.trial
     if header.pr is None or not header.pr.isdigit():
         return False
     if trial.source == "replayed":
         return trial.case_id in header.ci_recordings
-    return header.keeps_recordings
+    if trial.earlier is not None:
+        return trial.earlier.answer is not None
+    is_recorded = any(call.kind not in ("judge", *header.live) for call in trial.calls) and not trial.unrecorded
+    return header.keeps_recordings and is_recorded
 
 
 def _price(header: Header, card: Scorecard, result: CaseResult) -> str:
@@ -170,12 +180,14 @@ def _texts(card: Scorecard, result: CaseResult) -> Iterator[tuple[str, str]]:
         yield "asked", text.asked
         if text.expected:
             yield "expected", text.expected
-    if result.trial.answer is not None:
-        yield "answered", result.trial.answer.text
+    if (answer := _answer(result)) is not None:
+        yield "answered", answer
 
 
 def _tally(result: CaseResult) -> Iterator[str]:
     """Yield how many trials of a case failed, where it was asked several times, and how it had fared before."""
+    if (earlier := result.trial.earlier) is not None and earlier.weighed:
+        yield f"failed {earlier.weighed.count('f')} of {len(earlier.weighed)}"
     if result.repeats is None or not result.repeats.trials:
         return
     rule, row = parse_rule(result.trial.rule), result.trial.row
@@ -194,7 +206,6 @@ def _legend(pieces: list[DiffPiece], known: LastPass) -> str:
 _SOURCES = {
     "replayed": "on a recorded answer",
     "mixed": "on an answer that is partly recorded",
-    "earlier": "in an earlier run of this pull request",
 }
 
 
@@ -203,16 +214,17 @@ def _judged(result: CaseResult) -> Iterator[str]:
     models = {f"{verdict.judge} ({verdict.model})" for verdict in result.trial.verdicts if verdict.model}
     if models:
         yield f"judged by {', '.join(sorted(models))}"
+    if result.trial.earlier is not None:
+        yield f"asked in an earlier run of this pull request, {result.trial.earlier.run}, whose verdict holds"
     if said := _SOURCES.get(result.trial.source):
         yield said
 
 
-def _difference(result: CaseResult, known: LastPass) -> list[DiffPiece]:
-    return word_diff(known.answer, _answer(result))
-
-
-def _answer(result: CaseResult) -> str:
-    return "" if result.trial.answer is None else result.trial.answer.text
+def _answer(result: CaseResult) -> str | None:
+    """Return what was answered, as much of it as is kept of an earlier run; None where that is not known."""
+    if result.trial.answer is not None:
+        return result.trial.answer.text
+    return None if result.trial.earlier is None else result.trial.earlier.answer
 
 
 def _marked(pieces: list[DiffPiece], marks: dict[str, str]) -> str:

@@ -55,7 +55,7 @@ def failed(
     """
     folded = {}
     for kind, results in card.failures().items():
-        whole = kind in OPEN or not header.scheduled
+        whole = kind in OPEN or not header.scheduled or (kind is FailureKind.BEHIND and verbosity > 0)
         if not whole and verbosity <= 0:
             folded[kind] = len(results)
             continue
@@ -178,6 +178,9 @@ def terminal(
     yield from undecided(card, verbosity, shown)
     if card.not_run:
         yield f"chosen but not run ({len(card.not_run)}): {listed(case_id for case_id, _ in card.not_run)}"
+    if header.unaffordable:
+        beyond = listed(case_id for case_id, _ in header.unaffordable)
+        yield f"affected, and not asked for want of budget ({len(header.unaffordable)}): {beyond}"
     if card.gates or card.loosened:
         yield from gates_text.gates_lines(card)
     yield from sentences.freshness(header, card)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from math import fsum
 from pathlib import Path
 from types import MappingProxyType
@@ -18,8 +19,11 @@ from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTES, Place
 from pytest_recall.files.git import Repository
-from pytest_recall.schedule.events import Events
+from pytest_recall.replay.cassette_library import Library
+from pytest_recall.schedule.events import Event, Events
 from pytest_recall.schedule.run_file import read_run_file, run_files
+from pytest_recall.trials.conditions import taped_of
+from pytest_recall.trials.trial import EarlierRun, Outcome
 
 RECORDINGS = "recordings"
 """The folder in `_artifacts` into which the run of a pull request records what it asks."""
@@ -40,13 +44,14 @@ def ref_of(number: int | str) -> str:
 class PullRuns(NamedTuple):
     """What earlier runs of pull requests have left, the oldest first.
 
-    `recordings` are folders of cassettes. `events` are what their run files hold, by name, and `spent` has
-    US dollars by day.
+    `recordings` are folders of cassettes, and `recorded_in` has that of each run. `events` are what their run files
+    hold, by name, and `spent` has US dollars by day.
     """
 
     recordings: tuple[Path, ...] = ()
     events: Mapping[str, Events] = MappingProxyType({})
     spent: Mapping[str, float] = MappingProxyType({})
+    recorded_in: Mapping[str, Path] = MappingProxyType({})
 
 
 NO_RUNS = PullRuns()
@@ -55,9 +60,10 @@ NO_RUNS = PullRuns()
 def runs_of(place: Place, number: int | None, scratch: Path) -> PullRuns:
     """Return what earlier runs of a pull request have left, written into the empty folder `scratch`.
 
-    Nothing where the clone does not have it. Raises RecallError for what cannot be read.
+    Each verdict has what is known of its trial. Nothing where the clone does not have it. Raises RecallError for what
+    cannot be read.
     """
-    return NO_RUNS if number is None else _runs(place, [ref_of(number)], scratch)
+    return NO_RUNS if number is None else with_trials(_runs(place, [ref_of(number)], scratch))
 
 
 def runs_of_all(place: Place, scratch: Path) -> PullRuns:
@@ -76,6 +82,7 @@ def _runs(place: Place, refs: list[str], scratch: Path) -> PullRuns:
     recordings: list[Path] = []
     events: dict[str, Events] = {}
     spent: dict[str, list[float]] = {}
+    recorded_in: dict[str, Path] = {}
     for number, ref in enumerate(ref for ref in refs if repository.first_of([ref])):
         there = scratch / f"pull-{number}"
         repository.check_out(ref, place.eval_dir, there, scratch / f"index-{number}")
@@ -83,11 +90,40 @@ def _runs(place: Place, refs: list[str], scratch: Path) -> PullRuns:
             if (run / CASSETTES).is_dir():
                 recordings.append(run / CASSETTES)
             files = run_files(run / RUNS)
-            events |= {name: read_run_file(path, f"{ref}:{path.name}") for name, path in files.items()}
+            found = {name: read_run_file(path, f"{ref}:{path.name}") for name, path in files.items()}
+            events |= found
+            if (run / CASSETTES).is_dir():
+                recorded_in |= {one.run: run / CASSETTES for one in found.values()}
             if (run / SPENT).is_file():
                 day, usd = _spent(run / SPENT, f"{ref}:{run.name}/{SPENT}")
                 spent.setdefault(day, []).append(usd)
-    return PullRuns(tuple(recordings), events, {day: fsum(amounts) for day, amounts in spent.items()})
+    by_day = {day: fsum(amounts) for day, amounts in spent.items()}
+    return PullRuns(tuple(recordings), events, by_day, recorded_in)
+
+
+def with_trials(runs: PullRuns) -> PullRuns:
+    """Return the same with what is known of the trial of each verdict: which run has asked, and what it recorded."""
+    own = {(one.run, event.case_id): event for one in runs.events.values() for event in one.verdicts if not event.run}
+    answers: dict[tuple[str, str, bool], str] = {}
+    for run, folder in runs.recorded_in.items():
+        with suppress(RecallError):
+            for _, header in Library(folder).headers():
+                recorded = taped_of(header)
+                if recorded.answer is not None and not header.get("baseline"):
+                    # The trials of a case that came to the same are alike, and the first one stands for them.
+                    answers.setdefault((run, str(header.get("case")), recorded.passed), recorded.answer)
+
+    def known(event: Event, teller: str) -> Event:
+        run = event.run or teller
+        answer = answers.get((run, event.case_id, event.outcome is Outcome.PASSED))
+        first = own.get((run, event.case_id))
+        return event._replace(earlier=EarlierRun(run, answer, "" if first is None else first.weighed))
+
+    events = {
+        name: one._replace(verdicts=tuple(known(event, one.run) for event in one.verdicts))
+        for name, one in runs.events.items()
+    }
+    return runs._replace(events=events)
 
 
 def spent_text(day: str, usd: float) -> str:

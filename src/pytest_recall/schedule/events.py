@@ -14,7 +14,7 @@ from pytest_recall.schedule.suspects import Touches, touches_of, with_touches
 from pytest_recall.trials.execution import assumed_trial
 from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.series import graded
-from pytest_recall.trials.trial import Outcome, Row, Trial, WeighedTrials
+from pytest_recall.trials.trial import EarlierRun, Outcome, Row, Trial, WeighedTrials
 
 
 class Event(NamedTuple):
@@ -23,7 +23,9 @@ class Event(NamedTuple):
     `cleared` are the changes that a pass on the main branch has cleared of suspicion. `accepted` says who has taken a
     failed answer for the one that is expected, and when; the case is then left with so many `lapses`. With
     `confirm: evidence`, `weighed` has a letter for each trial, p or f, in their order, `needed` is what a fail needs,
-    and `doubt` says why it is not confirmed.
+    and `doubt` says why it is not confirmed. `run` is the one that asked, of a verdict that another run tells of again,
+    since it holds there. `earlier` is what is known of that trial where the runs of a pull request are read; it is in
+    no file.
     """
 
     case_id: str
@@ -39,6 +41,8 @@ class Event(NamedTuple):
     weighed: str = ""
     needed: int = 0
     doubt: str = ""
+    run: str = ""
+    earlier: EarlierRun | None = None
 
     def trial(self, source: str = "live") -> Trial:
         """Return the trial that the schedule is shown."""
@@ -53,6 +57,7 @@ class Event(NamedTuple):
             under=self.under,
             weighed=WeighedTrials(passes, self.needed, self.doubt) if passes else None,
             source=source,
+            earlier=self.earlier,
         )
 
 
@@ -130,6 +135,7 @@ def events_of(header: Header, trials: Iterable[Trial], count: int, *, first: boo
                 trial.model,
                 _under(trial),
                 touches.cleared.get(case_id, ()),
+                run="" if trial.earlier is None else trial.earlier.run,
                 **_weighed(trial),
             )
             for case_id, trial in grading.items()

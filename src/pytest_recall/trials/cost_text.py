@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_recall.files.wording import cell, dollars, grid, listed, one_line, percent, plural
+from pytest_recall.files.wording import budget_words, cell, dollars, grid, listed, one_line, percent, plural
 from pytest_recall.models.prices import available
-from pytest_recall.replay.budget import LedgerTotal, no_room, price_key, reason
+from pytest_recall.replay.budget import Balance, price_key
 from pytest_recall.replay.exchange import Tokens
 from pytest_recall.trials.cost import Amount, Bill, CaseCost, Estimate, Spend, together, total
 
@@ -78,20 +78,19 @@ def cost_json(spends: Mapping[str, Spend]) -> dict[str, Any]:
     }
 
 
-def budget_line(budget: float, spent: LedgerTotal, why: str, left: Mapping[str, int] | None = None) -> str:
-    """Return what is left of a budget; `why` says if no other call may begin.
+def budget_line(balance: Balance, left: Mapping[str, int] | None = None) -> str:
+    """Return what was spent of a budget, and why no other call may begin, where none may.
 
     `left` counts the cases that baselines were not asked, by name.
     """
-    told = f"spent {dollars(spent.usd, estimated=spent.estimated)} of the budget of {dollars(budget)}"
+    spent, budget = balance.spent, budget_words(balance.budget, balance.of_day)
+    told = f"spent {dollars(spent.usd, estimated=spent.estimated)} of {budget}"
     if spent.unknown:
         told += f", without {plural(spent.unknown, 'call')} of unknown cost"
-    if why == no_room(budget):
-        told += ", which has no room for another call"
-        if spent.refused:
-            told += f", as one may cost {dollars(spent.refused)}"
-    elif why and why != reason(budget, spent.usd):
-        told += f"; {why}"
+    if balance.barred:
+        told += f"; {balance.barred}"
+    elif spent.refused is not None and spent.usd < balance.budget:
+        told += f", which has no room for another call, as one may cost {dollars(spent.refused)}"
     names = ", ".join(f"{one_line(name, 60)} ({plural(count, 'case')})" for name, count in (left or {}).items())
     return f"{told}; baselines not asked: {names}" if names else told
 

@@ -20,6 +20,7 @@ from pytest_recall.trials.evidence import renamed
 from pytest_recall.trials.trial import (
     Answer,
     AtCheckpoint,
+    EarlierRun,
     Outcome,
     Passage,
     Row,
@@ -195,6 +196,7 @@ def assumed_trial(
     under: str = "",
     weighed: WeighedTrials | None = None,
     source: str = "live",
+    earlier: EarlierRun | None = None,
 ) -> Trial:
     """Return a trial for which nothing is asked: of a simulation, or what rows and events say of one.
 
@@ -202,7 +204,16 @@ def assumed_trial(
     """
     why = (Verdict(passed=False, reason=note),) if outcome is Outcome.FAILED else ()
     return Trial(
-        case_id, outcome, reason=reason, verdicts=why, pr=pr, model=model, under=under, weighed=weighed, source=source
+        case_id,
+        outcome,
+        reason=reason,
+        verdicts=why,
+        pr=pr,
+        model=model,
+        under=under,
+        weighed=weighed,
+        source=source,
+        earlier=earlier,
     )
 
 

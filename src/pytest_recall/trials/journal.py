@@ -2,8 +2,8 @@
 
 The first line is the header, each further one a trial, the last one the end mark. A line
 is flushed as it is written, so that a process killed at any byte loses only the trial
-that it was writing. A run that goes on writes a mark of that, and then further lines. A waiver
-stands after the end mark.
+that it was writing. A run that goes on writes a mark of that, and then further lines. A waiver and
+the commit that the run was pushed with stand after the end mark.
 """
 
 from __future__ import annotations
@@ -48,6 +48,8 @@ NAME = JOURNAL
 VERSION = 1
 _LONGEST_END = 65_536
 """Bytes from the end of a journal in which its last line is looked for, if that is an end mark."""
+_AFTER_END = (b'{"kind":"end"', b'{"kind":"waiver"', b'{"kind":"pushed"')
+"""How the last line of a run that has ended begins."""
 
 
 class Journal:
@@ -135,6 +137,10 @@ class Journal:
     def waive(self, waiver: Waiver) -> None:
         """Write a waiver of the run, which has ended. Raises OSError."""
         self._write(_waived(waiver))
+
+    def pushed(self, commit: str) -> None:
+        """Write with which commit the run, which has ended, was pushed. Raises OSError."""
+        self._write(_pushed(commit))
 
     def end(self, exit_code: int, why: str = "", also: Iterable[str] = ()) -> None:
         """Write the end mark, why some cases were not run if that is known, and what else failed. Raises OSError."""
@@ -280,6 +286,7 @@ def read_journal(folder: Path) -> Record:
     texts = read_texts(folder)
     resumed: list[str] = []
     waiver: Waiver | None = None
+    pushed = ""
     seconds: float | None = 0.0
     for number, line in enumerate(lines, start=1):
         try:
@@ -303,13 +310,15 @@ def read_journal(folder: Path) -> Record:
                 header = _header({**record, "kind": "run", "started": first["started"]}, path)
             elif kind == "resume":
                 seconds = None if exit_code is None else seconds  # When a killed run ended is not known.
-                exit_code, why, waiver = None, "", None
+                exit_code, why, waiver, pushed = None, "", None, ""
                 resumed.append(str(record["started"]))
                 facts = {key: record[key] for key in ("budget", "ledger", "early")}
                 facts |= {key: record[key] for key in RecordingFacts._fields if key in record}
                 header = header and header._replace(**typed(Header, facts))
             elif kind == "waiver":
                 waiver = Waiver(**typed(Waiver, record))
+            elif kind == "pushed":
+                pushed = str(record["commit"])
             elif kind == "end":
                 exit_code, why = int(record["exit_code"]), str(record.get("why", ""))
                 also = tuple(map(str, record.get("also", ())))
@@ -322,7 +331,7 @@ def read_journal(folder: Path) -> Record:
     assert header is not None
     took_all = None if exit_code is None else seconds
     every = Record(header, tuple(trials), exit_code, tuple(calls), why, took_all, also)
-    return every._replace(told=tuple(told), resumed=tuple(resumed), asked=questions, waiver=waiver)
+    return every._replace(told=tuple(told), resumed=tuple(resumed), asked=questions, waiver=waiver, pushed=pushed)
 
 
 def is_cut_off(folder: Path) -> bool:
@@ -331,7 +340,7 @@ def is_cut_off(folder: Path) -> bool:
         with (folder / NAME).open("rb") as file:
             file.seek(max(0, file.seek(0, 2) - _LONGEST_END))
             last = file.read().rstrip(b"\n").rpartition(b"\n")[2]
-            return not last.startswith((b'{"kind":"end"', b'{"kind":"waiver"')) and _hold(file)
+            return not last.startswith(_AFTER_END) and _hold(file)
     except OSError:
         return False
 
@@ -345,6 +354,8 @@ def write_journal(folder: Path, record: Record) -> None:
         records.append(_last(record.exit_code, record.why, record.seconds, record.also))
     if record.waiver is not None:
         records.append(_waived(record.waiver))
+    if record.pushed:
+        records.append(_pushed(record.pushed))
     write_bytes(folder / NAME, b"".join(json_line(one) + b"\n" for one in records), durable=True)
 
 
@@ -359,6 +370,10 @@ def _last(exit_code: int, why: str, seconds: float | None, also: Iterable[str]) 
 
 def _waived(waiver: Waiver) -> dict[str, Any]:
     return {"kind": "waiver", **waiver._asdict()}
+
+
+def _pushed(commit: str) -> dict[str, Any]:
+    return {"kind": "pushed", "commit": commit}
 
 
 def _hold(file: IO[bytes]) -> bool:

@@ -17,7 +17,7 @@ from pytest_recall.files.wording import plural
 from pytest_recall.models.model import Ask, Model, Reply, parse
 from pytest_recall.models.prices import call_of_reply, list_price, seller_of, url_of
 from pytest_recall.models.resolve import model_of
-from pytest_recall.replay.budget import LedgerTotal, Meter
+from pytest_recall.replay.budget import Balance, Meter
 from pytest_recall.replay.cassette_library import Library
 from pytest_recall.replay.exchange import Call, CallKind, Tokens
 from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
@@ -192,11 +192,9 @@ class RunModels:
             check_prices(models, self._rubric, self._place.name(self._place.rubric), say)
 
     @property
-    def spent(self) -> tuple[float, LedgerTotal, str] | None:
-        """The budget, what was spent of it, and why no further call may begin, if so."""
-        if self._meter is None:
-            return None
-        return self._meter.budget, self._meter.sums(), self.closed()
+    def balance(self) -> Balance | None:
+        """How the budget stands; None without one."""
+        return None if self._meter is None else self._meter.balance()
 
     def closed(self) -> str:
         """Return why no further call may begin; empty if one may."""

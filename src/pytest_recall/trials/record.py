@@ -234,7 +234,8 @@ class Record(NamedTuple):
     were not run, where the run knew it. `seconds` is how long it took; None where it was cut off in between, or joined.
     `also` says what failed beside the cases, a test or a file each. `told` is what a long-horizon run has told its
     memory, the last time of each checkpoint last, and `resumed` are the times at which the run was resumed. `asked` are
-    the questions of a dataset, by id. A `waiver` was given after the end of the run.
+    the questions of a dataset, by id. A `waiver` was given after the end of the run, and `pushed` is the commit with
+    which `recall ci push` has brought its state and recordings to a branch; empty where that did not.
     """
 
     header: Header
@@ -248,6 +249,7 @@ class Record(NamedTuple):
     resumed: tuple[str, ...] = ()
     asked: Mapping[str, QuestionRecord] = {}
     waiver: Waiver | None = None
+    pushed: str = ""
 
 
 def setting_lines(**given: Any) -> tuple[str, ...]:

@@ -220,6 +220,18 @@ EARLIER = "earlier"
 """The source of a verdict of an earlier run of the same pull request that holds."""
 
 
+class EarlierRun(NamedTuple):
+    """The earlier `run` of a pull request that gave a verdict which holds, and what is known of its trial there.
+
+    `answer` is as much of the answer as its recording keeps, None where there is no recording of it. `weighed` has a
+    letter for each trial, p or f, where the verdict rests on several by the likelihood ratio.
+    """
+
+    run: str
+    answer: str | None = None
+    weighed: str = ""
+
+
 class Outcome(StrEnum):
     """How a trial ended. Only the first two are verdicts; the others move no box."""
 
@@ -346,7 +358,7 @@ class Trial(NamedTuple):
     `reason` says why the case was run ("due", "new", …); `row` is the state that the run
     started from; `seconds` is the agent's own time; `error` explains an outcome that is
     no verdict; `source` says where the answer came from (`live`, `replayed`, `mixed`, or `earlier` for a verdict of an
-    earlier run that holds, without its answer), and
+    earlier run that holds, of which `earlier` has what is known), and
     `calls` which upstream calls it took. `counts_for_schedule` is False for a verdict on a replayed
     answer: it is no news of the model, and moves no box. `repeat` counts the trials of a
     series from 1, and `rule` says how they come to one verdict; without a series it is empty.
@@ -392,6 +404,7 @@ class Trial(NamedTuple):
     steps: tuple[TrialStep, ...] = ()
     unrecorded: str = ""
     asked: tuple[str, ...] = ()
+    earlier: EarlierRun | None = None
     weighed: WeighedTrials | None = None
 
     @property
@@ -418,6 +431,8 @@ class Trial(NamedTuple):
             plain["row"] = self.row.to_json()
         if self.asked:
             plain["asked"] = list(self.asked)
+        if self.earlier is not None:
+            plain["earlier"] = self.earlier._asdict()
         if self.calls:
             plain["calls"] = [call.to_json() for call in self.calls]
         if not self.counts_for_schedule:
@@ -446,6 +461,7 @@ class Trial(NamedTuple):
             counts_for_schedule=_flag(plain.get("evidence", True)),
             calls=tuple(Call.from_json(call) for call in plain.get("calls", ())),
             measures=None if "measures" not in plain else _measures(plain["measures"]),
+            earlier=EarlierRun(**typed(EarlierRun, plain["earlier"])) if "earlier" in plain else None,
             checkpoint=AtCheckpoint(**typed(AtCheckpoint, plain["checkpoint"])) if "checkpoint" in plain else None,
             steps=tuple(TrialStep(str(one["kind"]), dict(one["data"])) for one in plain.get("steps", ())),
         )
@@ -485,6 +501,7 @@ _STRUCTURED = frozenset(
         "measures",
         "checkpoint",
         "steps",
+        "earlier",
     }
 )
 _PLAIN = tuple(name for name in Trial._fields if name not in {*_STRUCTURED, "asked", "weighed"})

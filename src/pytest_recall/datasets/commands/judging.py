@@ -118,7 +118,7 @@ def budget_of(args: argparse.Namespace, models: Mapping[str, Model]) -> Iterator
     try:
         yield meter
     finally:
-        say(budget_line(meter.budget, meter.sums(), meter.closed()))
+        say(budget_line(meter.balance()))
         meter.close()
 
 

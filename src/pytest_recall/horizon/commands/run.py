@@ -222,8 +222,8 @@ def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
     try:
         outcome = asked.run()
     finally:
-        if parts.calls.spent is not None:
-            say(budget_line(*parts.calls.spent))
+        if (balance := parts.calls.balance) is not None:
+            say(budget_line(balance))
     if args.json_out is not None:
         write_result(args.json_out, outcome.result)
     if outcome.reached and not args.no_heatmap_png:
