@@ -382,7 +382,7 @@ def run_waive(args: argparse.Namespace) -> int:
     record = read_journal(folder)
     rubric = read_settings(place.rubric, place.name(place.rubric))
     gates = finish.gates_of_run(place, case_paths(place, args), record, rubric)
-    card = finish.with_gates(finish.scorecard(record, place, folder), place, gates, rubric)
+    card = finish.with_gates(finish.scorecard(record, place, folder), place, gates, rubric, record)
     blocks = finish.blocks_of(record, rubric)
     cases = waivable(record, card, blocks, record.header.allowed)
     if not cases:
