@@ -335,7 +335,7 @@ OWN = Settings(
 def test_a_change_does_not_judge_itself() -> None:
     base = Base("main", "c", is_change=True, settings=Settings(owner="us"))
     rubric, of_change = held_to(OWN, base)
-    assert of_change == base._replace(held=("blocks", "due_blocks", "budget", "recording", "volatile_fields"))
+    assert of_change == base._replace(held_settings=("blocks", "due_blocks", "budget", "recording", "volatile_fields"))
     for name in (*OF_BASE, *OF_REQUESTS):
         assert getattr(rubric, name) == getattr(base.settings, name)
     assert (rubric.owner, rubric.max_due_cases, rubric.confirm) == (OWN.owner, 3, OWN.confirm)

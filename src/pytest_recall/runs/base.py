@@ -70,7 +70,7 @@ class Base(NamedTuple):
     checkout is a change of `name`, and not that branch itself. `rows` is the state at the commit, None where there is
     no state, and `behind` what that says of cases that are not recorded there as they are asked. `settings` are those
     of the rubric there, None where it has none; `unreadable` says what is wrong with that.
-    `held` are the names of those of them that apply in place of what the change says.
+    `held_settings` are the names of those of them that apply in place of what the change says.
     """
 
     name: str = ""
@@ -81,7 +81,7 @@ class Base(NamedTuple):
     behind: Mapping[str, str] = MappingProxyType({})
     settings: Settings | None = None
     unreadable: str = ""
-    held: tuple[str, ...] = ()
+    held_settings: tuple[str, ...] = ()
 
 
 NO_BASE = Base()
@@ -197,5 +197,6 @@ def held_to(rubric: Settings, base: Base) -> tuple[Settings, Base]:
     if not base.is_change or base.settings is None:
         return rubric, base
     names = (*OF_BASE, *OF_REQUESTS)
-    held = tuple(name for name in names if getattr(rubric, name) != getattr(base.settings, name))
-    return rubric.model_copy(update={name: getattr(base.settings, name) for name in held}), base._replace(held=held)
+    altered = tuple(name for name in names if getattr(rubric, name) != getattr(base.settings, name))
+    settings = rubric.model_copy(update={name: getattr(base.settings, name) for name in altered})
+    return settings, base._replace(held_settings=altered)
