@@ -92,6 +92,7 @@ class Repository:
         for tag in tags:
             self.write(f"app/{tag}/prompt.md", f"You know all about {tag}.\n")
         self.git("init", "-q", "-b", "main")
+        self.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")  # As a clone knows it.
         self.git("config", "gc.auto", "0")  # It would go on in the background, and outlive us.
         self.git("config", "maintenance.auto", "false")
         self.commit("Begin")

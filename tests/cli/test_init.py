@@ -14,6 +14,7 @@ from pytest_recall.trials.journal import write_journal
 from pytest_recall.trials.record import Record
 from tests.cli.conftest import Recall
 from tests.cli.samples import files, python, recall, run_evals
+from tests.helpers.repository import Repository
 from tests.helpers.samples import header, trial
 
 WORKFLOWS = [".github/workflows/eval-recall.yml", ".github/workflows/recall.yml"]
@@ -240,3 +241,14 @@ def test_a_file_in_the_way(tmp_path: Path, inside: Recall) -> None:
 def test_what_it_writes_is_python_without_warnings(tmp_path: Path, inside: Recall) -> None:
     inside(tmp_path, "init")
     assert python(tmp_path, "-W", "error", "-m", "py_compile", "eval/conftest.py") == (0, "", "")
+
+
+def test_a_workflow_says_which_branch_it_takes_for_the_default_one(tmp_path: Path, inside: Recall) -> None:
+    """Where there are several, and nothing says it."""
+    repository = Repository.at(tmp_path)
+    repository.commit()
+    repository.git("branch", "feature")
+    assert "default branch" not in inside(tmp_path, "init", "--dry-run").out
+    repository.git("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
+    repository.git("switch", "-qc", "trunk")
+    assert "takes `trunk` for the default branch" in inside(tmp_path, "init").out

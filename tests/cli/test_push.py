@@ -240,12 +240,9 @@ def test_a_fork_is_pushed_nowhere(
             ["--branch", "nowhere"],
             "recall: git: origin has no branch `nowhere`; push it first, or name another with --",
         ),
-        (["--branch", "a b"], "recall: git fetch: fatal: "),
-        (["--branch", "--upload-pack=touch x"], "recall: git fetch: fatal: "),
-        (
-            ["--remote", "nowhere"],
-            "recall: git: `nowhere` is not a remote of this clone; add it (`git remote add`), or give",
-        ),
+        (["--branch", "a b"], "recall: git: origin has no branch `a b`"),
+        (["--branch", "--upload-pack=touch x"], "recall: git: origin has no branch `--upload-pack=touch x`"),
+        (["--remote", "nowhere"], "recall: git ls-remote: fatal: 'nowhere'"),
         (["nowhere"], "recall: no run 'nowhere'"),
     ],
 )

@@ -85,8 +85,12 @@ def test_the_branch_and_where_it_stands(repo: Path) -> None:
     git(repo, "switch", "-q", "--detach")
     assert found.branch() == ""
     git(repo, "update-ref", "refs/remotes/origin/trunk", "HEAD")
+    git(repo, "symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
+    assert (found.default_branch(), found.has_remote()) == ("", False)
     git(repo, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/trunk")
-    assert [found.local_name(ref) for ref in ("main", "origin/HEAD", "origin/trunk")] == ["main", "trunk", "trunk"]
+    git(repo, "remote", "add", "elsewhere", ".")
+    assert (found.default_branch(), found.has_remote()) == ("trunk", True)
+    assert found.branches() == {"main", "feature", "trunk"}
 
 
 def test_a_path_of_another_place_is_none_of_the_repository(repo: Path) -> None:

@@ -296,6 +296,32 @@ def test_a_pass_in_another_run_that_the_branch_knows_of_closes_the_issue(failed:
     assert decide(before, run("a", "b")._replace(stands={"b": stands})).failing == frozenset("b")
 
 
+EARLY, LATE = "2026-03-10T09:00:00+00:00", "2026-03-10T11:00:00+00:00"
+
+
+@pytest.mark.parametrize(
+    ("only_adds", "day", "started", "stands", "move"),
+    [
+        (True, "2026-03-10", LATE, "", Move.CLOSE),
+        (True, "2026-03-10", EARLY, "", Move.UPDATE),
+        (True, "2026-03-11", EARLY, "", Move.CLOSE),
+        (True, "", "", "2026-03-10", Move.UPDATE),
+        (True, "", "", "2026-03-11", Move.CLOSE),
+        (False, "", "", "2026-03-10", Move.CLOSE),
+        (False, "2026-03-09", LATE, "", Move.UPDATE),
+    ],
+)
+def test_a_pass_that_was_asked_before_the_fail_closes_nothing(
+    only_adds: bool, day: str, started: str, stands: str, move: Move
+) -> None:
+    """Of a run of a pull request, whose fail is not in the rows of the branch, the time of day counts."""
+    failed = Verdicts(frozenset(), frozenset("b"), day="2026-03-10", started="2026-03-10T10:00:00+00:00")
+    before = known("b")._replace(since={"b": failed._replace(only_adds=only_adds).since})
+    after = run("b") if day else run("a")
+    after = after._replace(day=day, started=started, stands={"b": stands} if stands else {})
+    assert decide(before, after).move is move
+
+
 def test_too_many_names_are_not_kept() -> None:
     line = remembered(f"case-{number}" for number in range(5_000))
     assert line == "<!-- recall-failing: null -->"

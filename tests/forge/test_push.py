@@ -59,3 +59,22 @@ def test_a_git_that_hangs_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(push, "SECONDS", 0.1)
     with pytest.raises(GitError, match=r"^git rev-parse: no end after 0\.1 s; look at the connection$"):
         Remote(tmp_path, "origin", None)
+
+
+def test_a_branch_that_the_remote_lacks_is_known_from_its_refs(repo: Path) -> None:
+    """Git's own sentence is not looked at: another version of it may say the same in other words."""
+    git(repo, "remote", "add", "origin", "other.git")
+    git(repo, "init", "-q", "--bare", "other.git")
+    with pytest.raises(GitError, match=r"^git: origin has no branch `main`; push it first"):
+        Remote(repo, "origin", None).tip()
+    git(repo, "push", "-q", "origin", "main")
+    assert Remote(repo, "origin", None).tip() == git(repo, "rev-parse", "HEAD").strip()
+
+
+@pytest.mark.parametrize("is_named", [True, False])
+def test_a_remote_that_cannot_be_asked_is_said_in_gits_words(repo: Path, is_named: bool) -> None:
+    if is_named:
+        git(repo, "remote", "add", "origin", "nowhere.git")
+    with pytest.raises(GitError, match=r"^git ls-remote: fatal: ") as caught:
+        Remote(repo, "origin", None).tip()
+    assert ("is not the name of a remote of this clone" in str(caught.value)) is not is_named

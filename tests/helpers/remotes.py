@@ -31,6 +31,7 @@ def with_remote(folder: Path) -> Path:
     git(folder, "commit", "--quiet", "--message", "Begin")
     git(folder, "remote", "add", "origin", str(bare))
     git(folder, "push", "--quiet", "--set-upstream", "origin", "main")
+    git(folder, "remote", "set-head", "origin", "--auto")
     return bare
 
 

@@ -18,7 +18,7 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Repository:
-    """A working tree on the branch `main`."""
+    """A working tree on the branch `main`, which it knows as the default one, as a clone does."""
 
     path: Path
 
@@ -28,6 +28,7 @@ class Repository:
         path.mkdir(parents=True, exist_ok=True)
         made = cls(path)
         made.git("init", "-q", "--initial-branch", "main")
+        made.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
         return made
 
     def git(self, *arguments: str, code: int = 0) -> str:

@@ -9,6 +9,7 @@ from pytest_recall.plugin.change import budget_of
 from pytest_recall.plugin.recording import Recording
 from pytest_recall.plugin.replay_first import KnownChange
 from pytest_recall.runs.base import NO_BASE
+from pytest_recall.runs.ci import job_of
 from pytest_recall.runs.context import CommandLine, resolve
 from pytest_recall.runs.evidence import NO_RUNS
 from tests.helpers.samples import TODAY
@@ -32,6 +33,8 @@ def test_a_run_may_spend_what_the_day_has_left(
     mode: str, spent: dict[str, float], own: float | None, left: tuple[float | None, float | None]
 ) -> None:
     recording = Recording("missing", "", "run-1", None, trusted=False, budget=own)
-    change = KnownChange(NO_BASE, Settings(owner="us", budget=5.0), recording, earlier=NO_RUNS._replace(spent=spent))
+    change = KnownChange(
+        NO_BASE, Settings(owner="us", budget=5.0), recording, job_of({}), earlier=NO_RUNS._replace(spent=spent)
+    )
     context = resolve(CommandLine(seed="1", mode=mode), {}, DEFAULT_SETTINGS, TODAY)
     assert budget_of(change, context) == left

@@ -185,7 +185,7 @@ def test_a_case_that_the_change_skips_is_listed_and_not_evaluated(
     repository.commit("Skip")
     result, asked = pushed(checkout, upstream)
     assert asked == ["tell a", "tell c"]
-    assert checkout.journal().header.altered == (("b", "skipped"),)
+    assert checkout.journal().header.altered == (("b", "b", ("skipped",)),)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert blocks(checkout)
 

@@ -144,6 +144,7 @@ def test_a_gate_that_a_change_has_lowered_is_named(pytester: pytest.Pytester, mo
     git(checkout, "init", "-q", "--initial-branch=main")
     git(checkout, "add", "-A")
     git(checkout, "commit", "-qm", "one")
+    git(checkout, "symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
     git(checkout, "switch", "-qc", "feature")
     assert checkout.run("eval", day=IN[7]).ret == OK
     assert checkout.scorecard()["gates_loosened"] == []

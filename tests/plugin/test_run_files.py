@@ -389,7 +389,14 @@ WHERE: dict[str, tuple[tuple[str, ...], bool]] = {
     "unknown-default": (("init -q -b topic", "add -A", "commit -qm Begin"), True),
     "detached": (("init -q -b main", "add -A", "commit -qm Begin", "switch -q --detach"), True),
     "main": (("init -q -b main", "add -A", "commit -qm Begin"), True),
-    "branch": (("init -q -b main", "add -A", "commit -qm Begin", "switch -qc feature"), False),
+    "branch-of-unknown-default": (("init -q -b main", "add -A", "commit -qm Begin", "switch -qc feature"), True),
+    "branch": (
+        (
+            *("init -q -b main", "add -A", "commit -qm Begin", "switch -qc feature"),
+            "symbolic-ref refs/remotes/origin/HEAD refs/remotes/origin/main",
+        ),
+        False,
+    ),
     "main-is-not-default": (
         (
             *("init -q -b main", "add -A", "commit -qm Begin", "update-ref refs/remotes/origin/develop HEAD"),
@@ -423,3 +430,14 @@ def test_only_a_branch_that_is_known_not_to_be_the_default_one_gets_a_run_file(
     assert (checkout.state_text() == before) is not folds
     assert len(files(checkout)) == int(not folds)
     assert len(folded(checkout)) == int(folds)
+
+
+def test_where_no_one_says_which_branch_is_the_default_one_a_run_says_so(pytester: pytest.Pytester) -> None:
+    checkout = PROJECT.with_state(**ROWS).at(pytester)
+    repository = Repository.at(checkout.path)
+    repository.commit()
+    repository.git("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
+    assert "set-head" not in checkout.run("eval", ALL).stdout.str()
+    repository.git("switch", "-qc", "feature")
+    assert checkout.run("eval", ALL).stdout.str().count("git remote set-head origin --auto") == 1
+    assert files(checkout) == []

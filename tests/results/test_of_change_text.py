@@ -12,7 +12,7 @@ from pytest_recall.trials.record import Record
 from tests.helpers.samples import PASSED, row
 from tests.results.runs import graded, run
 
-ALTERED = tuple((f"case-{number:02}", "`expected` altered") for number in range(30))
+ALTERED = tuple((f"case-{number:02}", f"case-{number:02}", ("expected",)) for number in range(30))
 
 
 def changed() -> tuple[Record, Scorecard]:
@@ -31,7 +31,7 @@ def test_all_of_it_is_shown() -> None:
     assert list(of_change_lines(record.header, card)) == [
         "this change alters `blocks`, `budget` in the rubric; until it is merged, what its base has applies",
         "cases of the base that this change alters (30): "
-        + ", ".join(f"case-{number:02} (`expected` altered)" for number in range(20))
+        + ", ".join(f"case-{number:02} (expected answer altered)" for number in range(20))
         + " and 10 more",
         "not recorded, so that the next run asks again (1): late-fee (holds what looks like a key)",
     ]
@@ -54,5 +54,26 @@ def test_json_has_all_of_them() -> None:
     record, card = changed()
     found = json.loads(json.dumps(of_change_json(record.header, card)))
     assert found["held_settings"] == ["blocks", "budget"]
-    assert [one["id"] for one in found["altered"]] == [case_id for case_id, _ in ALTERED]
+    assert [one["id"] for one in found["altered"]] == [case_id for case_id, *_ in ALTERED]
     assert found["unrecorded"] == [{"id": "late-fee", "why": "holds what looks like a key"}]
+
+
+def test_each_case_is_told_with_all_that_became_of_it() -> None:
+    record, card = run(
+        [graded("late-fee", PASSED, "affected", row(2, 2))],
+        altered=(
+            ("a", "", ()),
+            ("b", "c", ("skipped",)),
+            ("d", "d", ("input", "expected")),
+            ("e", "e", ("judges", "skipped")),
+            ("f", "f", ()),
+        ),
+        judge_code=(("c", "own", "conftest.py"), ("f", "own", "conftest.py"), ("f", "other", "judges.py")),
+    )
+    assert {one["id"]: one["how"] for one in of_change_json(record.header, card)["altered"]} == {
+        "a": "missing",
+        "b": "renamed to c, code of judge own altered in conftest.py, skipped",
+        "d": "input and expected answer altered",
+        "e": "judges altered, skipped",
+        "f": "code of judge own altered in conftest.py and code of judge other altered in judges.py",
+    }

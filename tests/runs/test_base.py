@@ -20,6 +20,7 @@ from pytest_recall.runs.base import (
     base_of,
     held_to,
     judges_altered,
+    lacks_default,
     targets,
 )
 from pytest_recall.schedule.state_file import State
@@ -246,12 +247,43 @@ def test_without_git_there_is_no_base(place: Place) -> None:
     assert (base.name, base.problem) == ("origin/main", "there is no git repository here")
 
 
-def test_without_a_commit_or_a_known_default_branch_there_is_none(place: Place) -> None:
+def test_without_a_commit_or_the_default_branch_there_is_none(place: Place) -> None:
     repo = Repository.at(place.root)
     assert found(place) == NO_BASE
     repo.git("switch", "-qc", "own")
     repo.commit()
     assert found(place) == NO_BASE
+
+
+def unknown_default(repo: Repository) -> None:
+    repo.git("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
+
+
+def test_where_no_one_says_which_branch_is_the_default_one_a_checkout_is_no_change(
+    place: Place, repo: Repository
+) -> None:
+    unknown_default(repo)
+    branched(repo)
+    assert found(place) == Base("feature", head(repo), rows={"a": row()})
+    assert found(place, "main").is_change
+    repo.git("switch", "-q", "--detach")
+    assert found(place) == Base("", head(repo), rows={"a": row()})
+
+
+def test_a_default_branch_is_lacking_where_there_are_several_and_none_is_said_to_be(
+    place: Place, repo: Repository
+) -> None:
+    env = dict(os.environ)
+    assert not lacks_default(place.root, env)
+    unknown_default(repo)
+    assert not lacks_default(place.root, env), "there is one branch"
+    repo.git("update-ref", "refs/remotes/origin/main", "HEAD")
+    assert not lacks_default(place.root, env), "there is one branch"
+    branched(repo)
+    assert lacks_default(place.root, env)
+    assert not lacks_default(place.root, {**env, "GITLAB_CI": "true", "CI_DEFAULT_BRANCH": "main"})
+    assert not lacks_default(place.root, {**env, "GITHUB_REF": "refs/pull/7/merge"})
+    assert not lacks_default(place.root.parent, env)
 
 
 # What was known there
@@ -303,7 +335,7 @@ OWN = Settings(
 def test_a_change_does_not_judge_itself() -> None:
     base = Base("main", "c", is_change=True, settings=Settings(owner="us"))
     rubric, of_change = held_to(OWN, base)
-    assert of_change == base._replace(held=("blocks", "due_blocks", "budget", "recording", "volatile_fields"))
+    assert of_change == base._replace(held_settings=("blocks", "due_blocks", "budget", "recording", "volatile_fields"))
     for name in (*OF_BASE, *OF_REQUESTS):
         assert getattr(rubric, name) == getattr(base.settings, name)
     assert (rubric.owner, rubric.max_due_cases, rubric.confirm) == (OWN.owner, 3, OWN.confirm)

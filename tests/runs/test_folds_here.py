@@ -78,8 +78,10 @@ def test_a_commit_that_is_checked_out_alone(place: Place, repo: Repository) -> N
     assert folds(place)
 
 
-def test_where_no_branch_is_called_like_a_default_one(place: Place, repo: Repository) -> None:
-    repo.git("branch", "-m", "main", "trunk")
+def test_where_no_one_says_which_branch_is_the_default_one(place: Place, repo: Repository) -> None:
+    """Whatever the branches are called."""
+    repo.git("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
+    repo.git("update-ref", "refs/remotes/origin/main", "HEAD")
     repo.git("switch", "-qc", "feature")
     assert folds(place)
 
@@ -160,6 +162,7 @@ def test_a_shallow_clone_of_one_commit(place: Place, repo: Repository, tmp_path:
     repo.git("clone", "-q", "--bare", str(place.root), str(tmp_path / "there.git"))
     for branch in ("trunk", "feature"):
         made = Repository.at(tmp_path / f"job-{branch}")
+        made.git("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
         made.git("remote", "add", "origin", (tmp_path / "there.git").as_uri())
         made.git("fetch", "-q", "--depth=1", "origin", f"+refs/heads/{branch}:refs/remotes/origin/{branch}")
         made.git("checkout", "-q", "-B", branch, f"refs/remotes/origin/{branch}")
@@ -251,6 +254,16 @@ def test_without_a_remote_it_is_the_one_that_is_committed(place: Place, repo: Re
     told(place, "2026-03-10-a", "2026-03-11-b")
     assert names_of(place) == ("2026-03-10-a",)
     assert Repository.at(place.root.parent / "fresh").git("status", "--porcelain") == ""
+
+
+def test_where_no_one_says_which_branch_of_the_remote_it_is_nothing_is_shared(place: Place, repo: Repository) -> None:
+    told(place, "2026-03-10-a")
+    repo.commit()
+    repo.git("symbolic-ref", "--delete", "refs/remotes/origin/HEAD")
+    assert names_of(place) == ("2026-03-10-a",), "there is no remote"
+    repo.git("remote", "add", "origin", ".")
+    assert names_of(place) == ()
+    assert names_of(place, "HEAD") == ("2026-03-10-a",)
 
 
 def test_before_the_first_commit_it_is_empty(place: Place) -> None:

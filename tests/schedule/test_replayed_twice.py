@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import pytest
 
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState, from_text, to_text
@@ -47,19 +45,3 @@ def test_it_is_told_with_the_cases_and_of_how_many() -> None:
     assert found.compared(Changes({"b": finding("1"), "a": finding("2")})).varying_of == 0
     assert not any("each time" in line for line in compared(finding("1")).details())
     assert from_text(to_text(found, "2026-11-28"), "it").varying == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("keys", "most", "chosen"),
-    [
-        ({}, 3, ""),
-        ({"a": "x", "b": "x", "c": "x"}, 2, "ab"),
-        ({"a": "x", "b": "x", "c": "y", "d": "x", "e": "y"}, 3, "acb"),
-        ({"a": "x", "b": "y"}, 5, "ab"),
-        ({"a": "", "b": ""}, 1, "a"),
-    ],
-)
-def test_of_each_difference_one_is_replayed_before_a_second(keys: Mapping[str, str], most: int, chosen: str) -> None:
-    found = {case_id: finding(key=key) for case_id, key in keys.items()}
-    left = {state.name: finding(state=state) for state in ReplayState if state is not CHANGED}
-    assert Changes({**left, **found}).to_replay_twice(most) == list(chosen)

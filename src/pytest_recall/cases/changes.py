@@ -3,20 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from enum import StrEnum
 from typing import NamedTuple
 
 from pytest_recall.cases.case import Case
 
 
-class CaseChange(NamedTuple):
-    """What became of a case of the base: `how` in words; `now` is its id after the change, empty where it is gone.
+class Alteration(StrEnum):
+    """In what a case differs from that of the base, or `SKIPPED`, which it is now; the values are the journal's."""
 
-    `judges` are those of its judges whose code is altered, each with the file that has it.
+    INPUT = "input"
+    EXPECTED = "expected"
+    JUDGES = "judges"
+    THRESHOLD = "threshold"
+    TRIALS = "trials"
+    SKIPPED = "skipped"
+
+
+class CaseChange(NamedTuple):
+    """What became of a case of the base: `now` is its id after the change, empty where it is gone.
+
+    `alterations` say in what it differs. `judges` are those of its judges whose code is altered, each with the file
+    that has it.
     """
 
     case_id: str
-    how: str
     now: str = ""
+    alterations: tuple[Alteration, ...] = ()
     judges: tuple[tuple[str, str], ...] = ()
 
 
@@ -35,10 +48,9 @@ def case_changes(before: Mapping[str, Case], now: Mapping[str, Case]) -> list[Ca
         after = now.get(case_id)
         if after is None:
             renamed = news.get(_question(case), [])
-            how = f"renamed to {renamed[0]}" if len(renamed) == 1 else "missing"
-            changed.append(CaseChange(case_id, how, renamed[0] if len(renamed) == 1 else ""))
-        elif after.fingerprint != case.fingerprint and (parts := list(_parts(case, after))):
-            changed.append(CaseChange(case_id, f"{' and '.join(parts)} altered", case_id))
+            changed.append(CaseChange(case_id, renamed[0] if len(renamed) == 1 else ""))
+        elif after.fingerprint != case.fingerprint and (alterations := tuple(_alterations(case, after))):
+            changed.append(CaseChange(case_id, case_id, alterations))
     return changed
 
 
@@ -50,12 +62,9 @@ def with_judge_code(
     renamed = {one.now: one.case_id for one in found.values() if one.now}
     for case_id, case in now.items():
         altered = tuple((call.name, judges[call.name]) for call in case.judges if call.name in judges)
-        if not altered:
-            continue
-        how = " and ".join(f"code of judge {name} altered in {path}" for name, path in altered)
-        before = found.get(renamed.get(case_id, case_id), CaseChange(case_id, "", case_id))
-        how = f"{before.how}, {how}" if before.how else how
-        found[before.case_id] = before._replace(how=how, judges=altered)
+        if altered:
+            before = found.get(renamed.get(case_id, case_id), CaseChange(case_id, case_id))
+            found[before.case_id] = before._replace(judges=altered)
     return [one for _, one in sorted(found.items())]
 
 
@@ -63,8 +72,8 @@ def with_skipped(changes: Iterable[CaseChange], case_ids: Iterable[str]) -> list
     """Return `changes` with the cases that were skipped; sorted by id."""
     found = {one.case_id: one for one in changes}
     for case_id in case_ids:
-        before = found.get(case_id, CaseChange(case_id, "", case_id))
-        found[case_id] = before._replace(how=f"{before.how}, skipped" if before.how else "skipped")
+        before = found.get(case_id, CaseChange(case_id, case_id))
+        found[case_id] = before._replace(alterations=(*before.alterations, Alteration.SKIPPED))
     return [one for _, one in sorted(found.items())]
 
 
@@ -72,17 +81,17 @@ def _question(case: Case) -> str:
     return repr((case.input, case.turns and [(turn.user, turn.assistant) for turn in case.turns]))
 
 
-def _parts(before: Case, after: Case) -> Iterable[str]:
+def _alterations(before: Case, after: Case) -> Iterable[Alteration]:
     """Yield what differs of two cases of one id."""
     if _question(before) != _question(after):
-        yield "input"
+        yield Alteration.INPUT
     if before.expected != after.expected:
-        yield "expected answer"
+        yield Alteration.EXPECTED
     if [(call.name, call.arguments) for call in before.judges] != [
         (call.name, call.arguments) for call in after.judges
     ]:
-        yield "judges"
+        yield Alteration.JUDGES
     if before.threshold != after.threshold:
-        yield "threshold"
+        yield Alteration.THRESHOLD
     if before.trials != after.trials:
-        yield "trials"
+        yield Alteration.TRIALS

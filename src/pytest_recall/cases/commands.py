@@ -62,6 +62,8 @@ def add_init(commands: Commands) -> None:
 
 def run_init(args: argparse.Namespace) -> int:
     """Run the command."""
+    from pytest_recall.runs.base import lacks_default
+
     folder = args.dir or Path("eval")
     written = 0
     cases = _cases(folder)
@@ -80,6 +82,11 @@ def run_init(args: argparse.Namespace) -> int:
             write_text(path, filled(text, folder.as_posix()))
         written += 1
         print(f"{'would write' if args.dry_run else 'wrote'}   {path.as_posix()}: {ABOUT[template]}")
+    if written and "workflow.yml" in chosen and lacks_default(Path.cwd(), os.environ):
+        print(
+            f"\n{GITHUB['workflow.yml']} takes `{_default_branch()}` for the default branch, which nothing here says;"
+            " correct `branches` there if it is another."
+        )
     if args.github or args.gitlab:
         _recommend(folder, cases)
     elif written:

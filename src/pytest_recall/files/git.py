@@ -123,6 +123,7 @@ def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
 
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_HEADS, _ORIGIN = "refs/heads/", "refs/remotes/origin/"
 _DERIVED = ":(exclude,top,glob)**/__pycache__/**"
 """What Python writes beside the source that it reads."""
 _MAX_COMPARED = 2**20
@@ -201,10 +202,19 @@ class Repository:
         """Return the files below the folder `path` that git knows. Raises RecallError."""
         return [self.top / name for name in self._paths("ls-files", "-z", "--", self.path_of(path) or ".")]
 
-    def local_name(self, ref: str) -> str:
-        """Return the name of a branch without that of its remote, such as `main` for `origin/HEAD`."""
-        done = self._git("rev-parse", "--abbrev-ref", ref)
-        return os.fsdecode(done.stdout).strip().removeprefix("origin/") if done.returncode == 0 else ref
+    def default_branch(self) -> str:
+        """Return the branch that the clone has on record as the default one of `origin`; empty where it has none."""
+        done = self._git("symbolic-ref", "--quiet", "refs/remotes/origin/HEAD")
+        return os.fsdecode(done.stdout).strip().removeprefix(_ORIGIN) if done.returncode == 0 else ""
+
+    def branches(self) -> set[str]:
+        """Return the names of the branches here and, as far as they were fetched, at `origin`. Raises RecallError."""
+        here = {ref.removeprefix(_HEADS) for ref in self.refs(_HEADS)}
+        return here | {ref.removeprefix(_ORIGIN) for ref in self.refs(_ORIGIN)} - {"HEAD"}
+
+    def has_remote(self) -> bool:
+        """Whether the clone knows another repository. Raises RecallError."""
+        return bool(self._line("remote"))
 
     def _commit(self, ref: str) -> str:
         done = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")

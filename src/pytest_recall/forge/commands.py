@@ -55,8 +55,9 @@ A case is on the issue from a fail until it passes or is deleted; a night that d
 the state of the branch says that it has passed since, in whichever run. A fail in quarantine, or by a judge that may
 not block, is none.
 
-A run of a pull request only adds the cases that failed outside of its change: what its change affects is its own
-matter, and its passes are none of the default branch. One from a fork may not write, and adds none.
+A run of a pull request only adds the cases that passed before and failed outside of its change: what its change affects
+is its own matter, and its passes are none of the default branch. What it has added goes with a pass in a run that began
+later, or that the state has of a later day. A run from a fork may not write, and adds none.
 
   no case failed, no issue         nothing
   a case fails, no issue           an issue is opened
@@ -207,6 +208,7 @@ def issue(args: argparse.Namespace) -> int:
         },
         stands={case_id: row.last_tested.isoformat() for case_id, row in rows.items() if not row.failing},
         day=record.header.date,
+        started=record.header.started,
         details={case_id: _detail(record.header, card, one, links) for case_id, one in failed.items()},
         fell=frozenset(case_id for case_id, one in failed.items() if one.regression),
     )
@@ -229,6 +231,7 @@ def _outside(record: Record, card: Scorecard, links: str) -> Verdicts:
         failed=frozenset(failed),
         suspects=dict.fromkeys(failed, f"failed in a run of #{header.pr}, whose change does not affect it"),
         day=header.date,
+        started=header.started,
         details={case_id: _detail(header, card, one, links) for case_id, one in failed.items()},
         fell=frozenset(failed),
         only_adds=True,
@@ -393,7 +396,7 @@ def run_waive(args: argparse.Namespace) -> int:
     record = read_journal(folder)
     rubric = read_settings(place.rubric, place.name(place.rubric))
     gates = finish.gates_of_run(place, case_paths(place, args), record, rubric)
-    card = finish.with_gates(finish.scorecard(record, place, folder), place, gates, rubric)
+    card = finish.with_gates(finish.scorecard(record, place, folder), place, gates, rubric, record)
     blocks = finish.blocks_of(record, rubric)
     cases = waivable(record, card, blocks, record.header.allowed)
     if not cases:

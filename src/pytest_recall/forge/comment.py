@@ -147,8 +147,8 @@ class Move(Enum):
 class Known(NamedTuple):
     """An issue as it is: `declined` if someone closed it as not planned.
 
-    `failing` are the cases that it says fail; None if they were too many to be kept. `since` has the day in ISO 8601 on
-    which each of them failed last, where it is known.
+    `failing` are the cases that it says fail; None if they were too many to be kept. `since` has when each of them
+    failed last, as `Verdicts.since` says it, where it is known.
     """
 
     is_open: bool
@@ -169,9 +169,9 @@ class Verdicts(NamedTuple):
 
     `troubles` say why the run shows less than it should, a phrase each: no case answers for them. `suspects` says of
     cases that fell which changes may have broken them, a phrase each. `stands` has the day of the last verdict of each
-    case whose row on the branch says that it passed, whichever run has asked it. `day` is that of the run. `details`
-    are what is known of cases that fail, of which `fell` passed before this run. A run that `only_adds` is no
-    news of any other case.
+    case whose row on the branch says that it passed, whichever run has asked it. `day` is that of the run, which began
+    at `started`, both in ISO 8601. `details` are what is known of cases that fail, of which `fell` passed before this
+    run. A run that `only_adds` is no news of any other case.
     """
 
     passed: frozenset[str]
@@ -181,9 +181,24 @@ class Verdicts(NamedTuple):
     suspects: Mapping[str, str] = MappingProxyType({})
     stands: Mapping[str, str] = MappingProxyType({})
     day: str = ""
+    started: str = ""
     details: Mapping[str, Detail] = MappingProxyType({})
     fell: frozenset[str] = frozenset()
     only_adds: bool = False
+
+    @property
+    def when(self) -> str:
+        """The day of the run and when it began: of two runs, the later one has the greater text."""
+        return f"{self.day} {self.started}"
+
+    @property
+    def since(self) -> str:
+        """Since when the cases fail that failed in this run.
+
+        A fail in a run of the branch is in the rows of that, so that a row which passes on the same day has passed
+        after it. One in a run that only adds is not, and no row says at what time of its day it has passed.
+        """
+        return self.when if self.only_adds else self.day
 
 
 class Decision(NamedTuple):
@@ -197,12 +212,12 @@ class Decision(NamedTuple):
 def decide(known: Known | None, run: Verdicts) -> Decision:
     """Return what a run does to the issue, None if there is no issue yet.
 
-    A case fails until it passes or is gone: a run that did not ask it, or came to no verdict, is no news of it. It has
-    passed as well where its row says so of the day on which it failed, or of a later one: another run has asked it. An
-    issue that was closed is opened again only by a case that it did not know to fail, and never if it was declined.
-    Where the names were too many to be kept, a run does not know what is new, and closes nothing. A run that shows less
-    than it should opens the issue and closes none. One that only adds leaves the issue as it is where it has nothing to
-    add.
+    A case fails until it passes or is gone: a run that did not ask it, or came to no verdict, is no news of it, and
+    neither is one that began before the case failed. It has passed as well where its row says so of a time at which it
+    had failed: another run has asked it. An issue that was closed is opened again only by a case that it did not know
+    to fail, and never if it was declined. Where the names were too many to be kept, a run does not know what is new,
+    and closes nothing. A run that shows less than it should opens the issue and closes none. One that only adds leaves
+    the issue as it is where it has nothing to add.
     """
     if known is None:
         news = tuple(sorted(run.failed))
@@ -211,7 +226,7 @@ def decide(known: Known | None, run: Verdicts) -> Decision:
         return Decision(Move.NOTHING, known.failing)
     if known.failing is None:
         return Decision(Move.UPDATE if known.is_open else Move.NOTHING, None)
-    failing = (known.failing - run.passed - run.gone - _passed_since(known, run)) | run.failed
+    failing = (known.failing - run.gone - _passed_since(known, run)) | run.failed
     news = tuple(sorted(failing - known.failing))
     if not known.is_open:
         if news or run.troubles:
@@ -222,9 +237,13 @@ def decide(known: Known | None, run: Verdicts) -> Decision:
 
 
 def _passed_since(known: Known, run: Verdicts) -> frozenset[str]:
-    """Return the cases that failed by the issue, and of which the branch has a pass that is not older than that."""
-    since = {case_id: day for case_id in known.failing or () if (day := known.since.get(case_id))}
-    return frozenset(case_id for case_id, day in since.items() if run.stands.get(case_id, "") >= day)
+    """Return the cases that failed by the issue, and of which this run or the branch has a pass that is not older."""
+    since = {case_id: known.since.get(case_id, "") for case_id in known.failing or ()}
+    return frozenset(
+        case_id
+        for case_id, when in since.items()
+        if (case_id in run.passed and run.when >= when) or (when and run.stands.get(case_id, "") >= when)
+    )
 
 
 def remembered(failing: Iterable[str] | None, since: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -261,9 +280,9 @@ def details_in(body: str) -> dict[str, Detail]:
 
 
 def recollect(body: str, name: str) -> dict[str, str] | None:
-    """Return the failing cases in the text of the issue `name`, each with the day on which it failed last.
+    """Return the failing cases in the text of the issue `name`, each with when it failed last.
 
-    Issues of earlier versions have no days. Raises RecallError if someone has edited them.
+    Issues of earlier versions do not say when. Raises RecallError if someone has edited them.
     """
     line = [*body.replace("\r\n", "\n").split("\n", 2), ""][1]
     found = _MEMORY.fullmatch(line)

@@ -123,7 +123,7 @@ def issue(host: Tracker, sheet: Posting, run: Verdicts, label: str, title: str, 
         days = recollect(found.body, f"issue {found.number}")
         known = Known(found.is_open, found.declined, None if days is None else frozenset(days), days or {})
     told = decide(known, run)
-    since = {**(known.since if known is not None else {}), **dict.fromkeys(run.failed, run.day)}
+    since = {**(known.since if known is not None else {}), **dict.fromkeys(run.failed, run.since)}
     run = run._replace(details=_details(told, run, {} if found is None else details_in(found.body)))
     body = sheet.page(f"{remembered(told.failing, since)}\n{carried(run.details)}", standing(told, run))
     if found is None:

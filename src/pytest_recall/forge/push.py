@@ -73,28 +73,32 @@ class Remote:
             raise RecallError("git: no branch is checked out; give --branch")
 
     def tip(self) -> str:
-        """Fetch the branch and return its newest commit."""
-        self._fetch(f"refs/heads/{self.branch}", *self._depth)
+        """Fetch the branch and return its newest commit. Raises GitError, with what to do where there is no branch."""
+        ref = f"refs/heads/{self.branch}"
+        if not self._has(ref):
+            raise GitError(
+                f"git: {self._remote} has no branch `{self.branch}`; push it first, or name another with --branch"
+            )
+        self._fetch(ref, *self._depth)
         return self.git("rev-parse", "FETCH_HEAD")
 
+    def _has(self, ref: str) -> bool:
+        """Whether the remote has a ref of this name. Raises GitError if it cannot be asked."""
+        return bool(self._ask("ls-remote", self._remote, ref))
+
     def _fetch(self, refs: str, *options: str) -> None:
-        """Fetch what `refs` names. Raises GitError, with what to do about it where that is known."""
+        """Fetch what `refs` names. Raises GitError."""
         self._ask("fetch", "--quiet", "--no-tags", *options, self._remote, refs)
 
     def _ask(self, *arguments: str) -> str:
-        """Return what a git command prints that asks the remote. Raises GitError, with what to do about it."""
+        """Return what a git command prints that asks the remote. Raises GitError."""
         try:
             return self.git(*arguments)
         except GitError as error:
-            raise GitError(self._advice(str(error))) from None
-
-    def _advice(self, said: str) -> str:
-        """Return what to do about a remote that said no, where git's words are known; else these words."""
-        if "couldn't find remote ref" in said:
-            return f"git: {self._remote} has no branch `{self.branch}`; push it first, or name another with --branch"
-        if "does not appear to be a git repository" in said:
-            return f"git: `{self._remote}` is not a remote of this clone; add it (`git remote add`), or give --remote"
-        return said
+            if self._remote in self.git("remote").split("\n"):
+                raise
+            why = f"`{self._remote}` is not the name of a remote of this clone; add it (`git remote add`)"
+            raise GitError(f"{error}; {why}, or give --remote") from None
 
     @contextmanager
     def worktree(self, commit: str) -> Iterator[Path]:
@@ -139,7 +143,7 @@ class Remote:
 
     def fetch_ref(self, ref: str) -> str:
         """Fetch a ref under its own name and return its commit; empty where the remote has none."""
-        if not self._ask("ls-remote", self._remote, ref):
+        if not self._has(ref):
             return ""
         self._fetch(f"+{ref}:{ref}", *self._depth)
         return self.git("rev-parse", ref)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from pytest_recall.files.disk import read_text
 from pytest_recall.plugin import options, replay_first
 from pytest_recall.plugin.replay_first import KnownChange
-from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
+from pytest_recall.results import sentences
+from pytest_recall.runs.base import NO_BASE, base_of, held_to, lacks_default, targets
 from pytest_recall.runs.ci import job_of
 from pytest_recall.runs.evidence import OF_BASE, RECORDINGS, runs_of
 
@@ -43,8 +44,9 @@ def change_of(
 
     A run that is resumed has chosen its cases, so that nothing is replayed for it.
     """
+    job = job_of(os.environ)
     if config.option.collectonly:
-        return KnownChange(NO_BASE, rubric, asked)
+        return KnownChange(NO_BASE, rubric, asked, job)
     refs = targets(config.option.recall_base, os.environ)
     base = base_of(place, refs, os.environ)
     if not asked.requests:  # What varies is compared by the rubric of the working tree.
@@ -53,12 +55,12 @@ def change_of(
         from pytest_recall.replay.varying import volatile_in
 
         rubric = rubric.ignoring(volatile_in(read_text(config.invocation_params.dir / more, more), more))
-    notes = (f"{base.unreadable}; the settings of this change apply",) if base.unreadable else ()
-    found = KnownChange(base, rubric, asked, notes=notes)
+    notes = [f"{base.unreadable}; the settings of this change apply"] if base.unreadable else []
+    if lacks_default(place.root, os.environ):
+        notes.append(sentences.no_default_branch(place.name(place.state)))
+    found = KnownChange(base, rubric, asked, job, notes=tuple(notes))
     if options.wanted(config).explicit or context.mode not in MODES or asked.mode == "replay" or asked.dry:
         return found
-    job = job_of(os.environ)
-    found = found._replace(is_fork=job.fork)
     with tempfile.TemporaryDirectory() as scratch:
         if base.is_change and context.mode == "pr" and not job.fork and not is_resumed and paths:
             found = found._replace(earlier=runs_of(place, job.number, Path(scratch)))
@@ -80,10 +82,10 @@ def change_of(
     return found._replace(affects=affects)
 
 
-def planned(config: pytest.Config, plan: Plan, recording: Recording) -> Plan:
+def planned(config: pytest.Config, plan: Plan, change: KnownChange) -> Plan:
     """Return the plan of a change with what became of the base's own cases, and what its job may do.
 
-    `recording` is how the run records. Raises RecallError.
+    Raises RecallError.
     """
     from pytest_recall.cases.changes import case_changes, with_judge_code
     from pytest_recall.runs.base import cases_of, judges_altered
@@ -97,10 +99,10 @@ def planned(config: pytest.Config, plan: Plan, recording: Recording) -> Plan:
         changes = case_changes(before, now)
         known = {case_id: case for case_id, case in now.items() if not plan.base.rows or case_id in plan.base.rows}
         plan = replace(plan, case_changes=tuple(with_judge_code(changes, known, judges)))
-    job = job_of(os.environ)
+    job = change.job
     is_check = bool(job.run) and job.number is not None
     publishes = not job.public or plan.rubric.publish_answers
-    keeps = recording.of_change and is_check and not job.fork and job.host == "github" and publishes
+    keeps = change.recording.of_change and is_check and not job.fork and job.host == "github" and publishes
     return replace(plan, is_fork=job.fork, is_check=is_check, keeps_recordings=keeps).choosing()
 
 

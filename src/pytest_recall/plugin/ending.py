@@ -381,7 +381,7 @@ class Ending:
         except RecallError as error:
             self._run.log.problems += error.messages
             self._card = finish.scorecard(record)
-        self._card = finish.with_gates(self._card, self._run.plan.place, gates, self._run.plan.rubric)
+        self._card = finish.with_gates(self._card, self._run.plan.place, gates, self._run.plan.rubric, record)
         try:
             page = finish.write_scorecard(self._run.plan.place, folder, record, self._card)
         except OSError as error:

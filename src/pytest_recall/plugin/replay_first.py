@@ -29,12 +29,14 @@ from pytest_recall.replay.dry_runs import DryRunProcess, run_together
 from pytest_recall.replay.run_recordings import layers_of
 from pytest_recall.runs.evidence import NO_RUNS, REFS, PullRuns, runs_of_all
 from pytest_recall.schedule.changes import Changes, Origin, ReplayFinding, ReplayState, from_text, wanted_text
+from pytest_recall.schedule.spread import in_turns
 
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.recording import Recording
     from pytest_recall.runs.base import Base
+    from pytest_recall.runs.ci import CiJob
     from pytest_recall.runs.context import Context
 
 EACH = 150
@@ -62,16 +64,16 @@ class KnownChange(NamedTuple):
 
     `rubric` are the settings that it is held to, `notes` say how its own differ. `recording` is how the run records or
     replays, `affects` what a replay of all cases found, None without one, and `earlier` what runs of the same pull
-    request have left. One that `is_fork` comes from another repository.
+    request have left. `job` is that of CI, as far as the environment tells of one.
     """
 
     base: Base
     rubric: Settings
     recording: Recording
+    job: CiJob
     affects: Changes | None = None
     earlier: PullRuns = NO_RUNS
     notes: tuple[str, ...] = ()
-    is_fork: bool = False
 
 
 def cassettes_of(place: Place, asked: Recording) -> Path:
@@ -127,7 +129,7 @@ def changes_of(
                     ids_decided = decided.asking_broken().ids(ReplayState.UNAFFECTED, ReplayState.RECORDED)
                     _copy(source, ids_decided, Path(asked.folder), fixtures=True)
         if base.is_change and _holds_any(first.folder):
-            found = _compared(config, first.folder, base, found)
+            found = _compared(config, first.folder, base, found, context.seed)
         if base.is_change and base.commit:
             altered = _altered(place, base)
             found = found.checked_live(altered, context.seed).beside_files(altered, place.name(place.rubric))
@@ -157,9 +159,13 @@ def _with_price(found: Changes, source: _Source, base: Base, rubric: Settings, c
     return found._replace(findings={**found.findings, found.live: one})
 
 
-def _compared(config: pytest.Config, cassettes: Path, base: Base, found: Changes) -> Changes:
-    """Return `found` with what a second replay says of cases that ask something else: which vary by themselves."""
-    case_ids = found.to_replay_twice(TWICE)
+def _compared(config: pytest.Config, cassettes: Path, base: Base, found: Changes, seed: str) -> Changes:
+    """Return `found` with what a second replay says of cases that ask something else: which vary by themselves.
+
+    Of each difference one is replayed before a second.
+    """
+    differences = {case_id: found.findings[case_id].key for case_id in found.ids(ReplayState.CHANGED)}
+    case_ids = in_turns(differences, seed)[:TWICE]
     if not case_ids:
         return found
     try:
@@ -209,7 +215,7 @@ def _sources(place: Place, context: Context, change: KnownChange, scratch: Path)
         return
     there = _of_base(place, own, base, scratch)
     yield _Source(there, ours if there == own else f"{base.commit[:7]}:{ours}")
-    layers = layers_of(place) if own == place.cassettes and not change.is_fork else ()
+    layers = layers_of(place) if own == place.cassettes and not change.job.fork else ()
     altered = set(_altered(place, base)) if layers and base.commit else set()
     of_branch = [layer for layer in layers if layer.name in altered]
     for layer in layers:
@@ -217,7 +223,7 @@ def _sources(place: Place, context: Context, change: KnownChange, scratch: Path)
             yield _Source(*layer, below=there)
     for folder in change.earlier.recordings:
         yield _Source(folder, _name_in_ci(folder), "ci", below=there)
-    if change.rubric.branch_recordings and not change.is_fork:
+    if change.rubric.branch_recordings and not change.job.fork:
         for layer in of_branch:
             yield _Source(*layer, "branch", below=own)
         if there != own:

@@ -350,14 +350,14 @@ class Run:
 
     def _append_replayed(self) -> None:
         """Append the trials that decide without a call: on recorded answers, and verdicts of earlier runs that hold."""
-        changes, held = self.plan.changes, self.plan.held
-        if changes is None and not held:
+        changes, earlier = self.plan.changes, self.plan.earlier_verdicts
+        if changes is None and not earlier:
             return
         from pytest_recall.schedule.boxes import RECORDED
 
         # A case that is asked live as well, since it is due, has its verdict from that.
         trials: dict[str, tuple[Mapping[str, Any], ...]] = {
-            case_id: (event.trial(EARLIER).to_json(),) for case_id, event in held.items()
+            case_id: (event.trial(EARLIER).to_json(),) for case_id, event in earlier.items()
         }
         if changes is not None:
             answered = set(changes.answered) - self.plan.reasons.keys()
@@ -369,7 +369,7 @@ class Run:
         }
         for case_id in sorted(trials):
             for plain in trials[case_id]:
-                reason = held[case_id].reason if case_id in held else RECORDED
+                reason = earlier[case_id].reason if case_id in earlier else RECORDED
                 self._append(Trial.from_json(plain), where.get(case_id, ""), reason=reason)
 
     def _watch(self, case_ids: set[str]) -> None:

@@ -123,7 +123,7 @@ def wake(
             plan = replace(plan, cases=plan.cases & wanted).choosing()
         plan = replace(plan, baselines=() if config.option.recall_dry_run else names, batch=config.option.recall_batch)
         plan = replace(plan, recording=asked.facts(place))
-        plan = planned(config, plan, change.recording)
+        plan = planned(config, plan, change)
         plan = replace(plan, settings=portion.settled(config, plan, rubric, kept))
         if plan.wanted.narrows and not files.may_hold_marks(config):
             check_names(plan, {})

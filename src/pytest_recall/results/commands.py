@@ -93,7 +93,8 @@ def run_score(args: argparse.Namespace) -> int:
     record = read_journal(folder)
     rubric = read_settings(place.rubric, place.name(place.rubric))
     card = finish.scorecard(record, place, folder)
-    card = finish.with_gates(card, place, finish.gates_of_run(place, case_paths(place, args), record, rubric), rubric)
+    gates = finish.gates_of_run(place, case_paths(place, args), record, rubric)
+    card = finish.with_gates(card, place, gates, rubric, record)
     if args.json:
         print(json.dumps(scorecard_text.as_json(record, card), indent=2, ensure_ascii=False))
     else:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from pathlib import Path
@@ -19,6 +17,7 @@ from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import Place
+from pytest_recall.files.git import Repository
 from pytest_recall.results.standing import Standing, loosened, standings
 from pytest_recall.schedule.boxes import fold
 from pytest_recall.trials.record import Record
@@ -285,10 +284,6 @@ def _latest(rows: Iterable[Row], day: date) -> Row | None:
     return max((row for row in rows if row.last_tested < day), key=lambda row: row.last_tested, default=None)
 
 
-PATIENCE = 20
-"""Seconds that git may take."""
-
-
 def gates_of(
     record: Record, rubric: Settings, cases: Mapping[str, tuple[str, str]], rows: Mapping[str, Row]
 ) -> tuple[Standing, ...]:
@@ -303,32 +298,15 @@ def gates_of(
     return standings(rubric.gates, {**cases, **own}, rows, trials)
 
 
-def loosened_gates(place: Place, gates: tuple[Gate, ...], env: Mapping[str, str]) -> tuple[str, ...]:
-    """Return which gates ask for less than where this branch left the main one; none where git does not know."""
-    if not gates and "GITHUB_BASE_REF" not in env:
+def loosened_gates(place: Place, gates: tuple[Gate, ...], base: str) -> tuple[str, ...]:
+    """Return which gates ask for less than at the commit `base`; none where there is none, or git does not have it."""
+    if not base:
         return ()
-    before = _before(place.rubric, env.get("GITHUB_BASE_REF", ""))
-    return () if before is None else tuple(loosened(gates_in(before), gates))
-
-
-def _before(path: Path, base: str) -> str | None:
-    """Return the text of the file where this branch left `base`, or else the main branch."""
-    for name in [f"origin/{base}", base] if base else ["origin/HEAD", "origin/main", "main", "origin/master", "master"]:
-        commit = _git(path.parent, "merge-base", "HEAD", name)
-        if commit:
-            return _git(path.parent, "show", f"{commit.strip()}:./{path.name}")
-    return None
-
-
-def _git(folder: Path, *args: str) -> str | None:
-    quiet = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
     try:
-        done = subprocess.run(
-            ("git", "-C", os.fspath(folder), *args), capture_output=True, timeout=PATIENCE, check=False, env=quiet
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+        before = Repository(place.root).text_beside(base, place.rubric)
+    except RecallError:
+        return ()
+    return () if before is None else tuple(loosened(gates_in(before), gates))
 
 
 KINDS = ("scenario", "dimension")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pytest_recall.cases.changes import Alteration
 from pytest_recall.files.wording import code, listed, prose
 from pytest_recall.results.scorecard import Scorecard
 from pytest_recall.trials.record import Header
 
 _SHOWN = 20
+SKIPPED = Alteration.SKIPPED.value
 
 
 def of_change_lines(header: Header, card: Scorecard) -> Iterator[str]:
@@ -36,16 +38,40 @@ def of_change_json(header: Header, card: Scorecard) -> dict[str, Any]:
     """Return the same as plain JSON types."""
     return {
         "held_settings": list(header.held_settings),
-        "altered": [{"id": case_id, "how": how} for case_id, how in header.altered],
+        "altered": [{"id": case_id, "how": how} for case_id, how in _altered(header).items()],
         "unrecorded": [{"id": case_id, "why": why} for case_id, why in _unrecorded(card).items()],
     }
 
 
 def _of_cases(header: Header, card: Scorecard) -> Iterator[tuple[str, Mapping[str, str]]]:
     if header.altered:
-        yield "cases of the base that this change alters", dict(header.altered)
+        yield "cases of the base that this change alters", _altered(header)
     if unrecorded := _unrecorded(card):
         yield "not recorded, so that the next run asks again", unrecorded
+
+
+_ALTERED = {"expected": "expected answer"}
+"""What is altered of a case, where the text has another word for it than the journal."""
+
+
+def _altered(header: Header) -> dict[str, str]:
+    """Return the cases of the base that the change alters, each with how."""
+    code_of: dict[str, list[str]] = {}
+    for case_id, judge, path in header.judge_code:
+        code_of.setdefault(case_id, []).append(f"code of judge {judge} altered in {path}")
+    told = {}
+    for case_id, now, every in header.altered:
+        parts = [_ALTERED.get(part, part) for part in every if part != SKIPPED]
+        told[case_id] = ", ".join(
+            [
+                *(["missing"] if not now else []),
+                *([f"renamed to {now}"] if now not in (case_id, "") else []),
+                *([f"{' and '.join(parts)} altered"] if parts else []),
+                *([" and ".join(code_of[now])] if now in code_of else []),
+                *([SKIPPED] if SKIPPED in every else []),
+            ]
+        )
+    return told
 
 
 def _held(header: Header) -> str:

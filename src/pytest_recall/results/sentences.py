@@ -587,3 +587,12 @@ def counted(kind: FailureKind, count: int) -> str:
     if kind is FailureKind.OUTSIDE:
         return f"{plural(count, 'failure')} outside the change"
     return f"{count:,} {kind.value}"
+
+
+def no_default_branch(state: str) -> str:
+    """Return what it means that nothing says which branch is the default one, and what to do; `state` is a file."""
+    return (
+        f"which branch is the default one is not known, so this run counts as one of it: {state} takes its verdicts,"
+        " and nothing is compared with another branch; let git find out (`git remote set-head origin --auto`), or name"
+        " it where there is no remote (`git symbolic-ref refs/remotes/origin/HEAD refs/remotes/origin/main`)"
+    )

@@ -22,8 +22,6 @@ from pytest_recall.runs.ci import commit_in_event, job_of
 from pytest_recall.schedule.state import committed_state
 from pytest_recall.trials.trial import Row
 
-OFTEN_DEFAULT = ("origin/HEAD", "origin/main", "origin/master", "main", "master")
-"""Names of the branch that changes are merged into, where nothing else says which it is."""
 _QUEUE = re.compile(r"refs/heads/gh-readonly-queue/(.+)/pr-\d+-[0-9a-f]+")
 
 OF_BASE = (
@@ -47,10 +45,21 @@ def default_branch(repository: Repository, environ: Mapping[str, str]) -> str:
 
     A job of GitHub's or GitLab's says so; else the remote does, whose branch a clone has as `origin/HEAD`.
     """
-    if named := job_of(environ).default_branch:
-        return named
-    ref = repository.first_of(OFTEN_DEFAULT)
-    return repository.local_name(ref) if ref else ""
+    return job_of(environ).default_branch or repository.default_branch()
+
+
+def lacks_default(folder: Path, environ: Mapping[str, str]) -> bool:
+    """Whether nothing says which of the branches around `folder` is the default one, so that a run counts as one of it.
+
+    A job of a pull request is on another, whichever that is.
+    """
+    if job_of(environ).number is not None or not is_repository(folder, environ):
+        return False
+    try:
+        repository = Repository(folder)
+        return not default_branch(repository, environ) and len(repository.branches()) > 1
+    except RecallError:  # Without git there is no branch.
+        return False
 
 
 class Base(NamedTuple):
@@ -61,7 +70,7 @@ class Base(NamedTuple):
     checkout is a change of `name`, and not that branch itself. `rows` is the state at the commit, None where there is
     no state, and `behind` what that says of cases that are not recorded there as they are asked. `settings` are those
     of the rubric there, None where it has none; `unreadable` says what is wrong with that.
-    `held` are the names of those of them that apply in place of what the change says.
+    `held_settings` are the names of those of them that apply in place of what the change says.
     """
 
     name: str = ""
@@ -72,7 +81,7 @@ class Base(NamedTuple):
     behind: Mapping[str, str] = MappingProxyType({})
     settings: Settings | None = None
     unreadable: str = ""
-    held: tuple[str, ...] = ()
+    held_settings: tuple[str, ...] = ()
 
 
 NO_BASE = Base()
@@ -98,10 +107,11 @@ def targets(given: str | None, env: Mapping[str, str]) -> tuple[str, ...]:
 def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base:
     """Return the base of the checkout around `place`: where it left the first of `refs` that is there.
 
-    Without `refs` it is the default branch, and HEAD itself on that. On GitHub a push to another branch is a change of
-    what that branch was before: it has no base where that is not known, and the settings that it brings apply. A ref
-    that was named and cannot be found is a `problem`; without git, without a commit, and where the default branch is
-    not known there is no base. Raises RecallError for a state or a rubric at the base that cannot be read.
+    Without `refs` it is the default branch, and HEAD itself on that, and where nothing says which it is. On GitHub a
+    push to another branch is a change of what that branch was before: it has no base where that is not known, and the
+    settings that it brings apply. A ref that was named and cannot be found is a `problem`; without git, without a
+    commit, and where the clone lacks the default branch there is no base. Raises RecallError for a state or a rubric
+    at the base that cannot be read.
     """
     named = bool(refs)
     if not is_repository(place.root, env):
@@ -111,11 +121,11 @@ def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base
         if not named:
             head, here = repository.head(), repository.branch()
             name = default_branch(repository, env)
-            default = repository.first_of((f"origin/{name}", name)) if name else ""
+            if head and name in (here, ""):
+                return _read(repository, place, Base(here, head))
+            default = repository.first_of((f"origin/{name}", name))
             if not head or not default:
                 return NO_BASE
-            if here == name:
-                return _read(repository, place, Base(here, head))
             if env.get("GITHUB_EVENT_NAME") == "push" and env.get("GITHUB_REF") == f"refs/heads/{here}":
                 before = commit_in_event(env, "before")
                 if not before:
@@ -187,5 +197,6 @@ def held_to(rubric: Settings, base: Base) -> tuple[Settings, Base]:
     if not base.is_change or base.settings is None:
         return rubric, base
     names = (*OF_BASE, *OF_REQUESTS)
-    held = tuple(name for name in names if getattr(rubric, name) != getattr(base.settings, name))
-    return rubric.model_copy(update={name: getattr(base.settings, name) for name in held}), base._replace(held=held)
+    altered = tuple(name for name in names if getattr(rubric, name) != getattr(base.settings, name))
+    settings = rubric.model_copy(update={name: getattr(base.settings, name) for name in altered})
+    return settings, base._replace(held_settings=altered)

@@ -91,13 +91,17 @@ def lost_names(place: Place, known: Collection[str], environ: Mapping[str, str])
 def shared_names(place: Place, environ: Mapping[str, str], ref: str = "") -> tuple[str, ...] | None:
     """Return the names of the runs in the state that everyone has: at `ref`, else at the remote's default branch.
 
-    Without a remote it is the one that is committed, and None without git.
+    Without a remote it is the one that is committed, and None without git. Where nothing says which is the default
+    branch of a remote, nobody is known to have any.
     """
     if not is_repository(place.root, environ):
         return None
     try:
         repository = Repository(place.root)
-        ref = ref or repository.first_of((f"origin/{default_branch(repository, environ)}", "HEAD"))
+        default = default_branch(repository, environ)
+        if not ref and not default and repository.has_remote():
+            return ()
+        ref = ref or repository.first_of((f"origin/{default}", "HEAD"))
         files = committed(place.eval_dir, ref, (place.state.name,), place.state.suffix) if ref else {}
         return parse_state(files.get(place.state.name, ""), place.name(place.state)).folded
     except RecallError:

@@ -111,13 +111,13 @@ def gates_of_run(place: Place, paths: Iterable[Path], record: Record, rubric: Se
     return gates_of(record, rubric, cases, current(place).rows)
 
 
-def with_gates(card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Settings) -> Scorecard:
-    """Return the scorecard with how the rubric's gates stand, and which of them this change has loosened."""
-    if not gates and "GITHUB_BASE_REF" not in os.environ:
-        return card
+def with_gates(
+    card: Scorecard, place: Place, gates: tuple[Standing, ...], rubric: Settings, record: Record
+) -> Scorecard:
+    """Return the scorecard with how the rubric's gates stand, and which are looser than at the base of the run."""
     from pytest_recall.results.gates import loosened_gates
 
-    return card._replace(gates=gates, loosened=loosened_gates(place, rubric.gates, os.environ))
+    return card._replace(gates=gates, loosened=loosened_gates(place, rubric.gates, record.header.base))
 
 
 def calibrations(place: Place, *records: Record) -> Mapping[JudgeKey, Calibration]:

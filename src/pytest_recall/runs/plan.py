@@ -96,6 +96,7 @@ class Plan:
     reach to why. Of a `shard` the picks are its part of `whole`, the slice that all shards choose; a run that goes on
     picks what its `rest` has left.
     `collected` are the cases that pytest has left of those that a person chose, None before that is known.
+    `earlier_verdicts` are those of earlier runs of the same change that hold, so that their cases are not asked again.
     `budget_of_day` is the one of which earlier runs of the day have left `budget`; None where these spent nothing.
     `is_check` says that the run is that of a job for a pull request, `is_fork` that its change comes from another
     repository, and `keeps_recordings` that CI keeps what it records beside the branch.
@@ -139,7 +140,7 @@ class Plan:
     case_changes: tuple[CaseChange, ...] = ()
     moved: tuple[tuple[str, str], ...] = ()
     collected: frozenset[str] | None = None
-    held: Mapping[str, Event] = field(default_factory=dict)
+    earlier_verdicts: Mapping[str, Event] = field(default_factory=dict)
 
     @property
     def scheduled(self) -> bool:
@@ -251,7 +252,7 @@ class Plan:
     def left(self) -> Remainder:
         """What was not chosen."""
         decided = () if self.changes is None else self.changes.decided
-        cases = self.cases.difference(self.unaffordable, decided, self.held)
+        cases = self.cases.difference(self.unaffordable, decided, self.earlier_verdicts)
         return remainder(cases, self.whole, self.rows, self.context.date, retests=self.mode != "nightly")
 
     @property
@@ -263,7 +264,7 @@ class Plan:
         context, changes = self.context, self.changes if mode == self.context.mode else None
         if mode == context.mode == "pr" and self.base.problem:
             return []  # Without its base a check decides nothing, whatever its cases come to.
-        scheduled = self.cases - self.unscheduled.keys() - self.unaffordable.keys() - self.held.keys()
+        scheduled = self.cases - self.unscheduled.keys() - self.unaffordable.keys() - self.earlier_verdicts.keys()
         if self.is_fork and changes is not None:
             scheduled &= changes.reasons.keys()  # A fork has no key for what is merely due.
         # A case that fails on a recorded answer has its verdict; a live one would take its place.
@@ -342,7 +343,7 @@ class Plan:
         scheduled = self.cases - self.unscheduled.keys()
         known = [self.before[case_id] for case_id in scheduled if case_id in self.before]
         answered = () if self.changes is None else self.changes.answered
-        others = scheduled.difference(dict(self.whole), answered, self.held)
+        others = scheduled.difference(dict(self.whole), answered, self.earlier_verdicts)
         rest = left_out(others, self.rows, self.unanswered, context.date)
         waiting = sorted((case_id, one) for case_id, one in self.unanswered.items() if case_id in scheduled)
         return Header(
@@ -394,8 +395,8 @@ class Plan:
             **self.checkout._asdict(),
             base=self.base.commit,
             fork=self.is_fork,
-            altered=tuple((one.case_id, one.how) for one in self.case_changes),
-            held_settings=self.base.held,
+            altered=tuple((one.case_id, one.now, one.alterations) for one in self.case_changes),
+            held_settings=self.base.held_settings,
             judge_code=tuple((one.now, *judge) for one in self.case_changes for judge in one.judges),
             differences=() if self.changes is None else tuple(self.changes.differences.items()),
             not_compared=self.problem,
@@ -502,12 +503,12 @@ def make_plan(
     # A run that could not be remembered must not start.
     state = current(place)
     decides = base.is_change and context.mode == "pr" and rubric.recording == "off"
-    held = verdicts_that_hold(
+    verdicts = verdicts_that_hold(
         earlier, commit, None if decides else context.date, () if changes is None else changes.reasons
     )
     if changes is not None:
-        changes = changes.holding(held)
-        held = {case_id: event for case_id, event in held.items() if case_id not in changes.decided}
+        changes = changes.holding(verdicts)
+        verdicts = {case_id: event for case_id, event in verdicts.items() if case_id not in changes.decided}
     if news := not_held(earlier, {*state.folded, *run_files(place.run_files)}):
         state = with_events(state, {name: earlier[name] for name in news})
     if today is not None:
@@ -535,7 +536,7 @@ def make_plan(
         base=base,
         changes=changes,
         shard=shard,
-        held=held,
+        earlier_verdicts=verdicts,
     )
     if rest is not None:
         known = {case_id for case_id, _ in rest.done.keys() | rest.begun.keys()}

@@ -70,7 +70,7 @@ def report(run: Path, sources: ReportSources, base: Path | None = None) -> Repor
         missing.append(f"The state could not be read: {error.messages[0]}")
     else:
         known = {case_id: (case.scenario, case.dimension) for case_id, case in cases.items()}
-        card = finish.with_gates(card, place, gates_of(record, rubric, known, rows), rubric)
+        card = finish.with_gates(card, place, gates_of(record, rubric, known, rows), rubric, record)
         standing = forecast(cases, rows, sources.today, DAYS) if cases else None
     prints = {result.trial.case_id: result.trial.fingerprint for result in card.results}
     wanted = [*prints, *(case_id for case_id, _ in card.not_run)]

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from itertools import chain, islice, zip_longest
 from math import inf
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -412,14 +411,6 @@ class Changes(NamedTuple):
         if origin == "base":
             as_base = {case_id: asked for case_id, asked in as_base.items() if case_id not in news}
         return self._replace(findings={**self.findings, **news}, as_base=as_base)
-
-    def to_replay_twice(self, most: int) -> list[str]:
-        """Return up to `most` cases that ask something else than recorded: of each difference one before a second."""
-        groups: dict[str, list[str]] = {}
-        for case_id in self.ids(ReplayState.CHANGED):
-            groups.setdefault(self.findings[case_id].key or case_id, []).append(case_id)
-        turns = chain.from_iterable(zip_longest(*(groups[key] for key in sorted(groups))))
-        return list(islice((case_id for case_id in turns if case_id is not None), most))
 
     def compared(self, again: Changes) -> Changes:
         """Return the same with what a second replay of some cases says of them: which vary by themselves.

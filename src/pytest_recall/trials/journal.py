@@ -409,7 +409,7 @@ def _header(record: dict[str, Any], path: Path) -> Header:
         slice=tuple(_pairs(record.get("slice", ()))),
         moved=tuple(_pairs(record.get("moved", ()))),
         unaffordable=tuple(_pairs(record.get("unaffordable", ()))),
-        altered=tuple(_pairs(record.get("altered", ()))),
+        altered=tuple((str(old), str(now), tuple(map(str, parts))) for old, now, parts in record.get("altered", ())),
         differences=tuple(_pairs(record.get("differences", ()))),
         judge_code=tuple((str(case), str(name), str(path)) for case, name, path in record.get("judge_code", ())),
         as_base=tuple((str(case_id), tuple(map(str, keys))) for case_id, keys in record.get("as_base", ())),

@@ -61,13 +61,14 @@ class Header(NamedTuple):
     found, a line each, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many
     verdicts rest on recordings that came with the change. `unaffordable` are affected cases that the budget does
     not reach, each with why. `fork` says that the change comes from another repository, and `altered` are the cases
-    of the base that the change takes away, renames or lets pass by another measure, each with how; `judge_code` has
-    each case and each of its judges whose code is altered, with the file, and `differences` each case that asks
-    something else than recorded, with the first difference. `held_settings` are those of the rubric that the change
-    alters, and that apply as the base has them until it is merged. `ci_recordings`
-    are the cases whose verdict rests on a recording that CI has made for the pull request, and `keeps_recordings`
-    says that CI keeps what this run records. `varying` is how many cases send something new each time, of
-    the `varying_of` that were replayed twice; that is 0 if they were all that ask something else than recorded.
+    of the base that the change takes away, renames or lets pass by another measure, each with its id after it, empty
+    where it is gone, and with what is altered, as `cases.changes.Alteration` names it; `judge_code` has each case and
+    each of its judges whose code is altered, with the file, and `differences` each case that asks something else than
+    recorded, with the first difference. `held_settings` are those of the rubric that the change alters, and that apply
+    as the base has them until it is merged. `ci_recordings` are the cases whose
+    verdict rests on a recording that CI has made for the pull request, and `keeps_recordings` says that CI keeps what
+    this run records. `varying` is how many cases send something new each time, of the `varying_of` that were replayed
+    twice; that is 0 if they were all that ask something else than recorded.
     `behind` are the cases of the base of which that has no recording, or none of what they ask. `as_base` are those of
     them that ask what the base asks, of a change that alters no code and no measure of theirs, each with the keys of
     these requests: what they fail on is not of the change. `missing` are, on the default branch, the cases that asked
@@ -145,7 +146,7 @@ class Header(NamedTuple):
     varying_of: int = 0
     unaffordable: tuple[tuple[str, str], ...] = ()
     fork: bool = False
-    altered: tuple[tuple[str, str], ...] = ()
+    altered: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     judge_code: tuple[tuple[str, str, str], ...] = ()
     held_settings: tuple[str, ...] = ()
     differences: tuple[tuple[str, str], ...] = ()
