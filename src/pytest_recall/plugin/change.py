@@ -41,10 +41,27 @@ def change_of(
 ) -> KnownChange:
     """Return what the checkout is a change of; nothing is known where cases are only listed. Raises RecallError.
 
-    A run that is resumed has chosen its cases, so that nothing is replayed for it.
+    A run that is resumed has chosen its cases, so that nothing is replayed for it. One of a fork has no keys: it sends
+    nothing, whatever it was asked for.
     """
     if config.option.collectonly:
         return KnownChange(NO_BASE, rubric, asked)
+    found = _change_of(config, place, rubric, context, asked, paths, is_resumed=is_resumed)
+    if not found.is_fork:
+        return found
+    return found._replace(recording=found.recording.sending_nothing(place.artifacts.folder / RECORDINGS))
+
+
+def _change_of(
+    config: pytest.Config,
+    place: Place,
+    rubric: Settings,
+    context: Context,
+    asked: Recording,
+    paths: list[Path],
+    *,
+    is_resumed: bool,
+) -> KnownChange:
     refs = targets(config.option.recall_base, os.environ)
     base = base_of(place, refs, os.environ)
     if not asked.requests:  # What varies is compared by the rubric of the working tree.
@@ -54,11 +71,10 @@ def change_of(
 
         rubric = rubric.ignoring(volatile_in(read_text(config.invocation_params.dir / more, more), more))
     notes = (f"{base.unreadable}; the settings of this change apply",) if base.unreadable else ()
-    found = KnownChange(base, rubric, asked, notes=notes)
+    job = job_of(os.environ)
+    found = KnownChange(base, rubric, asked, notes=notes, is_fork=job.fork)
     if options.wanted(config).explicit or context.mode not in MODES or asked.mode == "replay" or asked.dry:
         return found
-    job = job_of(os.environ)
-    found = found._replace(is_fork=job.fork)
     with tempfile.TemporaryDirectory() as scratch:
         if base.is_change and context.mode == "pr" and not job.fork and not is_resumed and paths:
             found = found._replace(earlier=runs_of(place, job.number, Path(scratch)))

@@ -265,7 +265,8 @@ class Plan:
             return []  # Without its base a check decides nothing, whatever its cases come to.
         scheduled = self.cases - self.unscheduled.keys() - self.unaffordable.keys() - self.held.keys()
         if self.is_fork and changes is not None:
-            scheduled &= changes.reasons.keys()  # A fork has no key for what is merely due.
+            # A fork has no key for what is merely due, and what its base alone has left open is not its matter.
+            scheduled &= changes.reasons.keys() - self.as_base.keys()
         # A case that fails on a recorded answer has its verdict; a live one would take its place.
         return choose(
             scheduled if changes is None else scheduled.difference(changes.decided),
