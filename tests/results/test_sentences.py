@@ -78,6 +78,7 @@ def result(box: int | None, outcome: Outcome = PASSED, streak: int = 1) -> CaseR
             "pr 2026-03-10, seed 7: 4 of 40 cases (1 box 1, 2 due, 1 new);"
             " not run: 30 not due until 2026-03-12, 4 beyond the limit of one run, 2 new, not drawn",
         ),
+        ([], {"without_base": 40}, "pr 2026-03-10, seed 7: 0 of 40 cases; not run: 40 without a base to compare with"),
         ([("a", "all"), ("b", "all")], {"mode": "all", "total": 2}, "all 2026-03-10, seed 7: 2 of 2 cases"),
         ([], {"mode": "nightly", "total": 12345}, "nightly 2026-03-10, seed 7: 0 of 12,345 cases"),
     ],

@@ -63,6 +63,7 @@ headers = st.builds(
     not_due=counts,
     over_cap=counts,
     unseen=counts,
+    without_base=counts,
     next_due=st.none() | st.dates().map(str),
     orphans=names,
     swapped=counts,

@@ -94,6 +94,8 @@ def not_run(header: Header) -> str:
         parts.append(f"{header.over_cap} {why}")
     if header.unseen:
         parts.append(f"{header.unseen} new, not drawn")
+    if header.without_base:
+        parts.append(f"{header.without_base} without a base to compare with")
     return ", ".join(parts)
 
 

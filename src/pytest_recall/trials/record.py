@@ -56,7 +56,8 @@ class Header(NamedTuple):
     asked: the `cases` of an eval set, or the questions of a `dataset` or about a `persona`.
 
     `base` is the commit with whose state regressions are told, and `not_compared` says why one that has to be there
-    cannot be found. `knows_change` says that a replay of all cases told which of them the change affects:
+    cannot be found; `without_base` is how many cases were not chosen for that. `knows_change` says that a replay of all
+    cases told which of them the change affects:
     `affected` are those whose requests, judging or replayed answer it has altered, `replayed` is what the replay
     found, a line each, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many
     verdicts rest on recordings that came with the change. `unaffordable` are affected cases that the budget does
@@ -96,6 +97,7 @@ class Header(NamedTuple):
     not_due: int = 0
     over_cap: int = 0
     unseen: int = 0
+    without_base: int = 0
     next_due: str | None = None
     orphans: tuple[str, ...] = ()
     swapped: int = 0
