@@ -135,6 +135,28 @@ def test_the_honest_limit(tested: int, line: str) -> None:
     assert sentences.limit(header(), card(tested, 40)) == line
 
 
+@pytest.mark.parametrize(
+    ("more", "cases"),
+    [
+        ({"whole": True}, "all 4 cases"),
+        ({}, "the 4 cases of this run"),
+        ({"files": ("eval/cases.yaml",)}, "the 4 cases in eval/cases.yaml"),
+        (
+            {"files": ("a.yaml", "b.yaml"), "scenarios": ("fees", "hours"), "dimensions": ("tone",)},
+            "the 4 cases of scenario fees, hours, of dimension tone, in a.yaml, b.yaml",
+        ),
+    ],
+    ids=["set", "unknown", "file", "filters"],
+)
+def test_of_which_cases_a_share_is(more: dict[str, Any], cases: str) -> None:
+    """A run of one file does not know what the others of the set have."""
+    head = header(**{"whole": False, "total": 4, "verdicts": 4, "passing": 4, **more})
+    assert sentences.pass_rate(head, card(0, 4)) == f"100 % of the last verdicts of {cases} pass"
+    some = head._replace(verdicts=2, passing=2)
+    assert sentences.pass_rate(some, card(0, 4)).endswith(f"2 of {cases.removeprefix('all ')} have")
+    assert ("of all cases could" in sentences.limit(head, card(1, 4))) is head.whole
+
+
 def test_the_limit_where_it_is_known_what_a_change_affects() -> None:
     reasons = ["affected", "judged again", "recorded answer", "due"]
     one = summarize([trial(f"c{n}", reason=reason) for n, reason in enumerate(reasons)], [], 40, TODAY)

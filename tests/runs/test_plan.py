@@ -351,6 +351,18 @@ def test_a_case_that_the_replay_has_answered_is_not_left_out(place: Place) -> No
     assert overdue == [1, 0]
 
 
+def test_the_header_says_of_which_cases_the_run_is(place: Place) -> None:
+    paths = [cases_file(place, "a"), cases_file(place, "b", name="more.cases.yaml")]
+
+    def told(paths: list[Path], **more: Any) -> tuple[bool, tuple[str, ...]]:
+        header = plan_of(place, paths, **more).header("run-1", "")
+        return header.whole, header.files
+
+    assert told(paths) == (True, ())
+    assert told(paths, wanted=Filters(scenarios=("fees",))) == (False, ())
+    assert told(paths[:1], complete=False) == (False, ("eval/cases.yaml",))
+
+
 def test_without_its_base_a_check_asks_nothing(place: Place) -> None:
     state_file(place.state, ROWS)
     lost = Base("main", problem="the base cannot be found", is_change=True)

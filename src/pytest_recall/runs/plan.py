@@ -362,6 +362,8 @@ class Plan:
             scheduled=self.scheduled,
             writes=self.writes,
             total=len(self.cases),
+            whole=self.complete and not self.wanted.narrows,
+            files=() if self.complete else tuple(sorted(one.name for one in self.files.values() if not one.reason)),
             picks=tuple(self.reasons.items()),
             state=self.digest,
             pr=context.pr,

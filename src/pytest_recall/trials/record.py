@@ -32,7 +32,8 @@ class Header(NamedTuple):
 
     `date` is ISO 8601; `state` the SHA-256 of the state that the slice was chosen from;
     `picks` the chosen cases as (id, reason); `scheduled` whether the schedule chose them;
-    `writes` whether the run's trials belong in the state; `total` the cases it chose from;
+    `writes` whether the run's trials belong in the state; `total` the cases it chose from, `whole` whether these are
+    all of the set, and `files` the case files that have them, where these are not all;
     `quarantined` says which of all cases are set apart, each with its date and its owner;
     `lapses` is the number of them that sets a case apart, for `quarantine_days`; `baselines` are asked beside the agent
     under test; `batch` says that calls go through batch APIs where these take them. `observed` is what the
@@ -132,6 +133,8 @@ class Header(NamedTuple):
     uncommitted: str | None = None
     commits: int = 0
     in_history: tuple[str, ...] = ()
+    whole: bool = False
+    files: tuple[str, ...] = ()
     source_kind: str = "cases"
     base: str = ""
     not_compared: str = ""
