@@ -478,7 +478,7 @@ def _of_change(header: Header, card: Scorecard) -> str:
     if card.with_outcome(Outcome.ERROR):
         return "see below why cases came to no verdict, correct that and run it again"
     if card.not_run or header.lost:
-        return "see below why cases were not run, correct that and run it again"
+        return "`partial` says why cases were not run: correct that and run it again"
     return ""
 
 
