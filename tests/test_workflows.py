@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from pytest_recall.cases.commands import filled
+from pytest_recall.trials.journal import read_journal
 from tests.cli.samples import CASES, environment, fill
 from tests.helpers import programs
 from tests.helpers.github import REPO, GitHub
@@ -266,6 +267,31 @@ def test_a_fork_writes_nothing_and_is_green_for_it(tmp_path: Path, bare: Path, h
         assert report.step(name).returncode == 0
     assert boxes(bare, "feature")["right"] == 2
     assert "# 1 of 2 cases regressed" in Path(report.env["GITHUB_STEP_SUMMARY"]).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("source", "actor", "given"),
+    [
+        ("mallory/desk", "mallory", "[OPENAI_API_KEY] [ANTHROPIC_API_KEY]"),
+        (REPO, "dependabot[bot]", "[OPENAI_API_KEY] [ANTHROPIC_API_KEY]"),
+        (REPO, "ann", " "),
+    ],
+    ids=["fork", "dependabot", "own"],
+)
+def test_a_fork_has_a_text_in_the_place_of_each_key(
+    tmp_path: Path, bare: Path, host: GitHub, source: str, actor: str, given: str
+) -> None:
+    """Where a key is only missing, nothing takes its place: a client says so."""
+    work = clone(bare, "work")
+    answer = "lambda question: f\"{os.environ['OPENAI_API_KEY']} {os.environ['ANTHROPIC_API_KEY']}\""
+    agent = f"import os\n\nimport pytest\n\n\n@pytest.fixture\ndef agent():\n    return {answer}\n"
+    (work / "eval" / "conftest.py").write_text(agent, encoding="utf-8")
+    git(work, "commit", "--quiet", "--all", "--message", "Keys")
+    git(work, "push", "--quiet")
+    run = evaluated(bare, "pull", {**pull_request(tmp_path, host, source), "GITHUB_ACTOR": actor})
+    (journal,) = (run.folder / "eval" / "_artifacts").glob("*/trials.jsonl")
+    answers = {one.answer.text for one in read_journal(journal.parent).trials if one.answer is not None}
+    assert answers == {given}
 
 
 def test_nights_that_push_at_the_same_time_keep_each_others_rows(bare: Path, host: GitHub) -> None:

@@ -39,6 +39,17 @@ def test_the_recordings_are_written_into_a_folder_the_newest_of_each_case(work: 
     assert found == {"a.ndjson": "new", "b.ndjson": "kept"}
 
 
+@pytest.mark.parametrize("there", [False, True])
+def test_git_passes_over_a_folder_that_the_command_has_made(work: Path, inside: Recall, *, there: bool) -> None:
+    """One that was there before is someone's own."""
+    if there:
+        (work / "recordings-7").mkdir()
+    for _ in range(2):
+        assert inside(work, "ci", "fetch", "--pr", "7", "--to", "recordings-7").code == 0
+    git(work, "add", "--all")
+    assert bool(git(work, "diff", "--cached", "--name-only")) is there
+
+
 def test_without_recordings_no_folder_is_made(work: Path, inside: Recall) -> None:
     assert inside(work, "ci", "fetch", "--pr", "8", "--to", "recordings-8").code == 0
     assert not (work / "recordings-8").exists()

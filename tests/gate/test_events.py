@@ -170,15 +170,21 @@ SPLIT_PROMPT = Written(
 @pytest.mark.parametrize("needed", [False, True], ids=["no-key-needed", "key-needed"])
 @pytest.mark.all
 def test_a_fork_without_a_key(worlds: Worlds, needed: bool) -> None:
-    world = worlds()
+    """Its agent does not start without a text in the place of the key, and nothing is sent."""
+    world = worlds(
+        Replaced(AGENT, '(os.environ.get("OPENAI_API_KEY") or "none")', '(os.environ["OPENAI_API_KEY"] or 1)')
+    )
     notes, change = world.open("notes", NOTES, fork=True), world.open("change", BREAKS_THREE, fork=True)
     world.model.mode = Mode(needs_key=True)
     if not needed:
-        assert_green(world.check(notes, "opened"))
+        check = world.check(notes, "opened")
+        assert_green(check)
+        assert check.live == []
         assert world.host.comments == {}
         return
     check = world.check(change, "opened")
     assert check.verdict is Verdict.NOT_EVALUATED, check
+    assert check.live == []
     assert "needs an answer from a maintainer" in check.output
     assert "Traceback" not in check.output
     before = world.head("change")
@@ -452,6 +458,21 @@ def test_the_recordings_of_a_fork_decide_nothing(worlds: Worlds) -> None:
     check = world.check(pull, "opened")
     assert check.verdict is Verdict.NOT_EVALUATED, check
     assert "Traceback" not in check.output, check.output
+
+
+@pytest.mark.all
+def test_what_main_has_not_recorded_is_not_of_a_fork(worlds: Worlds) -> None:
+    world = worlds()
+    world.model.mode = Mode(status=500)
+    world.commit("main", BREAKS_THREE)
+    assert world.pushed().verdict is Verdict.NOT_EVALUATED
+    assert len(behind_on_main(world)) == 12
+    notes, further = world.open("notes", NOTES, fork=True), world.open("further", KINDER, fork=True)
+    check = world.check(notes, "opened")
+    assert_green(check)
+    assert check.live == []
+    check = world.check(further, "opened")
+    assert (check.verdict, check.live) == (Verdict.NOT_EVALUATED, [])
 
 
 def test_what_main_has_not_recorded_is_not_of_a_pull_request(worlds: Worlds) -> None:

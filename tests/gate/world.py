@@ -357,7 +357,8 @@ class World:
         workflow = self._workflow(variables["GITHUB_SHA"])
         fork = pull is not None and pull.fork
         values = {"github.event_name": event, "github.token": TOKEN, "github.ref": variables["GITHUB_REF"]}
-        values |= {} if fork else {"secrets.OPENAI_API_KEY": KEY}
+        values |= {"github.repository": REPO} if fork else {"github.repository": REPO, "secrets.OPENAI_API_KEY": KEY}
+        values |= {"github.event.pull_request.head.repo.full_name": FORK if fork else REPO} if pull else {}
         env = self.programs.env(**{**self._env(event, variables, folder, run), **self.variables})
         play = partial(self._play, folder / "artifacts", variables)
         runner = Runner(folder, workflow.values(values), env, play, self.install, partial(self._is_approved, run))

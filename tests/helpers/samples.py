@@ -110,6 +110,7 @@ def header(*picks: tuple[str, str], **more: Any) -> Header:
         "scheduled": True,
         "writes": True,
         "total": 40,
+        "whole": True,
         "picks": picks,
     }
     return Header(**{**given, **more})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ import yaml
 
 import pytest_recall
 from tests.cli.samples import environment
+from tests.gate.workflow import Expression
 from tests.helpers import programs
 from tests.helpers.remotes import ALONE
 
@@ -30,7 +32,10 @@ def loaded(path: Path) -> Any:
 
 
 class Job:
-    """A job of the called workflow, in a checkout of its own; `values` are what its expressions come to."""
+    """A job of the called workflow, in a checkout of its own; `values` are what its expressions come to.
+
+    Those that begin with `github.` and are no value come to what `env` and its event say.
+    """
 
     def __init__(self, name: str, folder: Path, values: Mapping[str, str], **env: str) -> None:
         self.job = loaded(TEMPLATES / "recall.yml")["jobs"][name]
@@ -60,7 +65,19 @@ class Job:
 
     def _filled(self, text: str, more: Mapping[str, str]) -> str:
         values = {**self.values, **more}
-        return re.sub(r"\$\{\{ (.+?) \}\}", lambda found: values[found[1]], text)
+        return re.sub(r"\$\{\{ (.+?) \}\}", lambda found: self._value(found[1], values), text)
+
+    def _value(self, expression: str, values: Mapping[str, str]) -> str:
+        if expression in values:
+            return values[expression]
+        known = {f"github.{name}": self.env.get(f"GITHUB_{name.upper()}", "") for name in ("actor", "repository")}
+        known["github.event_name"] = self.env.get("GITHUB_EVENT_NAME", "")
+        event = Path(self.env.get("GITHUB_EVENT_PATH", ""))
+        pull = json.loads(event.read_text(encoding="utf-8")).get("pull_request") if event.is_file() else None
+        if pull:
+            known["github.event.pull_request.head.repo.full_name"] = pull["head"]["repo"]["full_name"]
+        value = Expression(expression).value({**known, **values})
+        return str(value).lower() if isinstance(value, bool) else str(value)
 
     @property
     def outputs(self) -> dict[str, str]:

@@ -62,6 +62,27 @@ def test_tests_that_are_no_cases_are_told(pytester: pytest.Pytester) -> None:
     done.stderr.fnmatch_lines(["recall: this run blocks: beside the cases: eval/test_x.py::test_*"])
 
 
+@pytest.mark.parametrize("workers", [(), ("-n2",), ("-x",)], ids=["alone", "workers", "first"])
+def test_a_case_file_that_cannot_be_collected_is_why_none_was_run(
+    pytester: pytest.Pytester, workers: tuple[str, ...]
+) -> None:
+    project = ECHOING.with_cases(case("a", judges=["nobody"]), case("b", judges=["none"])).at(pytester)
+    result = project.run("eval", *workers)
+    assert project.journal().why.startswith("eval/cases.yaml:1: judges: unknown judge `nobody`; ")
+    assert result.stdout.str().count("partial: 2 of 2 chosen cases not run: eval/cases.yaml:1: ") == 1
+
+
+@pytest.mark.parametrize(
+    ("cases", "told"), [((), "eval/test_x.py could not be collected"), (("nobody",), "eval/cases")]
+)
+def test_so_is_another_file(pytester: pytest.Pytester, cases: tuple[str, ...], told: str) -> None:
+    files = {"eval/test_x.py": "import no_such_module\n"}
+    checkout = ECHOING.with_files(files).with_cases(case("a", judges=[*cases, "exact"])).at(pytester)
+    checkout.run("eval")
+    assert checkout.journal().why.startswith(told)
+    assert checkout.journal().why.endswith("and 1 more file") is bool(cases)
+
+
 def test_a_file_that_cannot_be_collected_is_told(pytester: pytest.Pytester) -> None:
     files = {**RUBRIC, "eval/test_x.py": "import no_such_module\n"}
     project = ECHOING.with_files(files).with_cases(case("a")).at(pytester)

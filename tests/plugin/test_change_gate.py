@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import pytest
 
@@ -217,6 +219,82 @@ def test_a_due_case_that_fails_blocks_only_where_the_rubric_says_so(
     assert (result.ret == pytest.ExitCode.TESTS_FAILED) is due_blocks
     assert blocks(checkout) is due_blocks
     assert current(Place(checkout.path, checkout.path / "eval")).rows["b"].box == 1, "the schedule learns of it"
+
+
+class TestFork:
+    """Its job has no key: the recordings of the base decide, and nothing is sent, whatever the options say."""
+
+    @pytest.fixture
+    def job(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+        """Return what begins the job, once all is recorded."""
+        event = tmp_path / "event.json"
+        pull = {"number": 7, "head": {"sha": "b" * 40, "repo": {"full_name": "mallory/desk"}}}
+        event.write_text(json.dumps({"pull_request": pull}), encoding="utf-8")
+        told = {"GITHUB_EVENT_NAME": "pull_request", "GITHUB_EVENT_PATH": str(event), "GITHUB_REPOSITORY": "us/desk"}
+
+        def begin() -> None:
+            for name, value in told.items():
+                monkeypatch.setenv(name, value)
+
+        return begin
+
+    def test_is_green_where_nothing_that_it_affects_is_missing(
+        self, pytester: pytest.Pytester, upstream: Upstream, job: Callable[[], None]
+    ) -> None:
+        rubric = RUBRIC.replace("max_due_cases: 0", "max_due_cases: 9")
+        checkout, repository = begun(pytester, upstream, rubric=rubric, rows=dict.fromkeys("abc", row(3, 3)))
+        job()
+        (checkout.path / "README.md").write_text("new", encoding="utf-8")
+        repository.commit("Docs")
+        result, asked = pushed(checkout, upstream)
+        assert (result.ret, asked, checkout.slice()) == (pytest.ExitCode.OK, [], {})
+        assert not blocks(checkout)
+
+    @pytest.mark.parametrize("options", [(), ("--record=missing",), ("--budget", "9")], ids=["plain", "record", "paid"])
+    def test_asks_nobody_what_is_missing(
+        self, pytester: pytest.Pytester, upstream: Upstream, job: Callable[[], None], options: tuple[str, ...]
+    ) -> None:
+        checkout, repository = begun(pytester, upstream, *ANY)
+        job()
+        changed(checkout, upstream, source("tell"))
+        repository.commit("Change")
+        result, asked = pushed(checkout, upstream, *AT_MAIN, *options)
+        assert (result.ret, asked) == (pytest.ExitCode.TESTS_FAILED, [])
+        assert [one["id"] for one in checkout.scorecard()["not_evaluated"]] == ["a", "b", "c"]
+        assert {one.source for one in checkout.journal().trials} == {"replayed"}
+        assert "--record=" not in result.stdout.str().replace("--record=missing", ""), "where nothing is to be recorded"
+        assert blocks(checkout)
+
+    @pytest.mark.parametrize(
+        ("more", "options"),
+        [("recording: off\nmax_due_cases: 9\n", ()), ("", ("--recall-mode", "all")), ("", ("-k", "a or b"))],
+        ids=["no recordings", "all", "explicit"],
+    )
+    def test_asks_nobody_where_the_change_is_not_known(
+        self,
+        pytester: pytest.Pytester,
+        upstream: Upstream,
+        job: Callable[[], None],
+        more: str,
+        options: tuple[str, ...],
+    ) -> None:
+        """Recordings that a fork brings decide nothing."""
+        rubric = RUBRIC.replace("max_due_cases: 0\n", "") + more if more else RUBRIC
+        checkout, _ = begun(pytester, upstream, *ANY, rubric=rubric, rows={"a": row(3, 3), "b": row(3, 3)})
+        job()
+        result, asked = pushed(checkout, upstream, *AT_MAIN, *options)
+        assert (result.ret, asked) == (pytest.ExitCode.TESTS_FAILED, [])
+        assert set(checkout.outcomes().values()) == {"error"}
+
+    def test_asks_no_judge_that_is_live_elsewhere(
+        self, pytester: pytest.Pytester, upstream: Upstream, job: Callable[[], None]
+    ) -> None:
+        judge = "\n\n@pytest.fixture\ndef judge_fair():\n    return lambda answer, case: bool(plain_sync('fair?'))\n"
+        checkout, repository = begun(pytester, upstream, *ANY, rubric=f"{RUBRIC}cassette_kinds: {{judge: live}}\n")
+        job()
+        talking(upstream, agent("return question") + judge).with_cases(case("new", judges=["fair"])).at(pytester)
+        repository.commit("Judge")
+        assert pushed(checkout, upstream)[1] == []
 
 
 class TestNotEvaluated:

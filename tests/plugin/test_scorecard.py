@@ -171,7 +171,7 @@ def test_the_files_hold_the_same_and_more(pytester: pytest.Pytester) -> None:
     }
     assert [told["id"] for told in card["no_verdict"]] == ["crash"]
     assert card["regressions"] == ["broke"]
-    assert card["not_chosen"] == {"not_due": 1, "over_cap": 0, "unseen": 0}
+    assert card["not_chosen"] == {"not_due": 1, "over_cap": 0, "unseen": 0, "without_base": 0}
     assert card["complete"] is True
     page = (checkout.artifacts.folder / "scorecard.md").read_text()
     assert page.startswith("# 1 of 4 cases regressed\n")

@@ -217,7 +217,7 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "complete": True,
         "total": 6,
         "chosen": 6,
-        "not_chosen": {"not_due": 0, "over_cap": 0, "unseen": 0},
+        "not_chosen": {"not_due": 0, "over_cap": 0, "unseen": 0, "without_base": 0},
         "base": None,
         "not_compared": None,
         "held_settings": [],

@@ -201,7 +201,7 @@ def test_json_of_a_whole_run() -> None:
         "lost": [],
         "total": 40,
         "chosen": 6,
-        "not_chosen": {"not_due": 30, "over_cap": 3, "unseen": 1},
+        "not_chosen": {"not_due": 30, "over_cap": 3, "unseen": 1, "without_base": 0},
         "freshness": None,
         "base": None,
         "not_compared": None,

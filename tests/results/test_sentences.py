@@ -78,6 +78,7 @@ def result(box: int | None, outcome: Outcome = PASSED, streak: int = 1) -> CaseR
             "pr 2026-03-10, seed 7: 4 of 40 cases (1 box 1, 2 due, 1 new);"
             " not run: 30 not due until 2026-03-12, 4 beyond the limit of one run, 2 new, not drawn",
         ),
+        ([], {"without_base": 40}, "pr 2026-03-10, seed 7: 0 of 40 cases; not run: 40 without a base to compare with"),
         ([("a", "all"), ("b", "all")], {"mode": "all", "total": 2}, "all 2026-03-10, seed 7: 2 of 2 cases"),
         ([], {"mode": "nightly", "total": 12345}, "nightly 2026-03-10, seed 7: 0 of 12,345 cases"),
     ],
@@ -132,6 +133,28 @@ def test_another_model_than_the_one_that_was_asked_for_is_a_warning() -> None:
 )
 def test_the_honest_limit(tested: int, line: str) -> None:
     assert sentences.limit(header(), card(tested, 40)) == line
+
+
+@pytest.mark.parametrize(
+    ("more", "cases"),
+    [
+        ({"whole": True}, "all 4 cases"),
+        ({}, "the 4 cases of this run"),
+        ({"files": ("eval/cases.yaml",)}, "the 4 cases in eval/cases.yaml"),
+        (
+            {"files": ("a.yaml", "b.yaml"), "scenarios": ("fees", "hours"), "dimensions": ("tone",)},
+            "the 4 cases of scenario fees, hours, of dimension tone, in a.yaml, b.yaml",
+        ),
+    ],
+    ids=["set", "unknown", "file", "filters"],
+)
+def test_of_which_cases_a_share_is(more: dict[str, Any], cases: str) -> None:
+    """A run of one file does not know what the others of the set have."""
+    head = header(**{"whole": False, "total": 4, "verdicts": 4, "passing": 4, **more})
+    assert sentences.pass_rate(head, card(0, 4)) == f"100 % of the last verdicts of {cases} pass"
+    some = head._replace(verdicts=2, passing=2)
+    assert sentences.pass_rate(some, card(0, 4)).endswith(f"2 of {cases.removeprefix('all ')} have")
+    assert ("of all cases could" in sentences.limit(head, card(1, 4))) is head.whole
 
 
 def test_the_limit_where_it_is_known_what_a_change_affects() -> None:

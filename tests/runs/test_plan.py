@@ -19,7 +19,7 @@ from pytest_recall.runs.base import NO_BASE, Base
 from pytest_recall.runs.context import CommandLine, Filters, resolve
 from pytest_recall.runs.plan import Plan, check_names, make_plan
 from pytest_recall.schedule.changes import Changes, ReplayFinding, ReplayState
-from pytest_recall.schedule.selection import Pick
+from pytest_recall.schedule.selection import Pick, Remainder
 from pytest_recall.schedule.state_file import State
 from pytest_recall.trials.trial import Row
 from tests.helpers.samples import TODAY, days, failing, row
@@ -351,11 +351,25 @@ def test_a_case_that_the_replay_has_answered_is_not_left_out(place: Place) -> No
     assert overdue == [1, 0]
 
 
+def test_the_header_says_of_which_cases_the_run_is(place: Place) -> None:
+    paths = [cases_file(place, "a"), cases_file(place, "b", name="more.cases.yaml")]
+
+    def told(paths: list[Path], **more: Any) -> tuple[bool, tuple[str, ...]]:
+        header = plan_of(place, paths, **more).header("run-1", "")
+        return header.whole, header.files
+
+    assert told(paths) == (True, ())
+    assert told(paths, wanted=Filters(scenarios=("fees",))) == (False, ())
+    assert told(paths[:1], complete=False) == (False, ("eval/cases.yaml",))
+
+
 def test_without_its_base_a_check_asks_nothing(place: Place) -> None:
     state_file(place.state, ROWS)
     lost = Base("main", problem="the base cannot be found", is_change=True)
     plan = plan_of(place, [cases_file(place, "a", "b", "d")], base=lost)
     assert (plan.picks, plan.problem) == ((), lost.problem)
+    assert plan.left == Remainder(not_due=0, over_cap=0, unseen=0, next_due=None, without_base=len(plan.cases))
+    assert plan.header("run-1", "").without_base == len(plan.cases)
     assert plan_of(place, [cases_file(place, "a", "b", "d")], mode="nightly", base=lost).picks
 
 

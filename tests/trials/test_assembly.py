@@ -19,6 +19,7 @@ def test_each_part_gives_its_own_fields_and_all_of_them_together_every_field() -
     parts = [{"case_id", "scenario", "dimension", "fingerprint"}, own]
     parts += [set(part._fields) for part in (Result, CallSummary, RunFacts)]
     parts.append({"weighed"})  # Of all trials of a series, once they are decided.
+    parts.append({"earlier"})  # Of a verdict that another run came to.
     assert sorted(name for part in parts for name in part) == sorted(Trial._fields)
 
 
@@ -55,5 +56,5 @@ def test_a_trial_taken_apart_is_the_same_when_it_is_put_together_again(one: Tria
     run = RunFacts(*(getattr(one, f) for f in RunFacts._fields))
     case_of = TrialCase(one.case_id, one.scenario, one.dimension, one.fingerprint)
     own = {name: getattr(one, name) for name in ("repeat", "rule", "arm", "unproven")}
-    assert make_trial(case_of, Result.of(one), calls, run, **own) == one
+    assert make_trial(case_of, Result.of(one), calls, run, **own) == one._replace(earlier=None)
     assert with_result(one, Result.of(one)) == one

@@ -14,7 +14,7 @@ from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.settings_file import read_settings
 from pytest_recall.cli.common import EXAMPLES, Commands, add_files, case_paths, command, place_of, placeless, whole
 from pytest_recall.files import clock
-from pytest_recall.files.disk import read_text
+from pytest_recall.files.disk import make_ignored, read_text
 from pytest_recall.files.duration import read_duration
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import listed, plural
@@ -426,7 +426,8 @@ FETCH_DETAILS = """\
 What earlier runs of a pull request have asked is in a ref of its own, `refs/recall/pull/N`, which no push to the branch
 changes. A run that finds it there asks nothing twice; without it, all that the change affects is asked again.
 
-With --to they are written into a folder, so that what CI has asked is repeated without a call of a model:
+With --to they are written into a folder, so that what CI has asked is repeated without a call of a model. Git passes
+over a folder that the command makes:
 
   recall ci fetch --pr 7 --to recordings-7
   pytest -p recall 'eval/cases.yaml::late-fee' --replay=recordings-7
@@ -460,5 +461,7 @@ def run_fetch(args: argparse.Namespace) -> int:
         with tempfile.TemporaryDirectory() as scratch:
             # What a later run has recorded of a case takes the place of what an earlier one has.
             for folder in runs_of(place, job.number, Path(scratch)).recordings:
+                if not args.to.exists():
+                    make_ignored(args.to, f"# What `recall ci fetch` has copied from {ref_of(job.number)}.\n")
                 shutil.copytree(folder, args.to, dirs_exist_ok=True)
     return 0

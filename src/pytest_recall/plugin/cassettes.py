@@ -48,7 +48,8 @@ class CassetteManager:
     what the rubric allows in a minute. `requests` is the folder into which a replay writes what was asked, a file for
     each process, if someone wants to compare it. `differing` are the misses of wider fixtures that have a recording and
     ask something else, and `lacking_headers` the names of those whose recording does not say which headers were sent.
-    `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with.
+    `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with. In the run
+    `of_change`, `folder` is one of its own, which nobody is told to record into.
     One that `compares_headers` has all of them compared, as in `replay.tape`.
     """
 
@@ -69,6 +70,7 @@ class CassetteManager:
         requests: Path | None = None,
         base: Path | None = None,
         layers: Sequence[Layer] = (),
+        of_change: bool = False,
     ) -> None:
         self.mode = mode
         self.library = Library(folder, layers or (Layer(folder, place.name(folder)),))
@@ -78,7 +80,8 @@ class CassetteManager:
         self.compares_headers = False
         self._place = place
         self._folder_name = place.name(folder)
-        self._record = "--record" if layers or folder == place.cassettes else f"--record={self._folder_name}"
+        is_usual = layers or of_change or folder == place.cassettes
+        self._record = "--record" if is_usual else f"--record={self._folder_name}"
         self._run = run
         self._today = today
         self._max_age = max_age

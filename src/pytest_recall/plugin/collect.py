@@ -6,7 +6,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import ModuleType
@@ -18,7 +18,7 @@ from pytest_recall.cases.case import Case
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.validation import MAX_PROBLEMS
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import one_line, plural
 from pytest_recall.judges.rehearsal import mistakes, rehearsal
 from pytest_recall.plugin import baselines, files, judging, marks, memories, options, portion, start
 from pytest_recall.plugin.case_item import CaseItem
@@ -80,7 +80,7 @@ class CaseModule(pytest.Module):
             if run.plan.files[self.path].reason == PROFILE:
                 self.provided = memories.judges_of(self.config, self.path)
         except RecallError as error:
-            raise self.CollectError("\n".join(error.messages)) from None
+            raise self._refused(run, error.messages) from None
         functions: dict[tuple[str, ...], dict[str, Any]] = {}
         asked = (None, *(baselines.of_module(self) if run.plan.baselines else ()))
         found = Checks(run, self.path, self.provided)
@@ -93,7 +93,12 @@ class CaseModule(pytest.Module):
                 yield item
         if found.problems:
             # Of a run that does not begin, all is said at once.
-            raise self.CollectError("\n".join([*found.problems][:MAX_PROBLEMS]))
+            raise self._refused(run, [*found.problems][:MAX_PROBLEMS])
+
+    def _refused(self, run: Run, messages: Sequence[str]) -> Exception:
+        """Return the error for what is wrong with the file; the run knows the first of it."""
+        run.found.uncollected[self.nodeid] = one_line(messages[0])
+        return self.CollectError("\n".join(messages))
 
     def _named(self) -> set[str] | None:
         """Return the names of the items that the command line gives by their node ids; None if it gives the file."""

@@ -222,6 +222,7 @@ class Ending:
             "looped": run.money.looped,
             "deselected": sorted(run.found.deselected & {pick.case_id for pick in run.plan.picks}),
             "passed_over": sorted(run.found.passed_over),
+            "uncollected": run.found.uncollected,
             "programs": run.unrecorded.programs,
             "clients": run.unrecorded.clients,
             "judged": sorted(run.judged),
@@ -315,6 +316,10 @@ class Ending:
             return self._outage
         if run.log.halted or (run.money.unpaid and meter is not None):
             return run.log.halted or (meter.closed() if meter is not None else "")
+        if not run.config.option.continue_on_collection_errors and (files := run.beside.uncollected()):
+            # pytest says no more than that it was interrupted, or stopped.
+            first = run.found.uncollected.get(files[0], f"{files[0]} could not be collected")
+            return f"{first}; and {plural(len(files) - 1, 'more file')}" if files[1:] else first
         told = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
         return told or ("interrupted" if session.exitstatus == pytest.ExitCode.INTERRUPTED else "")
 

@@ -41,7 +41,7 @@ def lines(run: Run) -> Iterator[str | None]:
 
 def _not_replayed(run: Run) -> str | None:
     """Return why it is not known which cases a change affects; None where none is there to know."""
-    if not run.plan.base.is_change:
+    if not run.plan.base.is_change or run.plan.changes is not None:
         return None
     if run.plan.rubric.recording == "off":
         why = "`recording: off` in rubric.yaml"

@@ -55,7 +55,7 @@ class CollectedTests:
     those ids. `settled` are the cases that shards of an explicit choice have in common. `crashes` are node ids whose
     worker died, with the error, before it was known whether they are marked tests. `deselected` are the cases of items
     that pytest was told to leave out, by whichever plugin, and `passed_over` those of marked tests that were left out
-    before they were cases. `informed` says that a worker's
+    before they were cases. `uncollected` says by node id what is wrong with case files. `informed` says that a worker's
     findings were taken, and `told` that this worker has sent its own.
     """
 
@@ -66,6 +66,7 @@ class CollectedTests:
         self.crashes: dict[str, str] = {}
         self.deselected: set[str] = set()
         self.passed_over: set[str] = set()
+        self.uncollected: dict[str, str] = {}
         self.unknown_baselines: dict[str, None] = {}
         self.informed = self.told = False
 

@@ -38,7 +38,8 @@ class Recording(NamedTuple):
     what it found, if a file was named. `of_change` says that the run of a change records what it asks, so that the next
     one need not, and `of_branch` that one on a branch records into a folder that becomes a file of its own. `requests`
     is the folder into which a dry run writes what was asked; empty for none. `base` is the folder of recordings that
-    answer what an affected case asks as before the change; empty for none.
+    answer what an affected case asks as before the change; empty for none. One that `sends_nothing` makes no call live,
+    of whatever kind.
     """
 
     mode: CassetteMode
@@ -57,6 +58,7 @@ class Recording(NamedTuple):
     of_branch: bool = False
     requests: str = ""
     base: str = ""
+    sends_nothing: bool = False
 
     @property
     def found_in(self) -> Path | None:
@@ -85,6 +87,14 @@ class Recording(NamedTuple):
         if self.mode != "off":
             return self
         return self._replace(mode="missing", folder=str(folder), of_change=True, early="", base=str(base))
+
+    def sending_nothing(self, folder: Path) -> Recording:
+        """Return the same for a job without keys: it replays from `folder`, where it would record or ask."""
+        if self.mode == "replay":
+            return self._replace(sends_nothing=True)
+        return self._replace(
+            mode="replay", folder=str(folder), of_change=True, batch=False, early="", sends_nothing=True
+        )
 
     def on_branch(self, folder: Path) -> Recording:
         """Return the same, recording into `folder` what a run on a branch asks."""

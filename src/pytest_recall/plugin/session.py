@@ -130,6 +130,10 @@ class Beside:
         """Return what failed, a test or a file each, in the order in which it did."""
         return [f"{node_id} {how}" for node_id, how in self._failed.items() if node_id not in self.cases]
 
+    def uncollected(self) -> list[str]:
+        """Return the node ids of what could not be collected."""
+        return [node_id for node_id, how in self._failed.items() if how == _HOW["collect"]]
+
 
 class Ends(Protocol):
     """What happens at the end of a run."""

@@ -197,10 +197,11 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
         requests=Path(asked.requests) if asked.requests else None,
         base=Path(asked.base) if asked.base else None,
         layers=layers,
+        of_change=asked.of_change,
     )
     # What the replay before this run has found to differ is not to be answered from the recording.
     manager.compares_headers = asked.dry or (asked.mode == "missing" and plan.changes is not None)
-    if asked.dry:
+    if asked.dry or asked.sends_nothing:
         manager.let_nothing_out()
     if asked.budget is not None:
         from pytest_recall.plugin.limits import BudgetGate

@@ -543,7 +543,7 @@ def not_evaluated_line(header: Header, card: Scorecard) -> str:
     if header.fork:
         return (
             f"needs an answer from a maintainer: {plural(len(left), 'case')}, at least {plural(len(left), 'request')};"
-            f" record them on a branch of this repository ({told})"
+            " record them on a branch of this repository"
         )
     return f"{said} ({told})"
 

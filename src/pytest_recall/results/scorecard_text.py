@@ -245,6 +245,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
             "not_due": header.not_due,
             "over_cap": header.over_cap,
             "unseen": header.unseen,
+            "without_base": header.without_base,
         },
         "freshness": _freshness(header, card),
         "base": header.base or None,

@@ -94,6 +94,8 @@ def not_run(header: Header) -> str:
         parts.append(f"{header.over_cap} {why}")
     if header.unseen:
         parts.append(f"{header.unseen} new, not drawn")
+    if header.without_base:
+        parts.append(f"{header.without_base} without a base to compare with")
     return ", ".join(parts)
 
 
@@ -220,8 +222,8 @@ def limit(header: Header, card: Scorecard) -> str:
     if card.unseen is None:
         return "No case came to a verdict: this run shows nothing."
     return (
-        f"With {len(verdicts)} of {header.total} cases tested, a change that breaks up to {percent(card.unseen)} of all"
-        " cases could go unseen (95 %)."
+        f"With {len(verdicts)} of {header.total} cases tested, a change that breaks up to {percent(card.unseen)} of"
+        f" {'all cases' if header.whole else 'these cases'} could go unseen (95 %)."
     )
 
 
@@ -476,7 +478,7 @@ def _of_change(header: Header, card: Scorecard) -> str:
     if card.with_outcome(Outcome.ERROR):
         return "see below why cases came to no verdict, correct that and run it again"
     if card.not_run or header.lost:
-        return "see below why cases were not run, correct that and run it again"
+        return "`partial` says why cases were not run: correct that and run it again"
     return ""
 
 
@@ -571,13 +573,22 @@ def pass_rate(header: Header, card: Scorecard) -> str:
     if found is None or not found.cases:
         return ""
     if not found.known:
-        return f"none of {plural(found.cases, 'case')} has a verdict"
+        return f"none of {_cases_of(header, found.cases)} has a verdict"
     share = 100 * found.passed // found.known
     rate = "under 1 %" if found.passed and not share else f"{share} %"
     if found.known < found.cases:
-        return f"{rate} of the last verdicts pass, which {found.known:,} of {plural(found.cases, 'case')} have"
-    every = "all " if found.cases > 1 else ""
-    return f"{rate} of the last verdicts of {every}{plural(found.cases, 'case')} pass"
+        return f"{rate} of the last verdicts pass, which {found.known:,} of {_cases_of(header, found.cases)} have"
+    every = "all " if header.whole and found.cases > 1 else ""
+    return f"{rate} of the last verdicts of {every}{_cases_of(header, found.cases)} pass"
+
+
+def _cases_of(header: Header, count: int) -> str:
+    """Return so many cases, and of which part of the set they are, if the run has not read all of it."""
+    cases = plural(count, "case")
+    if header.whole:
+        return cases
+    chosen = (("of scenario", header.scenarios), ("of dimension", header.dimensions), ("in", header.files))
+    return f"the {cases} {', '.join(f'{of} {listed(names, 3)}' for of, names in chosen if names) or 'of this run'}"
 
 
 def counted(kind: FailureKind, count: int) -> str:

@@ -253,6 +253,9 @@ class Plan:
         """What was not chosen."""
         decided = () if self.changes is None else self.changes.decided
         cases = self.cases.difference(self.unaffordable, decided, self.earlier_verdicts)
+        if self.scheduled and self._lacks_base(self.context.mode):
+            rest = cases.difference(pick.case_id for pick in self.whole)
+            return Remainder(not_due=0, over_cap=0, unseen=0, next_due=None, without_base=len(rest))
         return remainder(cases, self.whole, self.rows, self.context.date, retests=self.mode != "nightly")
 
     @property
@@ -260,13 +263,18 @@ class Plan:
         """What a pull request would run today, where everything is run to find out what that is worth."""
         return self._slice("pr") if self.mode == "observe" else []
 
+    def _lacks_base(self, mode: Mode) -> bool:
+        """Whether nothing is chosen in a mode: without its base a check decides nothing, whatever its cases come to."""
+        return mode == self.context.mode == "pr" and bool(self.base.problem)
+
     def _slice(self, mode: Mode) -> list[Pick]:
         context, changes = self.context, self.changes if mode == self.context.mode else None
-        if mode == context.mode == "pr" and self.base.problem:
-            return []  # Without its base a check decides nothing, whatever its cases come to.
+        if self._lacks_base(mode):
+            return []
         scheduled = self.cases - self.unscheduled.keys() - self.unaffordable.keys() - self.earlier_verdicts.keys()
         if self.is_fork and changes is not None:
-            scheduled &= changes.reasons.keys()  # A fork has no key for what is merely due.
+            # A fork has no key for what is merely due, and what its base alone has left open is not its matter.
+            scheduled &= changes.reasons.keys() - self.as_base.keys()
         # A case that fails on a recorded answer has its verdict; a live one would take its place.
         return choose(
             scheduled if changes is None else scheduled.difference(changes.decided),
@@ -355,6 +363,8 @@ class Plan:
             scheduled=self.scheduled,
             writes=self.writes,
             total=len(self.cases),
+            whole=self.complete and not self.wanted.narrows,
+            files=() if self.complete else tuple(sorted(one.name for one in self.files.values() if not one.reason)),
             picks=tuple(self.reasons.items()),
             state=self.digest,
             pr=context.pr,
@@ -366,6 +376,7 @@ class Plan:
             not_due=left.not_due,
             over_cap=left.over_cap,
             unseen=left.unseen,
+            without_base=left.without_base,
             next_due=left.next_due.isoformat() if left.next_due else None,
             orphans=tuple(self.orphans),
             swapped=self.swapped,

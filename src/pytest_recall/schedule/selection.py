@@ -209,12 +209,16 @@ def choose(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remainder:
-    """What was not chosen: not due, due beyond a cap, never seen; and when the calendar asks next."""
+    """What was not chosen: not due, due beyond a cap, never seen; and when the calendar asks next.
+
+    `without_base` are those of a check that cannot find its base, of which none is chosen, due or not.
+    """
 
     not_due: int
     over_cap: int
     unseen: int
     next_due: date | None
+    without_base: int = 0
 
 
 def remainder(

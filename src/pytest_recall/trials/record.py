@@ -32,7 +32,8 @@ class Header(NamedTuple):
 
     `date` is ISO 8601; `state` the SHA-256 of the state that the slice was chosen from;
     `picks` the chosen cases as (id, reason); `scheduled` whether the schedule chose them;
-    `writes` whether the run's trials belong in the state; `total` the cases it chose from;
+    `writes` whether the run's trials belong in the state; `total` the cases it chose from, `whole` whether these are
+    all of the set, and `files` the case files that have them, where these are not all;
     `quarantined` says which of all cases are set apart, each with its date and its owner;
     `lapses` is the number of them that sets a case apart, for `quarantine_days`; `baselines` are asked beside the agent
     under test; `batch` says that calls go through batch APIs where these take them. `observed` is what the
@@ -56,7 +57,8 @@ class Header(NamedTuple):
     asked: the `cases` of an eval set, or the questions of a `dataset` or about a `persona`.
 
     `base` is the commit with whose state regressions are told, and `not_compared` says why one that has to be there
-    cannot be found. `knows_change` says that a replay of all cases told which of them the change affects:
+    cannot be found; `without_base` is how many cases were not chosen for that. `knows_change` says that a replay of all
+    cases told which of them the change affects:
     `affected` are those whose requests, judging or replayed answer it has altered, `replayed` is what the replay
     found, a line each, `unaffected` how many cases the change leaves as they were, and `own_recordings` how many
     verdicts rest on recordings that came with the change. `unaffordable` are affected cases that the budget does
@@ -97,6 +99,7 @@ class Header(NamedTuple):
     not_due: int = 0
     over_cap: int = 0
     unseen: int = 0
+    without_base: int = 0
     next_due: str | None = None
     orphans: tuple[str, ...] = ()
     swapped: int = 0
@@ -131,6 +134,8 @@ class Header(NamedTuple):
     uncommitted: str | None = None
     commits: int = 0
     in_history: tuple[str, ...] = ()
+    whole: bool = False
+    files: tuple[str, ...] = ()
     source_kind: str = "cases"
     base: str = ""
     not_compared: str = ""
