@@ -266,7 +266,7 @@ WORLD = {
             "interrupt",
             "origin",
         ),
-        *("open_tapes", "other_date", "player", "run_recordings", "tape", "unowned", "unrecorded", "watch"),
+        *("open_tapes", "other_date", "player", "run_recordings", "shared_calls", "tape", "unrecorded", "watch"),
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {

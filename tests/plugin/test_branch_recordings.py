@@ -23,7 +23,8 @@ from tests.helpers.upstream import Upstream
 
 pytest.importorskip("httpx")
 
-RUBRIC = "owner: us\nblocks: failure\n"
+SHARED = "shared_urls: ['http://127.0.0.1:*/.well-known/*']\n"
+RUBRIC = f"owner: us\nblocks: failure\n{SHARED}"
 CASES = [case(name, judges=[{"regex": "."}]) for name in "abc"]
 """They pass with any answer."""
 IGNORED = "eval/_artifacts\neval/cassettes/.drafts\n__pycache__\nrun-*\nasked.txt\npid\n.pytest_cache\n"
@@ -443,7 +444,7 @@ def test_calls_that_all_cases_share_are_replayed_on_their_branch(pytester: pytes
     changed(checkout, lasting, with_words(2))
     assert asked_by(checkout, lasting, "--record=missing") == [""]
     assert finished(checkout) == before
-    assert [[name.partition("/")[0] for name in names] for names in packed(checkout).values()] == [["_fixtures"]]
+    assert [[name.partition("/")[0] for name in names] for names in packed(checkout).values()] == [["_fixtures", "one"]]
     assert asked_by(checkout, lasting, "--replay") == []
 
 
@@ -461,7 +462,7 @@ def test_calls_that_all_cases_share_are_taken_over(pytester: pytest.Pytester, la
 
 # The check of a pull request
 
-CHECKED = "owner: us\nmax_due_cases: 0\nbox_1_cases: 0\nnew_traffic_sample: 0\n"
+CHECKED = f"owner: us\nmax_due_cases: 0\nbox_1_cases: 0\nnew_traffic_sample: 0\n{SHARED}"
 """Nothing is asked but what the change affects."""
 AT_MAIN = ("--recall-base", "main")
 ANOTHER_PROMPT = (source(), source("tell"))

@@ -323,7 +323,7 @@ def pytest_sessionfinish():
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         assert lasting.count == asked
         result.stdout.fnmatch_lines(
-            [f"POST {lasting.url}/*: called outside of any case, and nothing is sent in a replay;*"]
+            [f"POST {lasting.url}/*: was not sent, since `*.ndjson`, which has begun its thread, is over;*"]
         )
 
 

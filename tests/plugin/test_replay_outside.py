@@ -63,10 +63,10 @@ OVER = threading.Event()
         assert lasting.count == 0
         told = sorted(line for line in result.errlines if line)
         assert len(told) == 2, told
-        assert told[0].startswith(f"recall: POST {lasting.url}/any: called")
+        assert told[0].startswith(f"recall: POST {lasting.url}/any: was not sent, since")
         there = f"a connection to {lasting.url.removeprefix('http://')} would open after the session"
         assert told[1].startswith(f"recall: {there}")
-        assert all("nothing is sent in a replay" in line for line in told)
+        assert "nothing is sent in a replay" in told[1]
 
     def test_what_is_flushed_at_exit_is_refused(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
         checkout = recorded(pytester, lasting)

@@ -77,10 +77,9 @@ class TestWaitedFor:
         [
             # The agent of the second case hears of the miss by itself, and is not interrupted.
             (f"if question == 'a':\n    return Worker().ask(question)\n{HEARD}", "", [()]),
-            ("return SHARED.ask(question)", "", [(), (AT_ONCE,)]),
-            ("return SHARED.ask(question)", "SHARED.begin()\n\n", [("-n", "2")]),
+            ("return SHARED.ask(question)", "SHARED.begin()\n\n", [(), ("-n", "2")]),
         ],
-        ids=["of_each_case", "of_the_first_case", "of_the_session"],
+        ids=["of_each_case", "of_the_session"],
     )
     def test_it_ends_and_the_others_too(
         self,
@@ -104,30 +103,33 @@ class TestWaitedFor:
         assert lasting.count == asked
         assert signal.getsignal(URGENT) == before
 
-    def test_a_thread_that_ends_by_it_is_told_to_those_that_wait_for_it_later(
+    def test_a_thread_that_a_case_has_begun_is_none_of_the_next(
         self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(interrupt, "STILL", 1)
-        body = "return SHARED.ask(question)"
-        recorded(pytester, project(lasting, body))
-        checkout = project(lasting, body, prefix="other ").at(pytester)
-        checkout.run(*REPLAY).assert_outcomes(errors=2)
-        assert "is not recorded" in trial(checkout, "a").error
-        assert "which has missed a recording for another case" in trial(checkout, "b").error
+        monkeypatch.setattr(interrupt, "LONG", 0.5)
+        checkout = project(lasting, "return SHARED.ask(question)").at(pytester)
+        result = checkout.run("eval", "--record")
+        result.assert_outcomes(passed=2)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        result.stdout.fnmatch_lines(["*: was not recorded, since `*a.ndjson`, which has begun its thread, is over*"])
+        asked = lasting.count
+        result = checkout.run(*REPLAY)
+        # The thread ends by what it is answered, and the second case waits for it.
+        result.assert_outcomes(passed=1, errors=1)
+        assert "which has begun its thread, is over" in trial(checkout, "b").error
+        assert lasting.count == asked
 
-    def test_one_whose_miss_was_taken_for_that_of_another_ends_as_well(
+    def test_what_no_case_has_recorded_is_a_miss_of_all_that_run(
         self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(interrupt, "STILL", 1)
         monkeypatch.setattr(concurrency, "PATIENCE", 0.3)
         more = "SHARED.begin()\n\n"
         recorded(pytester, project(lasting, "return SHARED.ask(question)", more=more))
-        # Both ask the same, which looks like the recording of one of them.
-        checkout = project(lasting, "return SHARED.ask('other')", caught="Exception", more=more).at(pytester)
+        body = "BOTH.wait(20)\nreturn SHARED.ask('other')"
+        more += "BOTH = threading.Barrier(2)\n\n"
+        checkout = project(lasting, body, caught="Exception", more=more).at(pytester)
         checkout.run(*REPLAY, AT_ONCE).assert_outcomes(errors=2)
-        told = sorted(trial(checkout, case_id).error for case_id in "ab")
-        assert "is not recorded" in told[0]
-        assert "which has missed a recording for another case; run it by itself" in told[1]
+        assert all("none of them have it recorded" in trial(checkout, case_id).error for case_id in "ab")
 
     def test_what_it_leaves_of_itself_asks_nothing_in_the_name_of_the_next(
         self, pytester: pytest.Pytester, lasting: Upstream
@@ -159,17 +161,10 @@ def agent():
         assert "is not recorded" in trial(checkout, "a").error
         assert sources(checkout) == {"a": "replayed", "b": "replayed"}
 
-    @pytest.mark.parametrize(
-        ("more", "ways"),
-        [("", [(), (AT_ONCE,)]), ("SHARED.begin()\n\n", [(AT_ONCE,)])],
-        ids=["of_the_first_case", "of_the_session"],
-    )
-    def test_one_thread_serves_all_cases(
-        self, pytester: pytest.Pytester, lasting: Upstream, more: str, ways: list[tuple[str, ...]]
-    ) -> None:
-        checkout = recorded(pytester, project(lasting, "return SHARED.ask(question)", more=more))
+    def test_a_thread_of_the_session_serves_all_cases(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
+        checkout = recorded(pytester, project(lasting, "return SHARED.ask(question)", more="SHARED.begin()\n\n"))
         asked = lasting.count
-        for way in ways:
+        for way in ((), (AT_ONCE,)):
             checkout.run(*REPLAY, *way).assert_outcomes(passed=2)
             assert sources(checkout) == {"a": "replayed", "b": "replayed"}
         assert lasting.count == asked
@@ -205,51 +200,45 @@ BODY = "flush()\nreturn text(question)"
 class TestBackground:
     """What other threads send is none of the case's business."""
 
-    def test_telemetry_is_neither_recorded_nor_sent_and_an_unknown_service_changes_no_verdict(
-        self, pytester: pytest.Pytester, upstream: Upstream
+    def test_telemetry_is_neither_recorded_nor_sent(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """By its path, by what the rubric names, and by neither."""
-        named = POSTED.format(path="/collect").replace("URL +", "URL.replace('127.0.0.1', 'localhost') +")
-        unknown = TRIED.format(send=POSTED.format(path="/collect"))
-        more = EXPORTER.format(send="\n        ".join([POSTED.format(path="/v1/traces"), named, unknown]))
+        """By what the rubric names, and by what the environment says."""
         port = upstream.url.rpartition(":")[2]
-        rubric = {"eval/rubric.yaml": f"owner: me\ntelemetry_hosts: ['localhost:{port}']\n"}
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://[::1]:{port}")
+        named = POSTED.format(path="/collect").replace("URL +", "'http://collector.example' +")
+        told = POSTED.format(path="/v1/traces").replace("URL +", f"'http://[::1]:{port}' +")
+        send = "\n        ".join(TRIED.format(send=one).replace("ConnectError", "HTTPError") for one in (named, told))
+        more = EXPORTER.format(send=send)
+        rubric = {"eval/rubric.yaml": "owner: me\ntelemetry_hosts: [collector.example]\n"}
         checkout = project(upstream, BODY, more=more).with_files(rubric).at(pytester)
         result = checkout.run("eval", "--record", "-n2")
-        assert (result.ret, upstream.paths.count("/v1/traces"), upstream.paths.count("/collect")) == (0, 2, 4)
-        result.stdout.fnmatch_lines(["4 calls of telemetry were made and not recorded: 127.0.0.1 (2), localhost (2)"])
-        assert [[call.background for call in calls(cassette(checkout, name))] for name in "ab"] == [[True, False]] * 2
+        assert result.ret == 0
+        said = "4 calls of telemetry were {}: ::1 (2), collector.example (2)"
+        result.stdout.fnmatch_lines([said.format("made and not recorded").replace("[", "[[]")])
+        assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
         upstream.close()
         result = checkout.run(*REPLAY, AT_ONCE)
         result.assert_outcomes(passed=2)
         assert result.ret == 0
-        result.stdout.fnmatch_lines(
-            [
-                "4 calls of telemetry were answered here and not sent: 127.0.0.1 (2), localhost (2)",
-                "2 calls of threads that began before the case were not sent, as its recording has none: POST *",
-            ],
-            consecutive=False,
-        )
+        result.stdout.fnmatch_lines([said.format("answered here and not sent")])
         without = project(upstream, "return text(question)").at(pytester)
         assert without.run(*REPLAY).ret == 0
 
-    def test_one_that_began_in_the_case_is_missed_with_the_way_out(
-        self, pytester: pytest.Pytester, upstream: Upstream
-    ) -> None:
-        body = "import httpx2\nsend = threading.Thread(name='out', target=httpx2.post, args=(URL + '/collect',), "
+    def test_an_unknown_service_is_missed_with_the_way_out(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = "import httpx2\nsend = threading.Thread(name='out', target=httpx2.post, args=(URL + '/v1/logs',), "
         body += "kwargs=dict(json=dict(prompt='%d' % id(question))))\nsend.start()\nsend.join()\nreturn text(question)"
         checkout = project(upstream, body.replace("id(question)", "0")).at(pytester)
         assert checkout.run("eval", "--record").ret == 0
+        assert checkout.run(*REPLAY).ret == 0
         checkout = project(upstream, body.replace("id(question)", "1")).at(pytester)
         result = checkout.run(*REPLAY)
         result.assert_outcomes(errors=2)
-        said = "*if the thread `out` sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
-        result.stdout.fnmatch_lines([said])
+        result.stdout.fnmatch_lines(["*a thread made this call: if it sends telemetry, name its host under*"])
 
     def test_what_it_asks_as_was_recorded_is_served_and_a_model_is_asked_for_the_case(
-        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+        self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:
-        monkeypatch.setattr(interrupt, "STILL", 1)
         send = "FOUND.append(httpx2.post(URL + '/tool', json=dict(prompt='same')).json()['text'])\n        "
         send += "FOUND.append(asked('echo {}').json()['choices'][0]['message']['content'])"
         body = "FOUND.clear()\nflush()\nreturn ' '.join(FOUND)"

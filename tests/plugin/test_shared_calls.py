@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.project import Project
-from tests.helpers.talking import CASSETTES, agent, asking, calls, cassette, sources, talking
+from tests.helpers.talking import CASSETTES, agent, asking, calls, cassette, sources, talking, trial
 from tests.helpers.upstream import Upstream
 
 REPLAY = ("eval", "--replay", "--recall-mode=all")
@@ -28,7 +28,8 @@ FETCH = "get(URL + '/.well-known/words')"
 
 
 def project(upstream: Upstream, call: str = FETCH, body: str = "vocabulary()\nreturn httpx2_sync(question)") -> Project:
-    return talking(upstream, ONCE.format(call=call) + agent(body)).with_cases(asking("a"), asking("b"))
+    rubric = {"eval/rubric.yaml": f"owner: us\nshared_urls: ['{upstream.url}/.well-known/*']\n"}
+    return talking(upstream, ONCE.format(call=call) + agent(body)).with_files(rubric).with_cases(asking("a"), asking("b"))
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ class TestOnce:
         checkout = project(upstream).at(pytester)
         assert checkout.run("eval", "--record").ret == 0
         assert upstream.paths.count("/.well-known/words") == 1
-        assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
+        assert [len(calls(cassette(checkout, name))) for name in "ab"] == [2, 1]
         [shared] = (checkout.path / CASSETTES / "_fixtures").glob("*.ndjson")
         assert [call.request.url for call in calls(shared)] == [f"{upstream.url}/.well-known/words"]
         listed = checkout.recall("cassettes", "list")
@@ -71,16 +72,34 @@ class TestOnce:
         upstream.close()
         assert checkout.run(*REPLAY).ret == 0
 
-    def test_one_that_no_recording_has_finds_no_network(
+    def test_one_that_no_recording_has_is_missed(
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         checkout = project(upstream).at(pytester)
         monkeypatch.setenv("WARM", "1")
         assert checkout.run("eval", "--record").ret == 0
         monkeypatch.delenv("WARM")
-        result = checkout.run(*REPLAY)
-        result.assert_outcomes(errors=2)
-        result.stdout.fnmatch_lines(["2 calls shared by all cases were not sent, and no recording has them*words (2)"])
+        checkout.run(*REPLAY).assert_outcomes(errors=2)
+        assert "/.well-known/words is not recorded" in trial(checkout, "a").error
+
+    def test_one_that_has_several_answers_is_only_for_the_cases_that_have_it(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        """What is asked more often than it was recorded has the last answer of its own case."""
+        body = "import httpx2\nasked = lambda: httpx2.get(URL + '/.well-known/counted').json()['number']\n"
+        body += "return ' '.join(str(asked()) for _ in range(TIMES if question == 'a' else 1))"
+        checkout = project(upstream, body="TIMES = 2\n" + body).at(pytester)
+        assert checkout.run("eval", "--record").ret == 0
+        answer = trial(checkout, "a").answer
+        checkout = project(upstream, body="TIMES = 3\n" + body).at(pytester)
+        upstream.close()
+        assert checkout.run(*REPLAY).ret == 0
+        again = trial(checkout, "a").answer
+        assert answer is not None
+        assert again is not None
+        assert again.text == f"{answer.text} {answer.text.split()[-1]}"
+        cassette(checkout, "b").unlink()
+        checkout.run(*REPLAY, "-k", "b").assert_outcomes(errors=1)
 
     def test_a_pattern_that_is_no_url_is_an_error(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         rubric = {"eval/rubric.yaml": "owner: us\nshared_urls: [example.com/data]\n"}
@@ -91,37 +110,24 @@ class TestOnce:
 
 
 @pytest.mark.usefixtures("cold")
-def test_a_token_what_a_rubric_names_and_what_an_import_fetches_are_shared(
+def test_a_token_and_what_an_import_fetches_are_shared_where_the_rubric_names_them(
     pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
-    """A token is found whatever is signed, and not written."""
-    token = "post(URL + '/oauth2/token', data=dict(assertion=os.urandom(8).hex()))"
-    named = FETCH.replace(".well-known", "data")
+    """Two clients are asked about by themselves."""
+    token = "post(URL + '/oauth2/token', data=dict(grant_type='client_credentials', client_id='{}'))"
+    both = "\n    httpx2.".join(token.format(name) for name in ("alice", "bob"))
+    urls = [f"{upstream.url}/{path}" for path in (".well-known/*", "oauth2/token")]
     files = {
         "eval/fetching.py": f"import httpx2\nWORDS = httpx2.get({upstream.url!r} + '/.well-known/words').json()\n",
-        "eval/rubric.yaml": f"owner: us\nshared_urls: ['{upstream.url}/data/*']\n",
+        "eval/rubric.yaml": f"owner: us\nshared_urls: {urls}\n",
     }
     body = "import fetching\nvocabulary()\nreturn httpx2_sync(question)"
-    checkout = project(upstream, f"{token}\n    httpx2.{named}", body).with_files(files).at(pytester)
+    checkout = project(upstream, both, body).with_files(files).at(pytester)
     assert checkout.run("eval", "--record").ret == 0
     upstream.close()
     assert checkout.run(*REPLAY).ret == 0
+    assert checkout.run(*REPLAY, "-k", "b").ret == 0
     shared = [call for path in (checkout.path / CASSETTES / "_fixtures").glob("*.ndjson") for call in calls(path)]
-    found = {call.request.url.removeprefix(upstream.url): call.request.body for call in shared}
-    assert found == dict.fromkeys(("/.well-known/words", "/oauth2/token", "/data/words"), b"")
-    assert len(shared) == 3
-    assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
-
-
-@pytest.mark.usefixtures("cold")
-def test_one_that_is_named_is_named_without_the_key_in_its_path(
-    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key = "ghp_" + "Rk7Wq2Zx9Lm4Tb8Vn1Yc6Pd3Rk7Wq2Zx9Lm4"
-    checkout = project(upstream, f"get(URL + '/.well-known/{key}')").at(pytester)
-    monkeypatch.setenv("WARM", "1")
-    assert checkout.run("eval", "--record").ret == 0
-    monkeypatch.delenv("WARM")
-    result = checkout.run(*REPLAY)
-    [line] = [line for line in result.outlines if "shared by all cases" in line]
-    assert line.endswith("/.well-known/[REDACTED] (2)")
+    found = sorted(call.request.url.removeprefix(upstream.url) for call in shared)
+    assert found == ["/.well-known/words", "/oauth2/token", "/oauth2/token"]
+    assert [len(calls(cassette(checkout, name))) for name in "ab"] == [4, 1]

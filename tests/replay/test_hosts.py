@@ -9,15 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.replay.hosts import (
-    EXPORTERS,
+    ENDPOINTS,
     TELEMETRY_HOSTS,
     is_address,
-    is_exporter,
-    is_telemetry,
     is_telemetry_host,
     is_this_machine,
     names_of,
     place_of,
+    telemetry_endpoints,
     without_query,
 )
 
@@ -68,57 +67,45 @@ def test_of_a_url(url: str, place: tuple[str, int | None], plain: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url",
+    ("host", "port"),
     [
-        "https://api.openai.com/v1/traces/ingest",
-        "https://us.i.posthog.com/batch/",
-        "https://o4507.ingest.us.sentry.io/api/45/envelope/",
-        "http://127.0.0.1:3000/api/45/envelope/",
-        "https://api.smith.langchain.com/runs/multipart",
-        "http://localhost:1984/runs/batch",
-        "http://localhost:4318/v1/traces",
-        "https://telemetry.crewai.com:4319/v1/traces",
-        "https://os-api.agno.com/telemetry/runs",
-        "https://cloud.langfuse.com/api/public/otel/v1/traces",
-        "https://huggingface.co/api/telemetry/smolagents",
+        ("us.i.posthog.com", 443),
+        ("SENTRY.IO.", 443),
+        ("o4507.ingest.us.sentry.io", 443),
+        ("localhost", 4318),
+        ("127.0.0.1", 4317),
+        ("::1", 4318),
     ],
 )
-def test_what_is_posted_there_is_telemetry(url: str) -> None:
-    assert is_telemetry("POST", url)
+def test_these_take_telemetry(host: str, port: int) -> None:
+    assert is_telemetry_host(host, port)
 
 
 @pytest.mark.parametrize(
-    ("method", "url"),
-    [
-        ("POST", "https://api.openai.com/v1/chat/completions"),
-        ("GET", "http://localhost:4318/v1/traces"),
-        ("POST", "http://localhost:4318/v1/traces/7/spans"),
-        ("POST", "https://notsentry.io/ask"),
-        ("POST", "https://sentry.io.example/ask"),
-        ("POST", "https://huggingface.co/api/models"),
-        ("POST", "http://[broken/v1/traces"),
-        ("POST", "http://localhost:seven/v1/traces"),
-    ],
+    ("host", "port"),
+    [("api.openai.com", 443), ("localhost", 1984), ("notsentry.io", 443), ("sentry.io.example", 443), ("", None)],
 )
-def test_other_calls_are_not(method: str, url: str) -> None:
-    assert not is_telemetry(method, url)
+def test_others_do_not(host: str, port: int | None) -> None:
+    assert not is_telemetry_host(host, port)
 
 
 def test_a_rubric_names_more_by_host_or_by_port() -> None:
-    assert is_telemetry("POST", "https://eu.metrics.example/in", ["metrics.example"])
-    assert is_telemetry("POST", "http://127.0.0.1:99/in", ["127.0.0.1:99"])
-    assert not is_telemetry("POST", "http://127.0.0.1:98/in", ["127.0.0.1:99"])
+    assert is_telemetry_host("eu.metrics.example", 443, ["metrics.example"])
+    assert is_telemetry_host("127.0.0.1", 99, ["127.0.0.1:99"])
+    assert not is_telemetry_host("127.0.0.1", 98, ["127.0.0.1:99"])
 
 
-def test_hosts_are_compared_by_their_names() -> None:
-    assert is_telemetry_host("SENTRY.IO.")
-    assert not is_telemetry_host("")
+def test_the_environment_says_where_telemetry_is_sent() -> None:
+    environment = {
+        "LANGFUSE_HOST": "http://localhost:3000",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317",
+        "SENTRY_DSN": "https://key@o1.example/2",
+        "LANGSMITH_ENDPOINT": "",
+        "PATH": "http://elsewhere",
+    }
+    assert telemetry_endpoints(environment) == ["localhost:3000", "collector:4317", "o1.example:443"]
+
+
+def test_the_lists_are_in_order() -> None:
     assert list(TELEMETRY_HOSTS) == sorted(set(TELEMETRY_HOSTS))
-
-
-def test_an_exporter_is_a_package_and_what_it_holds() -> None:
-    assert is_exporter("posthog")
-    assert is_exporter("opentelemetry.sdk.trace.export")
-    assert not is_exporter("posthogging")
-    assert not is_exporter("agents.run")
-    assert list(EXPORTERS) == sorted(set(EXPORTERS))
+    assert list(ENDPOINTS) == sorted(set(ENDPOINTS))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.replay import interrupt, open_tapes
+from pytest_recall.replay import open_tapes
 from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.watch import listen, quiet_misses
@@ -81,38 +81,6 @@ def test_one_that_ends_by_itself_is_left_alone(tmp_path: Path) -> None:
         time.sleep(0.6)
 
 
-def test_a_case_that_is_asked_after_a_miss_of_a_shared_thread_is_watched_as_well(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Its context is there before its thread is, and at the time of the miss there is nothing that could be ended."""
-    monkeypatch.setattr(interrupt, "STILL", 1)
-    player = Player("replay")
-    case = player.lane()
-    case.tapes.append(tape_of(tmp_path))
-    player.answered(threading.current_thread())
-    given_up = threading.Event()
-
-    class Waiting:
-        thread_id = threading.get_ident()
-        error: BaseException | None = None
-
-        def is_over(self, seconds: float) -> bool:
-            return given_up.wait(seconds)
-
-        def give_up(self, error: BaseException) -> None:
-            self.error = error
-            given_up.set()
-
-    case.wait = waiting = Waiting()
-    token = CURRENT_CASE.set(case)
-    try:
-        with player.asking("agent"):
-            assert given_up.wait(20)
-    finally:
-        CURRENT_CASE.reset(token)
-    assert "which has missed a recording for another case; run it by itself" in str(waiting.error)
-
-
 def test_a_handler_that_cannot_be_put_back_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the main thread may set one, and one that is not Python's cannot be read."""
     before, found = signal.getsignal(signal.SIGURG), list[object]()
@@ -141,27 +109,43 @@ def test_a_thread_that_ends_by_a_miss_ends_without_a_traceback(monkeypatch: pyte
     assert told == [ValueError]
 
 
-def test_a_thread_that_an_answered_miss_has_ended_ends_the_cases_that_wait(
+def test_a_thread_that_a_refused_call_has_ended_ends_the_cases_that_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ones that run now, and those that are asked later."""
-    monkeypatch.setattr(open_tapes, "end_if_still", lambda wait, error: wait.append(error()))
-    player, waits = Player("replay"), (list[Exception](), list[Exception]())
-    first, second, idle = player.lane(), player.lane(), player.lane()
-    for case, wait in zip((first, second), waits, strict=True):
-        case.tapes.append(tape_of(tmp_path))
-        case.wait = wait  # type: ignore[assignment]
-    idle.tapes.append(tape_of(tmp_path))
-    lost = threading.current_thread()
-    player._answered.add(lost)
-    second.tapes.clear()
-    assert player.ended(lost, ValueError)
-    second.tapes.append(tape_of(tmp_path))
-    token = CURRENT_CASE.set(second)
+    monkeypatch.setattr(open_tapes, "end_later", lambda wait, end: end())
+    player, waits = Player("replay"), (Waiting(), Waiting())
+    lanes = [player.lane(), player.lane()]
+    for lane, wait in zip(lanes, waits, strict=True):
+        lane.wait = wait
+    tapes = [tape_of(tmp_path), tape_of(tmp_path)]
+    player.push(tapes[0], lanes[0])
+    thread = threading.Thread(target=player.answered)
+    thread.start()
+    thread.join()
+    assert player.ended(thread, ValueError)
+    player.push(tapes[1], lanes[1])
+    token = CURRENT_CASE.set(lanes[1])
     try:
         with player.asking("agent"):
             pass
     finally:
         CURRENT_CASE.reset(token)
-    said = "which has missed a recording for another case; run it by itself"
-    assert [[said in str(error) for error in wait] for wait in waits] == [[True], [True]]
+    assert ["which has missed a recording for another case" in str(wait.error) for wait in waits] == [True, True]
+    assert [len(tape.misses) for tape in tapes] == [1, 1]
+    assert not player.ended(threading.current_thread(), ValueError)
+
+
+class Waiting:
+    """A case that runs in another thread."""
+
+    thread_id = -1
+    error: BaseException | None = None
+
+    def is_over(self, seconds: float) -> bool:
+        """It is not."""
+        return False
+
+    def give_up(self, error: BaseException) -> None:
+        """Take in by what it ends."""
+        self.error = error

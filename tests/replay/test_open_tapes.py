@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from pathlib import Path
@@ -12,9 +13,19 @@ import pytest
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay.call_recorder import CallStep
+from pytest_recall.replay.hooks import Undo, carry
 from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
 from pytest_recall.replay.player import Player
 from tests.replay.test_tape import ask, body_of, call, tape_of
+
+
+@pytest.fixture
+def carrying() -> Iterator[Callable[[Player], None]]:
+    """Let threads take along whose they are."""
+    undo: list[Undo] = []
+    yield lambda player: undo.extend(carry(player.carried))
+    for step in undo:
+        step()
 
 
 class TestKinds:
@@ -29,8 +40,9 @@ class TestKinds:
             kinds.append(player.kind)
         assert [*kinds, player.kind] == ["agent", "worker", "judge", "agent"]
 
-    def test_it_holds_for_threads_that_are_started_within(self) -> None:
+    def test_it_holds_for_threads_that_are_started_within(self, carrying: Callable[[Player], None]) -> None:
         player = Player("off")
+        carrying(player)
         found = []
         with player.asking("agent"), player.asking("worker"):
             with player.asking("agent"):
@@ -59,17 +71,26 @@ class TestKinds:
 class TestTapes:
     """Which tape a call belongs to."""
 
-    def test_a_thread_of_a_wider_fixture_is_none_of_the_case_that_sets_it_up(self, tmp_path: Path) -> None:
-        player, done = Player("record"), threading.Event()
-        threads = [threading.Thread(target=done.wait) for _ in range(2)]
-        case = tape_of(tmp_path, mode="record")
-        with player.playing(case):
-            with player.playing(tape_of(tmp_path, mode="record")):
-                threads[0].start()
-            threads[1].start()
-            assert [thread.ident in case.earlier for thread in threads] == [True, False]
-            assert threading.get_ident() not in case.earlier
-            done.set()
+    @pytest.mark.parametrize("header", [{"case": "a"}, {"fixture": "client"}])
+    def test_a_thread_is_of_the_case_that_begins_it_and_one_of_a_fixture_of_all(
+        self, tmp_path: Path, carrying: Callable[[Player], None], header: dict[str, str]
+    ) -> None:
+        player, begin, found = Player("replay"), threading.Event(), []
+        carrying(player)
+
+        def look() -> None:
+            begin.wait(20)
+            found.append(player.tape)
+
+        first, second = tape_of(tmp_path / "a"), tape_of(tmp_path / "b")
+        first.header = header
+        thread = threading.Thread(target=look)
+        with player.playing(first):
+            thread.start()
+        with player.playing(second):
+            begin.set()
+            thread.join()
+        assert found == [second if "fixture" in header else None]
 
     def test_the_one_that_was_opened_last(self, tmp_path: Path) -> None:
         player = Player("replay")
@@ -127,6 +148,17 @@ class TestLanes:
         assert [len(lane.tapes[0].misses) for lane in lanes] == [1, 0]
         assert player.tape is None
 
+    def test_what_is_asked_in_no_context_is_for_the_one_that_has_it(self, tmp_path: Path) -> None:
+        player = Player("replay")
+        lanes = [player.lane(), player.lane()]
+        for name, lane in zip("ab", lanes, strict=True):
+            player.push(tape_of(tmp_path / name, call(name), call("both")), lane)
+        with ThreadPoolExecutor(1) as pool:
+            assert body_of(pool.submit(player.ask, ask("b")).result().served) == b"fine"
+            for prompt, known in (("both", "2 of them"), ("c", "none of them"), ("b", "none of them")):
+                assert b"not_sent" in body_of(pool.submit(player.ask, ask(prompt)).result().served)
+                assert [known in lane.tapes[0].misses[-1] for lane in lanes] == [True, True]
+
     def test_outside_of_lanes_all_is_as_ever(self, tmp_path: Path) -> None:
         player = Player("off")
         mine, shared = tape_of(tmp_path / "a", mode="off"), tape_of(tmp_path / "b", mode="off")
@@ -176,15 +208,18 @@ class TestLanes:
             copy_context().run(inside)
         assert player.strays == []
 
-    def test_a_call_of_nobody_is_told_of_while_cases_run_at_once(self) -> None:
+    def test_a_call_of_nobody_is_told_of_while_cases_run_at_once(self, tmp_path: Path) -> None:
         player = Player("record")
         assert player.ask(ask("a")) == CallStep()
         assert player.strays == []
-        lane = player.lane()
-        assert player.ask(ask("a")) == CallStep()
+        lanes = [player.lane(), player.lane()]
+        for name, lane in zip("ab", lanes, strict=True):
+            player.push(tape_of(tmp_path / name, mode="record"), lane)
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(player.ask, ask("a")).result() == CallStep()
         assert [stray.partition(": ")[2][:16] for stray in player.strays] == ["was not recorded"]
-        player.leave(lane)
-        player.ask(ask("a"))
+        player.leave(lanes[0])
+        assert player.ask(ask("a")).record
         assert len(player.strays) == 1
 
     def test_a_kind_holds_in_its_lane_alone(self) -> None:

@@ -17,10 +17,8 @@ import pytest
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay import origin, watch
-from pytest_recall.replay.call_recorder import CallStep
-from pytest_recall.replay.exchange import Request, Way
+from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import CassetteMode
 
 CONNECTS = "import socket\n\ndef connect(address):\n    return socket.create_connection(address)\n"
 FETCHES = """\
@@ -98,13 +96,12 @@ def test_the_hook_of_a_plugin_may_connect(player: Player, server: socket.socket,
     assert player.strays == []
 
 
-@pytest.mark.parametrize(("mode", "ways"), [("replay", {}), ("replay", {"agent": "forbidden"}), ("record", {})])
-def test_so_it_may_call(mode: CassetteMode, ways: dict[str, Way], installed: Path) -> None:
-    asking = Player(mode, ways)
-    asking.lane()  # Where cases run at once, no call of another case is told.
+def test_what_a_plugin_asks_by_a_client_is_asked_like_any_other(installed: Path) -> None:
+    asking = Player("replay")
     asked = partial(asking.ask, Request("GET", "http://127.0.0.1/upload"))
-    assert reported(installed, "def report(what):\n    return what()\n", asked) == CallStep()
-    assert asking.strays == []
+    with pytest.raises(MissError):
+        reported(installed, "def report(what):\n    return what()\n", asked)
+    assert len(asking.strays) == 1
 
 
 def test_an_installed_agent_may_not(player: Player, server: socket.socket, installed: Path) -> None:
@@ -116,7 +113,7 @@ def test_an_installed_agent_may_not(player: Player, server: socket.socket, insta
     async def in_a_task() -> None:
         await asyncio.get_running_loop().create_task(asyncio.to_thread(agent.connect, server.getsockname()))
 
-    with pytest.raises(MissError):
+    with pytest.raises(ConnectionRefusedError):
         asyncio.run(in_a_task())
     raised: list[BaseException] = []
 
@@ -130,14 +127,11 @@ def test_an_installed_agent_may_not(player: Player, server: socket.socket, insta
     thread.start()
     thread.join()
     assert [type(error) for error in raised] == [ConnectionRefusedError]
-    # What a thread of its own does outside of any case is none of the cases' business.
-    assert (len(player.strays), sum(player.aside.values())) == (2, 1)
+    assert (len(player.strays), sum(player.aside.values())) == (3, 0)
 
 
-@pytest.mark.parametrize(
-    "source", [FETCHES, CONNECTS_AT_IMPORT, CONNECTS_AT_IMPORT.replace("127.0.0.1", "prices.example")]
-)
-def test_a_package_that_fetches_as_it_is_imported_finds_no_network(
+@pytest.mark.parametrize("source", [CONNECTS_AT_IMPORT, CONNECTS_AT_IMPORT.replace("127.0.0.1", "prices.example")])
+def test_a_package_that_connects_as_it_is_imported_finds_no_network(
     player: Player, server: socket.socket, installed: Path, source: str
 ) -> None:
     (installed / "prices.py").write_text(source.format(port=server.getsockname()[1]))

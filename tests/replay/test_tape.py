@@ -484,13 +484,6 @@ class TestDamage:
             damaged.serve(ask("a"), "agent")
         assert str(error.value) == self.SAID
 
-    def test_a_call_is_like_none_of_it_and_may_belong_to_it(self, damaged: Tape, tmp_path: Path) -> None:
-        assert damaged.likeness(ask("b")) == 0.0
-        assert damaged.asks_there(ask("b"))
-        nothing = tape_of(tmp_path)
-        assert nothing.likeness(ask("b")) == 0.0
-        assert not nothing.asks_there(ask("b"))
-
     def test_an_id_that_may_be_of_a_damaged_answer_is_kept(self, tmp_path: Path) -> None:
         def about(call_id: str) -> bytes:
             called = {"role": "assistant", "tool_calls": [{"id": call_id, "function": {"name": "f"}}]}

@@ -1,4 +1,4 @@
-"""What threads take along, and that they do so only where cases run at once."""
+"""What threads take along of where they are started."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OTHER: ContextVar[str | None] = ContextVar("other", default=None)
 
 @pytest.fixture(autouse=True)
 def _carried() -> Iterator[None]:
-    undo = carry(CASE, KIND)
+    undo = carry(lambda: [(CASE, CASE.get()), (KIND, KIND.get())])
     yield
     for step in undo:
         step()
@@ -83,6 +83,20 @@ def test_a_thread_of_a_subclass_runs_its_own_run() -> None:
     thread = copy_context().run(run)
     assert thread.found[0] == "a"
     assert "run" not in vars(thread)
+
+
+def test_two_that_carry_do_not_stand_in_each_others_way() -> None:
+    undo = carry(lambda: [(OTHER, OTHER.get())])
+
+    def run() -> list[str | None]:
+        of_case("a", "judge")
+        return in_thread()
+
+    try:
+        assert copy_context().run(run) == ["a", "judge", "stays"]
+    finally:
+        for step in undo:
+            step()
 
 
 def test_a_thread_of_an_executor_has_what_its_task_was_submitted_with() -> None:

@@ -109,7 +109,7 @@ class CassetteManager:
         self._shared: Tape | None = None
         self._sharing = threading.Lock()
         if mode != "off":
-            player.shared = (rubric.shared_urls, self._shared_tape)
+            player.share(rubric.shared_urls, self._shared_tape)
         self._unquiet = quiet_misses(player)
 
     def limit(self, budget: float, ledger_name: str, of_day: float | None = None) -> None:
@@ -194,6 +194,8 @@ class CassetteManager:
         except BaseException:
             if tape.misses[before:]:
                 raise Missed(tape.misses[before]) from None
+            if tape.left_behind:
+                raise Missed(tape.left_behind[0]) from None
             raise
         tape.passed = tape.passed or when == "call"
         if tape.passed and tape.mode == "replay" and not tape.misses:
@@ -344,6 +346,7 @@ class CassetteManager:
             live=frozenset(kind for kind, way in self.player.ways.items() if way != "cassette"),
             compares_headers=self.compares_headers,
             requests=None if self._requests is None else [],
+            shared=None if about.get("scope") == SHARED else self.player.shared,
         )
 
     def _checked(self, cassette: Cassette, about: dict[str, Any]) -> list[str]:

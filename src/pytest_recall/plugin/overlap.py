@@ -29,7 +29,7 @@ from pytest_recall.plugin.pytest_internals import fixtures_of, is_known, renew_r
 from pytest_recall.plugin.stash import AHEAD, CASSETTES, TAPE
 from pytest_recall.plugin.trials import trial_of
 from pytest_recall.replay.hooks import carry
-from pytest_recall.replay.open_tapes import CARRIED, CURRENT_CASE, CaseContext
+from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
 from pytest_recall.trials.concurrency import Loop, Pool, TrialJob
 from pytest_recall.trials.execution import Result
 
@@ -133,7 +133,7 @@ class Overlap:
         self._output = Output(config)
         self._early: Appended | None = None
         self._writing = threading.Lock()
-        self._undo = [*carry(*CARRIED, SINK), *steady_environment(config)]
+        self._undo = [*carry(lambda: [(SINK, SINK.get())]), *steady_environment(config)]
 
     # Ahead of its turn
 

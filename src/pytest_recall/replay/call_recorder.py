@@ -37,7 +37,6 @@ class CallRecorder:
         meter: Meter | None = None,
         *,
         hold: BudgetHold | None = None,
-        background: bool = False,
     ) -> None:
         self.turn: CallTurn | None = None
         self.hold = hold
@@ -47,7 +46,6 @@ class CallRecorder:
         self._kind = kind
         self.record = record
         self.batched = False
-        self._background = background
         self._phase = TEARDOWN if tape.teardown else ""
         self._seq = tape.reserve(self._left)
         self.begins()
@@ -110,7 +108,6 @@ class CallRecorder:
             seconds=clock.perf_counter() - self._begin,
             phase=self._phase,
             batched=self.batched,
-            background=self._background,
         )
         call: Call | None
         if response is None and not (self.has_room and (self.turn is None or self.turn.begun)):

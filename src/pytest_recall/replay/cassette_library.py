@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -28,6 +29,7 @@ from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.replay.cassette_file import Cassette, matched, merged, read_draft, read_header, write_cassette
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules, key_of
+from pytest_recall.replay.shared_calls import is_same_answer
 
 FIXTURES = "_fixtures"
 DRAFTS = ".drafts"
@@ -337,16 +339,31 @@ def _plain(header: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def best(before: Iterable[Exchange], news: Iterable[Exchange]) -> list[Exchange]:
-    """Return one call for each key, in the order of their addresses: the newest, unless only an older one was answered.
+    """Return the calls that a shared cassette keeps, in the order of their addresses.
 
-    An answer that says that nothing has changed since is none to a client that has nothing.
+    Of each key the different answers that `news` have, or else those from `before`. One that was not answered is kept
+    if none was, and one that says that nothing has changed since never: a client may have nothing.
     """
-    found: dict[str, Exchange] = {}
-    for one in (*before, *news):
-        if _is_whole(one) or (one.key not in found and (one.response is None or one.response.status != 304)):
-            found[one.key] = one
-    ordered = sorted(found.values(), key=lambda one: (one.request.url, one.request.method, one.key))
+    found: dict[str, list[Exchange]] = {}
+    for calls in (before, news):
+        newer: dict[str, list[Exchange]] = {}
+        for one in calls:
+            if one.response is None or one.response.status != 304:
+                newer.setdefault(one.key, []).append(one)
+        for key, same in newer.items():
+            whole = [one for one in same if _is_whole(one)]
+            if whole or key not in found:
+                found[key] = _different(whole or same[-1:])
+    ordered = sorted(chain(*found.values()), key=lambda one: (one.request.url, one.request.method, one.key))
     return [one._replace(seq=seq) for seq, one in enumerate(ordered)]
+
+
+def _different(calls: Sequence[Exchange]) -> list[Exchange]:
+    """Return the last of each of these calls that were answered alike."""
+    kept: list[Exchange] = []
+    for one in calls:
+        kept = [*(other for other in kept if not is_same_answer(one, other)), one]
+    return kept
 
 
 def _is_whole(one: Exchange) -> bool:

@@ -184,25 +184,29 @@ def _found(
     return None
 
 
-def carry(first: ContextVar[Any], *others: ContextVar[Any]) -> list[Undo]:
-    """Let threads that are started where `first` is set have these variables, and return how to take it back.
+IN_THREAD: ContextVar[bool] = ContextVar("recall_in_thread", default=False)
+"""Whether this is a thread that was started where something is carried: no exception reaches who waits for it."""
+
+
+def carry(values: Callable[[], Sequence[tuple[ContextVar[Any], Any]]]) -> list[Undo]:
+    """Let threads that are started have the `values` of these variables there, and return how to take it back.
 
     Tasks of asyncio have them anyway. A thread of an executor has those of anyone who submitted what
     it works on, for as long as it does. Other variables stay behind, as without us.
     """
     from concurrent.futures import ThreadPoolExecutor  # a run that neither records nor replays has no use for it
 
-    variables = (first, *others)
     start: Any = threading.Thread.start
     submit: Any = ThreadPoolExecutor.submit
 
     @functools.wraps(start)
     def started(self: threading.Thread) -> None:
-        if first.get() is not None:
-            taken, run = _values(variables), self.run
+        taken, run = values(), self.run
+        if any(value for _, value in taken):
 
             def within() -> None:
-                del self.run
+                IN_THREAD.set(True)
+                vars(self).pop("run", None)  # Of several sessions in one process each has put its own there.
                 for variable, value in taken:
                     variable.set(value)
                 run()
@@ -212,10 +216,12 @@ def carry(first: ContextVar[Any], *others: ContextVar[Any]) -> list[Undo]:
 
     @functools.wraps(submit)
     def submitted(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        taken = _values(variables)
+        taken = values()
 
         def within() -> Any:
-            tokens = [(variable, variable.set(value)) for variable, value in taken]
+            # What is raised there is handed on to who waits for it.
+            tokens: list[tuple[ContextVar[Any], Any]] = [(IN_THREAD, IN_THREAD.set(False))]
+            tokens += [(variable, variable.set(value)) for variable, value in taken]
             try:
                 return fn(*args, **kwargs)
             finally:
@@ -230,7 +236,3 @@ def carry(first: ContextVar[Any], *others: ContextVar[Any]) -> list[Undo]:
         functools.partial(setattr, threading.Thread, "start", start),
         functools.partial(setattr, ThreadPoolExecutor, "submit", submit),
     ]
-
-
-def _values(variables: tuple[ContextVar[Any], ...]) -> list[tuple[ContextVar[Any], Any]]:
-    return [(variable, variable.get(None)) for variable in variables]

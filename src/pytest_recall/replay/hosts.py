@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 PORTS = {"http": 80, "https": 443}
@@ -74,6 +73,8 @@ TELEMETRY_HOSTS = (
     "cloud.langfuse.com",
     "datadoghq.com",
     "datadoghq.eu",
+    "localhost:4317",
+    "localhost:4318",
     "logfire-api.pydantic.dev",
     "logfire-eu.pydantic.dev",
     "logfire-us.pydantic.dev",
@@ -89,55 +90,37 @@ TELEMETRY_HOSTS = (
     "telemetry.crewai.com",
     "trace.wandb.ai",
 )
-"""Hosts that take telemetry and answer no model call; those below them as well."""
-_PATHS = re.compile(
-    r"/(?:"
-    r"v1/traces(?:/ingest)?|v1/metrics|v1/logs"  # OTLP/HTTP, and what OpenAI's Agents SDK traces
-    r"|api/public/(?:ingestion|otel/v1/traces)"  # Langfuse
-    r"|api/\d+/(?:envelope|store)/?"  # Sentry
-    r"|runs/(?:batch|multipart)"  # LangSmith
-    r"|api/telemetry/.*"  # Hugging Face
-    r")\Z"
+"""Hosts that take telemetry and answer no model call; those below them as well. A collector of OpenTelemetry listens at
+the two ports of this machine that are registered for it."""
+ENDPOINTS = (
+    "DD_TRACE_AGENT_URL",
+    "LANGCHAIN_ENDPOINT",
+    "LANGFUSE_BASE_URL",
+    "LANGFUSE_HOST",
+    "LANGSMITH_ENDPOINT",
+    "LOGFIRE_BASE_URL",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+    "PHOENIX_COLLECTOR_ENDPOINT",
+    "SENTRY_DSN",
+    "TRACELOOP_BASE_URL",
 )
-"""Ends of the paths to which telemetry is posted, on any host: a collector may be on this machine."""
-EXPORTERS = (
-    "agents.tracing",
-    "ddtrace",
-    "langfuse",
-    "langsmith",
-    "logfire",
-    "opentelemetry",
-    "posthog",
-    "segment",
-    "sentry_sdk",
-    "traceloop",
-)
-"""Packages whose own threads send telemetry and nothing else."""
+"""Variables of the environment that say where a package sends its telemetry, as a URL or as `host:port`."""
 
 
-def is_telemetry(method: str, url: str, hosts: Iterable[str] = ()) -> bool:
-    """Return whether a call sends telemetry, by its host, or by what it posts to. `hosts` are more of them."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        return False
-    return is_telemetry_host(host, port, hosts) or (
-        method.upper() in ("POST", "PUT") and _PATHS.search(parts.path) is not None
-    )
+def telemetry_endpoints(environment: Mapping[str, str]) -> list[str]:
+    """Return where telemetry is sent by these variables, each as `host:port`."""
+    values = (environment[name] for name in ENDPOINTS if environment.get(name))
+    places = (place_of(value if "://" in value else f"//{value}") for value in values)
+    return [f"{host}:{port}" for host, port in places if host and port]
 
 
 def is_telemetry_host(host: str, port: int | None = None, hosts: Iterable[str] = ()) -> bool:
     """Return whether a host takes telemetry, or is below one that does; one of `hosts` may name a port."""
-    name = host.lower().rstrip(".")
-    return f"{name}:{port}" in hosts or any(
-        name == known or name.endswith(f".{known}") for known in (*TELEMETRY_HOSTS, *hosts)
-    )
-
-
-def is_exporter(module: str) -> bool:
-    """Return whether a module is of a package whose threads send telemetry."""
-    return module.startswith(_PREFIXES) or module in EXPORTERS
-
-
-_PREFIXES = tuple(f"{name}." for name in EXPORTERS)
+    known = (*TELEMETRY_HOSTS, *hosts)
+    for name in names_of(host.rstrip(".")):
+        if f"{name}:{port}" in known or any(name == one or name.endswith(f".{one}") for one in known):
+            return True
+    return False

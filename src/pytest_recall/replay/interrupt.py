@@ -10,7 +10,6 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
-from types import CodeType, FrameType
 from typing import Protocol
 
 from pytest_recall.replay.origin import is_importing
@@ -19,8 +18,8 @@ GRACE = 0.25
 """Seconds in which an agent that is told of a miss by its own means ends by itself, without an interruption."""
 AGAIN = 2.0
 """Seconds after which a case that is still not over is interrupted once more: what cleans up may wait as well."""
-STILL = 5
-"""Seconds after which a case stands still, if a thread that it may wait for has ended: a replay waits for nothing."""
+LONG = 5.0
+"""Seconds after which a case that may wait for a refused call is ended: a replay waits for nothing else."""
 
 
 class Waits(Protocol):
@@ -53,31 +52,14 @@ def keep_interrupting(thread: int, is_over: Callable[[float], bool], error: type
     threading.Thread(target=interrupt, name="recall-miss", daemon=True).start()
 
 
-def end_if_still(wait: Waits, error: Callable[[], BaseException]) -> None:
-    """End what a thread does by `error`, once it has not moved for some seconds."""
+def end_later(wait: Waits, end: Callable[[], object]) -> None:
+    """Call `end`, from another thread, if what a thread does is not over in a while: it may wait in vain."""
 
     def look() -> None:
-        before, seconds = None, 0
-        while not wait.is_over(1.0):
-            # The same instructions are waiting, in a lock or in C. The frames are not compared, as a wait in steps has
-            # others each time, nor kept, since that would keep their local variables alive.
-            now = _place(sys._current_frames().get(wait.thread_id or 0))
-            seconds = seconds + 1 if now and now == before else 0
-            before = now
-            if seconds == STILL:
-                wait.give_up(error())
-                return
+        if not wait.is_over(LONG):
+            end()
 
-    threading.Thread(target=look, name="recall-still", daemon=True).start()
-
-
-def _place(frame: FrameType | None) -> list[tuple[CodeType, int]]:
-    """Return at which instructions a thread is, from the innermost function outwards."""
-    found = []
-    while frame is not None:
-        found.append((frame.f_code, frame.f_lasti))
-        frame = frame.f_back
-    return found
+    threading.Thread(target=look, name="recall-wait", daemon=True).start()
 
 
 def _interrupt(thread: int, error: type[BaseException]) -> None:

@@ -1,8 +1,11 @@
-"""Keep the open tapes, find the tape of a call, and fail the test of a refused call."""
+"""Keep the open tapes, find the tape of a call by its context, and fail the case of a refused call.
+
+A case takes its context along into the threads that it starts, into what it hands to an executor, and into tasks. What
+is done in no context, such as by a thread of a wider fixture, is done for the one case that is open.
+"""
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.interrupt import end_if_still, keep_interrupting
+from pytest_recall.replay.hooks import IN_THREAD
+from pytest_recall.replay.interrupt import end_later, keep_interrupting
 from pytest_recall.replay.origin import is_importing
 from pytest_recall.replay.tape import LIVE, CassetteMode, Tape
 
@@ -23,19 +26,21 @@ if TYPE_CHECKING:
 
 
 class CaseContext:
-    """The tapes of one case while others run beside it. While it is `over`, calls of its threads are refused.
+    """The open tapes of one case; it has come to its end when there are none.
 
-    `wait` is told of a miss, which may come from another thread than the one that runs the case.
+    While it is `over`, calls of its threads are refused.
+    `name` is that of the tape that was opened first. `wait` is told of a miss, which may come from another thread than
+    the one that runs the case.
     """
 
-    __slots__ = ("opened", "over", "tapes", "wait", "watched")
+    __slots__ = ("name", "opened", "over", "tapes", "wait")
 
     def __init__(self, opened: OpenTapes) -> None:
         self.opened = opened
+        self.name = ""
         self.tapes: list[Tape] = []
         self.over = False
         self.wait: Waits | None = None
-        self.watched = False
 
     def call_off(self) -> None:
         """Refuse its calls from now on, and let none wait for a batch."""
@@ -76,7 +81,7 @@ class Wait:
 
 
 CURRENT_CASE: ContextVar[CaseContext | None] = ContextVar("recall_lane", default=None)
-"""The context of the case that runs here, if others run beside it."""
+"""The context of the case that runs here; None in the thread that runs the cases of a session one by one."""
 
 
 class OpenTapes:
@@ -93,22 +98,40 @@ class OpenTapes:
         self._tell: Callable[[str], None] = self.strays.append
         self._error = error
         self._redact = redact
+        self._home = threading.get_ident()
         self._waits: list[Wait] = []
         self._answered: WeakSet[threading.Thread] = WeakSet()
-        self._lost = self._missing = ""
+        self._lost = ""
         self._tapes: list[Tape] = []
+        self._contexts: list[CaseContext] = []
         self._lanes: list[CaseContext] = []
-        self._phases: list[tuple[str, frozenset[int]]] = []
+        self._phases: list[str] = []
         self._lock = threading.Lock()
 
     @property
     def tape(self) -> Tape | None:
-        """The tape that calls made now belong to: the one opened last, of the lane or else in whichever thread."""
-        tapes = self._opened(self._lane)
-        return tapes[-1] if tapes else None
+        """The tape that calls made now belong to; None where there is none, or nobody knows which."""
+        tapes = self.possible()
+        return tapes[0] if len(tapes) == 1 else None
 
-    def _opened(self, lane: CaseContext | None) -> list[Tape]:
-        return self._tapes if lane is None else lane.tapes
+    def possible(self) -> list[Tape]:
+        """Return the tapes that a call made now may belong to: the one of its context, or else all that are open.
+
+        In the thread that runs the session, the one that was opened last. None at all if its case is over.
+        """
+        lane = self._lane
+        if lane is not None:
+            return lane.tapes[-1:]
+        tapes, last = self.opened(), self._tapes[-1:]
+        # Where calls are only listened to, what is made in no context is counted by itself.
+        if len(self._lanes) > 1 and threading.get_ident() != self._home and not (last and last[0].mode == "off"):
+            return tapes
+        return last or tapes
+
+    def opened(self) -> list[Tape]:
+        """Return the tapes of all cases that are open, and of a fixture that is set up for them."""
+        lanes = (lane.tapes[-1] for lane in list(self._lanes) if lane.tapes)
+        return [*lanes, *self._tapes[-1:]]
 
     @property
     def _lane(self) -> CaseContext | None:
@@ -142,22 +165,11 @@ class OpenTapes:
 
     @property
     def kind(self) -> str:
-        """Who makes calls here.
-
-        A thread that an agent or a judge started knows nothing of contexts. It has the kind of
-        the phase in which it began: one that the agent left behind is not a judge later on.
-        """
-        return self._kind(self._lane)
-
-    def _kind(self, lane: CaseContext | None) -> str:
+        """Who makes calls here, which threads take along; in no context, who is asked now."""
         own = KIND.get()
-        if own is not None or lane is not None:
+        if own is not None or self._lane is not None:
             return own or "agent"
-        phases = list(self._phases)
-        if not phases:
-            return "agent"
-        thread = threading.get_ident()
-        return next((kind for kind, earlier in reversed(phases) if thread not in earlier), "agent")
+        return next(reversed(self._phases), "agent")
 
     @contextmanager
     def playing(self, tape: Tape) -> Iterator[Tape]:
@@ -170,34 +182,40 @@ class OpenTapes:
 
     def push(self, tape: Tape, lane: CaseContext | None = None) -> None:
         """Open `tape` above the one that is open now, here or in `lane`."""
-        if tape.mode != "off":
-            tape.earlier = frozenset(sys._current_frames()) - {threading.get_ident()}
+        lane = lane or self._lane
         with self._lock:
-            self._opened(lane or self._lane).append(tape)
+            if lane is None:
+                self._tapes.append(tape)
+                # Threads that a fixture of a wider scope starts work for all cases that come.
+                lane = CaseContext(self)
+                self._contexts.append(lane)
+            lane.name = lane.name or tape.name
+            lane.tapes.append(tape)
 
     def pop(self, tape: Tape) -> None:
-        """Close `tape`; those below it are open again.
-
-        Threads that began meanwhile are of what was opened above, such as a fixture of a wider scope, which is set up
-        for the case that comes first.
-        """
+        """Close `tape`; those below it are open again."""
         with self._lock:
-            for tapes in (self._tapes, *(lane.tapes for lane in self._lanes)):
+            for tapes in (self._tapes, *(lane.tapes for lane in (*self._lanes, *self._contexts))):
                 if tape in tapes:
                     tapes.remove(tape)
-                    if tapes and tape.mode != "off":
-                        begun = frozenset(sys._current_frames()) - tape.earlier - {threading.get_ident()}
-                        for below in tapes:
-                            below.earlier |= begun
+            self._contexts = [lane for lane in self._contexts if lane.tapes]
 
     def clear(self) -> list[Tape]:
         """Close all tapes that are open, and return them."""
         with self._lock:
             opened = [self._tapes, *(lane.tapes for lane in self._lanes)]
             tapes = [tape for some in opened for tape in some]
-            for some in opened:
+            for some in (*opened, *(lane.tapes for lane in self._contexts)):
                 some.clear()
+            self._contexts.clear()
         return tapes
+
+    def carried(self) -> list[tuple[ContextVar[Any], Any]]:
+        """Return what a thread takes along that is started here: whose it is, and who makes calls in it."""
+        lane, tapes = self._lane, self._tapes[-1:]
+        if lane is None and tapes and "fixture" not in tapes[0].header:
+            lane = next((one for one in self._contexts if tapes[0] in one.tapes), None)
+        return [(CURRENT_CASE, lane), (KIND, KIND.get()), (LIVE, LIVE.get())]
 
     @contextmanager
     def asking(self, kind: str) -> Iterator[None]:
@@ -206,87 +224,50 @@ class OpenTapes:
             # Threads take the kind along, and those of other cases are none of this one's.
             token = KIND.set(kind)
             try:
-                if self._lost:
-                    self._end_if_still(self._lane.wait, self._lane.tapes, self._lost)
-                elif self._missing:
-                    self._watch(self._lane, self._missing)
+                for tape in self._lane.tapes[-1:] if self._lost else ():
+                    self._end_later(tape, self._lost)
                 yield
             finally:
                 KIND.reset(token)
             return
-        # All threads that there are: `threading.enumerate` takes ten times as long, for each case of each run.
-        earlier = frozenset(sys._current_frames())
-        phase = (kind, earlier - {threading.get_ident()})
         with self._lock:
-            self._phases.append(phase)
+            self._phases.append(kind)
         token = KIND.set(kind)
-        wait = self._begin_wait()
         try:
-            yield
+            with self.waiting():
+                yield
         finally:
-            self._end_wait(wait)
             KIND.reset(token)
             with self._lock:
-                # This one and no equal: blocks may lie within each other, and the outer one goes on.
-                self._phases = [other for other in self._phases if other is not phase]
+                self._phases.remove(kind)
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """End what this thread does in this block when another one has missed a recording, whatever it waits for."""
-        wait = self._begin_wait()
+        wait = Wait()
+        self._waits.append(wait)
+        for tape in self._tapes[-1:] if self._lost else ():
+            self._end_later(tape, self._lost)
         try:
             yield
         finally:
-            self._end_wait(wait)
+            wait.end()
+            self._waits.remove(wait)
 
-    def _begin_wait(self) -> Wait:
-        wait = Wait()
-        self._waits.append(wait)
-        if self._lost:
-            self._end_if_still(wait, self._tapes, self._lost)
-        return wait
+    def is_beside(self) -> bool:
+        """Whether this thread runs neither the session nor the case that answers for it, so that none hears of it."""
+        thread = threading.get_ident()
+        waits = [wait for tape in self.possible() if (wait := self._wait_of(tape)) is not None]
+        if waits:
+            return all(wait.thread_id != thread for wait in waits)
+        lane = self._lane  # Of a question that is asked by no item of pytest, a miss is caught where it is asked.
+        return IN_THREAD.get() or (thread != self._home and not (lane is not None and lane.tapes))
 
-    def _end_wait(self, wait: Wait) -> None:
-        wait.end()
-        self._waits.remove(wait)
-
-    def _end_if_still(self, wait: Waits | None, tapes: Sequence[Tape], thread: str) -> None:
-        """End a case that stands still: it may be waiting for this thread, which a miss has ended or kept from it."""
-        if wait is None or not tapes:
-            return
-        tape = tapes[-1]
-        message = f"it waits for the thread `{thread}`, which has missed a recording for another case; run it by itself"
-        end_if_still(wait, lambda: self._noted(tape, message))
-
-    def answered(self, thread: threading.Thread) -> None:
-        """Take in that a thread which may serve several cases has missed a recording, and was told by an answer.
-
-        Which of the cases that run at once it has asked for is a guess: one of the others may wait for it in vain.
-        """
-        self._answered.add(thread)
-        self._missing = thread.name  # For cases that are not asked yet: they are watched when they are.
-        for lane in list(self._lanes):
-            self._watch(lane, thread.name)
-
-    def _watch(self, lane: CaseContext, thread: str) -> None:
-        if not lane.watched and lane.wait is not None:
-            lane.watched = True
-            self._end_if_still(lane.wait, lane.tapes, thread)
-
-    def ended(self, thread: threading.Thread | None, error: type[BaseException]) -> bool:
-        """Take in that a thread has ended by an exception, and return whether a miss was the cause, which is told."""
-        if issubclass(error, MissError):
-            return True
-        if thread is None or thread not in self._answered:
-            return False
-        if self.mode == "replay":
-            self._lost = thread.name
-            lanes = list(self._lanes)
-            for lane in lanes:
-                self._end_if_still(lane.wait, lane.tapes, thread.name)
-            if self._waits and not lanes:
-                self._end_if_still(self._waits[-1], self._tapes, thread.name)
-        return True
+    def _wait_of(self, tape: Tape) -> Waits | None:
+        lane = next((lane for lane in list(self._lanes) if tape in lane.tapes), None)
+        if lane is not None:
+            return lane.wait
+        return self._waits[-1] if self._waits else None
 
     def check_waits(self, frame: FrameType | None = None) -> None:
         """Raise the error by which one of these blocks is to end, in the main thread that runs it at `frame`."""
@@ -296,39 +277,63 @@ class OpenTapes:
             if wait.thread_id == threading.get_ident() and wait.error is not None and not wait.over:
                 raise type(wait.error)(*wait.error.args)
 
-    def _may_be_of_another(self, lane: CaseContext | None) -> bool:
-        """Whether a call that is made in `lane`, or in none, may be for another of the cases that run at once."""
-        if lane is None:
-            return bool(self._lanes) and not self._tapes
-        return len(self._lanes) > bool(lane.tapes)
+    def left_behind(self, message: str) -> BaseException:
+        """Return the error for a call of what an earlier case has left behind.
 
-    def _likely_tape(self, request: Request, tape: Tape | None) -> Tape | None:
-        """Return which case a thread asks for: it may serve several, and knows of none but the one that started it."""
-        others = (lane.tapes[-1] for lane in list(self._lanes) if lane.tapes)
-        first = [] if tape is None else [tape]
-        return max([*first, *others], key=lambda one: one.likeness(request), default=None)
+        Nobody knows whether a case that is open now waits for its answer. So this fails none, but a case that does not
+        pass, or comes to no end, is one without a verdict.
+        """
+        for tape in self.opened():
+            tape.left_behind.append(self._redact(message))
+            self._end_later(tape, message)
+        return self._refused((), message)
+
+    def answered(self) -> None:
+        """Take in that this thread was answered in place of a call that is refused; other cases may need it."""
+        self._answered.add(threading.current_thread())
+
+    def ended(self, thread: threading.Thread | None, error: type[BaseException]) -> bool:
+        """Take in that a thread has ended by an exception; return whether a refused call was the cause, which is told.
+
+        Cases that wait for the thread from now on, as one of them does, would do so for ever.
+        """
+        if thread not in self._answered:
+            return issubclass(error, MissError)
+        assert thread is not None
+        self._lost = f"it waits for the thread `{thread.name}`, which has missed a recording for another case"
+        for tape in self.opened():
+            self._end_later(tape, self._lost)
+        return True
+
+    def _end_later(self, tape: Tape, message: str) -> None:
+        wait = self._wait_of(tape)
+        if wait is None:
+            return
+
+        def end() -> None:
+            if not tape.misses:
+                self._refused([tape], message)
+
+        end_later(wait, end)
 
     def refuse(self, message: str) -> BaseException:
-        """Return the error for what must not happen here; the test answers for it, whatever becomes of the error."""
-        return self._refused(self.tape, message)
+        """Return the error for what must not happen here; all tests that may have done it answer for it."""
+        return self._refused(self.possible(), message)
 
-    def _refused(self, tape: Tape | None, message: str) -> BaseException:
-        error = self._noted(tape, message)
-        lane = next((lane for lane in list(self._lanes) if tape is not None and tape in lane.tapes), None)
-        wait: Waits | None = None if lane is None else lane.wait
-        if lane is None and self._lane is None and tape is not None and self._waits:
-            wait = self._waits[-1]
-        if wait is not None and wait.thread_id != threading.get_ident():
-            wait.give_up(error)
-        return error
-
-    def _noted(self, tape: Tape | None, message: str) -> BaseException:
+    def _refused(self, tapes: Sequence[Tape], message: str) -> BaseException:
         message = self._redact(message)
-        (self._tell if tape is None else tape.misses.append)(message)
-        return self._error(message)
+        error = self._error(message)
+        if not tapes:
+            self._tell(message)
+        for tape in tapes:
+            tape.misses.append(message)
+            wait = self._wait_of(tape)
+            if wait is not None and wait.thread_id != threading.get_ident():
+                wait.give_up(error)
+        return error
 
 
 KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
 """Who makes calls here, where that is said: `agent`, `judge` or `worker`."""
 CARRIED: tuple[ContextVar[Any], ...] = (CURRENT_CASE, KIND, LIVE)
-"""What a thread has to take along of where it was started."""
+"""What a task has to take along of where it was begun."""

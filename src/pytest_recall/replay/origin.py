@@ -10,13 +10,9 @@ import os
 import socket
 import sys
 import sysconfig
-import threading
 from functools import cache
 from types import FrameType
 from typing import Literal
-
-from pytest_recall.files.event_loop import running_asyncio
-from pytest_recall.replay.hosts import is_exporter
 
 Origin = Literal["session", "plugin", "import", "pair"]
 """Of the session's own code; of pytest or a plugin; of a package that is being imported; of `socket.socketpair`."""
@@ -24,8 +20,6 @@ Origin = Literal["session", "plugin", "import", "pair"]
 _LOOPS = ("asyncio", "trio")
 _MACHINERY = ("pluggy", "_pytest", "xdist", "execnet")
 _PAIR = ("socketpair", "_fallback_socketpair")
-_HAND_ON = ("anyio", "asyncio", "concurrent", "multiprocessing", "pytest_recall", "trio")
-_STARTS = ("threading", "pytest_recall.replay.hooks")  # The latter puts a function of its own before a thread's.
 _RUNS_A_TEST = "pytest_pyfunc_call"
 
 
@@ -93,33 +87,6 @@ def _is_library(file: str) -> bool:
 
 
 _FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
-
-
-def in_exporter() -> bool:
-    """Return whether this thread is one that a package keeps to send its telemetry, by the code that it began with."""
-    return is_exporter(_began_in())
-
-
-def in_own_thread() -> bool:
-    """Return whether this is a thread that code has made for itself, from which no exception reaches who waits for it.
-
-    An executor, a pool and an event loop hand on what is raised.
-    """
-    if threading.current_thread() is threading.main_thread() or running_asyncio() is not None:
-        return False
-    return _began_in().partition(".")[0] not in _HAND_ON
-
-
-def _began_in() -> str:
-    """Return the module of the function with which this thread began."""
-    frame: FrameType | None = sys._getframe(1)
-    first = ""
-    while frame is not None:
-        module = str(frame.f_globals.get("__name__", ""))
-        if module not in _STARTS:
-            first = module
-        frame = frame.f_back
-    return first
 
 
 _STDLIB = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})

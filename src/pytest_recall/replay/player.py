@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 import os
-import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property, partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Request, Way
-from pytest_recall.replay.hosts import names_of, place_of
-from pytest_recall.replay.open_tapes import KIND, CaseContext, OpenTapes
+from pytest_recall.replay.hosts import is_telemetry_host, names_of, place_of, telemetry_endpoints
+from pytest_recall.replay.open_tapes import CaseContext, OpenTapes
+from pytest_recall.replay.shared_calls import SharedCalls, unconditional
+from pytest_recall.replay.stub_answers import accepted, refused
 from pytest_recall.replay.tape import APART, LIVE, CassetteMode, Tape
-from pytest_recall.replay.unowned import Shared, UnownedCalls, refused
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import Limits
@@ -29,10 +29,11 @@ DEFAULT_WAYS: Mapping[str, Way] = {"agent": "cassette", "worker": "cassette", "j
 class Player(OpenTapes):
     """Decides for every call of the process, by the tape that it belongs to and the kind of who makes it.
 
-    Hosts in `ignored` (`host` or `host:port`) are no upstream, those in `telemetry` are sent nothing in a replay. What
-    is `allowed` asks past the player in a replay as well; `started` and `unseen` are the names of the programs and the
-    clients that do so in cases, one for each time. One that `listens` is asked by each client that it knows, also where
-    nothing is recorded. `error` and `redact` are as in OpenTapes.
+    Hosts in `ignored` (`host` or `host:port`) are no upstream, and those in `telemetry` are sent nothing in a replay;
+    `aside` counts by kind (`telemetry`) and host what is not recorded. What is `allowed` asks past the player in a
+    replay as well; `started` and `unseen` are the names of the programs and the clients that do so in cases, one for
+    each time. One that `listens` is asked by each client that it knows, also where nothing is recorded. `shared` has
+    the calls that cases share. `error` and `redact` are as in OpenTapes.
     """
 
     def __init__(
@@ -48,10 +49,9 @@ class Player(OpenTapes):
     ) -> None:
         super().__init__(mode, error, redact)
         self.aside: Counter[tuple[str, str]] = Counter()
-        self._home = threading.get_ident()
         self.meter: Meter | None = None
         self.limits: Limits | None = None
-        self.shared: Shared | None = None
+        self.shared: SharedCalls | None = None
         self.listens = False
         self.started: list[str] = []
         self.unseen: list[str] = []
@@ -71,16 +71,14 @@ class Player(OpenTapes):
         """Take these settings in place of those that the player was made with."""
         self.ways: dict[str, Way] = {**DEFAULT_WAYS, **(ways or {})}
         self._ignored = frozenset(host.lower() for host in ignored)
-        self._telemetry = tuple(telemetry)
-        self.__dict__.pop("unowned", None)
+        self._telemetry = tuple(host.lower() for host in telemetry)
         self.allowed = frozenset(allowed)
         self._error = error
         self._redact = redact
 
-    @cached_property
-    def unowned(self) -> UnownedCalls:
-        """Decides on calls that belong to no case, and counts them in `aside`."""
-        return UnownedCalls(self.mode, self._home, self.aside, self._telemetry, self.shared)
+    def share(self, urls: Iterable[str], make: Callable[[], Tape]) -> None:
+        """Let cases share calls to known hosts, and to `urls`; `make` opens the tape of their cassette."""
+        self.shared = SharedCalls(urls, make)
 
     def end(self, is_ours: Callable[[], bool], tell: Callable[[str], None]) -> None:
         """From now on only calls are refused of which `is_ours()` says that the session has left them behind.
@@ -95,10 +93,10 @@ class Player(OpenTapes):
         try:
             step = self._decide(request)
         except MissError as error:
-            if not self.unowned.in_own_thread():
+            if not self.is_beside():
                 raise
-            # The case is told by itself. This thread may serve other cases after it, which would wait for it in vain.
-            self.answered(threading.current_thread())
+            # Its case is ended where that runs. This thread may serve other cases, which would wait for it in vain.
+            self.answered()
             return CallStep(served=refused(request, str(error)))
         if self.limits is None or step.served is not None or step.held is not None:
             return step
@@ -114,40 +112,75 @@ class Player(OpenTapes):
     def _decide(self, request: Request) -> CallStep:
         if APART.get() or (self._is_ours is not None and not self._is_ours()):
             return CallStep()
-        if self._ignored and self.ignores(*place_of(request.url)):
+        host, port = place_of(request.url)
+        if self._ignored and self.ignores(host, port):
             return CallStep()
-        lane = self._lane
-        tapes, kind = self._opened(lane), self._kind(lane)
-        tape = tapes[-1] if tapes else None
+        lane, kind = self._lane, self.kind
         if lane is not None:
             self._check(request, None, lane)
-        # What is only listened to is told apart by its context alone.
-        recorded = tape is None or tape.mode != "off"
-        if self.mode == "replay" and recorded and self._may_be_of_another(lane) and self.unowned.in_own_thread():
-            tape = self._likely_tape(request, tape)
-        way = self._way(kind)
+        if self.mode != "off" and self.is_telemetry(host, port):
+            self.aside["telemetry", host] += 1
+            return CallStep(served=accepted(request)) if self.mode == "replay" else CallStep()
+        tapes, way, asked = self.possible(), self._way(kind), f"{request.method} {request.url}"
         if way == "forbidden":
-            if (step := self.unowned.step(request, tape, in_case=self._in_case(lane))) is not None:
+            raise self._refused(tapes, f"{asked}: calls of the kind `{kind}` are forbidden")
+        if way == "cassette" and self.shared is not None and self.shared.has(request.url):
+            request = unconditional(request)
+            if self.mode != "replay":
+                self.shared.use()
+            if not tapes and (step := self._of_all(request, self.shared)) is not None:
                 return step
-            raise self._refused(tape, f"{request.method} {request.url}: calls of the kind `{kind}` are forbidden")
-        if tape is None:
-            if self.mode == "replay" and way == "cassette":
-                if (step := self.unowned.step(request, tape, in_case=self._in_case(lane))) is not None:
-                    return step
-                raise self._refused(
-                    None,
-                    f"{request.method} {request.url}: called outside of any case, and {_NOTHING_SENT}",
-                )
-            if self._lanes and self.mode != "off" and way == "cassette":
-                if (step := self.unowned.step(request, tape, in_case=self._in_case(lane))) is not None:
-                    return step
-                self.refuse(
-                    f"{request.method} {request.url}: was not recorded, since it is made by a thread that belongs to"
-                    " none of the cases that run at once; record it without --recall-concurrency",
-                )
+        if not tapes:
+            return self._outside(asked, way, lane)
+        if len(tapes) > 1:
+            return self._of_several(request, kind, way, tapes)
+        return self._of_tape(request, kind, way, tapes[0])
+
+    def _of_all(self, request: Request, shared: SharedCalls) -> CallStep | None:
+        """Decide on a shared call that is made while no case is open; None where a replay has no answer to it."""
+        if self.mode != "record" and (served := shared.serve(request)) is not None:
+            return CallStep(served=served)
+        if self.mode == "replay":
+            return None
+        tape = shared.tape
+        return CallStep() if tape is None else CallStep(recorder=CallRecorder(tape, request, "agent", record=True))
+
+    def _outside(self, asked: str, way: Way, lane: CaseContext | None) -> CallStep:
+        """Decide on a call that is made while no case is open, or by what a case has left behind in its `lane`."""
+        if way == "cassette" and lane is not None and lane.name and self.mode != "off":
+            over = f"since `{lane.name}`, which has begun its thread, is over; let the case wait for it, or begin the"
+            over += " thread in a fixture of a wider scope if it works for several cases"
+            if self.mode == "replay":
+                raise self.left_behind(f"{asked}: was not sent, {over}")
+            self._refused((), f"{asked}: was not recorded, {over}")
+        elif way == "cassette" and self.mode == "replay":
+            raise self._refused((), f"{asked}: called outside of any case, and {_NOTHING_SENT}")
+        if self.batches is not None:
+            self.batches.direct("outside of any case")
+        return CallStep()
+
+    def _of_several(self, request: Request, kind: str, way: Way, tapes: Sequence[Tape]) -> CallStep:
+        """Decide on a call that is made in no context while several cases run: it is for the one that has it."""
+        asked = f"{request.method} {request.url}"
+        if way == "live" or self.mode == "off":
             if self.batches is not None:
                 self.batches.direct("outside of any case")
             return CallStep()
+        if self.mode != "record":
+            holding = [tape for tape in tapes if tape.holds(request)]
+            if len(holding) == 1:
+                return self._of_tape(request, kind, way, holding[0])
+        whose = "a thread that belongs to none of the cases that run at once"
+        if self.mode == "replay":
+            known = f"{len(holding) or 'none'} of them have it recorded"
+            alone = "replay it without --recall-concurrency"
+            raise self._refused(tapes, f"{asked}: is made by {whose}, and {known}; {alone}")
+        alone = "record it without --recall-concurrency"
+        self._refused((), f"{asked}: was not recorded, since it is made by {whose}; {alone}")
+        return CallStep()
+
+    def _of_tape(self, request: Request, kind: str, way: Way, tape: Tape) -> CallStep:
+        asked = f"{request.method} {request.url}"
         if way == "live" or tape.mode == "off":
             return self._tapped(tape, request, kind, record=False) if tape.hears(request) else CallStep()
         if tape.process != os.getpid():
@@ -155,8 +188,8 @@ class Player(OpenTapes):
             if tape.mode != "replay":
                 return CallStep()
             raise self._refused(
-                tape,
-                f"{request.method} {request.url}: called by a child process, whose calls are neither recorded nor"
+                [tape],
+                f"{asked}: called by a child process, whose calls are neither recorded nor"
                 " replayed; let the process that runs the test make the call, or a thread of it",
             )
         if tape.mode in ("replay", "missing"):
@@ -164,32 +197,27 @@ class Player(OpenTapes):
                 served = tape.serve(request, kind)
             except RecallError as error:
                 # A damaged line ends the test as a miss does: the agent must not take it for a bad connection.
-                raise self._refused(tape, str(error)) from None
+                raise self._refused([tape], str(error)) from None
+            if served is None and self.shared is not None and self.shared.has(request.url):
+                served = tape.serve_again(request) or self.shared.serve(request)
             if served is not None:
                 return CallStep(served=served)
-        if (step := self.unowned.step(request, tape, in_case=self._in_case(lane))) is not None:
-            return step
         if tape.mode == "replay":
-            missed = tape.missed(tape.redactor.request(request), kind)
-            raise self._refused(tape, missed + self.unowned.hint(request))
-        background = self.unowned.is_background(request, tape, in_case=self._in_case(lane))
-        if not background:
-            tape.leave_base(kind)
-        return self._tapped(tape, request, kind, record=True, background=background)
+            hint = _OF_A_THREAD if self.is_beside() else ""
+            raise self._refused([tape], tape.missed(tape.redactor.request(request), kind) + hint)
+        tape.leave_base(kind)
+        return self._tapped(tape, request, kind, record=True)
 
-    def _in_case(self, lane: CaseContext | None) -> bool:
-        """Whether what is done here says by itself that a case or the session has to answer for it.
+    def is_telemetry(self, host: str, port: int | None) -> bool:
+        """Whether a host takes telemetry, as the rubric, the environment or the list of known ones says."""
+        return is_telemetry_host(host, port, (*self._telemetry, *telemetry_endpoints(os.environ)))
 
-        A task does, whatever thread runs it; and after the session only what it has left behind is asked about.
-        """
-        return lane is not None or KIND.get() is not None or self._is_ours is not None
-
-    def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool, background: bool = False) -> CallStep:
+    def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
         self._check(request, tape, None)
 
         def not_paid(why: str) -> BaseException:
-            return self._refused(tape, f"{request.method} {request.url}: not asked, since {why}")
+            return self._refused([tape], f"{request.method} {request.url}: not asked, since {why}")
 
         check = partial(self._check, request, tape, self._lane)
         hold = None if self.meter is None else self.meter.begin(request, tape.answer_tokens, check)
@@ -198,12 +226,12 @@ class Player(OpenTapes):
             raise not_paid(why)
         if hold is not None and self.batches is not None:
             hold.patience = math.inf  # A batch takes hours, and always ends.
-        recorder = CallRecorder(tape, request, kind, record, self.meter, hold=hold, background=background)
+        recorder = CallRecorder(tape, request, kind, record, self.meter, hold=hold)
         if self.batches is None:
             return CallStep(recorder=recorder, hold=hold, refuse=not_paid)
 
         def refuse(message: str, noted: bool) -> BaseException:
-            return self._refused(tape, message) if noted else self._error(message)
+            return self._refused([tape], message) if noted else self._error(message)
 
         held = self.batches.hold(request, self._lane, tape, recorder, refuse)
         return CallStep(recorder=recorder, held=held, hold=hold, refuse=not_paid)
@@ -213,7 +241,7 @@ class Player(OpenTapes):
         if lane is not None and lane.over:
             raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
         if tape is not None and self.meter is not None and (why := self.meter.barred()):
-            raise self._refused(tape, f"{request.method} {request.url}: not asked, since {why}")
+            raise self._refused([tape], f"{request.method} {request.url}: not asked, since {why}")
 
     def may_connect(self, host: str, port: int | None) -> bool:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""
@@ -233,12 +261,15 @@ class Player(OpenTapes):
         return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names)
 
     def leaves_aside(self, host: str, port: int | None) -> bool:
-        """Whether a connection that would open in a replay, by a client that is not known, belongs to no case."""
-        return self.unowned.takes(host, port, self.tape, in_case=self._in_case(self._lane))
+        """Whether a connection that would open in a replay, by a client that is not known, is for telemetry."""
+        if not self.is_telemetry(host, port):
+            return False
+        self.aside["telemetry", host] += 1
+        return True
 
     def notice_socket(self, host: str, port: int | None, line: str) -> None:
         """Tell of a connection that was made while there is a recording, and that no recorded call has made."""
-        if self.unowned.is_telemetry_host(host, port):
+        if self.is_telemetry(host, port):
             return
         made = f"a connection to {host}:{port} was made at {line or 'a line that is not known'}"
         message = self._redact(f"{made}, and nothing of it was recorded; {_KNOWN}")
@@ -248,12 +279,16 @@ class Player(OpenTapes):
     def refuse_socket(self, address: str) -> BaseException:
         """Return the error for a connection that would open in a replay."""
         if self._is_ours is not None:
-            return self._refused(None, f"a connection to {address} would open after the session, and {_NOTHING_SENT}")
+            return self._refused((), f"a connection to {address} would open after the session, and {_NOTHING_SENT}")
         return self.refuse(f"a connection to {address} would open, and no socket opens in a replay; {_KNOWN}")
 
 
 _KNOWN = (
     "its client is none that is recorded (httpx; with pytest-recall[replay] also requests, urllib3, aiohttp and"
     " botocore), or name the host under `ignore_hosts`"
+)
+_OF_A_THREAD = (
+    "\n  a thread made this call: if it sends telemetry, name its host under `telemetry_hosts` in rubric.yaml, or under"
+    " `shared_urls` what a process fetches once"
 )
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"

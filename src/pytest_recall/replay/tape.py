@@ -8,17 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
 from pytest_recall.files.disk import exists
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
 from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.exchange import Call, Exchange, Request
-from pytest_recall.replay.hosts import without_query
 from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of, with_known_ids
 from pytest_recall.replay.other_headers import header_differences, other_headers
 from pytest_recall.replay.redaction import Redactor
@@ -30,6 +28,16 @@ TEARDOWN = "teardown"
 """The phase of a call that a fixture makes when its test is over."""
 MAX_COMPARED = 24
 """Recorded requests that a miss is compared with: enough to find the one that was changed, in a few milliseconds."""
+
+
+class Shares(Protocol):
+    """What other cases take from this one."""
+
+    def has(self, url: str) -> bool:
+        """Whether calls to a URL are shared."""
+
+    def keep(self, exchange: Exchange) -> None:
+        """Record a call for the others."""
 
 
 @dataclass(slots=True)
@@ -69,14 +77,15 @@ class Tape:
     `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
     what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over and its fixtures end.
     `unkept` says of each call that may not be written down why.
+    `left_behind` says of each call that an earlier case had left behind that it was refused while this was open.
     `process` is the one that opened it; `told` counts those of the calls
-    in `made` that someone has already accounted for; `earlier` are the threads that were there before it.
+    in `made` that someone has already accounted for.
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for
     nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
     count; in a replay it is served all the same, and that is a `difference`. It `lacks_headers` if a recorded call that
     was served does not say which it had. `requests` are those of a replay, without secrets, where someone compares
     them; else None. `answer_tokens` is how many tokens the longest answer has that was recorded of this case before,
-    None if that is not known.
+    None if that is not known. `shared` has the calls that other cases take from this one.
     """
 
     name: str
@@ -91,12 +100,12 @@ class Tape:
     misses: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     unkept: list[str] = field(default_factory=list)
+    left_behind: list[str] = field(default_factory=list)
     passed: bool = False
     difference: Mismatch | None = None
     teardown: bool = False
     process: int = field(default_factory=os.getpid)
     told: int = 0
-    earlier: frozenset[int] = frozenset()
     live: frozenset[str] = frozenset()
     compares_headers: bool = False
     lacks_headers: bool = False
@@ -104,6 +113,7 @@ class Tape:
     answer_tokens: int | None = None
     older: tuple[Cassette, ...] = ()
     base: Cassette | None = None
+    shared: Shares | None = None
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False
@@ -112,7 +122,6 @@ class Tape:
     _turns: dict[int, Iterator[int]] = field(default_factory=dict)
     _served: set[tuple[Cassette, int]] = field(default_factory=set)
     _has_left_base: bool = False
-    _places: set[tuple[str, str]] | None = None
     _ids: dict[str, bool] = field(default_factory=dict)
     _lock: Any = field(default_factory=threading.Lock)
 
@@ -175,25 +184,22 @@ class Tape:
                     return
 
     def serve_again(self, request: Request) -> Exchange | None:
-        """Return the answer to `request`, however often it was served, or None if it is not recorded."""
-        if self.cassette is None:
-            return None
-        places = self.cassette.keys.get(key_of(self.redactor.request(request), self.cassette.rules))
-        return self.cassette.exchange(places[-1], with_request=False) if places else None
+        """Return the last answer to `request`, however often it was served, or None if it is not recorded."""
+        return next(reversed(self.answers(request)), None)
 
-    def likeness(self, request: Request) -> float:
-        """Return how like a request is to one that is still to be asked: up to 1, or 2 if it is recorded."""
+    def answers(self, request: Request) -> list[Exchange]:
+        """Return all recorded answers to `request`, in the order in which it was asked."""
         if self.cassette is None:
-            return 0.0
-        asked = self.redactor.request(request)
-        key = key_of(asked, self.cassette.rules)
-        if any((self.cassette, place) not in self._served for place in self.cassette.keys.get(key, ())):
-            return 2.0
-        try:
-            others = [other.request for other in self.unused()[:MAX_COMPARED]]
-        except RecallError:
-            return 0.0
-        return max((_ratio(asked, other) for other in others), default=0.0)
+            return []
+        places = self.cassette.keys.get(key_of(self.redactor.request(request), self.cassette.rules), ())
+        return [self.cassette.exchange(place, with_request=False) for place in places]
+
+    def holds(self, request: Request) -> bool:
+        """Whether a request is recorded and still to be asked."""
+        if self.cassette is None:
+            return False
+        places = self.cassette.keys.get(key_of(self.redactor.request(request), self.cassette.rules), ())
+        return any((self.cassette, place) not in self._served for place in places)
 
     def _turn(self, cassette: Cassette, places: Sequence[int], request: Request, kind: str) -> tuple[int, int] | None:
         """Return which of these recorded calls is next in turn, and its place in the order of this run."""
@@ -288,6 +294,8 @@ class Tape:
                 self._draft.append(clean)
             except OSError as error:
                 self.problems.append(f"{self.name}: a call was not recorded ({error.strerror or error})")
+        if self.shared is not None and self.shared.has(exchange.request.url):
+            self.shared.keep(exchange)
 
     def _is_given(self, before: int, call_id: str) -> bool:
         """Whether the id of a call is in an answer to what was asked `before`; if not, the client has made it up."""
@@ -328,19 +336,8 @@ class Tape:
 
     def may_be_left(self, exchange: Exchange) -> bool:
         """Whether a recorded call need not be asked for here, and is worth keeping if it is not."""
-        return exchange.kind in self.live or exchange.may_be_left
-
-    def asks_there(self, request: Request) -> bool:
-        """Whether the recording holds a call of the test's own to the same address, whatever that asked for."""
-        if self.cassette is None:
-            return False
-        if self._places is None:  # Once: a thread that sends telemetry asks every few seconds.
-            try:
-                recorded = [one.request for one in self.cassette.exchanges() if not one.background]
-            except RecallError:
-                return True
-            self._places = {(one.method.upper(), without_query(one.url)) for one in recorded}
-        return (request.method.upper(), without_query(request.url)) in self._places
+        is_shared = self.shared is not None and self.shared.has(exchange.request.url)
+        return exchange.kind in self.live or exchange.may_be_left or is_shared
 
     def left_over(self) -> list[str]:
         """Return what to say of recorded calls that were not asked for; nothing if there are none.
@@ -430,11 +427,6 @@ class Tape:
         self._differs(kind, others[place].seq + 1, lines, key)
         shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
         return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
-
-
-def _ratio(one: Request, other: Request) -> float:
-    left, right = (f"{request.url} {request.body[-4000:]!r}" for request in (one, other))
-    return SequenceMatcher(None, left, right, autojunk=False).ratio()
 
 
 def _by_content(call: Exchange) -> tuple[Any, ...]:

@@ -18,13 +18,12 @@ from weakref import WeakSet
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay import unrecorded
 from pytest_recall.replay.clients import native
-from pytest_recall.replay.hooks import Undo, once_imported
+from pytest_recall.replay.hooks import Undo, carry, once_imported
 from pytest_recall.replay.hosts import is_address, is_this_machine
 from pytest_recall.replay.origin import in_known_client, line_of_caller, origin
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.programs import mentioned
 from pytest_recall.replay.tape import APART, LET_THROUGH
-from pytest_recall.replay.unowned import BACKGROUND, IMPORTED
 
 
 def guard(player: Player) -> list[Undo]:
@@ -39,11 +38,11 @@ def guard(player: Player) -> list[Undo]:
         if player.may_connect(name, port) or (whose := origin()) in ("plugin", "pair"):
             return
         if whose == "import":
-            raise socket.gaierror(socket.EAI_NONAME, IMPORTED)
+            raise socket.gaierror(socket.EAI_NONAME, _IMPORTED)
         if player.leaves_aside(name, port):
-            raise socket.gaierror(socket.EAI_NONAME, BACKGROUND)
+            raise socket.gaierror(socket.EAI_NONAME, _TELEMETRY)
         error = player.refuse_socket(name if port is None else f"{name}:{port}")
-        raise socket.gaierror(socket.EAI_NONAME, str(error)) if _hears_nothing(player, error) else error
+        raise socket.gaierror(socket.EAI_NONAME, str(error)) if _is_beside(player, error) else error
 
     def looking_up(resolve: Callable[..., Any], addresses: Callable[[Any], Iterable[str]]) -> Callable[..., Any]:
         @functools.wraps(resolve)
@@ -70,11 +69,11 @@ def guard(player: Player) -> list[Undo]:
             return
         sock.close()  # MissError is no Exception, after which the caller would close it.
         if whose == "import":
-            raise ConnectionRefusedError(errno.ECONNREFUSED, IMPORTED)
+            raise ConnectionRefusedError(errno.ECONNREFUSED, _IMPORTED)
         if player.leaves_aside(str(address[0]), address[1]):
-            raise ConnectionRefusedError(errno.ECONNREFUSED, BACKGROUND)
+            raise ConnectionRefusedError(errno.ECONNREFUSED, _TELEMETRY)
         error = player.refuse_socket(f"{address[0]}:{address[1]}")
-        raise ConnectionRefusedError(errno.ECONNREFUSED, str(error)) if _hears_nothing(player, error) else error
+        raise ConnectionRefusedError(errno.ECONNREFUSED, str(error)) if _is_beside(player, error) else error
 
     undo: list[Undo] = []
     for function, addresses in _LOOK_UPS.items():
@@ -92,9 +91,13 @@ _LOOK_UPS: Mapping[str, Callable[[Any], Iterable[str]]] = {
 """The functions that ask a server of names, with the addresses in what they return."""
 
 
-def _hears_nothing(player: Player, error: BaseException) -> bool:
+_TELEMETRY = "nothing is sent in a replay, and this host takes telemetry"
+_IMPORTED = "nothing is sent in a replay, not by a package as it is imported either"
+
+
+def _is_beside(player: Player, error: BaseException) -> bool:
     """Whether the miss `error` would end a thread of which no case hears, and for which others may wait."""
-    return isinstance(error, MissError) and player.unowned.in_own_thread()
+    return isinstance(error, MissError) and player.is_beside()
 
 
 def _before_connecting(check: Callable[[socket.socket, Any], None]) -> list[Undo]:
@@ -282,7 +285,7 @@ class Watch:
             self._take_back()
 
     def _install(self) -> None:
-        self._undo = install_httpx(self.player)
+        self._undo = [*install_httpx(self.player), *carry(self.player.carried)]
         if self.player.mode != "off":
             watch_unrecorded(self.player, self._undo)
         if self.player.mode == "replay":

@@ -13,8 +13,7 @@ from pytest_recall.cases.settings import Settings
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.prices import call_of
 from pytest_recall.replay.exchange import Exchange, Request
-from pytest_recall.replay.hooks import carry
-from pytest_recall.replay.open_tapes import CARRIED, CURRENT_CASE
+from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Tape
 from pytest_recall.replay.wire_formats import asks_model, trouble
@@ -72,14 +71,11 @@ class MemoryModelCalls:
             return
         stray = self._heard_by(self._stray)
         self._late = self._heard_by(self.beside)
-        undo = carry(*CARRIED)
         self._player.push(stray)
         try:
             yield
         finally:
             self._player.pop(stray)
-            for take_back in reversed(undo):
-                take_back()
             for tape in (stray, self._late):
                 tape.close()
 
