@@ -38,6 +38,7 @@ from pytest_recall.metrics.retrieval import GROUPS, Retrieval
 from pytest_recall.models.settings import Batching
 from pytest_recall.plugin import fixtures, options, switch
 from pytest_recall.plugin.options import OptionGroup
+from pytest_recall.replay import hosts, shared_calls
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -275,6 +276,10 @@ def limits(about: dict[str, Any]) -> str:
     return f" ({', '.join(found)})" if found else ""
 
 
+def code_part(names: Iterable[str]) -> Iterator[str]:
+    yield textwrap.fill(", ".join(f"`{name}`" for name in names) + ".", 119, break_on_hyphens=False)
+
+
 def name_part() -> Iterator[str]:
     yield from ("| name | what it is |", "| --- | --- |")
     for name in pytest_recall.__all__:
@@ -299,6 +304,9 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "dataset-fields": lambda: field_part(BenchFile),
     "metrics": metric_part,
     "retrieval-fields": lambda: field_part(Retrieval),
+    "telemetry-hosts": lambda: code_part(hosts.TELEMETRY),
+    "telemetry-variables": lambda: code_part(hosts.VARIABLES),
+    "shared-hosts": lambda: code_part(shared_calls.HOSTS),
     "names": name_part,
     "fixtures": fixture_part,
     "schemas": schema_part,

@@ -9,14 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.replay.hosts import (
-    ENDPOINTS,
-    TELEMETRY_HOSTS,
+    TELEMETRY,
+    VARIABLES,
     is_address,
+    is_telemetry,
     is_telemetry_host,
     is_this_machine,
     names_of,
     place_of,
-    telemetry_endpoints,
+    telemetry_of,
     without_query,
 )
 
@@ -67,26 +68,48 @@ def test_of_a_url(url: str, place: tuple[str, int | None], plain: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("host", "port"),
+    "url",
     [
-        ("us.i.posthog.com", 443),
-        ("SENTRY.IO.", 443),
-        ("o4507.ingest.us.sentry.io", 443),
-        ("localhost", 4318),
-        ("127.0.0.1", 4317),
-        ("::1", 4318),
+        "https://us.i.posthog.com/batch/",
+        "https://O4507.ingest.us.SENTRY.io./api/1/envelope/",
+        "https://sentry.io/api/1/store/",
+        "http://localhost:4318/v1/logs",
+        "http://127.0.0.1:4317/",
+        "http://[::1]:4318/v1/traces",
+        "https://api.openai.com/v1/traces/ingest",
+        "https://eu.api.smith.langchain.com/runs/batch",
+        "https://us.cloud.langfuse.com/api/public/otel/v1/traces",
+        "https://llmobs-intake.us3.datadoghq.com/api/v2/llmobs",
     ],
 )
-def test_these_take_telemetry(host: str, port: int) -> None:
-    assert is_telemetry_host(host, port)
+def test_telemetry_is_taken_here(url: str) -> None:
+    assert is_telemetry(url)
 
 
 @pytest.mark.parametrize(
-    ("host", "port"),
-    [("api.openai.com", 443), ("localhost", 1984), ("notsentry.io", 443), ("sentry.io.example", 443), ("", None)],
+    "url",
+    [
+        "https://api.openai.com/v1/chat/completions",
+        "http://localhost:1984/v1/logs",
+        "https://noti.posthog.com/",
+        "https://i.posthog.com.example/",
+        "https://logs.example/v1/logs",
+        # These hosts answer what an agent asks as well: prompts, issues, logs.
+        "https://api.smith.langchain.com/commits/owner/prompt/latest",
+        "https://cloud.langfuse.com/api/public/v2/prompts/greeting",
+        "https://sentry.io/api/0/issues/",
+        "https://api.datadoghq.com/api/v2/logs/events/search",
+        "",
+    ],
 )
-def test_others_do_not(host: str, port: int | None) -> None:
-    assert not is_telemetry_host(host, port)
+def test_and_not_here(url: str) -> None:
+    assert not is_telemetry(url)
+
+
+def test_a_host_that_takes_more_is_not_known_by_itself() -> None:
+    assert is_telemetry_host("us.i.posthog.com", 443)
+    assert is_telemetry_host("127.0.0.1", 4318)
+    assert not is_telemetry_host("api.smith.langchain.com", 443)
 
 
 def test_a_rubric_names_more_by_host_or_by_port() -> None:
@@ -97,15 +120,22 @@ def test_a_rubric_names_more_by_host_or_by_port() -> None:
 
 def test_the_environment_says_where_telemetry_is_sent() -> None:
     environment = {
-        "LANGFUSE_HOST": "http://localhost:3000",
+        "LANGFUSE_HOST": "http://localhost:3000/traces/",
         "OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317",
         "SENTRY_DSN": "https://key@o1.example/2",
         "LANGSMITH_ENDPOINT": "",
         "PATH": "http://elsewhere",
     }
-    assert telemetry_endpoints(environment) == ["localhost:3000", "collector:4317", "o1.example:443"]
+    places = telemetry_of(environment)
+    assert is_telemetry("http://collector:4317/any", places)
+    assert is_telemetry_host("collector", 4317, places)
+    assert is_telemetry("http://127.0.0.1:3000/traces/api/public/ingestion", places)
+    assert not is_telemetry("http://127.0.0.1:3000/traces/api/public/v2/prompts/greeting", places)
+    assert is_telemetry("https://o1.example/api/2/envelope/", places)
+    assert not is_telemetry("https://o1.example/api/0/issues/", places)
+    assert not is_telemetry("http://elsewhere/", places)
 
 
 def test_the_lists_are_in_order() -> None:
-    assert list(TELEMETRY_HOSTS) == sorted(set(TELEMETRY_HOSTS))
-    assert list(ENDPOINTS) == sorted(set(ENDPOINTS))
+    assert list(TELEMETRY) == sorted(set(TELEMETRY))
+    assert list(VARIABLES) == sorted(VARIABLES)

@@ -127,7 +127,7 @@ def test_an_installed_agent_may_not(player: Player, server: socket.socket, insta
     thread.start()
     thread.join()
     assert [type(error) for error in raised] == [ConnectionRefusedError]
-    assert (len(player.strays), sum(player.aside.values())) == (3, 0)
+    assert (len(player.strays), sum(player.telemetry_calls.values())) == (3, 0)
 
 
 @pytest.mark.parametrize("source", [CONNECTS_AT_IMPORT, CONNECTS_AT_IMPORT.replace("127.0.0.1", "prices.example")])

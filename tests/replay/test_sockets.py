@@ -172,11 +172,11 @@ def test_afterwards_all_is_as_it_was(monkeypatch: pytest.MonkeyPatch, guarded: b
 
 def test_a_connection_for_telemetry_finds_no_network_and_is_no_miss(player: Player) -> None:
     with pytest.raises(socket.gaierror, match="nothing is sent in a replay"):
-        socket.create_connection(("api.smith.langchain.com", 443))
+        socket.create_connection(("i.posthog.com", 443))
     assert player.strays == []
-    assert dict(player.aside) == {("telemetry", "api.smith.langchain.com"): 1}
+    assert player.telemetry_calls == {"i.posthog.com": 1}
     recording = Player("record")
-    recording.notice_socket("api.smith.langchain.com", 443, "agent.py:1")
+    recording.notice_socket("i.posthog.com", 443, "agent.py:1")
     assert recording.strays == []
     recording.notice_socket("db.example", 5432, "")
     assert "a connection to db.example:5432 was made at a line that is not known" in recording.strays[0]

@@ -22,7 +22,14 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import annotation_lines
-from pytest_recall.results.sentences import alone_line, aside_lines, looped_line, past_lines, unasked, unrecorded_line
+from pytest_recall.results.sentences import (
+    alone_line,
+    looped_line,
+    past_lines,
+    telemetry_line,
+    unasked,
+    unrecorded_line,
+)
 from pytest_recall.results.standing import informs
 from pytest_recall.runs import finish
 from pytest_recall.runs.checkout import folds_here
@@ -85,7 +92,8 @@ class Ending:
             unrecorded, mode = run.unrecorded, "off" if run.recording is None else run.recording.mode
             allowed = run.plan.rubric.allow_unrecorded
             run.log.note(*past_lines(unrecorded.programs, unrecorded.clients, mode, allowed))
-            run.log.note(*aside_lines(unrecorded.aside, mode))
+            if unrecorded.telemetry:
+                run.log.note(telemetry_line(unrecorded.telemetry, mode))
             if names_judges and run.judged == {False}:
                 run.log.note(judging.idle_line(run.config))
         run.append_crashed_tests()
@@ -216,7 +224,7 @@ class Ending:
             "problems": self._manager_problems(),
             "notes": run.log.notes,
             "halted": run.log.halted,
-            "aside": [(*key, count) for key, count in run.unrecorded.aside.items()],
+            "telemetry": run.unrecorded.telemetry,
             "calls": [call.to_json() for call in self._manager_calls()],
             "alone": run.money.alone,
             "looped": run.money.looped,
@@ -291,8 +299,8 @@ class Ending:
             self._run.unrecorded.programs.update(manager.player.started)
             self._run.unrecorded.clients.update(manager.player.unseen)
             if manager.mode != "off":
-                for (kind, where), count in manager.player.aside.items():
-                    self._run.unrecorded.aside[kind, manager.redactor.told(where)] += count
+                for host, count in manager.player.telemetry_calls.items():
+                    self._run.unrecorded.telemetry[manager.redactor.told(host)] += count
 
     def _manager_problems(self) -> list[str]:
         manager = self._run.config.stash.get(CASSETTES, None)

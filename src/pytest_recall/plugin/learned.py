@@ -89,13 +89,13 @@ class Money:
 class Unrecorded:
     """What was asked and not recorded: how often cases have started each program, and asked by each client.
 
-    `aside` counts the calls that belong to no case, as the players of all processes do.
+    `telemetry` counts by host the calls that are not recorded, as the players of all processes do.
     """
 
     def __init__(self) -> None:
         self.programs: Counter[str] = Counter()
         self.clients: Counter[str] = Counter()
-        self.aside: Counter[tuple[str, str]] = Counter()
+        self.telemetry: Counter[str] = Counter()
 
 
 class SessionLoop:

@@ -145,7 +145,7 @@ def debrief(node: Any, run: Run) -> None:
     run.log.trouble(found["problems"])
     run.log.note(*found["notes"])
     run.log.halt(found["halted"])
-    run.unrecorded.aside.update({(kind, where): count for kind, where, count in found["aside"]})
+    run.unrecorded.telemetry.update(found["telemetry"])
     run.money.calls += map(Call.from_json, found["calls"])
     run.money.alone.update(found["alone"])
     run.money.looped.update(found["looped"])

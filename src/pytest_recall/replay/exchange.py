@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from pytest_recall.files.coerce import typed
-from pytest_recall.replay.hosts import is_telemetry_host, place_of
+from pytest_recall.replay.hosts import is_telemetry
 
 _NO_CONNECTION = frozenset(
     {
@@ -144,7 +144,7 @@ class Exchange(NamedTuple):
 
         The latter is the loser of a race, which in another run is cancelled before it asks.
         """
-        if self.background or is_telemetry_host(*place_of(self.request.url)):
+        if self.background or is_telemetry(self.request.url):
             return True
         if self.failure is not None:
             return self.failure.kind == CANCELLED

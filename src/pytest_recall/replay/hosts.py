@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from urllib.parse import urlsplit
 
 PORTS = {"http": 80, "https": 443}
@@ -60,67 +61,118 @@ def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
         return None
 
 
-TELEMETRY_HOSTS = (
-    "agentops.ai",
-    "amplitude.com",
+TELEMETRY = (
+    "*-intake.*.datadoghq.com",
+    "*-intake.datadoghq.com",
+    "*-intake.datadoghq.eu",
+    "agent.datadoghq.com",
+    "agent.datadoghq.eu",
+    "api-eu.mixpanel.com",
     "api.agno.com",
-    "api.confident-ai.com",
-    "api.honeycomb.io",
-    "api.smith.langchain.com",
-    "api.traceloop.com",
-    "arize.com",
-    "bugsnag.com",
-    "cloud.langfuse.com",
-    "datadoghq.com",
-    "datadoghq.eu",
+    "api.honeycomb.io/1/batch/*",
+    "api.honeycomb.io/1/events/*",
+    "api.honeycomb.io/v1/*",
+    "api.mixpanel.com",
+    "api.openai.com/v1/traces/ingest",
+    "api.segment.io",
+    "api.smith.langchain.com/info",
+    "api.smith.langchain.com/otel/*",
+    "api.smith.langchain.com/runs*",
+    "api.traceloop.com/v1/metrics",
+    "api.traceloop.com/v1/traces",
+    "api2.amplitude.com",
+    "app.phoenix.arize.com/*v1/traces",
+    "app.posthog.com/batch*",
+    "app.posthog.com/capture*",
+    "cloud.langfuse.com/api/public/ingestion",
+    "cloud.langfuse.com/api/public/otel/*",
+    "http-intake.logs.datadoghq.com",
+    "http-intake.logs.datadoghq.eu",
+    "huggingface.co/api/telemetry/*",
+    "i.posthog.com",
+    "ingest.de.sentry.io",
+    "ingest.sentry.io",
+    "ingest.us.sentry.io",
     "localhost:4317",
     "localhost:4318",
-    "logfire-api.pydantic.dev",
-    "logfire-eu.pydantic.dev",
-    "logfire-us.pydantic.dev",
-    "mixpanel.com",
+    "logfire-*.pydantic.dev/v1/info",
+    "logfire-*.pydantic.dev/v1/logs",
+    "logfire-*.pydantic.dev/v1/metrics",
+    "logfire-*.pydantic.dev/v1/traces",
+    "notify.bugsnag.com",
     "nr-data.net",
     "os-api.agno.com",
-    "posthog.com",
-    "rollbar.com",
+    "otel.confident-ai.com",
+    "otlp.agentops.ai",
+    "otlp.arize.com",
+    "otlp.datadoghq.com",
     "scarf.sh",
-    "segment.io",
-    "sentry.io",
+    "sentry.io/api/*/envelope/",
+    "sentry.io/api/*/store/",
+    "sessions.bugsnag.com",
     "t.explodinggradients.com",
     "telemetry.crewai.com",
-    "trace.wandb.ai",
+    "trace.wandb.ai/call/end",
+    "trace.wandb.ai/call/start",
+    "trace.wandb.ai/call/upsert_batch",
 )
-"""Hosts that take telemetry and answer no model call; those below them as well. A collector of OpenTelemetry listens at
-the two ports of this machine that are registered for it."""
-ENDPOINTS = (
-    "DD_TRACE_AGENT_URL",
-    "LANGCHAIN_ENDPOINT",
-    "LANGFUSE_BASE_URL",
-    "LANGFUSE_HOST",
-    "LANGSMITH_ENDPOINT",
-    "LOGFIRE_BASE_URL",
-    "OTEL_EXPORTER_OTLP_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-    "PHOENIX_COLLECTOR_ENDPOINT",
-    "SENTRY_DSN",
-    "TRACELOOP_BASE_URL",
-)
-"""Variables of the environment that say where a package sends its telemetry, as a URL or as `host:port`."""
+"""Where telemetry is taken: a host with all that is below it, or what it takes there if it answers other calls as well.
+A collector of OpenTelemetry listens at the two ports of this machine that are registered for it."""
+_ALL, _LANGSMITH = ("",), ("/info", "/otel/*", "/runs*")
+_LANGFUSE = ("/api/public/ingestion", "/api/public/otel/*")
+VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "DD_TRACE_AGENT_URL": _ALL,
+    "LANGCHAIN_ENDPOINT": _LANGSMITH,
+    "LANGFUSE_BASE_URL": _LANGFUSE,
+    "LANGFUSE_HOST": _LANGFUSE,
+    "LANGSMITH_ENDPOINT": _LANGSMITH,
+    "LOGFIRE_BASE_URL": ("/v1/info", "/v1/logs", "/v1/metrics", "/v1/traces"),
+    "OTEL_EXPORTER_OTLP_ENDPOINT": _ALL,
+    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": _ALL,
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": _ALL,
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": _ALL,
+    "PHOENIX_COLLECTOR_ENDPOINT": _ALL,
+    "SENTRY_DSN": ("/api/*/envelope/", "/api/*/store/"),
+    "TRACELOOP_BASE_URL": ("/v1/metrics", "/v1/traces"),
+}
+"""Variables of the environment that say where a package sends its telemetry, as a URL or as `host:port`, with what it
+asks there."""
 
 
-def telemetry_endpoints(environment: Mapping[str, str]) -> list[str]:
-    """Return where telemetry is sent by these variables, each as `host:port`."""
-    values = (environment[name] for name in ENDPOINTS if environment.get(name))
-    places = (place_of(value if "://" in value else f"//{value}") for value in values)
-    return [f"{host}:{port}" for host, port in places if host and port]
+def telemetry_of(environment: Mapping[str, str]) -> list[str]:
+    """Return where telemetry is sent by these variables, each as `host:port`, with a path if that host takes more."""
+    places = []
+    for variable, paths in VARIABLES.items():
+        value = environment.get(variable, "")
+        url = value if "://" in value else f"//{value}"
+        host, port = place_of(url)
+        if host and port:
+            base = urlsplit(url).path.rstrip("/")
+            if variable == "SENTRY_DSN":
+                base = base.rpartition("/")[0]  # Its last part is the project.
+            places += [f"{host}:{port}{base}{path}" if path else f"{host}:{port}" for path in paths]
+    return places
 
 
-def is_telemetry_host(host: str, port: int | None = None, hosts: Iterable[str] = ()) -> bool:
-    """Return whether a host takes telemetry, or is below one that does; one of `hosts` may name a port."""
-    known = (*TELEMETRY_HOSTS, *hosts)
-    for name in names_of(host.rstrip(".")):
-        if f"{name}:{port}" in known or any(name == one or name.endswith(f".{one}") for one in known):
-            return True
-    return False
+def is_telemetry(url: str, more: Iterable[str] = ()) -> bool:
+    """Return whether what is at a URL takes telemetry, as `TELEMETRY` says and `more` in the same form."""
+    host, port = place_of(url)
+    path = urlsplit(url).path if host else ""
+    return any(_is_at(known, host, port, path) for known in (*TELEMETRY, *more))
+
+
+def is_telemetry_host(host: str, port: int | None = None, more: Iterable[str] = ()) -> bool:
+    """Return whether a host takes telemetry and nothing else, whatever it is asked."""
+    return any(_is_at(known, host, port, None) for known in (*TELEMETRY, *more))
+
+
+def _is_at(known: str, host: str, port: int | None, path: str | None) -> bool:
+    """Return whether a place is the one that is `known`, or below it; no `path` is one that nobody knows."""
+    known_host, slash, known_path = known.partition("/")
+    if slash and (path is None or not fnmatchcase(path, f"/{known_path}")):
+        return False
+    return any(
+        fnmatchcase(one, known_host) or fnmatchcase(one, f"*.{known_host}")
+        for name in names_of(host.rstrip("."))
+        for one in (name, f"{name}:{port}")
+    )

@@ -13,7 +13,7 @@ from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Request, Way
-from pytest_recall.replay.hosts import is_telemetry_host, names_of, place_of, telemetry_endpoints
+from pytest_recall.replay.hosts import is_telemetry, is_telemetry_host, names_of, place_of, telemetry_of
 from pytest_recall.replay.open_tapes import CaseContext, OpenTapes
 from pytest_recall.replay.shared_calls import SharedCalls, unconditional
 from pytest_recall.replay.stub_answers import accepted, refused
@@ -30,8 +30,8 @@ class Player(OpenTapes):
     """Decides for every call of the process, by the tape that it belongs to and the kind of who makes it.
 
     Hosts in `ignored` (`host` or `host:port`) are no upstream, and those in `telemetry` are sent nothing in a replay;
-    `aside` counts by kind (`telemetry`) and host what is not recorded. What is `allowed` asks past the player in a
-    replay as well; `started` and `unseen` are the names of the programs and the clients that do so in cases, one for
+    `telemetry_calls` counts those by host, in each mode. What is `allowed` asks past the player in a replay as well;
+    `started` and `unseen` are the names of the programs and the clients that do so in cases, one for
     each time. One that `listens` is asked by each client that it knows, also where nothing is recorded. `shared` has
     the calls that cases share. `error` and `redact` are as in OpenTapes.
     """
@@ -48,7 +48,7 @@ class Player(OpenTapes):
         redact: Callable[[str], str] = str,
     ) -> None:
         super().__init__(mode, error, redact)
-        self.aside: Counter[tuple[str, str]] = Counter()
+        self.telemetry_calls: Counter[str] = Counter()
         self.meter: Meter | None = None
         self.limits: Limits | None = None
         self.shared: SharedCalls | None = None
@@ -118,8 +118,8 @@ class Player(OpenTapes):
         lane, kind = self._lane, self.kind
         if lane is not None:
             self._check(request, None, lane)
-        if self.mode != "off" and self.is_telemetry(host, port):
-            self.aside["telemetry", host] += 1
+        if self.mode != "off" and is_telemetry(request.url, self._takes_telemetry()):
+            self.telemetry_calls[host] += 1
             return CallStep(served=accepted(request)) if self.mode == "replay" else CallStep()
         tapes, way, asked = self.possible(), self._way(kind), f"{request.method} {request.url}"
         if way == "forbidden":
@@ -208,9 +208,9 @@ class Player(OpenTapes):
         tape.leave_base(kind)
         return self._tapped(tape, request, kind, record=True)
 
-    def is_telemetry(self, host: str, port: int | None) -> bool:
-        """Whether a host takes telemetry, as the rubric, the environment or the list of known ones says."""
-        return is_telemetry_host(host, port, (*self._telemetry, *telemetry_endpoints(os.environ)))
+    def _takes_telemetry(self) -> tuple[str, ...]:
+        """Return where telemetry is taken beside what is known, as the rubric and the environment say."""
+        return (*self._telemetry, *telemetry_of(os.environ))
 
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
@@ -262,14 +262,14 @@ class Player(OpenTapes):
 
     def leaves_aside(self, host: str, port: int | None) -> bool:
         """Whether a connection that would open in a replay, by a client that is not known, is for telemetry."""
-        if not self.is_telemetry(host, port):
+        if not is_telemetry_host(host, port, self._takes_telemetry()):
             return False
-        self.aside["telemetry", host] += 1
+        self.telemetry_calls[host] += 1
         return True
 
     def notice_socket(self, host: str, port: int | None, line: str) -> None:
         """Tell of a connection that was made while there is a recording, and that no recorded call has made."""
-        if self.is_telemetry(host, port):
+        if is_telemetry_host(host, port, self._takes_telemetry()):
             return
         made = f"a connection to {host}:{port} was made at {line or 'a line that is not known'}"
         message = self._redact(f"{made}, and nothing of it was recorded; {_KNOWN}")

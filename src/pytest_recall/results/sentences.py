@@ -140,30 +140,11 @@ def unrecorded_line(case_ids: Sequence[str]) -> str:
     )
 
 
-def aside_lines(aside: Mapping[tuple[str, str], int], mode: str) -> list[str]:
-    """Return what became of calls that belong to no case, a line for each kind; nothing if there were none.
-
-    `aside` counts them by kind (`telemetry`, `background` or `shared`) and by where they went; `mode` is that of the
-    recording.
-    """
+def telemetry_line(calls: Mapping[str, int], mode: str) -> str:
+    """Return what became of calls of telemetry, counted by host; `mode` is that of the recording."""
     became = "were answered here and not sent" if mode == "replay" else "were made and not recorded"
-    lines = (
-        (_aside(aside, "telemetry"), f"of telemetry {became}"),
-        (
-            _aside(aside, "shared"),
-            "shared by all cases were not sent, and no recording has them (one by a process with empty caches would)",
-        ),
-        (_aside(aside, "background"), "of threads that began before the case were not sent, as its recording has none"),
-    )
-    return [
-        f"{plural(sum(places.values()), 'call')} {told}: {listed(f'{place} ({n})' for place, n in places.items())}"
-        for places, told in lines
-        if places
-    ]
-
-
-def _aside(aside: Mapping[tuple[str, str], int], kind: str) -> dict[str, int]:
-    return {place: count for (one, place), count in sorted(aside.items()) if one == kind}
+    hosts = listed(f"{host} ({count})" for host, count in sorted(calls.items()))
+    return f"{plural(sum(calls.values()), 'call')} of telemetry {became}: {hosts}"
 
 
 def past_lines(
