@@ -14,7 +14,7 @@ from pytest_recall.plugin import options, replay_first
 from pytest_recall.plugin.replay_first import KnownChange
 from pytest_recall.results import sentences
 from pytest_recall.runs.base import NO_BASE, base_of, held_to, lacks_default, targets
-from pytest_recall.runs.ci import CiJob, job_of
+from pytest_recall.runs.ci import job_of
 from pytest_recall.runs.evidence import OF_BASE, RECORDINGS, runs_of
 
 if TYPE_CHECKING:
@@ -42,29 +42,11 @@ def change_of(
 ) -> KnownChange:
     """Return what the checkout is a change of; nothing is known where cases are only listed. Raises RecallError.
 
-    A run that is resumed has chosen its cases, so that nothing is replayed for it. One of a fork has no keys: it sends
-    nothing, whatever it was asked for.
+    A run that is resumed has chosen its cases, so that nothing is replayed for it.
     """
     job = job_of(os.environ)
     if config.option.collectonly:
         return KnownChange(NO_BASE, rubric, asked, job)
-    found = _change_of(config, place, rubric, context, asked, paths, job, is_resumed=is_resumed)
-    if not job.fork:
-        return found
-    return found._replace(recording=found.recording.sending_nothing(place.artifacts.folder / RECORDINGS))
-
-
-def _change_of(
-    config: pytest.Config,
-    place: Place,
-    rubric: Settings,
-    context: Context,
-    asked: Recording,
-    paths: list[Path],
-    job: CiJob,
-    *,
-    is_resumed: bool,
-) -> KnownChange:
     refs = targets(config.option.recall_base, os.environ)
     base = base_of(place, refs, os.environ)
     if not asked.requests:  # What varies is compared by the rubric of the working tree.

@@ -75,6 +75,7 @@ def wake(
     from pytest_recall.runs.affordable import within_budget
     from pytest_recall.runs.checkout import check_state
     from pytest_recall.runs.context import resolve
+    from pytest_recall.runs.evidence import RECORDINGS
     from pytest_recall.runs.plan import check_names, make_plan
     from pytest_recall.runs.resume import rest_of
 
@@ -94,7 +95,10 @@ def wake(
         context = resolve(options.asked(config), os.environ, rubric, today(config))
         check_state(place, os.environ)
         change = change_of(config, place, rubric, context, asked, paths, is_resumed=kept is not None)
-        change = change._replace(recording=_on_branch(config, place, change.recording))
+        recorded = change.recording
+        if change.job.fork and not config.option.collectonly:  # It has no keys, whatever it was asked for.
+            recorded = recorded.sending_nothing(place.artifacts.folder / RECORDINGS)
+        change = change._replace(recording=_on_branch(config, place, recorded))
         rubric = change.rubric
         plan = make_plan(
             place,
