@@ -65,6 +65,25 @@ async def call():
     return json.loads(answer.body)["choices"][0]["message"]["content"]
 return asyncio.run(call())
 """
+IN_THREADS = """\
+import asyncio, threading
+from concurrent.futures import ThreadPoolExecutor
+import httpx
+def call(way):
+    message = {"role": "user", "content": f"{prompt} {way}"}
+    body = {"model": "m", "messages": [message]}
+    answer = httpx.post(URL + "/v1/chat/completions", json=body, headers={"prefer": HEADER})
+    return answer.json()["choices"][0]["message"]["content"]
+answers = []
+thread = threading.Thread(target=lambda: answers.append(call("thread")))
+thread.start()
+thread.join()
+with ThreadPoolExecutor(2) as pool:
+    answers += pool.map(call, ["executor", "pool"])
+answers.append(asyncio.run(asyncio.to_thread(call, "to_thread")))
+assert len(answers) == 4
+return " ".join(answers)
+"""
 MCP = """\
 import asyncio
 import httpx2
@@ -190,6 +209,15 @@ CLIENTS = (
     Client("mcp", "mcp", MCP.replace("MODE", "auto")),
     # With an id of a session, and a stream of its own on which the server could speak.
     Client("mcp, sessions", "mcp", MCP.replace("MODE", "legacy")),
+    # What wraps the threads in which an agent asks.
+    Client("sentry-sdk", "sentry_sdk", f"sentry_sdk.init()\n{IN_THREADS}"),
+    Client(
+        "opentelemetry, threads",
+        "opentelemetry.instrumentation.threading",
+        f"opentelemetry.instrumentation.threading.ThreadingInstrumentor().instrument()\n{IN_THREADS}",
+    ),
+    Client("ddtrace", "ddtrace.auto", IN_THREADS),
+    Client("logfire", "logfire", f"logfire.configure(send_to_logfire=False, console=False)\n{IN_THREADS}"),
 )
 UNRECORDED = (
     Client(

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+import wrapt
 
 from pytest_recall.replay.hooks import defined, once_imported, put_beneath
 
@@ -199,6 +200,15 @@ class TestOnceImported:
         assert seen == [name, "third"], "in the order in which they were asked for"
         second()
         third()
+
+    def test_a_package_that_waits_for_the_module_as_well_is_called(self, name: str) -> None:
+        seen: list[str] = []
+        # As ddtrace does; the loader becomes a proxy, at which what is set is set at the loader that it stands for.
+        wrapt.register_post_import_hook(lambda module: seen.append("other"), name)
+        back = once_imported((name,), lambda module: seen.append("ours"))
+        assert importlib.import_module(name).VALUE == 7
+        assert sorted(seen) == ["other", "ours"]
+        back()
 
     def test_all_stand_behind_one_finder_which_leaves_with_the_last(self, name: str) -> None:
         before = list(sys.meta_path)

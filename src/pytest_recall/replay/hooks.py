@@ -154,10 +154,14 @@ class _Finder(importlib.abc.MetaPathFinder):
         if spec is None or spec.loader is None:
             return None
         loader = spec.loader
-        execute = loader.exec_module
+        before, execute = getattr(loader, "__dict__", {}).get("exec_module"), loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
-            loader.exec_module = execute  # type: ignore[method-assign]
+            # What the loader had is put back, and not its method: a proxy, as of wrapt, hands that to what it wraps.
+            if before is None:
+                del loader.exec_module
+            else:
+                loader.exec_module = before  # type: ignore[method-assign]
             execute(module)
             for do in self._waiting.get(fullname, ()):
                 do(module)
