@@ -25,8 +25,9 @@ from pytest_recall.replay.encodings import (
 )
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules
-from pytest_recall.replay.redaction import Redactor, is_form, with_fixed_boundary
+from pytest_recall.replay.redaction import Redactor, with_fixed_boundary
 from pytest_recall.replay.secrets import suspicious
+from pytest_recall.replay.token_requests import is_form
 
 
 class RecordedPart(NamedTuple):

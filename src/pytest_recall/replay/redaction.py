@@ -11,7 +11,7 @@ in `replay.recorded_parts`.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from itertools import pairwise
 from typing import Final, NamedTuple
 from urllib.parse import unquote
@@ -19,13 +19,15 @@ from urllib.parse import unquote
 from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.exchange import URLS, Failure, Headers, Kept, Request, Response, scrubbed
 from pytest_recall.replay.secrets import spellings
+from pytest_recall.replay.token_requests import REDACTED, is_form, proof_of, without_proof
+from pytest_recall.replay.tokens import MARK as MINTED
+from pytest_recall.replay.tokens import NAME, by_name
 
 EVERY: Final = Kept()
 """The headers that are stored where no rubric says more."""
 
 _Chunks = tuple[bytes, ...]
 
-_REDACTED = "[REDACTED]"
 # Names of query parameters, lower case and with `_` for `-`. Compiled when a URL with some is written down.
 _CREDENTIAL_PARAMETERS = (
     r"(?:x_amz_|x_goog_)?(?:signature|credential|security_token)|sig|code|auth|pwd|passwd|password|awsaccesskeyid"
@@ -35,7 +37,10 @@ _HOST = re.compile(r"(?<=://)[^/?#\s\"<>]+")
 _BRACKETS = re.compile(r"\[([\w.-]+)\]")  # An address of version 6 holds colons.
 _LONG = 16
 _ROUNDS = 20
+_SHORTEST_TOKEN = 8
+"""A shorter one is replaced where it is handed out, and may be a word elsewhere."""
 _USERINFO = re.compile(r"(?<=://)[^/?#\s\"<>]*@")
+_MINTED = re.compile(rf"\[{NAME}\]")
 _PARAMETER = re.compile(r"(?<=[?&#])([^=?&#\s]+)=([^&#\s\"<>]+)")
 _BOUNDARY = re.compile(rb"\Amultipart/[^;]+;(?:[^;]*;)*? *boundary=\"?([^\";]+)\"?", re.IGNORECASE)
 FIXED_BOUNDARY = "recall-boundary"
@@ -58,9 +63,9 @@ class _Finder:
     stand for secrets without their brackets too.
     """
 
-    def __init__(self, secrets: Mapping[str, str], folds: int, *, bare: bool = False) -> None:
+    def __init__(self, secrets: Iterable[tuple[str, str]], folds: int, *, bare: bool = False) -> None:
         names: dict[str, str] = {}
-        for name, value in secrets.items():
+        for name, value in secrets:
             if value.strip():
                 names.setdefault(value.strip(), re.sub(r"[^\w.-]", "_", name))
         longest_first = sorted(names.items(), key=lambda item: -len(item[0]))
@@ -72,7 +77,7 @@ class _Finder:
                     self._folded.add(len(self._spellings))
                     needle, expression = needle.lower(), b"(?i:%b)" % expression
                 self._spellings.append((needle, expression, _raw(f"[{name}]")))
-        written = {_REDACTED, PLACEHOLDER, *(f"[{name}]" for name in names.values())}
+        written = {REDACTED, PLACEHOLDER, *(f"[{name}]" for name in names.values())}
         if bare:
             # A name that holds a secret, as MY_PASSWORD holds `password`, would be replaced without end.
             values = [value.lower() for value in names]
@@ -145,9 +150,30 @@ class Redactor:
 
     def __init__(self, secrets: Mapping[str, str], kept: Kept = EVERY) -> None:
         self._kept = kept
+        self._secrets = dict(secrets)
+        self._tokens: dict[str, str] = {}
+        self._proofs: dict[str, tuple[str, ...]] = {}
+        self._find(self._secrets.items())
+
+    def _find(self, secrets: Collection[tuple[str, str]]) -> None:
         self._spans = _Finder(secrets, folds=_LONG).spans
         self._in_url = _Finder(secrets, folds=_LONG, bare=True).spans
         self._in_host = _Finder(secrets, folds=0, bare=True).spans
+
+    def learn(self, tokens: Mapping[str, str]) -> None:
+        """From now on replace these as well: tokens, by the names that were minted for them.
+
+        All tokens of a name are interchangeable, so that each of them is known from then on.
+        """
+        more = {value: name for name, value in tokens.items() if len(value) >= _SHORTEST_TOKEN}
+        if more.keys() - self._tokens.keys():
+            self._tokens = {**self._tokens, **more}
+            self._find([*((name, value) for value, name in self._tokens.items()), *self._secrets.items()])
+
+    def is_proven_otherwise(self, key: str, asked: Request, recorded: Request) -> bool:
+        """Whether a request for a token was recorded with this key on behalf of someone else, whom nothing names."""
+        proof = proof_of(asked, recorded)
+        return bool(proof) and self._proofs.setdefault(key, proof) != proof
 
     def bytes(self, data: bytes) -> bytes:
         """Return `data`, which need not be UTF-8, without the secrets."""
@@ -186,10 +212,13 @@ class Redactor:
         kept = self._kept.request
         headers = tuple((n, self._header(n.lower(), value)) for n, value in request.headers if n.lower() in kept)
         headers, (body,) = self._body(headers, (request.body,))
+        clean = Request(request.method, self.url(by_name(request.url)), headers, _by_name(body))
+        if (asks_token := without_proof(clean, request.headers, _is_credential)) is not None:
+            return asks_token
         if is_form(headers):
-            form = "&" + body.decode("latin-1")
-            body = _PARAMETER.sub(_without_credential, form)[1:].encode("latin-1")
-        return Request(request.method, self.url(request.url), headers, body)
+            form = "&" + clean.body.decode("latin-1")
+            clean = clean._replace(body=_PARAMETER.sub(_without_credential, form)[1:].encode("latin-1"))
+        return clean
 
     def response(self, response: Response) -> Response:
         """Return the response as it may be stored: as many chunks, at the same offsets.
@@ -264,16 +293,6 @@ def with_fixed_boundary(request: Request) -> Request:
     return request._replace(headers=headers, body=request.body.replace(split_by, FIXED_BOUNDARY.encode()))
 
 
-def is_form(headers: Headers) -> bool:
-    """Tell whether a body is that of a form, in pairs as in a query."""
-    return _header(headers, "content-type").lower().startswith("application/x-www-form-urlencoded")
-
-
-def _header(headers: Headers, name: str) -> str:
-    """Return the values of the header whose lower-case name is `name`, joined, or ''."""
-    return ",".join(value for key, value in headers if key.lower() == name)
-
-
 def _without_credentials(text: str) -> str:
     """Return a URL, or text with URLs in it, without userinfo and values of credential-like parameters."""
     text = _USERINFO.sub("", text) if "@" in text else text
@@ -281,8 +300,21 @@ def _without_credentials(text: str) -> str:
 
 
 def _without_credential(match: re.Match[str]) -> str:
-    name = unquote(match[1]).lower().replace("-", "_")
-    return f"{match[1]}={_REDACTED}" if re.fullmatch(_CREDENTIAL_PARAMETERS, name) else match[0]
+    if not _is_credential(unquote(match[1])) or _MINTED.fullmatch(match[2]):
+        return match[0]
+    return f"{match[1]}={REDACTED}"
+
+
+def _is_credential(name: str) -> bool:
+    """Whether the value of a parameter is never recorded."""
+    return re.fullmatch(_CREDENTIAL_PARAMETERS, name.lower().replace("-", "_")) is not None
+
+
+def _by_name(body: bytes) -> bytes:
+    """Return a body with the plain placeholders of minted tokens, also where those were encoded or moved in time."""
+    if MINTED.encode() not in body:
+        return body
+    return by_name(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
 
 def _raw(text: str) -> bytes:

@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from pytest_recall.replay.encodings import decoded_texts, from_base64, unescaped
+from pytest_recall.replay.tokens import claims_read
 
 
 class Format(NamedTuple):
@@ -252,7 +253,7 @@ def _looks_like(text: str) -> dict[str, str]:
         if _is_password(password):
             found.setdefault(password, said)
 
-    texts = [(unescaped(text), 0)]
+    texts = [(claims_read(unescaped(text)), 0)]
     while texts:
         plain, level = texts.pop()
         for words in _long_words(plain):

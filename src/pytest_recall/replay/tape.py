@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
+from pytest_recall.files import clock
 from pytest_recall.files.disk import exists
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
@@ -20,6 +21,7 @@ from pytest_recall.replay.exchange import Call, Exchange, Request
 from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of, with_known_ids
 from pytest_recall.replay.other_headers import header_differences, other_headers
 from pytest_recall.replay.redaction import Redactor
+from pytest_recall.replay.tokens import minted, renewed
 
 CassetteMode = Literal["off", "record", "missing", "replay"]
 """Off lets everything through; missing replays what there is and records the rest."""
@@ -165,7 +167,7 @@ class Tape:
         if turn is None:
             return None
         place, seq = turn
-        exchange = cassette.exchange(place, with_request=False)
+        exchange = renewed(cassette.exchange(place, with_request=False), clock.seen_by_tests())
         if cassette is self.base and not exchange.is_answered:
             return None  # An outage of that day says nothing of the change.
         if self.requests is not None:
@@ -192,7 +194,8 @@ class Tape:
         if self.cassette is None:
             return []
         places = self.cassette.keys.get(key_of(self.redactor.request(request), self.cassette.rules), ())
-        return [self.cassette.exchange(place, with_request=False) for place in places]
+        now = clock.seen_by_tests()
+        return [renewed(self.cassette.exchange(place, with_request=False), now) for place in places]
 
     def holds(self, request: Request) -> bool:
         """Whether a request is recorded and still to be asked."""
@@ -262,13 +265,17 @@ class Tape:
     def keep(self, exchange: Exchange, *, record: bool, call: Call | None = None) -> None:
         """Take in a live call that ended, and write it down if it is to be recorded."""
         self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange, call))
+        answered, tokens = minted(exchange, lambda: self._key(exchange.request))
+        self.redactor.learn(tokens)
         if not record:
             return
         # Only what is written down is searched by so much.
         from pytest_recall.replay.recorded_parts import cleaned
 
         try:
-            clean = cleaned(exchange, self.redactor)
+            clean = cleaned(answered, self.redactor)
+            if self.redactor.is_proven_otherwise(key_of(clean.request, self.rules), exchange.request, clean.request):
+                raise RecallError(_OF_ANOTHER)
         except RecallError as error:
             url = self.redactor.told(self.redactor.url(exchange.request.url))
             self.problems.append(f"{self.name}: a call to {url} was not recorded, since it {error}")
@@ -295,7 +302,7 @@ class Tape:
             except OSError as error:
                 self.problems.append(f"{self.name}: a call was not recorded ({error.strerror or error})")
         if self.shared is not None and self.shared.has(exchange.request.url):
-            self.shared.keep(exchange)
+            self.shared.keep(answered)
 
     def _is_given(self, before: int, call_id: str) -> bool:
         """Whether the id of a call is in an answer to what was asked `before`; if not, the client has made it up."""
@@ -367,12 +374,11 @@ class Tape:
     def asked(self) -> tuple[str, ...]:
         """Return the keys of what the agent has asked, sorted. Raises RecallError for what cannot be read."""
         calls = [made.exchange() for made in list(self.made) if made.kind != "judge"]
-        keys = {
-            one.key or key_of(self.redactor.request(one.request), self.known_rules)
-            for one in calls
-            if not one.background
-        }
+        keys = {one.key or self._key(one.request) for one in calls if not one.background}
         return tuple(sorted(keys))
+
+    def _key(self, request: Request) -> str:
+        return key_of(self.redactor.request(request), self.known_rules)
 
     def served(self) -> list[Exchange]:
         """Return the recorded calls that were asked for, in that order."""
@@ -427,6 +433,12 @@ class Tape:
         self._differs(kind, others[place].seq + 1, lines, key)
         shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
         return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
+
+
+_OF_ANOTHER = (
+    "asks for a token on behalf of someone whom nothing in it names, and so did a recorded call with another"
+    " credential; set a variable that holds each of these credentials, or name it under `secrets`"
+)
 
 
 def _by_content(call: Exchange) -> tuple[Any, ...]:
