@@ -67,7 +67,7 @@ class TestOnce:
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         checkout = project(upstream).at(pytester)
-        assert checkout.run("eval", "--record", "-n", "2").ret == 0
+        assert checkout.run("eval", "--record").ret == 0
         monkeypatch.setenv("WARM", "1")
         assert checkout.run("eval", "--record", "--recall-mode=all").ret == 0
         monkeypatch.delenv("WARM")
@@ -102,6 +102,20 @@ class TestOnce:
         assert again.text == f"{answer.text} {answer.text.split()[-1]}"
         cassette(checkout, "b").unlink()
         checkout.run(*REPLAY, "-k", "b").assert_outcomes(errors=1)
+
+    def test_what_the_workers_of_one_run_were_answered_differently_is_for_no_other_case(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        """Whichever worker ends last; a later run counts in place of an earlier one."""
+        checkout = project(upstream).with_cases(*(asking(name) for name in "abcd")).at(pytester)
+        assert checkout.run("eval", "--record", "-n", "2").ret == 0
+        assert upstream.paths.count("/.well-known/words") == 2
+        ends = [checkout.run(*REPLAY, "-k", name).ret for name in "abcd"]
+        assert [len(calls(cassette(checkout, name))) - 1 for name in "abcd"] == [end == 0 for end in ends]
+        assert sum(end == 0 for end in ends) == 2
+        assert checkout.run("eval", "--record", "--recall-mode=all").ret == 0
+        upstream.close()
+        assert [checkout.run(*REPLAY, "-k", name).ret for name in "abcd"] == [0, 0, 0, 0]
 
     def test_a_pattern_that_is_no_url_is_an_error(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         rubric = {"eval/rubric.yaml": "owner: us\nshared_urls: [example.com/data]\n"}

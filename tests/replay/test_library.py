@@ -22,7 +22,7 @@ from pytest_recall.replay.cassette_library import Layer, Library
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules
 from tests.helpers.samples import costly
-from tests.replay.recordings import HEADER, RULES, call, conversation, draft, request, write
+from tests.replay.recordings import HEADER, RULES, call, conversation, draft, request, response, write
 from tests.schedule.state_samples import problem
 
 SHELF = Library(Path("eval/cassettes"))
@@ -572,3 +572,27 @@ def test_calls_that_all_share_are_added_to_those_of_another_layer(tmp_path: Path
     library.share(path, {**HEADER, "recorded_at": DAYS[2]}, [call("new")], RULES)
     assert {one.key for one in calls_in(path)} == {call("old").key, call("new").key}
     assert len(calls_in(other.of_fixture("calls", "shared", ""))) == 1
+
+
+@pytest.mark.parametrize(
+    ("run", "day", "kept"),
+    [("other", 2, ["new"]), ("other", 0, ["old"]), ("same", 1, ["old", "new"]), ("same", 0, ["old", "new"])],
+)
+def test_of_two_runs_the_later_one_counts_and_of_one_run_every_process(
+    library: Library, run: str, day: int, kept: list[str]
+) -> None:
+    path = library.of_fixture("calls", "shared", "")
+    earlier, first, second = DAYS[0].replace("2026", "2025"), DAYS[1], DAYS[day]
+    library.share(path, {**HEADER, "run": "first", "recorded_at": earlier}, [answered("oldest", earlier)], RULES)
+    library.share(path, {**HEADER, "run": "same", "recorded_at": first}, [answered("old", first)], RULES)
+    library.share(path, {**HEADER, "run": run, "recorded_at": second}, [answered("new", second)], RULES)
+    assert [one.response for one in calls_in(path)] == [response(text) for text in kept]
+    # Who comes later in the run that was recorded last joins it, whatever was taken over in between.
+    last, at = ("same", first) if kept == ["old"] else (run, second)
+    library.share(path, {**HEADER, "run": last, "recorded_at": at}, [answered("more", at)], RULES)
+    assert [one.response for one in calls_in(path)] == [response(text) for text in [*kept, "more"]]
+
+
+def answered(text: str, at: str) -> Exchange:
+    """Return a call of the same request each time, with this answer."""
+    return call("which?", response=response(text), at=at)

@@ -243,14 +243,26 @@ class Library:
                 remove(path)
 
     def share(self, path: Path, header: Mapping[str, Any], exchanges: Iterable[Exchange], rules: Rules) -> None:
-        """Add to a cassette that all cases share; what it has is kept. Raises OSError, and then has changed nothing."""
+        """Add to a cassette that all cases share; what it has is kept. Raises OSError, and then has changed nothing.
+
+        What the processes of one run (`header["run"]`) have recorded is one recording, whichever writes first.
+        """
         news = list(exchanges)
         if not news:
             return
         with self._locked(path):
-            known = self.source(path)
-            before = Cassette(known, str(known), rules).exchanges() if exists(known) else ()
-            if calls := best((one._replace(key=key_of(one.request, rules)) for one in before), news):
+            before: list[Exchange] = []
+            if exists(known := self.source(path)):
+                cassette = Cassette(known, str(known), rules)
+                before = [one._replace(key=key_of(one.request, rules)) for one in cassette.exchanges()]
+                begun, own = (str(one.get("recorded_at", "")) for one in (cassette.header, header))
+                if cassette.header.get("run") == header.get("run"):
+                    news = [*(one for one in before if one.at >= begun), *news]
+                    before = [one for one in before if one.at < begun]
+                    header = {**header, "recorded_at": min(begun, own)}
+                elif begun > own:
+                    header = _plain(cassette.header)
+            if calls := best(before, news):
                 write_cassette(path, header, calls, rules)
 
     def take_over(self, source: Path, path: Path) -> None:
@@ -341,8 +353,9 @@ def _plain(header: Mapping[str, Any]) -> dict[str, Any]:
 def best(before: Iterable[Exchange], news: Iterable[Exchange]) -> list[Exchange]:
     """Return the calls that a shared cassette keeps, in the order of their addresses.
 
-    Of each key the different answers that `news` have, or else those from `before`. One that was not answered is kept
-    if none was, and one that says that nothing has changed since never: a client may have nothing.
+    Of each key the different answers of that one of two recordings which was made later, which are the `news` if they
+    were made at the same time. One that was not answered is kept if none was, and one that says that nothing has
+    changed since never: a client may have nothing.
     """
     found: dict[str, list[Exchange]] = {}
     for calls in (before, news):
@@ -352,7 +365,8 @@ def best(before: Iterable[Exchange], news: Iterable[Exchange]) -> list[Exchange]
                 newer.setdefault(one.key, []).append(one)
         for key, same in newer.items():
             whole = [one for one in same if _is_whole(one)]
-            if whole or key not in found:
+            known = [one.at for one in found.get(key, ()) if _is_whole(one)]
+            if (key not in found) if not whole else max(one.at for one in whole) >= max(known, default=""):
                 found[key] = _different(whole or same[-1:])
     ordered = sorted(chain(*found.values()), key=lambda one: (one.request.url, one.request.method, one.key))
     return [one._replace(seq=seq) for seq, one in enumerate(ordered)]

@@ -18,6 +18,7 @@ from pytest_recall.replay.open_tapes import CaseContext, OpenTapes
 from pytest_recall.replay.shared_calls import SharedCalls, unconditional
 from pytest_recall.replay.stub_answers import accepted, refused
 from pytest_recall.replay.tape import APART, LIVE, CassetteMode, Tape
+from pytest_recall.replay.tokens import holds_minted
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import Limits
@@ -205,6 +206,8 @@ class Player(OpenTapes):
         if tape.mode == "replay":
             hint = _OF_A_THREAD if self.is_beside() else ""
             raise self._refused([tape], tape.missed(tape.redactor.request(request), kind) + hint)
+        if holds_minted(request):
+            raise self._refused([tape], f"{asked}: {_WITH_PLACEHOLDER}")
         tape.leave_base(kind)
         return self._tapped(tape, request, kind, record=True)
 
@@ -290,5 +293,9 @@ _KNOWN = (
 _OF_A_THREAD = (
     "\n  a thread made this call: if it sends telemetry, name its host under `telemetry_hosts` in rubric.yaml, or under"
     " `shared_urls` what a process fetches once"
+)
+_WITH_PLACEHOLDER = (
+    "is not recorded, and was not sent, since it holds the placeholder of a token that a recorded call has handed out;"
+    " record the whole case again with --record"
 )
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from pytest_recall.replay.encodings import decoded
-from pytest_recall.replay.exchange import Exchange, Response
+from pytest_recall.replay.exchange import Exchange, Request, Response
 
 MARK = "MINTED_"
 """What the name of each minted token begins with."""
@@ -152,6 +152,12 @@ def _moved(exchange: Exchange, seconds: int) -> Exchange:
         return _later(time, seconds)
 
     return _rewritten(exchange, lambda kind, value: _with_claims(value, later), later, lambda lifetime: lifetime)
+
+
+def holds_minted(request: Request) -> bool:
+    """Whether a request would be sent with what stands for a token."""
+    texts = (request.url, *(value for _, value in request.headers))
+    return MARK.encode() in request.body or any(MARK in text for text in texts)
 
 
 def is_minted(value: str) -> bool:
