@@ -8,8 +8,9 @@
 Each is recorded from a server on loopback. Then the server is gone, and the agent is replayed alone and with two
 workers, and once each with another prompt and another header, which has to be a visible miss. Clients that cannot be
 recorded are named by a recording, and refused by a replay before anything reaches the server, unless the rubric allows
-the client or ignores the host; nor is the program of an SDK started. `--plugins` replays one agent with two workers
-beside pytest plugins instead.
+the client or ignores the host; nor is the program of an SDK started. Clients that fetch tokens are also
+replayed 30 days later, and no file may hold a token. `--plugins` replays one agent with two workers beside pytest
+plugins instead.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from eval_runs import JsonHandler, environment, last_line, serving, serving_mcp
+from token_clients import SECRET, TOKEN_CLIENTS, TokenServer, body_of
 
 CASES = """\
 - {id: one, scenario: s, dimension: d, input: one, judges: [{contains: one}]}
@@ -412,6 +414,8 @@ STARTING = (
     ),
 )
 """What starts a program that asks models itself: an SDK, and a loop that tells the interpreter nothing of it."""
+TOKENS = tuple(Client(name, module, body_of(body)) for name, module, body in TOKEN_CLIENTS)
+"""What fetches a token first, for a client and a scope."""
 MCP_SERVER = """\
 import sys
 
@@ -551,6 +555,26 @@ def check_client(client: Client) -> dict[str, str]:
         return found
 
 
+def check_tokens(client: Client) -> dict[str, str]:
+    """Return what each step came to, by its name, of what fetches tokens, which no file may hold."""
+    with tempfile.TemporaryDirectory(prefix="recall-tokens-") as made:
+        folder = Path(made)
+        project(folder, client.module, client.body)
+        with serving(TokenServer) as url:
+            found = {"record": outcome(run(folder, url, "--record"), "2 passed")}
+        if found["record"] != "ok":
+            return found
+        written = b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file() and "pyc" not in path.name)
+        written = written.replace((folder / "eval/conftest.py").read_bytes(), b"")
+        if any(secret.encode() in written for secret in (SECRET, *TokenServer.handed_out)):
+            found["secret"] = "a token or the secret of the client is in a file"
+        found["replay"] = outcome(run(folder, url, "--replay"), "2 passed")
+        found["30 days later"] = outcome(run(folder, url, "--replay", LATER="1"), "2 passed")
+        found["client"] = outcome(run(folder, url, "--replay", PROMPT="Say: "), "2 errors")
+        found["scope"] = outcome(run(folder, url, "--replay", HEADER="second"), "2 errors")
+        return found
+
+
 def check_unrecorded(client: Client) -> dict[str, str]:
     """Return what each step came to, by its name, of a client that cannot be recorded. The server is there in each."""
     with tempfile.TemporaryDirectory(prefix="recall-client-") as made:
@@ -612,6 +636,8 @@ def check_of(client: Client) -> Callable[[Client], dict[str, str]]:
     """Return the function that checks such a client."""
     if client in STARTING:
         return check_starting
+    if client in TOKENS:
+        return check_tokens
     return check_unrecorded if client.unrecorded else check_client
 
 
@@ -628,7 +654,7 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="one that is not installed is an error")
     parser.add_argument("--plugins", action="store_true", help="check plugins of pytest instead of clients")
     args = parser.parse_args()
-    clients = {client.name: client for client in CLIENTS + UNRECORDED + STARTING}
+    clients = {client.name: client for client in CLIENTS + TOKENS + UNRECORDED + STARTING}
     known = list(PLUGINS if args.plugins else clients)
     if unknown := sorted(set(args.names) - set(known)):
         parser.error(f"{unknown[0]}: unknown; known: {', '.join(known)}")

@@ -85,6 +85,14 @@ class TestWays:
     def test_a_miss_is_no_exception_that_anybody_catches(self) -> None:
         assert not issubclass(MissError, Exception)
 
+    def test_missing_sends_nothing_with_the_placeholder_of_a_token(self, tmp_path: Path) -> None:
+        player = Player("missing")
+        token = ("authorization", "Bearer [MINTED_ACCESS_TOKEN-01234567]")
+        with player.playing(tape_of(tmp_path, call("a"), mode="missing")):
+            assert body_of(player.ask(ask("a")._replace(headers=(token,))).served) == b"fine"
+            with pytest.raises(MissError, match="record the whole case again with --record"):
+                player.ask(ask("b")._replace(headers=(token,)))
+
     @pytest.mark.parametrize("mode", ["off", "record", "missing", "replay"])
     def test_a_forbidden_kind_is_refused(self, tmp_path: Path, mode: CassetteMode) -> None:
         player = Player(mode, {"judge": "forbidden"})

@@ -206,7 +206,7 @@ class Player(OpenTapes):
         if tape.mode == "replay":
             hint = _OF_A_THREAD if self.is_beside() else ""
             raise self._refused([tape], tape.missed(tape.redactor.request(request), kind) + hint)
-        if holds_minted(request):
+        if tape.mode == "missing" and holds_minted(request):
             raise self._refused([tape], f"{asked}: {_WITH_PLACEHOLDER}")
         tape.leave_base(kind)
         return self._tapped(tape, request, kind, record=True)

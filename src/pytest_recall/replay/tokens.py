@@ -156,8 +156,8 @@ def _moved(exchange: Exchange, seconds: int) -> Exchange:
 
 def holds_minted(request: Request) -> bool:
     """Whether a request would be sent with what stands for a token."""
-    texts = (request.url, *(value for _, value in request.headers))
-    return MARK.encode() in request.body or any(MARK in text for text in texts)
+    texts = (request.url, *(value for _, value in request.headers), request.body.decode("utf-8", "replace"))
+    return any(MARK in text and re.search(NAME, text) is not None for text in texts)
 
 
 def is_minted(value: str) -> bool:
