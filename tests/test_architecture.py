@@ -266,7 +266,17 @@ WORLD = {
             "interrupt",
             "origin",
         ),
-        *("open_tapes", "other_date", "player", "run_recordings", "shared_calls", "tape", "unrecorded", "watch"),
+        *(
+            "open_tapes",
+            "other_date",
+            "player",
+            "redaction",
+            "run_recordings",
+            "shared_calls",
+            "tape",
+            "unrecorded",
+            "watch",
+        ),
     },
     "results": {"gates", "last_pass", "report_page.frame"},
     "runs": {

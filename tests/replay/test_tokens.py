@@ -222,6 +222,14 @@ class TestLater:
         names = {tape.redactor.text(f"token-of-{client}") for client in ("alice", "bob")}
         assert len(names) == 2
 
+    def test_the_same_value_keeps_the_name_that_it_has(self) -> None:
+        redactor = Redactor({"MY_REFRESH_TOKEN": "1//0g-of-the-environment"})
+        redactor.learn({"MINTED_ACCESS_TOKEN-01234567": "opaque-1234"})
+        body = {"access_token": "opaque-1234", "token_type": "b", "refresh_token": "1//0g-of-the-environment"}
+        changed, found = minted(answer(body), lambda: "f" * 32, redactor.text)
+        assert found == {"MINTED_ACCESS_TOKEN-01234567": "opaque-1234"}
+        assert json.loads(body_of(changed))["refresh_token"] == "[MY_REFRESH_TOKEN]"
+
     def test_whom_nothing_names_is_not_taken_for_another(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")
         for seq, token in enumerate(("1//0g-of-alice", "1//0g-of-alice", "1//0g-of-bob")):

@@ -4,15 +4,16 @@ The addresses of Python objects, which are others in each process, are replaced 
 neither written nor matched. They stand in what `repr` says of most objects, such as `<Client object at
 0x7f3a5c1e8d90>`: in prompts, and in the messages of errors. The random text between the parts of an upload is fixed.
 
-It works in memory alone: which values are secret is decided in `replay.secrets`, and what is written is searched last,
-in `replay.recorded_parts`.
+It works in memory alone: which values are secret is decided in `replay.secrets`, which tokens answers hand out in
+`replay.tokens`, and what is written is searched last, in `replay.recorded_parts`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import pairwise
+from threading import Lock
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
@@ -63,27 +64,33 @@ class _Finder:
     stand for secrets without their brackets too.
     """
 
-    def __init__(self, secrets: Iterable[tuple[str, str]], folds: int, *, bare: bool = False) -> None:
+    def __init__(self, secrets: Mapping[str, str], folds: int, *, bare: bool = False) -> None:
         names: dict[str, str] = {}
-        for name, value in secrets:
+        for name, value in secrets.items():
             if value.strip():
                 names.setdefault(value.strip(), re.sub(r"[^\w.-]", "_", name))
-        longest_first = sorted(names.items(), key=lambda item: -len(item[0]))
+        self._folds = folds
         self._spellings: list[tuple[bytes, bytes, bytes]] = []
         self._folded: set[int] = set()
-        for value, name in longest_first:
-            for way, (needle, expression) in enumerate(spellings(value)):
-                if way == 0 and len(value) >= folds:  # the others are base64, which in another case is another value
-                    self._folded.add(len(self._spellings))
-                    needle, expression = needle.lower(), b"(?i:%b)" % expression
-                self._spellings.append((needle, expression, _raw(f"[{name}]")))
-        written = {REDACTED, PLACEHOLDER, *(f"[{name}]" for name in names.values())}
+        self._placeholders = {REDACTED, PLACEHOLDER}
         if bare:
             # A name that holds a secret, as MY_PASSWORD holds `password`, would be replaced without end.
             values = [value.lower() for value in names]
-            written |= {name for name in names.values() if any(value in name.lower() for value in values)}
-        self._written = re.compile(b"|".join(re.escape(_raw(placeholder)) for placeholder in sorted(written)))
+            self._placeholders |= {name for name in names.values() if any(value in name.lower() for value in values)}
         self._compiled: dict[tuple[int, ...], re.Pattern[bytes]] = {}
+        self.know(names)
+
+    def know(self, names: Mapping[str, str]) -> None:
+        """Find these values as well, each of which has a name."""
+        for value, name in sorted(names.items(), key=lambda item: -len(item[0])):
+            for way, (needle, expression) in enumerate(spellings(value)):
+                if way == 0 and len(value) >= self._folds:  # the others are base64, in another case another value
+                    self._folded.add(len(self._spellings))
+                    needle, expression = needle.lower(), b"(?i:%b)" % expression
+                self._spellings.append((needle, expression, _raw(f"[{name}]")))
+            self._placeholders.add(f"[{name}]")
+        written = sorted(self._placeholders)
+        self._written = re.compile(b"|".join(re.escape(_raw(placeholder)) for placeholder in written))
 
     def spans(self, data: bytes) -> list[_Span]:
         """Return where secrets and addresses of objects lie and what replaces them, in order."""
@@ -150,25 +157,25 @@ class Redactor:
 
     def __init__(self, secrets: Mapping[str, str], kept: Kept = EVERY) -> None:
         self._kept = kept
-        self._secrets = dict(secrets)
-        self._tokens: dict[str, str] = {}
+        self._learned: set[str] = set()
+        self._learning = Lock()
         self._proofs: dict[str, tuple[str, ...]] = {}
-        self._find(self._secrets.items())
-
-    def _find(self, secrets: Collection[tuple[str, str]]) -> None:
-        self._spans = _Finder(secrets, folds=_LONG).spans
-        self._in_url = _Finder(secrets, folds=_LONG, bare=True).spans
-        self._in_host = _Finder(secrets, folds=0, bare=True).spans
+        everywhere = _Finder(secrets, folds=_LONG)
+        in_url, in_host = _Finder(secrets, folds=_LONG, bare=True), _Finder(secrets, folds=0, bare=True)
+        self._finders = (everywhere, in_url, in_host)
+        self._spans, self._in_url, self._in_host = everywhere.spans, in_url.spans, in_host.spans
 
     def learn(self, tokens: Mapping[str, str]) -> None:
         """From now on replace these as well: tokens, by the names that were minted for them.
 
         All tokens of a name are interchangeable, so that each of them is known from then on.
         """
-        more = {value: name for name, value in tokens.items() if len(value) >= _SHORTEST_TOKEN}
-        if more.keys() - self._tokens.keys():
-            self._tokens = {**self._tokens, **more}
-            self._find([*((name, value) for value, name in self._tokens.items()), *self._secrets.items()])
+        with self._learning:
+            more = {value: name for name, value in tokens.items() if len(value) >= _SHORTEST_TOKEN}
+            more = {value: name for value, name in more.items() if value not in self._learned}
+            self._learned |= more.keys()
+            for finder in self._finders if more else ():
+                finder.know(more)
 
     def is_proven_otherwise(self, key: str, asked: Request, recorded: Request) -> bool:
         """Whether a request for a token was recorded with this key on behalf of someone else, whom nothing names."""

@@ -265,7 +265,7 @@ class Tape:
     def keep(self, exchange: Exchange, *, record: bool, call: Call | None = None) -> None:
         """Take in a live call that ended, and write it down if it is to be recorded."""
         self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange, call))
-        answered, tokens = minted(exchange, lambda: self._key(exchange.request))
+        answered, tokens = minted(exchange, lambda: self._key(exchange.request), self.redactor.text)
         self.redactor.learn(tokens)
         if not record:
             return

@@ -105,17 +105,23 @@ Time = Callable[[Any], Any]
 """Returns what stands for a time."""
 
 
-def minted(exchange: Exchange, key: Callable[[], str]) -> tuple[Exchange, dict[str, str]]:
+def minted(
+    exchange: Exchange, key: Callable[[], str], known: Callable[[str], str] = str
+) -> tuple[Exchange, dict[str, str]]:
     """Return a call whose answer has placeholders for the tokens that it hands out, and these by their names.
 
-    `key` returns the key of its request. What is a placeholder already stays.
+    `key` returns the key of its request, and `known` a text without the secrets and tokens that are known already,
+    which keep their names. What is a placeholder already stays.
     """
     found: dict[str, str] = {}
 
     def placeholder(kind: str, value: str) -> str:
         if not value or is_minted(value) or PLACEHOLDER.fullmatch(value):
             return value
-        name = f"{MARK}{kind}-{key()[:8]}"
+        before = known(value)
+        if before != value and PLACEHOLDER.fullmatch(before) and not is_minted(before):
+            return before
+        name = before[1:-1] if is_minted(before) else f"{MARK}{kind}-{key()[:8]}"
         found[name] = value
         return _minted_jwt(value, name) or f"[{name}]"
 
