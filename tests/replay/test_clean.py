@@ -9,6 +9,7 @@ import sys
 import zlib
 from base64 import b64encode
 from hashlib import sha256
+from urllib.parse import quote
 from uuid import UUID
 
 import pytest
@@ -106,6 +107,40 @@ def test_a_known_value_that_a_stream_spells_out_is_replaced(packed: bool) -> Non
     events = [json.loads(chunk.partition(b": ")[2])["choices"][0]["delta"]["content"] for chunk in clean.chunks]
     assert "".join(events) == "It is [DOOR_TOKEN] there."
     assert sum(one != two for one, two in zip(clean.chunks, call.response.chunks, strict=True)) == 4
+
+
+def as_events(text: str) -> bytes:
+    """Return a stream whose events say three letters each."""
+    pieces = (json.dumps({"id": "chatcmpl-" + made(24), "delta": text[at : at + 3]}) for at in range(0, len(text), 3))
+    return "".join(f"data: {piece}\n\n" for piece in pieces).encode()
+
+
+LARGE = {
+    "prose": lambda secret, at: ("of cats " * at + secret + " and dogs" * (10_000 - at)).encode(),
+    "picture": lambda secret, at: json.dumps(
+        {"png": b64encode(BYTES[: 3 * at] + f" {secret} ".encode() + BYTES[3 * at :]).decode()}
+    ).encode(),
+    "bytes": lambda secret, at: BYTES[:at] + f"\n{secret}\n".encode() + BYTES[at:],
+    "escapes": lambda secret, at: json.dumps("\u732b\n" * at + secret + '"\\\t' * (10_000 - at)).encode(),
+    "events": lambda secret, at: as_events("of cats " * (at // 10) + secret + " and dogs" * (1_000 - at // 10)),
+    "form": lambda secret, at: (quote("n\u00e9 ") * at + quote(secret) + "%20a%2Bb" * (10_000 - at)).encode(),
+}
+BYTES = random.Random(4).randbytes(100_000)
+
+
+@pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
+@pytest.mark.parametrize("form", LARGE)
+def test_a_secret_anywhere_in_a_large_answer_is_found(form: str, packed: bool) -> None:
+    places = random.Random(form)
+    for kind, secret in KINDS.items():
+        if (form, kind) == ("events", "private key"):
+            continue  # Its lines are apart.
+        body = LARGE[form](secret, places.choice((0, 10_000, places.randrange(10_000))))
+        headers = (*JSON, *((("content-encoding", "gzip"),) if packed else ()))
+        body = gzip.compress(body, 1) if packed else body
+        chunks = tuple(body[at : at + 1_000] for at in range(0, len(body), 1_000))
+        call = Exchange("", 0, "agent", Request("POST", URL), OK._replace(headers=headers, chunks=chunks))
+        assert "looks like" in is_refused(call), kind
 
 
 def test_an_answer_that_unpacks_too_far_is_not_written() -> None:

@@ -10,42 +10,71 @@ import json
 import re
 import zlib
 from binascii import a2b_base64
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any, Final, NamedTuple
 
+from pydantic_core import from_json
+
 from pytest_recall.replay.exchange import Headers, Request
 
 _ROUNDS = 3
-_ESCAPE = re.compile(r"\\{1,8}(?:([nrtbf\"'/])|u([0-9a-fA-F]{4}))|%(?:25){0,3}([0-9A-Fa-f]{2})")
+# Each begins with letters that do not vary, and what stands instead is one text: so they are fast.
+_REPEATED = re.compile(r"\\\\\\{0,6}(?=[nrtbf\"'/]|u[0-9a-fA-F]{4})")
+_SPACES = re.compile(r"\\[nrtbf]")
+_BEFORE_SIGN = re.compile(r"\\(?=[\"'/])")
+_UNITS = re.compile(r"\\u[0-9a-fA-F]{4}(?:\\u[0-9a-fA-F]{4}){0,999}")
+_BYTE = re.compile(r"%(?:25){0,3}([0-9A-Fa-f]{2})")
 _BLANKS = str.maketrans("?&#+", "    ")
-_SPACES = dict.fromkeys("nrtbf", "\n")
 # Wrapped lines, as mails have them, are one run.
-_BASE64 = re.compile(r"[\w+/-]{24,}(?:\r?\n[\w+/-]{4,76})*", re.ASCII)
+_SHORTEST_RUN = 24
+_BASE64 = re.compile(rb"[\w+/-]{%d,}(?:\r?\n[\w+/-]{4,76})*" % _SHORTEST_RUN, re.ASCII)
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _ALIGNED = 4096
 """A run up to this length may have begun before what is encoded: a path in a URL has `/` as base64 does."""
-_READABLE = re.compile(rb"[\t\n\r\x20-\x7e]{16,}")
+_SHORTEST_STRETCH = 16
+
+
+def marked(signs: Iterable[int]) -> bytes:
+    """Return a table for `bytes.translate` that turns `signs` into `x` and all else into blanks.
+
+    Many of `signs` in a row are then found as a text, which is many times faster than by a pattern.
+    """
+    within = frozenset(signs)
+    return bytes(ord("x") if byte in within else ord(" ") for byte in range(256))
+
+
+_SIGN = marked(byte for byte in range(128) if chr(byte).isalnum() or chr(byte) in "_+/-")
+_PRINTABLE = marked((*b"\t\n\r", *range(0x20, 0x7F)))
 
 
 def unescaped(text: str) -> str:
     """Return text without the escapes of JSON and of URLs, which may lie within each other."""
     for _ in range(_ROUNDS):
-        if "\\" not in text and "%" not in text:
-            break
-        before, text = text, _ESCAPE.sub(_character, text)
+        before = text
+        if "\\" in text:
+            text = _without_backslashes(text)
+        if "%" in text:
+            text = _BYTE.sub(_character, text)
         if text == before:
             break
     return text
 
 
+def _without_backslashes(text: str) -> str:
+    if "\\\\" in text:
+        text = _REPEATED.sub(r"\\", text)
+    text = _BEFORE_SIGN.sub("", _SPACES.sub("\n", text))
+    return _UNITS.sub(_characters, text) if "\\u" in text else text
+
+
 def _character(match: re.Match[str]) -> str:
-    letter, unit, byte = match.groups()
-    if letter is not None:
-        return _SPACES.get(letter, letter)
-    return chr(int(unit or byte, 16))
+    return chr(int(match[1], 16))
+
+
+def _characters(match: re.Match[str]) -> str:
+    return "".join([chr(int(unit, 16)) for unit in match[0].split("\\u")[1:]])
 
 
 def pairs(text: str) -> str:
@@ -60,12 +89,33 @@ def in_url(url: str) -> str:
 
 
 def decoded_texts(text: str) -> Iterator[str]:
-    """Yield what stands in `text` as base64, standard or URL-safe: its readable stretches of 16 characters or more."""
-    for match in _BASE64.finditer(text):
-        data = re.sub(rb"\s", b"", match[0].encode("ascii")).translate(_STANDARD)
-        for start in range(4) if len(data) <= _ALIGNED else (0,):
-            for stretch in _READABLE.findall(from_base64(data[start:])):
-                yield stretch.decode("ascii")
+    """Yield what stands in `text` as base64, standard or URL-safe: its readable stretches of 16 characters or more.
+
+    What stands there several times, as the id of a stream does in each event, is read once.
+    """
+    data = text.encode("ascii", "replace")
+    seen: set[bytes] = set()
+    marks, sought, end = data.translate(_SIGN), b"x" * _SHORTEST_RUN, 0
+    while (start := marks.find(sought, end)) >= 0:
+        match = _BASE64.match(data, start)
+        assert match is not None
+        end = match.end()
+        run = match[0].translate(_STANDARD, b"\r\n")
+        if run in seen:
+            continue
+        seen.add(run)
+        for at in range(4) if len(run) <= _ALIGNED else (0,):
+            plain = from_base64(run[at:])
+            yield from _readable(plain)
+
+
+def _readable(data: bytes) -> Iterator[str]:
+    marks, sought, end = data.translate(_PRINTABLE), b"x" * _SHORTEST_STRETCH, 0
+    while (start := marks.find(sought, end)) >= 0:
+        end = marks.find(b" ", start)
+        if end < 0:
+            end = len(data)
+        yield data[start:end].decode("ascii")
 
 
 def from_base64(run: bytes) -> bytes:
@@ -81,13 +131,18 @@ class _Event:
         self.is_changed = False
 
 
-class _Piece(NamedTuple):
-    """A text within an event: what it is in, and under which name or number there."""
+class _Place:
+    """A place in the JSON of events, by the names that lead to it: its texts, and the event and the value of each.
 
-    text: str
-    within: Any
-    key: str | int
-    event: _Event
+    Places in lists do not count.
+    """
+
+    __slots__ = ("inner", "sources", "texts")
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.sources: list[tuple[_Event, Any, Any]] = []
+        self.inner: dict[str, _Place] = {}
 
 
 def spelled(text: str) -> Iterator[str]:
@@ -95,8 +150,11 @@ def spelled(text: str) -> Iterator[str]:
 
     `text` is a body of `data:` lines, of lines that are JSON, or one JSON list.
     """
-    for several in _gathered(text.encode("utf-8", "surrogatepass")):
-        yield "".join(piece.text for piece in several)
+    root = _Place()
+    for _, _, line in _event_lines(text.encode("utf-8", "surrogatepass")):
+        _gather(_value(line), root)
+    for place in _spread(root):
+        yield "".join(place.texts)
 
 
 def respelled(body: bytes, redact: Callable[[tuple[bytes, ...]], tuple[bytes, ...]]) -> list[tuple[int, int, bytes]]:
@@ -104,49 +162,86 @@ def respelled(body: bytes, redact: Callable[[tuple[bytes, ...]], tuple[bytes, ..
 
     `redact` gets the pieces, and returns as many.
     """
+    root = _Place()
+    for start, end, line in _event_lines(body):
+        if (value := _value(line)) is not None:
+            _gather(value, root, _Event(start, end, value))
     changed: list[_Event] = []
-    for several in _gathered(body):
-        before = tuple(piece.text.encode("utf-8", "surrogatepass") for piece in several)
-        for piece, old, new in zip(several, before, redact(before), strict=True):
+    for place in _spread(root):
+        before = tuple(text.encode("utf-8", "surrogatepass") for text in place.texts)
+        for (event, within, key), old, new in zip(place.sources, before, redact(before), strict=True):
             if new != old:
-                piece.within[piece.key] = new.decode("utf-8", "surrogatepass")
-                if not piece.event.is_changed:
-                    piece.event.is_changed = True
-                    changed.append(piece.event)
+                within[key] = new.decode("utf-8", "surrogatepass")
+                if not event.is_changed:
+                    event.is_changed = True
+                    changed.append(event)
     changed.sort(key=lambda event: event.start)
     return [(event.start, event.end, json.dumps(event.value).encode("ascii")) for event in changed]
 
 
-def _gathered(body: bytes) -> list[list[_Piece]]:
-    """Return the texts that stand at one place in several events, unless they are all the same."""
-    pieces: dict[tuple[str, ...], list[_Piece]] = {}
+def _event_lines(body: bytes) -> Iterator[tuple[int, int, bytes]]:
+    """Yield where in a stream its events begin and end, and what stands there, which need not be JSON."""
     if body.startswith(b"["):
         lines = [body]
     elif b"\ndata:" in body or b"}\n{" in body:
         lines = body.split(b"\n")
     else:
-        return []
+        return
     at = 0
     for line in lines:
-        found = line.find(b"[" if line is body else b"{", 0, 64)
-        if found >= 0 and line[:found].strip() in (b"", b"data:"):
-            with suppress(ValueError, RecursionError):  # It need not be JSON, or not all of it.
-                _gather(_Event(at + found, at + len(line), json.loads(line[found:])), pieces)
+        first = line.find(b"[" if line is body else b"{", 0, 64)
+        if first >= 0 and line[:first].strip() in (b"", b"data:"):
+            yield at + first, at + len(line), line[first:]
         at += len(line) + 1
-    return [several for several in pieces.values() if len({piece.text for piece in several}) > 1]
 
 
-def _gather(event: _Event, pieces: dict[tuple[str, ...], list[_Piece]]) -> None:
-    """Add all texts of an event to `pieces`, by the names that lead to them; places in lists do not count."""
-    left: list[tuple[tuple[str, ...], Any, Any, str | int]] = [((), event.value, None, 0)]
+def _value(line: bytes) -> Any:
+    """Return the value of JSON, or None for what is none, or not all of it."""
+    try:
+        return from_json(line)
+    except ValueError:
+        pass
+    try:
+        return json.loads(line)  # Lone surrogates, and what is nested deeply.
+    except (ValueError, RecursionError):
+        return None
+
+
+def _gather(value: Any, root: _Place, event: _Event | None = None) -> None:
+    """Add all texts of an event to their places, in the order in which they stand there; with `event` also that."""
+    left: list[tuple[Any, _Place, Any, Any]] = [(value, root, None, None)]
     while left:
-        path, value, within, key = left.pop()
-        if isinstance(value, str):
-            pieces.setdefault(path, []).append(_Piece(value, within, key, event))
-        elif isinstance(value, dict):
-            left.extend(((*path, name), inner, value, name) for name, inner in value.items())
+        value, place, within, key = left.pop()
+        if isinstance(value, dict):
+            inner = place.inner
+            for key, item in value.items():
+                kind = type(item)
+                if kind is str or kind is dict or kind is list:
+                    into = inner.get(key)
+                    if into is None:
+                        into = inner[key] = _Place()
+                    if kind is str:
+                        into.texts.append(item)
+                        if event is not None:
+                            into.sources.append((event, value, key))
+                    elif item:
+                        left.append((item, into, value, key))
         elif isinstance(value, list):
-            left.extend((path, inner, value, place) for place, inner in reversed([*enumerate(value)]))
+            left.extend((value[at], place, value, at) for at in range(len(value) - 1, -1, -1))
+        elif isinstance(value, str):
+            place.texts.append(value)
+            if event is not None:
+                place.sources.append((event, within, key))
+
+
+def _spread(root: _Place) -> Iterator[_Place]:
+    """Yield the places that have texts of several events, unless they are all the same."""
+    left = [root]
+    while left:
+        place = left.pop()
+        left.extend(place.inner.values())
+        if len(set(place.texts)) > 1:
+            yield place
 
 
 MAX_PLAIN_BYTES: Final = 64 * 1024 * 1024

@@ -7,13 +7,13 @@ call is searched in the lines that a cassette would have of it.
 from __future__ import annotations
 
 import json
-from base64 import b64decode
+from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
-from pytest_recall.replay.cassette_lines import call_lines
+from pytest_recall.replay.cassette_lines import call_lines, encode
 from pytest_recall.replay.encodings import (
     MAX_PLAIN_BYTES,
     decoded,
@@ -34,7 +34,8 @@ class RecordedPart(NamedTuple):
     """A stretch of recorded text: what it is, and whether it may hold URLs with parameters.
 
     One that `is_sealed` could not be unpacked; one that `is_joined` is what was there before in another form: what the
-    events of a stream say together, or a form without its signs.
+    events of a stream say together, or a form without its signs. As `written` it stands in the line; empty where more
+    may stand there than the text.
     """
 
     what: str
@@ -42,6 +43,7 @@ class RecordedPart(NamedTuple):
     is_url: bool = False
     is_sealed: bool = False
     is_joined: bool = False
+    written: str = ""
 
 
 class FoundSecret(NamedTuple):
@@ -66,6 +68,8 @@ def secrets_in(line: bytes, find: Callable[[RecordedPart], list[str]] = looks_of
             kinds = [kind for kind in kinds if kind not in plain]
         else:
             plain = kinds
+            if part.written:
+                line = line.replace(part.written.encode("utf-8", "surrogatepass"), b"", 1)
         for kind in kinds:
             is_clean = False
             # The name of a header is anyone's text as well.
@@ -96,19 +100,32 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
                 f"has an answer in the encoding {response.header('content-encoding')!r}, which cannot be searched for"
                 f" secrets; {f'install {package}, or ' if package else ''}let the client ask for gzip or none"
             )
-        if any(redactor.text(text) != text for text in spelled(b"".join(plain).decode("utf-8", "replace"))):
-            response = redactor.across_events(response)
     if failure is not None:
         failure = redactor.failure(failure)
     request = with_fixed_boundary(redactor.request(exchange.request))
     clean = exchange._replace(request=request, response=response, failure=failure)
-    found: dict[str, dict[str, None]] = {}
-    for one in (one for line in call_lines(clean, set(), Rules()) for one in secrets_in(line)):
-        found.setdefault(one.kind, {})[one.part] = None
+    is_spelled = False
+
+    def find(part: RecordedPart) -> list[str]:
+        nonlocal is_spelled
+        is_spelled = is_spelled or (part.is_joined and redactor.text(part.text) != part.text)
+        return looks_of(part)
+
+    found = _kinds_in(clean, find)
+    if is_spelled and response is not None:
+        clean = clean._replace(response=redactor.across_events(response))
+        found = _kinds_in(clean, looks_of)
     if found:
         named = ", ".join(f"{kind} in {' and '.join(parts)}" for kind, parts in found.items())
         raise RecallError(f"holds {named}; set the variable that holds it, or name it under `secrets`")
     return clean
+
+
+def _kinds_in(exchange: Exchange, find: Callable[[RecordedPart], list[str]]) -> dict[str, dict[str, None]]:
+    found: dict[str, dict[str, None]] = {}
+    for one in (one for line in call_lines(exchange, set(), Rules()) for one in secrets_in(line, find)):
+        found.setdefault(one.kind, {})[one.part] = None
+    return found
 
 
 def parts_of(line: bytes) -> Iterator[RecordedPart]:
@@ -150,19 +167,20 @@ def _side(name: str, side: Any) -> Iterator[RecordedPart]:
         except ValueError:
             return
         plain = decoded(tuple(headers), (data,))
-        yield from _text(
-            name, (data if plain is None else plain[0]).decode("utf-8", "replace"), is_sealed=plain is None
-        )
+        readable = data if plain is None else plain[0]
+        is_all = readable is data and b64encode(data).decode("ascii") == encoded
+        text = readable.decode("utf-8", "replace")
+        yield from _text(name, text, is_sealed=plain is None, written=encoded if is_all else "")
     elif isinstance(string := body.get("string"), str):
-        yield from _text(name, string)
+        yield from _text(name, string, written=encode(string)[1:-1])
         if is_form(tuple(headers)):
             yield RecordedPart(f"the {name} body", pairs(string), is_joined=True)
     else:
         yield RecordedPart(f"the {name} body", _written(body))
 
 
-def _text(name: str, text: str, *, is_sealed: bool = False) -> Iterator[RecordedPart]:
-    yield RecordedPart(f"the {name} body", text, is_sealed=is_sealed)
+def _text(name: str, text: str, *, is_sealed: bool = False, written: str = "") -> Iterator[RecordedPart]:
+    yield RecordedPart(f"the {name} body", text, is_sealed=is_sealed, written=written)
     for joined in spelled(text):
         yield RecordedPart(f"the {name} body (events joined)", joined, is_joined=True)
 

@@ -433,11 +433,12 @@ def _text(value: Any, levels: int = _LEVELS) -> str:
 
 
 # The last field that OpenAI, Anthropic, Gemini and Bedrock fill. Within an answer the quotes would be escaped.
+# The quote comes first, as a pattern that begins with a letter is looked for many times faster.
 _ENDED = re.compile(
-    rb'(?<!\\)"(?:finish_reason|stop_reason|finishReason|stopReason)"\s*:\s*'
+    rb'"(?=[fsi])(?<!\\")(?:(?:finish_reason|stop_reason|finishReason|stopReason)"\s*:\s*'
     rb'"(?:(length|max_tokens|MAX_TOKENS)'
     rb'|(content_filter|content_filtered|refusal|guardrail_intervened|SAFETY|PROHIBITED_CONTENT|BLOCKLIST))"'
-    rb'|(?<!\\)"incomplete_details"\s*:\s*\{\s*"reason"\s*:\s*"(?:(max_output_tokens)|content_filter)"'
+    rb'|incomplete_details"\s*:\s*\{\s*"reason"\s*:\s*"(?:(max_output_tokens)|content_filter)")'
 )
 
 
