@@ -29,9 +29,7 @@ FETCH = "get(URL + '/.well-known/words')"
 
 def project(upstream: Upstream, call: str = FETCH, body: str = "vocabulary()\nreturn httpx2_sync(question)") -> Project:
     rubric = {"eval/rubric.yaml": f"owner: us\nshared_urls: ['{upstream.url}/.well-known/*']\n"}
-    return (
-        talking(upstream, ONCE.format(call=call) + agent(body)).with_files(rubric).with_cases(asking("a"), asking("b"))
-    )
+    return talking(upstream, ONCE.format(call=call) + agent(body)).with_files(rubric).with_cases(asking("a"), asking("b"))
 
 
 @pytest.fixture

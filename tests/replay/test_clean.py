@@ -8,6 +8,7 @@ import random
 import sys
 import zlib
 from base64 import b64encode
+from collections.abc import Callable
 from hashlib import sha256
 from urllib.parse import quote
 from uuid import UUID
@@ -115,7 +116,7 @@ def as_events(text: str) -> bytes:
     return "".join(f"data: {piece}\n\n" for piece in pieces).encode()
 
 
-LARGE = {
+LARGE: dict[str, Callable[[str, int], bytes]] = {
     "prose": lambda secret, at: ("of cats " * at + secret + " and dogs" * (10_000 - at)).encode(),
     "picture": lambda secret, at: json.dumps(
         {"png": b64encode(BYTES[: 3 * at] + f" {secret} ".encode() + BYTES[3 * at :]).decode()}
