@@ -116,6 +116,7 @@ def as_events(text: str) -> bytes:
     return "".join(f"data: {piece}\n\n" for piece in pieces).encode()
 
 
+BYTES = random.Random(4).randbytes(100_000)
 LARGE: dict[str, Callable[[str, int], bytes]] = {
     "prose": lambda secret, at: ("of cats " * at + secret + " and dogs" * (10_000 - at)).encode(),
     "picture": lambda secret, at: json.dumps(
@@ -126,7 +127,6 @@ LARGE: dict[str, Callable[[str, int], bytes]] = {
     "events": lambda secret, at: as_events("of cats " * (at // 10) + secret + " and dogs" * (1_000 - at // 10)),
     "form": lambda secret, at: (quote("n\u00e9 ") * at + quote(secret) + "%20a%2Bb" * (10_000 - at)).encode(),
 }
-BYTES = random.Random(4).randbytes(100_000)
 
 
 @pytest.mark.parametrize("packed", [False, True], ids=["plain", "gzip"])
