@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -39,6 +40,17 @@ class _Model(BaseHTTPRequestHandler):
         pass
 
 
+@contextmanager
+def served() -> Iterator[str]:
+    """Serve a model that repeats, at the address that is yielded."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Model) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
 def lines(folder: Path, quick: bool) -> Iterator[Line]:
     """Measure whole processes, from the start of Python to its end. The pull request asks one case that is drawn."""
     count, rounds = (FEW, 1) if quick else (CASES, 2)
@@ -47,11 +59,7 @@ def lines(folder: Path, quick: bool) -> Iterator[Line]:
     (suite / "eval" / "conftest.py").write_bytes((INSIDE / "judged_conftest.py").read_bytes())
     every = ("eval", f"--recall-date={TODAY}", "--recall-mode")
     state = folder / "recorded.yaml"
-    with (
-        ThreadingHTTPServer(("127.0.0.1", 0), _Model) as server,
-        environment_with(RECALL_BENCHMARK_MODEL=f"http://127.0.0.1:{server.server_address[1]}"),
-    ):
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+    with served() as address, environment_with(RECALL_BENCHMARK_MODEL=address):
         recorded = run(pytest_command(*every, "all", "--record", plugins=("recall",)), suite)
         expect(recorded.output, f"{count} passed")
         (suite / "eval" / "recall.yaml").rename(state)
@@ -72,7 +80,6 @@ def lines(folder: Path, quick: bool) -> Iterator[Line]:
 
         tell(f"{rounds} rounds after a first ", end="")
         found = alternate({"judged": judged, "replayed": replayed}, rounds)
-        server.shutdown()
     walls = {name: [sample.wall for sample in samples] for name, samples in found.items()}
     yield Line(
         theme=NAME,

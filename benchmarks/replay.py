@@ -1,4 +1,4 @@
-"""Replay: recorded calls beside a dictionary behind a mock transport, and beside other recorders."""
+"""Replay: recorded calls and cases beside a mock transport and other recorders, and large answers recorded."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from measure import alternate, best, noise, probe, tell
+import judged
+from measure import Sample, alternate, best, environment_with, noise, probe, run, tell
 from report import Line
-from suites import INSIDE
+from suites import INSIDE, TODAY, expect, forget, pytest_command, sdk_suites
 
 NAME = "replay"
 ABOUT = "replayed calls beside a dictionary, vcrpy and cassetter; opening, clients, disk; streams while recording"
@@ -24,6 +25,8 @@ OPEN_MILLISECONDS = 10
 CLIENT_MILLISECONDS = 2
 MEGABYTES = 0.4
 LATE_MILLISECONDS = 10
+CASES, PROCESS_RATIO = 1_000, 1.3
+MEGABYTES_AT_ONCE, LARGE_SECONDS = 20, 2.0
 
 Rounds = dict[str, dict[str, list[float]]]
 """Of each side, and of each count of calls in its cassette, the median seconds of each round."""
@@ -32,6 +35,8 @@ Rounds = dict[str, dict[str, list[float]]]
 def lines(folder: Path, quick: bool) -> Iterator[Line]:
     """Measure calls, opening, clients, disk and streams, each in a process of its own."""
     yield from _calls(folder / "calls", quick)
+    yield from _processes(folder / "processes", quick)
+    yield from _large(folder / "large", quick)
     yield from _opening(folder / "open", quick)
     yield from _clients(quick)
     yield from _disk(folder / "grow")
@@ -68,6 +73,64 @@ def _calls(folder: Path, quick: bool) -> Iterator[Line]:
         noise=noise(found["recall"]["100"], found["dictionary"]["100"]),
     )
     yield from _peers(found, "a call of 100 KB of 100", 100)
+
+
+def _processes(folder: Path, quick: bool) -> Iterator[Line]:
+    """Measure whole processes, from the start of Python to its end, by the median of what one takes beside the other.
+
+    They are taken in pairs, as the two sides of one are measured while the machine is equally busy.
+    """
+    rounds = 5 if quick else 15
+    tell(f"replay: {CASES:,} cases through the openai SDK, recording them ", end="")
+    recall, plain = sdk_suites(folder, CASES)
+    every = ("eval", f"--recall-date={TODAY}", "--recall-mode", "all")
+    with judged.served() as address, environment_with(RECALL_BENCHMARK_MODEL=address):
+        recorded = run(pytest_command(*every, "--record", plugins=("recall",)), recall)
+        expect(recorded.output, f"{CASES} passed")
+
+        def replayed() -> Sample:
+            forget(recall)
+            sample = run(pytest_command(*every, "--replay", plugins=("recall",)), recall)
+            expect(sample.output, f"{CASES} passed")
+            return sample
+
+        def mocked() -> Sample:
+            with environment_with(RECALL_BENCHMARK_CASES=str(CASES)):
+                sample = run(pytest_command("test_sdk.py"), plain)
+            expect(sample.output, f"{CASES} passed")
+            return sample
+
+        tell(f"{rounds} rounds after a first ", end="")
+        found = alternate({"replayed": replayed, "mocked": mocked}, rounds)
+    seconds = {name: [sample.cpu for sample in samples] for name, samples in found.items()}
+    ratio = median(one / other for one, other in zip(seconds["replayed"], seconds["mocked"], strict=True))
+    reference = median(seconds["mocked"])
+    yield Line(
+        theme=NAME,
+        what=f"{CASES:,} recorded cases through the openai SDK, the whole process, processor time",
+        unit="s",
+        value=ratio * reference,
+        reference=reference,
+        against="pytest with the SDK over a mock transport",
+        limit=PROCESS_RATIO,
+        limit_on="ratio",
+        noise=noise(seconds["replayed"], seconds["mocked"]),
+    )
+
+
+def _large(folder: Path, quick: bool) -> Iterator[Line]:
+    folder.mkdir()
+    rounds = 2 if quick else 5
+    tell(f"replay: recording answers of {MEGABYTES_AT_ONCE} MB, {rounds} rounds")
+    for form, seconds in probe(INSIDE / "large_probe.py", folder, MEGABYTES_AT_ONCE, rounds).items():
+        yield Line(
+            theme=NAME,
+            what=f"search and write an answer of {MEGABYTES_AT_ONCE} MB, {form}, processor time",
+            unit="s",
+            value=best(seconds),
+            limit=LARGE_SECONDS,
+            noise=noise(seconds),
+        )
 
 
 def _replayed(folder: Path, client: str, size: int, rounds: int, slow_rounds: int, *counts: int) -> Rounds:

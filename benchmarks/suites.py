@@ -89,6 +89,19 @@ def judged_suite(folder: Path, count: int) -> Path:
     return folder
 
 
+def sdk_suites(folder: Path, count: int) -> tuple[Path, Path]:
+    """Make folders with the same `count` cases through the SDK of OpenAI, for pytest-recall and as plain tests."""
+    recall, plain = recall_suite(folder / "recall", count, ".jsonl"), folder / "plain"
+    path = recall / "eval" / "cases.jsonl"
+    rows = ({**row, "expected": f"> {row['input']}"} for row in case_rows(count))
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    shutil.copy(INSIDE / "sdk_conftest.py", recall / "eval" / "conftest.py")
+    plain.mkdir()
+    (plain / "pytest.ini").write_text(_INI, encoding="utf-8")
+    shutil.copy(INSIDE / "sdk_plain.py", plain / "test_sdk.py")
+    return recall, plain
+
+
 def bare_suite(folder: Path, count: int) -> Path:
     """Make a folder in which the barest collector runs the same cases."""
     write_cases(folder / "eval" / "cases.yaml", count)
