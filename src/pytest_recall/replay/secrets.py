@@ -127,14 +127,13 @@ class Compiled(NamedTuple):
 
 
 class _Marks(NamedTuple):
-    """The formats by their marks: those that must be no part of a word, which are looked for at once, and others.
+    """The formats whose marks must be no part of a word, with a pattern by which all of these are looked for at once.
 
     A format is listed under the shortest mark that its own begins with.
     """
 
     begun: re.Pattern[str]
     by_mark: dict[str, list[Compiled]]
-    led: list[Compiled]
 
 
 @cache
@@ -151,7 +150,7 @@ def _marks() -> _Marks:
     )
     letters = "".join(sorted({mark[0] for mark in by_mark}))
     begun = re.compile(rf"[^\w-](?=[{re.escape(letters)}])(?=({'|'.join(ways)}))", re.ASCII)
-    return _Marks(begun, by_mark, [one for one in formats() if one.before is not None])
+    return _Marks(begun, by_mark)
 
 
 @cache
@@ -321,19 +320,22 @@ def _long_words(text: str) -> str:
 
 def _search_formats(words: str, note: Callable[[str, str, str], None]) -> None:
     """Look for the tokens of vendors in words."""
-    places = _marks()
-    for place in places.begun.finditer("\n" + words):
+    marks = _marks()
+    found: dict[str, list[tuple[str, str]]] = {}
+    for place in marks.begun.finditer("\n" + words):
         at = place.start()  # In `words`, where the mark begins.
-        for said, mark, token, _ in places.by_mark[place[1]]:
-            if match := token.match(words, at):
-                note(said, match[0], match[0][len(mark) :])
-    for said, mark, token, before in places.led:
-        if before is None or mark not in words:
-            continue
-        for match in token.finditer(words):
-            at = match.start()
-            if led := before.search(words[max(0, at - REACH) : at]):
-                note(said, led[0] + match[0], max(match[0][len(mark) :], led[0], key=len))
+        for one in marks.by_mark[place[1]]:
+            if match := one.token.match(words, at):
+                found.setdefault(one.mark, []).append((match[0], match[0][len(one.mark) :]))
+    for said, mark, token, before in formats():
+        if before is None:
+            for whole, rest in found.get(mark, ()):
+                note(said, whole, rest)
+        elif mark in words:
+            for match in token.finditer(words):
+                at = match.start()
+                if led := before.search(words[max(0, at - REACH) : at]):
+                    note(said, led[0] + match[0], max(match[0][len(mark) :], led[0], key=len))
 
 
 def _search(
