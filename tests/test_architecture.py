@@ -251,7 +251,10 @@ WORLD = {
             "cassette_check",
             "cassette_file",
             "cassette_library",
+            "clients.aiohttp_client",
             "clients.httpx_family",
+            "clients.lm15_client",
+            "clients.replayed",
             "clients.native",
         ),
         *(

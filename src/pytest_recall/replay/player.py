@@ -125,6 +125,8 @@ class Player(OpenTapes):
         tapes, way, asked = self.possible(), self._way(kind), f"{request.method} {request.url}"
         if way == "forbidden":
             raise self._refused(tapes, f"{asked}: calls of the kind `{kind}` are forbidden")
+        if way == "cassette" and self.mode != "off" and _opens_websocket(request):
+            return self._websocket(asked, tapes)
         if way == "cassette" and self.shared is not None and self.shared.has(request.url):
             request = unconditional(request)
             if self.mode != "replay":
@@ -136,6 +138,19 @@ class Player(OpenTapes):
         if len(tapes) > 1:
             return self._of_several(request, kind, way, tapes)
         return self._of_tape(request, kind, way, tapes[0])
+
+    def _websocket(self, asked: str, tapes: Sequence[Tape]) -> CallStep:
+        """Decide on a websocket that is about to open: what goes over it after the first answer is not seen here."""
+        if self.mode == "replay" and _WEBSOCKET not in self.allowed:
+            raise self._refused(
+                tapes,
+                f"{asked}: a websocket did not open, which is neither recorded nor replayed; let a replay do without"
+                f" it, name the host under `ignore_hosts`, or allow it by `allow_unrecorded: [{_WEBSOCKET}]` in"
+                " rubric.yaml",
+            )
+        if tapes:
+            self.unseen.append(_WEBSOCKET)
+        return CallStep()
 
     def _of_all(self, request: Request, shared: SharedCalls) -> CallStep | None:
         """Decide on a shared call that is made while no case is open; None where a replay has no answer to it."""
@@ -286,8 +301,13 @@ class Player(OpenTapes):
         return self.refuse(f"a connection to {address} would open, and no socket opens in a replay; {_KNOWN}")
 
 
+def _opens_websocket(request: Request) -> bool:
+    return any(name.lower() == "upgrade" and value.lower() == _WEBSOCKET for name, value in request.headers)
+
+
+_WEBSOCKET = "websocket"
 _KNOWN = (
-    "its client is none that is recorded (httpx; with pytest-recall[replay] also requests, urllib3, aiohttp and"
+    "its client is none that is recorded (httpx, aiohttp; with pytest-recall[replay] also requests, urllib3 and"
     " botocore), or name the host under `ignore_hosts`"
 )
 _OF_A_THREAD = (

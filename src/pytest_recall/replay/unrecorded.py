@@ -119,7 +119,7 @@ def asks(player: Player, client: str, url: str) -> None:
         asked = (without_query(url) if url else "") or "a host"
         raise player.refuse(
             f"{_where(tape)}: {client} did not ask {asked}, {_UNSEEN}; ask by a client that is"
-            " recorded (httpx; with pytest-recall[replay] also requests, urllib3, aiohttp and botocore), name the host"
+            " recorded (httpx, aiohttp; with pytest-recall[replay] also requests, urllib3 and botocore), name the host"
             f" under `ignore_hosts`, or allow it by `allow_unrecorded: [{client}]` in rubric.yaml"
         )
     if tape is not None and tape.process == os.getpid():

@@ -156,12 +156,18 @@ HTTPX_FAMILY = ("httpx2", "httpx", "httpcore2", "httpcore")
 """The clients, and what they send by: a client imports that late."""
 
 
+LM15 = tuple(
+    f"{package}.transports.{name}" for package in ("lm15", "dspy._vendor.lm15") for name in ("_sync", "_async")
+)
+"""The transports of lm15, and of DSPy's copy of it."""
+
+
 def install(player: Player) -> list[Undo]:
     """Patch the clients that are loaded, and each other one as soon as an agent imports it.
 
     What is returned takes it back, called from the last to the first; it grows with what is imported.
     """
-    return install_httpx(player, install_others(player))
+    return install_own(player, install_others(player))
 
 
 def install_others(player: Player) -> list[Undo]:
@@ -173,8 +179,8 @@ def install_others(player: Player) -> list[Undo]:
     return vcr_stubs.install(player)
 
 
-def install_httpx(player: Player, undo: list[Undo] | None = None) -> list[Undo]:
-    """Patch httpx and its family alone, which can be done once more above what is patched already."""
+def install_own(player: Player, undo: list[Undo] | None = None) -> list[Undo]:
+    """Patch the clients with hooks of our own alone, which can be done once more above what is patched already."""
     undo = [] if undo is None else undo
     patched: set[type] = set()
 
@@ -183,7 +189,19 @@ def install_httpx(player: Player, undo: list[Undo] | None = None) -> list[Undo]:
 
         undo.extend(httpx_family.patch(module, player, patched))
 
+    def patch_aiohttp(module: ModuleType) -> None:
+        from pytest_recall.replay.clients import aiohttp_client
+
+        undo.extend(aiohttp_client.patch(module, player))
+
+    def patch_lm15(module: ModuleType) -> None:
+        from pytest_recall.replay.clients import lm15_client
+
+        undo.extend(lm15_client.patch(module, player))
+
     undo.append(once_imported(HTTPX_FAMILY, patch))
+    undo.append(once_imported(("aiohttp.client",), patch_aiohttp))
+    undo.append(once_imported(LM15, patch_lm15))
     return undo
 
 
@@ -285,7 +303,7 @@ class Watch:
             self._take_back()
 
     def _install(self) -> None:
-        self._undo = [*install_httpx(self.player), *carry(self.player.carried)]
+        self._undo = [*install_own(self.player), *carry(self.player.carried)]
         if self.player.mode != "off":
             watch_unrecorded(self.player, self._undo)
         if self.player.mode == "replay":

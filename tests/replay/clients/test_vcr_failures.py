@@ -9,7 +9,8 @@ import threading
 import pytest
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.replay.clients.vcr_stubs import Standin, raised
+from pytest_recall.replay.clients.replayed import raised
+from pytest_recall.replay.clients.vcr_stubs import Standin
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
 from tests.replay.http_clients import (
     by_aiohttp,

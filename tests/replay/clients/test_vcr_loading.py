@@ -43,7 +43,7 @@ def replaceable() -> dict[str, Any]:
         "new": [pool._new_conn for pool in pools],
         "aws": [botocore.AWSHTTPConnectionPool.ConnectionCls, botocore.AWSHTTPSConnectionPool.ConnectionCls],
         "dropped": urllib3.connectionpool.is_connection_dropped,
-        "aiohttp": aiohttp.ClientSession._request.__code__,
+        "aiohttp": aiohttp.BaseConnector.connect.__code__,
         "real": importlib.import_module("vcr.stubs").VCRHTTPConnection._baseclass,
         "reset": patch.force_reset,
         "finders": list(sys.meta_path),
@@ -155,7 +155,7 @@ def test_each_may_be_imported_first(in_new_processes: InNewProcesses) -> None:
             "import requests, botocore.httpsession, aiohttp, urllib3\n"
             "for back in reversed(undo): back()\n"
             "assert urllib3.HTTPConnectionPool.urlopen.__code__.co_varnames[0] == 'self'\n"
-            "assert aiohttp.ClientSession._request.__code__.co_varnames[0] == 'self'\n"
+            "assert aiohttp.BaseConnector.connect.__code__.co_varnames[0] == 'self'\n"
             for first in CLIENT_MODULES
         )
     )
@@ -178,7 +178,7 @@ def test_the_first_call_brings_all(in_new_processes: InNewProcesses) -> None:
             "    raise AssertionError('it was let through')\n"
             "import aiohttp, urllib3, vcr.patch, vcr.stubs\n"
             "assert urllib3.HTTPConnectionPool.ConnectionCls.__name__.endswith('Recall')\n"
-            "assert aiohttp.ClientSession._request.__code__.co_varnames[0] == 'args'\n"
+            "assert aiohttp.BaseConnector.connect.__code__.co_varnames[0] == 'args'\n"
             "real = vcr.stubs.VCRHTTPConnection._baseclass._baseclass\n"
             "assert type(real) is type and vcr.patch._HTTPConnection is real\n"
             "assert vcr.patch._AiohttpClientSessionRequest is aiohttp.ClientSession._request\n"

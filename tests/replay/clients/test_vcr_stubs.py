@@ -382,17 +382,6 @@ def test_aiohttp_uploads_an_open_file(deck: Deck, upstream: Upstream, tmp_path: 
             asyncio.run(upload("other words"))
 
 
-def test_a_body_that_cannot_be_read_is_refused_in_one_sentence(deck: Deck, upstream: Upstream) -> None:
-    aiohttp = pytest.importorskip("aiohttp")
-
-    async def post() -> None:
-        async with aiohttp.ClientSession() as session:
-            await session.post(f"{upstream.url}/chat", data=object())
-
-    with deck.recording(), pytest.raises(MissError, match="a body of the type object cannot be read, so that the call"):
-        asyncio.run(post())
-
-
 def test_a_class_of_connections_looks_as_it_did(deck: Deck) -> None:
     before = repr(http.client.HTTPConnection)
     with deck.recording():

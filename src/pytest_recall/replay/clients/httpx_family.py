@@ -14,9 +14,9 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any
 
-from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
-from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure, Headers, Request, patient
+from pytest_recall.replay.clients.replayed import cancelled, in_turn, is_an_end, read_on
+from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, patient
 from pytest_recall.replay.hooks import Undo, put_beneath
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import let_through
@@ -165,7 +165,7 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
                     yield chunk
                     self._recorder.reading = True
             except BaseException as error:
-                if _is_an_end(error):
+                if is_an_end(error):
                     self._recorder.failed(type(error).__name__, str(error))
                 raise
             self._recorder.ended()
@@ -182,7 +182,7 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
             assert self._exchange.response is not None
             for chunk in self._exchange.response.chunks:
                 yield chunk
-            await _cancelled(self._exchange, self._request, player)
+            await cancelled(self._exchange, _named(self._request), player)
             _end(module, player, self._exchange, self._request)
 
     @functools.wraps(original)
@@ -191,9 +191,9 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
         request.stream = _Body(body)
         step = player.ask(_asked(request, body))
         if step.served is not None:
-            await _in_turn()
+            await in_turn()
             if step.served.response is None:
-                await _cancelled(step.served, request, player)
+                await cancelled(step.served, _named(request), player)
             return _played(module, step.served, request, AsyncPlayed)
         if step.held is not None:
             return _played(module, await step.held.waited(), request, AsyncPlayed)
@@ -207,7 +207,7 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
             with let_through():
                 response = await original(self, request)
         except BaseException as error:
-            if _is_an_end(error):
+            if is_an_end(error):
                 step.recorder.failed(type(error).__name__, str(error))
             raise
         _started(step.recorder, response)
@@ -215,29 +215,6 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
         return response
 
     return handle_async_request
-
-
-async def _in_turn() -> None:
-    """Let the other tasks of the loop run on, as a real call does: they may want to ask too before this one is done."""
-    if (asyncio := running_asyncio()) is not None:  # another library's loop knows no such sleep
-        await asyncio.sleep(0)
-
-
-def _is_an_end(error: BaseException) -> bool:
-    """Whether `error` is how a call ends: by an error, or since its task was cancelled, as that of a lost race is."""
-    return isinstance(error, Exception) or type(error).__name__ == CANCELLED
-
-
-async def _cancelled(exchange: Exchange, request: Any, player: Player) -> None:
-    """Wait to be cancelled, if that is what had ended the recorded call."""
-    if exchange.failure is None or exchange.failure.kind != CANCELLED:
-        return
-    import asyncio
-
-    await asyncio.sleep(exchange.seconds + 5)
-    raise player.refuse(
-        f"{_named(request)}: was cancelled when it was recorded, and is waited for now; record the case again"
-    )
 
 
 class _Body:
@@ -317,9 +294,7 @@ def _end(module: Any, player: Player, exchange: Exchange, request: Any) -> None:
         raise _raised(module, exchange.failure)
     assert exchange.response is not None
     if not exchange.response.complete:
-        raise player.refuse(
-            f"{_named(request)}: read on where the recorded client had closed the stream; record the case again"
-        )
+        raise read_on(_named(request), player)
 
 
 def _raised(module: Any, failure: Failure | None) -> Exception:

@@ -1,10 +1,10 @@
-"""Reach requests, urllib3, aiohttp, botocore, http.client, httplib2 and tornado through the stubs of vcrpy.
+"""Reach requests, urllib3, botocore, http.client, httplib2 and tornado through the stubs of vcrpy.
 
 The stubs ask an object that stands for vcrpy's cassette; here it asks the player. They are
 put in place once for the session, as soon as a call is made: loading vcrpy loads all of
 these libraries that are installed, which must not happen while one of them is being imported.
 
-What the stubs lose, compared with our own transports for httpx:
+What the stubs lose, compared with our own hooks for httpx and aiohttp:
 - They read a response whole before they hand it on. A stream is recorded as one piece, its
   reader sees nothing before its end, and an early close is not seen. So a run that neither
   records nor replays, goes by batch nor limits a rate is left alone, and its calls through
@@ -13,9 +13,6 @@ What the stubs lose, compared with our own transports for httpx:
   replay has the recorded class and text, and none of its other attributes.
 - The version of HTTP, and the order of the response's headers in http.client. Its errors of
   connecting come with the response, where urllib.request does not make them a URLError.
-- aiohttp: a body is recorded as what the caller gave (`json=` and `data=` of one dictionary
-  are the same); a redirect is replayed as a GET, so that one with 307 or 308 of another
-  method is a miss; a body that breaks off without an error of its own reads as a lost connection.
 - tornado: errors become the status 599, and streaming callbacks are refused by vcrpy. Its calls
   wait for no rate.
 - A client that waits on its own account between attempts (`backoff_factor`) waits in a replay too.
@@ -23,78 +20,30 @@ What the stubs lose, compared with our own transports for httpx:
 
 from __future__ import annotations
 
-import builtins
 import functools
 import importlib
 import importlib.util
-import re
 import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from contextvars import ContextVar
 from types import FunctionType, ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakKeyDictionary
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.call_recorder import CallStep
+from pytest_recall.replay.clients.replayed import raised
 from pytest_recall.replay.clients.vcr_import import PartialImport, find_methods
-from pytest_recall.replay.exchange import Exchange, Failure, Headers, asks_to_wait, patient
+from pytest_recall.replay.exchange import Headers, asks_to_wait, patient
 from pytest_recall.replay.formats.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
 from pytest_recall.replay.hooks import Undo, defined, once_imported, put_beneath
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import directly, let_through
-
-if TYPE_CHECKING:
-    from pytest_recall.replay.call_recorder import PendingBatchCall
-
-
-_PLACES = ("socket", "ssl", "urllib3.exceptions", "aiohttp", "http.client", "httplib2")
-_NUMBERED = re.compile(r"\[Errno (-?\d+)\] (.*)", re.DOTALL)
-
-
-def raised(failure: Failure | None) -> Exception:
-    """Return an exception of the recorded class, or of the nearest one that everybody knows, with its text."""
-    kind, message = failure or Failure("ConnectionError", "the connection was lost")
-    if kind.endswith(("Timeout", "TimedOut")):
-        fallback: type[Exception] = TimeoutError
-    else:
-        fallback = ConnectionError
-    cls = _named(kind) or fallback
-    numbered = _NUMBERED.fullmatch(message)
-    if issubclass(cls, OSError) and cls.__module__ == "builtins":
-        return cls(int(numbered[1]), numbered[2]) if numbered else cls(message)
-    return _speaking(cls, message)
-
-
-def _named(kind: str) -> type[Exception] | None:
-    for module in (builtins, *(sys.modules.get(place) for place in _PLACES)):
-        cls = getattr(module, kind, None)
-        if isinstance(cls, type) and issubclass(cls, Exception):
-            return cls
-    return None
-
-
-def _speaking(cls: type[Exception], message: str) -> Exception:
-    """Return an instance of `cls` that says `message`: many are made from what only a real connection has."""
-
-    def init(self: Any) -> None:
-        Exception.__init__(self, message)
-
-    def text(self: Any) -> str:
-        return message
-
-    members = {"__init__": init, "__str__": text, "__repr__": lambda self: f"{cls.__name__}({message!r})"}
-    made: Any = type(cls.__name__, (cls,), {**members, "__module__": cls.__module__})
-    error: Exception = made()
-    return error
-
+from pytest_recall.replay.tape import directly
 
 ENTRIES: Mapping[str, tuple[str, str]] = {
     "urllib3.connectionpool": ("HTTPConnectionPool", "urlopen"),
-    "aiohttp.client": ("ClientSession", "_request"),
     "httplib2": ("Http", "request"),
     "tornado.simple_httpclient": ("SimpleAsyncHTTPClient", "fetch_impl"),
     "tornado.curl_httpclient": ("CurlAsyncHTTPClient", "fetch_impl"),
@@ -104,10 +53,6 @@ ENTRIES: Mapping[str, tuple[str, str]] = {
 _STDLIB = ("HTTPConnection", "HTTPSConnection")
 # Classes of connections of these packages return bodies without their content encoding; others as they came.
 _DECODING = ("urllib3", "requests", "botocore")
-# Whether a coroutine of aiohttp is asking, and the answer out of a batch that it has waited for.
-_WAITED: ContextVar[list[Exchange] | None] = ContextVar("recall_waited", default=None)
-# What aiohttp asked for in this task and was let through: the stub reports it as another request if it was redirected.
-_ASKED: ContextVar[CallStep | None] = ContextVar("recall_asked", default=None)
 
 
 def install(player: Player) -> list[Undo]:
@@ -221,10 +166,7 @@ class _Stubs:
             if isinstance(patcher.new, type) and isinstance(owner, ModuleType):
                 continue  # Pools and tables of connections name the stubs as well; who subclasses the class does not.
             self._placed.add((owner, attribute))
-            if attribute == "_request":
-                self._undo.callback(put_beneath(owner, attribute, self._aiohttp))
-            else:
-                self._undo.enter_context(patcher)
+            self._undo.enter_context(patcher)
 
     def _after(self, builder: Any, leave: Callable[..., Any]) -> Callable[..., Any]:
         """Return the end of a cassette of vcrpy's own, behind which the stubs take its places."""
@@ -240,11 +182,6 @@ class _Stubs:
                         self.stand_before(sys.modules["http.client"])
 
         return left
-
-    def _aiohttp(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        stub = importlib.import_module("vcr.stubs.aiohttp_stubs")
-        watched: Callable[..., Any] = _watched_coroutine(stub.vcr_request(self._cassette, _in_turn(original)))
-        return watched
 
     def stand_before(self, client: Any) -> None:
         """Let connections of http.client load the stubs when they are made."""
@@ -321,20 +258,6 @@ def _knowing(function: Any, **names: Any) -> Any:
     return functools.update_wrapper(copy, function)
 
 
-def _in_turn(request: Any) -> Any:
-    """Return the coroutine that makes a call of aiohttp, behind the wait for its turn."""
-
-    @functools.wraps(request)
-    async def in_turn(*args: Any, **kwargs: Any) -> Any:
-        step = _ASKED.get()
-        if step is not None:
-            await step.begin_async()
-        with let_through():
-            return await request(*args, **kwargs)
-
-    return in_turn
-
-
 def _real(base: Any) -> Any:
     """Return the library's class beneath stubs that stand before one another, as those of a session in a session do."""
     while hasattr(base, "_baseclass"):
@@ -356,36 +279,6 @@ def _watched(getresponse: Any) -> Any:
     return watched
 
 
-def _watched_coroutine(request: Any) -> Any:
-    @functools.wraps(request)
-    async def watched(*args: Any, **kwargs: Any) -> Any:
-        before = _ASKED.set(None)
-        answer: list[Exchange] = []
-        waited = _WAITED.set(answer)
-        try:
-            try:
-                return await request(*args, **kwargs)
-            except _WaitError as wait:
-                answer.append(await wait.held.waited())
-            return await request(*args, **kwargs)
-        except Exception as error:
-            _failed(_ASKED.get(), error)
-            raise
-        finally:
-            _ASKED.reset(before)
-            _WAITED.reset(waited)
-
-    return watched
-
-
-class _WaitError(BaseException):
-    """Out of the stub and up to where a coroutine can wait."""
-
-    def __init__(self, held: PendingBatchCall) -> None:
-        super().__init__()
-        self.held = held
-
-
 def _failed(step: CallStep | None, error: Exception) -> None:
     # After its end a recorder does not listen any more: a status that is raised as an error is none.
     if step is not None and step.recorder is not None:
@@ -397,7 +290,7 @@ class Standin:
 
     _path = "Recall"
     custom_patches = ()
-    skip_patchers = ("httplib", "requests", "httpx", "httpx2")
+    skip_patchers = ("httplib", "requests", "aiohttp", "httpx", "httpx2")
     write_protected = False
 
     def __init__(self, player: Player) -> None:
@@ -439,8 +332,7 @@ class Standin:
     def append(self, request: Any, response: Any) -> None:
         """Take in the response to a call that was let through."""
         # What follows a redirect was not asked for before.
-        step = getattr(request, "recall", None) or _ASKED.get() or self._decide(request)
-        _ASKED.set(None)
+        step = getattr(request, "recall", None) or self._decide(request)
         if step.recorder is not None:
             tell(step.recorder, response, is_raw(request))
 
@@ -456,20 +348,14 @@ class Standin:
                 f"{request.method} {request.uri}: {error}, so that the call can be neither recorded nor replayed; give"
                 " the body as bytes, text or an open file"
             ) from None
-        answer = _WAITED.get()
-        if answer:
-            step = CallStep(served=answer.pop())
-        elif answer is None and running_asyncio() is not None:
+        if running_asyncio() is not None:
             with directly("by a client that would have kept its event loop waiting"):
                 step = self._player.ask(asked)
         else:
             step = self._player.ask(asked)
         if step.held is not None:
-            if answer is not None:
-                raise _WaitError(step.held)
             step = CallStep(served=step.held.wait())
         request.recall = step
-        _ASKED.set(step if step.served is None else None)
         # An answer that is not compressed can be read by people and redaction; a signed request stays as it is.
         if step.record and "accept-encoding" in request.headers and not _is_signed(asked.headers):
             request.headers["accept-encoding"] = "identity"
