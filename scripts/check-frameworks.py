@@ -12,7 +12,8 @@ eight cases at once, async, sync and streamed, as far as the framework has these
 its prompt, the description of its tool and the result of its tool are changed, one at a time: each has to be a visible
 miss. Whatever would leave the machine, such as telemetry, ends in a sink that counts it; in a replay nothing may. All
 of this is told by exit codes, the journal, the state, and what model and sink have counted. Two recordings are
-compared; that they differ is a note, and with `--identical` an error.
+compared; that they differ is a note, and with `--identical` an error. At last it is set up in each other way that it
+offers, where no variable has the address of the model, and recorded and replayed.
 """
 
 from __future__ import annotations
@@ -56,6 +57,8 @@ CHANGES = {
     "description": {"DESCRIPTION": "Return the page of the index that has a term, or an error."},
     "result": {"RESULT": "Seen on"},
 }
+SETUPS = {"argument": "base_url= or api_base=", "client": "a client passed in"}
+"""The ways to set up a framework besides variables, by what `given.SETUP` says to an agent."""
 FAKED = {
     "OPENAI_API_KEY": "no-key-of-openai",
     "ANTHROPIC_API_KEY": "no-key-of-anthropic",
@@ -88,7 +91,8 @@ class Framework(NamedTuple):
 
     A variant is a file with a script block alone, which names its `agent` and what is other for it.
     Functions in `alone` break in several threads, without a recording too, because of a client that all of them share.
-    One that is `cached` keeps answers in its home.
+    One that is `cached` keeps answers in its home. `setups` are the ways besides the default in which a user sets it up
+    (`SETUPS`).
     """
 
     name: str
@@ -99,6 +103,7 @@ class Framework(NamedTuple):
     alone: list[str]
     mcp: bool
     cached: bool
+    setups: list[str]
     environment: dict[str, str]
 
 
@@ -142,6 +147,7 @@ def frameworks() -> dict[str, Framework]:
             told_of_agent.get("alone", []),
             told_of_agent.get("mcp", False),
             told_of_agent.get("cached", False),
+            told_of_agent.get("setups", []),
             told_of_agent.get("environment", {}),
         )
     return found
@@ -194,11 +200,18 @@ class Project:
         shutil.copy(AGENTS / "given.py", self.evals / "given.py")
 
     def run(
-        self, style: str, cassettes: str, *options: str, home: Path | None = None, changed: dict[str, str] | None = None
+        self,
+        style: str,
+        cassettes: str,
+        *options: str,
+        home: Path | None = None,
+        changed: dict[str, str] | None = None,
+        setup: str = "",
     ) -> Found:
         """Run the set in a fresh process, against a model that a replay finds dead.
 
         Without a `home` it has an empty one, as on another machine: what a framework has cached there is not found.
+        Without a `setup` the address of the model is in variables.
         """
         shutil.rmtree(self.evals / "_artifacts", ignore_errors=True)
         there = home or Path(tempfile.mkdtemp(prefix="home-", dir=self.folder))
@@ -210,7 +223,10 @@ class Project:
         self.sink.noted()
         url = self.model.url
         told = {"HOME": str(there), "UPSTREAM": url, "STYLE": style, "NO_COLOR": "1", "COLUMNS": "200", **FAKED}
-        told |= {"OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url, "GOOGLE_GEMINI_BASE_URL": url}
+        if setup:
+            told["SETUP"] = setup
+        else:
+            told |= {"OPENAI_BASE_URL": f"{url}/v1", "ANTHROPIC_BASE_URL": url, "GOOGLE_GEMINI_BASE_URL": url}
         command = [
             str(self.python),
             "-m",
@@ -388,6 +404,14 @@ def check(project: Project, identical: bool) -> dict[str, str]:
     again = project.run(first, "again", "--record")
     difference = compared(recorded, again, "twice")
     checked.cell("record again", again, amiss_recorded(again), iter([difference] if difference and identical else []))
+    for setup in project.framework.setups:
+        for style in styles:
+            place, name = f"{setup}-{STYLES[style]}", f"{setup}, {STYLES[style]}"
+            found = project.run(style, place, "--record", setup=setup)
+            if checked.cell(f"{name}, record", found, amiss_recorded(found)):
+                again = project.run(style, place, "--replay", setup=setup)
+                wrong = amiss(again, "passed", "replayed", 0)
+                checked.cell(f"{name}, replay", again, wrong, amiss_offline(again, found.cassettes))
     return checked.cells
 
 
@@ -461,6 +485,7 @@ def tell(table: dict[str, dict[str, str]]) -> int:
         *STYLES.values(),
         *CHANGES,
         "record again",
+        *SETUPS,
     )
     width = max(map(len, table))
     print("\n" + "  ".join([" " * width, *(f"{column:6}" for column in columns)]))

@@ -2,16 +2,25 @@
 
 # /// script
 # dependencies = ["agno", "openai"]
+# [tool.check-frameworks]
+# setups = ["argument", "client"]
 # ///
 from __future__ import annotations
 
 from agno.agent import Agent
 from agno.models.openai import OpenAIChat
-from given import PROMPT, page_of
+from given import PROMPT, SETUP, URL, page_of
+from openai import AsyncOpenAI, OpenAI
+
+
+def address():
+    if SETUP == "client":
+        return {"client": OpenAI(base_url=f"{URL}/v1"), "async_client": AsyncOpenAI(base_url=f"{URL}/v1")}
+    return {"base_url": f"{URL}/v1"} if SETUP else {}
 
 
 def agent():
-    return Agent(model=OpenAIChat(id="gpt-4o"), instructions=PROMPT, tools=[page_of])
+    return Agent(model=OpenAIChat(id="gpt-4o", **address()), instructions=PROMPT, tools=[page_of])
 
 
 async def ask(question):

@@ -2,18 +2,20 @@
 
 # /// script
 # dependencies = ["crewai"]
+# [tool.check-frameworks]
+# setups = ["argument"]
 # ///
 from __future__ import annotations
 
 from crewai import LLM, Agent, Crew, Task
 from crewai.tools import tool
-from given import PROMPT, page_of
+from given import PROMPT, SETUP, URL, page_of
 
 made = tool("page_of")(page_of)
 
 
 def crew(question, stream=False):
-    llm = LLM(model="gpt-4o", stream=stream)
+    llm = LLM(model="gpt-4o", stream=stream, **({"base_url": f"{URL}/v1"} if SETUP else {}))
     agent = Agent(role="index", goal=PROMPT, backstory="An index of a book.", tools=[made], llm=llm)
     task = Task(description=question, expected_output="The page.", agent=agent)
     return Crew(agents=[agent], tasks=[task])

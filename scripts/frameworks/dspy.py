@@ -3,14 +3,16 @@
 # /// script
 # dependencies = ["dspy"]
 # [tool.check-frameworks]
+# setups = ["argument"]
 # cached = true
 # ///
 from __future__ import annotations
 
 import dspy
-from given import PROMPT, page_of
+from given import PROMPT, SETUP, URL, page_of
 
-dspy.configure(lm=dspy.LM("openai/gpt-4o"))
+ADDRESS = {"api_base": f"{URL}/v1"} if SETUP else {}
+dspy.configure(lm=dspy.LM("openai/gpt-4o", **ADDRESS))
 program = dspy.ReAct(dspy.Signature("question -> answer", PROMPT), tools=[page_of])
 
 

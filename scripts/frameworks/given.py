@@ -1,10 +1,12 @@
-"""What each agent is given: the address of the model, its prompt, and the one tool."""
+"""What each agent is given: the address of the model and how it gets it, its prompt, and the one tool."""
 
 from __future__ import annotations
 
 import os
 
 URL = os.environ["UPSTREAM"]
+SETUP = os.environ.get("SETUP", "")
+"""How an agent gets the address of the model: by variables if empty, as an `argument`, or in a `client`."""
 PROMPT = os.environ.get("PROMPT", "Answer with the page that the tool names.")
 
 

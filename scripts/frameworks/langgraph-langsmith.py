@@ -3,5 +3,6 @@
 # /// script
 # [tool.check-frameworks]
 # agent = "langgraph"
+# setups = []
 # environment = { LANGSMITH_TRACING = "true", LANGSMITH_API_KEY = "no-key-of-langsmith" }
 # ///

@@ -2,10 +2,13 @@
 
 # /// script
 # dependencies = ["langgraph", "langchain-openai"]
+# [tool.check-frameworks]
+# setups = ["argument", "client"]
 # ///
 from __future__ import annotations
 
-from given import PROMPT, page_of
+import httpx
+from given import PROMPT, SETUP, URL, page_of
 from langchain_core.messages import SystemMessage
 from langchain_core.tools import tool
 from langchain_openai import ChatOpenAI
@@ -13,7 +16,10 @@ from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.prebuilt import ToolNode, tools_condition
 
 tools = [tool(page_of)]
-model = ChatOpenAI(model="gpt-5").bind_tools(tools)
+given = {"base_url": f"{URL}/v1"} if SETUP else {}
+if SETUP == "client":
+    given |= {"http_client": httpx.Client(), "http_async_client": httpx.AsyncClient()}
+model = ChatOpenAI(model="gpt-5", **given).bind_tools(tools)
 
 
 def told(state):

@@ -2,13 +2,16 @@
 
 # /// script
 # dependencies = ["litellm"]
+# [tool.check-frameworks]
+# setups = ["argument", "client"]
 # ///
 from __future__ import annotations
 
 import json
 
 import litellm
-from given import PROMPT, page_of
+from given import PROMPT, SETUP, URL, page_of
+from openai import AsyncOpenAI, OpenAI
 
 TOOL = {
     "name": "page_of",
@@ -16,6 +19,13 @@ TOOL = {
     "parameters": {"type": "object", "properties": {"term": {"type": "string"}}, "required": ["term"]},
 }
 GIVEN = {"model": "openai/gpt-4o", "tools": [{"type": "function", "function": TOOL}]}
+
+if SETUP == "argument":
+    GIVEN["api_base"] = f"{URL}/v1"
+
+
+def asked_with(client):
+    return {**GIVEN, "client": client(base_url=f"{URL}/v1")} if SETUP == "client" else GIVEN
 
 
 def begin(question):
@@ -32,22 +42,22 @@ def called(messages, message):
 
 
 async def ask(question):
-    messages = begin(question)
-    while called(messages, (await litellm.acompletion(messages=messages, **GIVEN)).choices[0].message):
+    messages, given = begin(question), asked_with(AsyncOpenAI)
+    while called(messages, (await litellm.acompletion(messages=messages, **given)).choices[0].message):
         pass
     return messages[-1]["content"]
 
 
 def ask_sync(question):
-    messages = begin(question)
-    while called(messages, litellm.completion(messages=messages, **GIVEN).choices[0].message):
+    messages, given = begin(question), asked_with(OpenAI)
+    while called(messages, litellm.completion(messages=messages, **given).choices[0].message):
         pass
     return messages[-1]["content"]
 
 
 async def ask_streamed(question):
-    messages = begin(question)
+    messages, given = begin(question), asked_with(AsyncOpenAI)
     while True:
-        chunks = [chunk async for chunk in await litellm.acompletion(messages=messages, stream=True, **GIVEN)]
+        chunks = [chunk async for chunk in await litellm.acompletion(messages=messages, stream=True, **given)]
         if not called(messages, litellm.stream_chunk_builder(chunks).choices[0].message):
             return messages[-1]["content"]

@@ -5,15 +5,13 @@
 # ///
 from __future__ import annotations
 
-import os
-
-from given import PROMPT, page_of
+from given import PROMPT, URL, page_of
 from llama_index.core.agent.workflow import FunctionAgent
 from llama_index.llms.openai import OpenAI
 
 
 def agent():
-    llm = OpenAI("gpt-4o", api_base=os.environ["OPENAI_BASE_URL"])
+    llm = OpenAI("gpt-4o", api_base=f"{URL}/v1")
     return FunctionAgent(tools=[page_of], llm=llm, system_prompt=PROMPT)
 
 

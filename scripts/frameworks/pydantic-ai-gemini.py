@@ -4,5 +4,6 @@
 # dependencies = ["pydantic-ai-slim[google]"]
 # [tool.check-frameworks]
 # agent = "pydantic-ai"
+# setups = []
 # environment = { MODEL = "google:gemini-2.5-flash" }
 # ///

@@ -3,16 +3,31 @@
 # /// script
 # dependencies = ["pydantic-ai-slim[openai]"]
 # [tool.check-frameworks]
+# setups = ["argument", "client"]
 # alone = ["ask_sync"]
 # ///
 from __future__ import annotations
 
 import os
 
-from given import PROMPT, page_of
+from given import PROMPT, SETUP, URL, page_of
 from pydantic_ai import Agent
 
-agent = Agent(os.environ.get("MODEL", "openai:gpt-5"), instructions=PROMPT, tools=[page_of])
+
+def model():
+    if not SETUP:
+        return os.environ.get("MODEL", "openai:gpt-5")
+    from openai import AsyncOpenAI  # its variants have other SDKs
+    from pydantic_ai.models.openai import OpenAIResponsesModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+
+    address = f"{URL}/v1"
+    if SETUP == "client":
+        return OpenAIResponsesModel("gpt-5", provider=OpenAIProvider(openai_client=AsyncOpenAI(base_url=address)))
+    return OpenAIResponsesModel("gpt-5", provider=OpenAIProvider(base_url=address))
+
+
+agent = Agent(model(), instructions=PROMPT, tools=[page_of])
 
 
 async def ask(question):

@@ -2,19 +2,19 @@
 
 # /// script
 # dependencies = ["smolagents[openai]"]
+# [tool.check-frameworks]
+# setups = ["argument"]
 # ///
 from __future__ import annotations
 
-import os
-
-from given import PROMPT, page_of
+from given import PROMPT, SETUP, URL, page_of
 from smolagents import OpenAIModel, ToolCallingAgent, tool
 
 made = tool(page_of)
 
 
 def agent(stream=False):
-    model = OpenAIModel("gpt-4o", api_base=os.environ["OPENAI_BASE_URL"])
+    model = OpenAIModel("gpt-4o", **({"api_base": f"{URL}/v1"} if SETUP else {}))
     return ToolCallingAgent(
         tools=[made], model=model, instructions=PROMPT, max_steps=4, verbosity_level=0, stream_outputs=stream
     )
