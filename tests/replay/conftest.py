@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.replay.upstream import Deck, Upstream
+from tests.replay.wire import Wire
 
 
 @pytest.fixture
@@ -28,3 +29,11 @@ def deck(tmp_path: Path) -> Deck:
 def path(tmp_path: Path) -> Path:
     """The file of one cassette."""
     return tmp_path / "a.ndjson"
+
+
+@pytest.fixture
+def wire() -> Iterator[Wire]:
+    """A server that answers byte for byte."""
+    server = Wire()
+    yield server
+    server.close()

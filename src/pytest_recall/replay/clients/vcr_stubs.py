@@ -11,6 +11,7 @@ What the stubs lose, compared with our own hooks for httpx and aiohttp:
   these libraries are not counted.
 - A connection that breaks within a response is recorded as the error alone. The error of a
   replay has the recorded class and text, and none of its other attributes.
+- `geturl` of urllib3 is the whole URL, also after a redirect to a path.
 - The version of HTTP, and the order of the response's headers in http.client. Its errors of
   connecting come with the response, where urllib.request does not make them a URLError.
 - tornado: errors become the status 599, and streaming callbacks are refused by vcrpy. Its calls
