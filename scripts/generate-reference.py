@@ -31,6 +31,7 @@ from pytest_recall import cli
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.check_commands import schema_of
 from pytest_recall.cases.settings import Settings
+from pytest_recall.cases.settings_fields import Replay
 from pytest_recall.datasets.questions import BenchFile
 from pytest_recall.judges import built_in, model_judges
 from pytest_recall.judges.calibration import Label
@@ -299,6 +300,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "judges": judge_part,
     "case-fields": lambda: field_part(Case),
     "rubric-fields": lambda: field_part(Settings),
+    "replay-fields": lambda: field_part(Replay),
     "batch-fields": lambda: field_part(Batching),
     "label-fields": lambda: field_part(Label),
     "dataset-fields": lambda: field_part(BenchFile),

@@ -218,7 +218,10 @@ WORLD = {
         ),
         *("repeats", "rows", "verifying"),
     },
-    "files": {"clock", "disk", "eval_directory", "event_loop", "git", "interruptible", "json_lines", "validation"},
+    "files": {
+        *("clock", "disk", "eval_directory", "event_loop", "git", "interruptible", "json_lines", "own_programs"),
+        "validation",
+    },
     "forge": {"client", "push"},
     "horizon": {
         *("ask", "audit", "check", "corpus", "items", "memory", "merging", "picture_files", "pictures"),

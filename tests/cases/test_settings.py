@@ -59,7 +59,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "ignore_hosts": (),
         "shared_urls": (),
         "telemetry_hosts": (),
-        "allow_unrecorded": (),
+        "replay": {"programs": ()},
         "secrets": (),
         "batch": {"hosts": (), "quiet": 5.0, "poll": 30.0, "wait": 86400.0, "requests": None, "megabytes": None},
         "max_cassette_age": None,

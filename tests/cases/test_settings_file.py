@@ -116,9 +116,14 @@ thresholds: {token_f1: 0.6, helpful: 1}
             "shared_urls: `https://a/x?y=*` has a query, and URLs are compared without theirs; write `https://a/x`",
         ),
         (
-            "owner: me\nallow_unrecorded: [primp, claud]\n",
-            2,
-            "allow_unrecorded: `claud` is not a program or a client that a replay refuses; did you mean `claude`?",
+            "owner: me\nreplay:\n  programs: [git, python]\n",
+            3,
+            "replay.programs.1: `python` names no program, since `python` runs any; add what it runs, such as `python",
+        ),
+        (
+            "owner: me\nreplay:\n  program: git\n",
+            3,
+            "replay.program: unknown field; did you mean `programs`?",
         ),
         (
             "owner: me\nrate_limits:\n  opnai: {requests_per_minute: 5}\n",

@@ -1,167 +1,204 @@
-"""Programs that cases start, from end to end: named in one line, and refused in a replay where they ask models."""
+"""Programs that cases start, in processes of their own: a replay starts those alone that the rubric names."""
 
 from __future__ import annotations
 
 import os
-from pathlib import Path
+import re
+import sys
+from collections.abc import Iterator
 
 import pytest
 
 from tests.helpers.project import BARE, RUBRIC, Checkout, Project
-from tests.helpers.talking import agent, asking
+from tests.helpers.talking import agents, asking, trial
+from tests.helpers.upstream import Upstream
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs of the tests are scripts of a shell")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs of the tests are scripts")
 
-UNSEEN = "what they ask over the network is neither recorded nor replayed"
-BODY = """\
+HEAD = """\
+import asyncio
+import importlib
+import multiprocessing
+import os
 import subprocess
-for name in question.split(","):
-    said = subprocess.run([name, "-p", "hi"], capture_output=True, text=True, check=True).stdout
-return said
+import sys
+import threading
+import urllib.request
+
+URL = {url!r}
+CLI = os.path.join(os.path.dirname(__file__), "cli.py")
+CODE = "import urllib.request; urllib.request.urlopen('" + URL + "')"
+
+
+def in_multiprocessing(method):
+    process = multiprocessing.get_context(method).Process(target=urllib.request.urlopen, args=(URL,))
+    process.start()
+    process.join()
+
+
+async def awaited():
+    process = await asyncio.create_subprocess_exec(CLI)
+    await process.wait()
+    process = await asyncio.create_subprocess_shell(CLI)
+    await process.wait()
+
+
 """
+CLI = """\
+#!{python}
+import urllib.request
+
+urllib.request.urlopen({url!r})
+"""
+IN_THREAD = "thread = threading.Thread(target=subprocess.run, args=([CLI],))\nthread.start()\nthread.join()\n"
+WAYS = {
+    "popen": "subprocess.run([CLI])\n",
+    "code": "subprocess.run([sys.executable, '-c', CODE])\n",
+    "script": "subprocess.run([sys.executable, CLI])\n",
+    "shell": "subprocess.run('true; ' + CLI, shell=True)\n",
+    "sh": "subprocess.run(['sh', '-c', CLI])\n",
+    "system": "os.system(CLI)\n",
+    "hidden": "try:\n    subprocess.run([CLI])\nexcept BaseException:\n    pass\n",
+    "posix-spawn": "os.waitpid(os.posix_spawn(CLI, [CLI], os.environ), 0)\n",
+    "spawnv": "os.spawnv(os.P_WAIT, CLI, [CLI])\n",
+    "asyncio": "asyncio.run(awaited())\n",
+    "thread": IN_THREAD,
+    "spawn": "in_multiprocessing('spawn')\n",
+    "forkserver": "in_multiprocessing('forkserver')\n",
+}
 
 
-@pytest.fixture(autouse=True)
-def programs(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Put `claude`, `git`, `rg` and `curl` on the PATH, and return the file in which they write that they were run."""
-    folder = tmp_path_factory.mktemp("programs")
-    for name in ("claude", "git", "rg", "curl"):
-        # Our own git is asked for the commit of the run.
-        text = f'#!/bin/sh\n[ "$1" = -p ] && echo {name} >> {folder}/ran\necho said by {name}\n'
-        (folder / name).write_text(text)
-        (folder / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
-    return folder / "ran"
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    made = Upstream()
+    yield made
+    made.close()
 
 
-def ran(log: Path) -> list[str]:
-    return sorted(log.read_text().split()) if log.exists() else []
+def starting(upstream: Upstream, ways: dict[str, str], rubric: str = "", source: str = "") -> Project:
+    """Return a project whose agent asks in each of these ways, for a case of that name."""
+    bodies = {name: f"{body}return 'done'\n" for name, body in ways.items()}
+    return (
+        BARE.with_agent(HEAD.format(url=upstream.url) + agents(bodies) + source)
+        .with_cases(*map(asking, ways))
+        .with_files(
+            {RUBRIC: f"owner: us\n{rubric}", "eval/cli.py": CLI.format(python=sys.executable, url=upstream.url)}
+        )
+    )
 
 
-def started(*prompts: str, source: str = "") -> Project:
-    """Return a project whose agent starts the programs that it is asked for; a case is named by them."""
-    cases = (asking(prompt.replace(",", "-"), prompt) for prompt in prompts)
-    return BARE.with_agent(source or agent(BODY)).with_cases(*cases)
+def at(project: Project, pytester: pytest.Pytester) -> Checkout:
+    checkout = project.at(pytester)
+    (checkout.path / "eval" / "cli.py").chmod(0o755)
+    return checkout
 
 
 def run(checkout: Checkout, *options: str) -> pytest.RunResult:
-    return checkout.run("eval", "--recall-mode=all", *options)
+    return checkout.run_afresh("-p", "recall", "eval", "--recall-mode=all", *options)
 
 
-def line(result: pytest.RunResult) -> str:
-    """Return the line about programs; there is one at most."""
-    found = [one for one in result.outlines if one.startswith("programs that cases started")]
-    assert len(found) < 2, found
-    return found[0] if found else ""
+def line_to_add(result: pytest.RunResult) -> str:
+    """Return the line that a recording says to add to the rubric."""
+    (found,) = re.findall(r"have in rubric.yaml: (replay: .*)", "\n".join(result.outlines))
+    return str(found)
 
 
-def test_a_recording_names_them_with_their_counts(pytester: pytest.Pytester, programs: Path) -> None:
-    checkout = started("git,rg,git", "git", "claude").at(pytester)
-    result = run(checkout, "--record", "-n1")
-    result.assert_outcomes(passed=3)
-    refused = "A replay refuses claude, unless `allow_unrecorded` in rubric.yaml names it"
-    assert line(result) == f"programs that cases started: git (3), claude (1), rg (1); {UNSEEN}. {refused}"
-    assert ran(programs) == ["claude", "git", "git", "git", "rg"]
+def test_a_replay_starts_what_the_rubric_names_and_nothing_else(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    ways = dict(WAYS)
+    try:
+        import uvloop  # noqa: F401
+
+        ways["uvloop"] = "importlib.import_module('uvloop').run(awaited())\n"
+    except ImportError:
+        pass
+    checkout = at(starting(upstream, ways), pytester)
+    result = run(checkout, "--record")
+    result.assert_outcomes(passed=len(ways))
+    asked = upstream.count
+    assert asked == len(ways) + sum(name in ways for name in ("asyncio", "uvloop"))
+    named = line_to_add(result)
+
+    replayed = run(checkout, "--replay")
+    assert upstream.count == asked
+    assert set(checkout.outcomes().values()) == {"error"}
+    assert all(one.source == "replayed" for one in checkout.journal().trials)
+    assert f"have in rubric.yaml: {'replay: {programs: [cli.py]}'}" in replayed.stdout.str()
+    assert "multiprocessing" in trial(checkout, "spawn").error
+
+    before = checkout.boxes()
+    checkout.pytester.path.joinpath(RUBRIC).write_text(f"owner: us\n{named}\n")
+    result = run(checkout, "--replay")
+    result.assert_outcomes(passed=len(ways))
+    assert upstream.count == 2 * asked
+    assert {one.source for one in checkout.journal().trials} == {"replayed"}
+    assert {one.programs for one in checkout.journal().trials} == {()}
+    assert checkout.boxes() == before
+    assert "have in rubric.yaml" not in run(checkout, "--record").stdout.str()
 
 
-def test_a_replay_starts_tools_and_no_model_whatever_the_agent_makes_of_it(
-    pytester: pytest.Pytester, programs: Path
+@pytest.mark.parametrize("workers", [[], ["-n1"], ["--recall-concurrency=2"]])
+def test_where_any_may_run_the_verdict_is_no_evidence(
+    pytester: pytest.Pytester, upstream: Upstream, workers: list[str]
 ) -> None:
-    hiding = (
-        "if question == 'hidden':\n"
-        "    try:\n        exec('import subprocess; subprocess.run([\"claude\"])')\n"
-        "    except BaseException:\n        pass\n"
-        "    return 'x'\n"
-    )
-    checkout = started("git", "rg", "git,claude", "hidden", source=agent(hiding + BODY)).at(pytester)
-    result = run(checkout, "--replay")
-    result.assert_outcomes(passed=2, errors=2)
-    assert checkout.outcomes() == {"git": "passed", "rg": "passed", "git-claude": "error", "hidden": "error"}
-    assert line(result) == f"programs that cases started: git (2), rg (1); {UNSEEN}"
-    result.stdout.fnmatch_lines(
-        [
-            "*error: git-claude: case `git-claude`: `claude` was not started, since it asks models by itself, which is"
-            " neither recorded nor replayed; let a replay do without it, or allow it by `allow_unrecorded: [[]claude]`"
-            " in rubric.yaml"
-        ]
-    )
-    assert ran(programs) == ["git", "git", "rg"]
-
-
-def test_a_program_that_is_allowed_is_started(pytester: pytest.Pytester, programs: Path) -> None:
-    rubric = {RUBRIC: "owner: us\nallow_unrecorded: [claude]\n"}
-    checkout = started("claude", "git").with_files(rubric).at(pytester)
-    result = run(checkout, "--replay")
+    ways = {"popen": WAYS["popen"], "none": ""}
+    checkout = at(starting(upstream, ways, "replay: {programs: any}\n"), pytester)
+    result = run(checkout, "--replay", "--recall-trust-replays", "--recall-update", *workers)
     result.assert_outcomes(passed=2)
-    again = "As `allow_unrecorded` says, claude asked again, at a cost that is not known"
-    assert line(result) == f"programs that cases started: claude (1), git (1); {UNSEEN}. {again}"
-    assert line(run(checkout, "--record")) == f"programs that cases started: claude (1), git (1); {UNSEEN}"
-    assert ran(programs) == ["claude", "claude", "git", "git"]
+    found = trial(checkout, "popen")
+    assert (found.source, found.programs, found.counts_for_schedule) == ("replayed", ("cli.py",), False)
+    assert trial(checkout, "none").programs == ()
+    assert list(checkout.boxes()) == ["none"]
+    assert checkout.scorecard()["programs_ran"] == {"popen": ["cli.py"]}
+    result.stdout.fnmatch_lines(["*programs ran in 1 of them*popen*"])
 
 
-def test_a_fixture_of_the_session_is_answered_for_by_its_cases(pytester: pytest.Pytester, programs: Path) -> None:
-    source = "@pytest.fixture(scope='session')\ndef agent():\n    import subprocess\n    {}\n    return str\n"
-    checkout = started("one", source=source.format("subprocess.run(['git', '-p'])")).at(pytester)
-    result = run(checkout, "--replay")
-    result.assert_outcomes(passed=1)
-    assert line(result) == f"programs that cases started: git (1); {UNSEEN}"
-    started("one", source=source.format("subprocess.run(['claude', '-p'])")).at(pytester)
-    result = run(checkout, "--replay")
-    result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*fixture `agent`: `claude` was not started*"])
-    assert ran(programs) == ["git"]
+FIXTURE = """
+
+@pytest.fixture(scope="session")
+def agent():
+    {body}
+    return str
+"""
 
 
-def test_cases_that_run_at_once_answer_for_their_own(pytester: pytest.Pytester, programs: Path) -> None:
-    checkout = started("git", "claude", "rg", "git,rg").at(pytester)
-    result = run(checkout, "--replay", "--recall-concurrency=3")
-    assert checkout.outcomes() == {"git": "passed", "claude": "error", "rg": "passed", "git-rg": "passed"}
-    assert line(result) == f"programs that cases started: git (2), rg (2); {UNSEEN}"
-    assert ran(programs) == ["git", "git", "rg", "rg"]
-
-
-def test_curl_of_a_tool_asks_nobody(pytester: pytest.Pytester, programs: Path) -> None:
-    body = "import os\nreturn str(os.system('curl -p ' + question))"
-    project = BARE.with_agent(agent(body)).with_cases(
-        asking("far", "https://api.example.com/v1"), asking("near", "http://127.0.0.1:9/")
-    )
-    checkout = project.at(pytester)
-    result = run(checkout, "--replay")
-    assert checkout.outcomes() == {"far": "error", "near": "passed"}
-    result.stdout.fnmatch_lines(["*case `far`: `curl` was not started, since it asks api.example.com, which is*"])
-    assert line(result) == f"programs that cases started: curl (1); {UNSEEN}"
-    assert ran(programs) == ["curl"]
-
-
-def test_what_no_case_starts_is_not_named(pytester: pytest.Pytester, programs: Path) -> None:
-    """By a conftest file as it is imported, and by a case of a run that neither records nor replays."""
-    conftest = "import subprocess\n\nsubprocess.run(['git', '-p'], check=True)\n" + agent("return question")
-    checkout = started("one", source=conftest).at(pytester)
-    for options in (["--record"], ["--replay"]):
-        result = run(checkout, *options)
-        result.assert_outcomes(passed=1)
-        assert line(result) == ""
-    assert line(run(started("git").at(pytester))) == ""
-    assert ran(programs) == ["git"] * 3
-
-
-def test_a_conftest_file_asks_no_model_either(pytester: pytest.Pytester, programs: Path) -> None:
-    conftest = "import subprocess\n\nsubprocess.run(['claude', '-p'], check=True)\n" + agent("return question")
-    checkout = started("one", source=conftest).at(pytester)
-    result = checkout.run_apart("eval", "--replay")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: outside of any case: `claude` was not started*"])
-    assert ran(programs) == []
-
-
-def test_a_model_that_is_a_program_is_recorded_and_no_program_of_a_case(
-    pytester: pytest.Pytester, programs: Path
+@pytest.mark.parametrize(
+    "body", ["subprocess.run([CLI])", "exec('try: subprocess.run([CLI])\\nexcept BaseException: 0')"]
+)
+def test_a_fixture_of_the_session_leaves_its_cases_without_a_verdict(
+    pytester: pytest.Pytester, upstream: Upstream, body: str
 ) -> None:
-    """It is one call of the cassette, which a replay answers."""
-    rubric = {RUBRIC: "owner: us\nmodel_primary: command:claude -p\n", "eval/conftest.py": ""}
-    checkout = BARE.with_files(rubric).with_cases(asking("one")).at(pytester)
+    source = FIXTURE.format(body=body)
+    checkout = at(starting(upstream, {"one": "", "two": ""}, source=source), pytester)
+    result = run(checkout, "--replay")
+    result.assert_outcomes(errors=2)
+    assert upstream.count == 0
+    result.stdout.fnmatch_lines(["*fixture `agent`: `cli.py` was not started*"])
+    checkout.pytester.path.joinpath(RUBRIC).write_text("owner: us\nreplay: {programs: any}\n")
+    run(checkout, "--replay").assert_outcomes(passed=2)
+    assert {one.programs for one in checkout.journal().trials} == {("cli.py",)}
+
+
+def test_what_no_case_starts_is_none_of_its_business(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    """A conftest file as it is imported, and what Python asks of the machine in a case."""
+    looks = (
+        "import ctypes.util, platform, uuid\nctypes.util.find_library('c')\nplatform._Processor.get()\nuuid.getnode()\n"
+    )
+    checkout = at(starting(upstream, {"looks": looks}, source="\nsubprocess.run(['true'])\n"), pytester)
     for option in ("--record", "--replay"):
         result = run(checkout, option)
         result.assert_outcomes(passed=1)
-        assert line(result) == ""
-    assert ran(programs) == ["claude"]
+        assert "rubric.yaml" not in result.stdout.str()
+
+
+def test_programs_of_our_own_are_none_of_a_case(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    """A model that is a program is one call of the cassette, which a replay answers."""
+    checkout = at(starting(upstream, {"one": ""}), pytester)
+    checkout.pytester.path.joinpath("eval/conftest.py").write_text("")
+    cli = checkout.path / "eval" / "cli.py"
+    cli.write_text(cli.read_text() + "print('said')\n")
+    checkout.pytester.path.joinpath(RUBRIC).write_text(f"owner: us\nmodel_primary: 'command:{cli}'\n")
+    for option in ("--record", "--replay"):
+        result = run(checkout, option)
+        result.assert_outcomes(passed=1)
+        assert "have in rubric.yaml" not in result.stdout.str()
+    assert upstream.count == 1

@@ -1,173 +1,156 @@
-"""Command lines: which programs they start, through shells, wrappers and launchers."""
+"""Which programs a rubric names, by the words of a command."""
 
 from __future__ import annotations
 
-import os
 import shlex
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_recall.replay.programs import (
-    ASKING,
-    FETCHING,
-    Started,
-    arguments_of,
-    base_name,
-    mentioned,
-    shell_started,
-    split,
-    started,
+    INTERPRETERS,
+    MULTIPROCESSING,
+    PREFIXES,
+    RUNNERS,
+    NamedPrograms,
+    can_be_named,
+    command_of,
+    entry_of,
+    is_look_up,
+    of_multiprocessing,
+    program_name,
+    words_of,
 )
 
+HERE = "/home/a/project"
+CODE = "import sys; print('/bin/rg')"
 
-def decoded(word: object) -> str:
-    return os.fsdecode(word)  # type: ignore[arg-type]
+
+def command(line: str) -> tuple[str, ...]:
+    return tuple(shlex.split(line))
 
 
 @pytest.mark.parametrize(
-    ("line", "names"),
+    ("line", "entry"),
     [
-        ("claude -p hi", "claude"),
-        ("/opt/bin/claude -p hi", "claude"),
-        ("/site-packages/claude_agent_sdk/_bundled/claude --output-format stream-json", "claude"),
-        ("git log", "git"),
-        # What runs the command behind its own options.
-        ("env A=1 B=2 claude -p hi", "claude"),
-        ("env -i -u HOME claude", "claude"),
-        ("env -S 'A=1 claude -p' hi", "claude"),
-        ("env -S 'not \"closed' claude", "claude"),
-        ("busybox timeout 5 claude", "claude"),
-        ("busybox --list", "busybox"),
-        ("timeout -k 5 60 claude", "claude"),
-        ("nice -n 5 nohup stdbuf -o L git log", "git"),
-        ("sudo -u me A=1 codex exec", "codex"),
-        ("xargs -n 1 curl https://a.example/", "curl"),
-        ("setsid -- claude", "claude"),
-        ("env", "env"),
-        ("timeout 60", "timeout"),
-        # Launchers: only what is known of what they run is named.
-        ("node --no-warnings /x/node_modules/@anthropic-ai/claude-code/cli.js -p hi", "claude"),
-        ("node /usr/local/bin/claude -p hi", "claude"),
-        ("node server.js claude", "node"),
-        ("npx -y @sourcegraph/amp -x hi", "amp"),
-        ("npx -y @anthropic-ai/claude-code@2.1.0 -p hi", "claude"),
-        ("npx --package @openai/codex codex", "codex"),
-        ("npx -y @modelcontextprotocol/server-filesystem /tmp", "npx"),
-        ("npm exec -- @google/gemini-cli", "gemini"),
-        ("npm install @google/gemini-cli", "npm"),
-        ("pnpm dlx opencode-ai", "opencode"),
-        ("bunx @openai/codex", "codex"),
-        ("uvx --from aider-chat aider", "aider"),
-        ("uv tool run llm chat", "llm"),
-        ("uv run python server.py", "uv"),
-        ("uv run python -m llm hi", "llm"),
-        ("pipx run shell-gpt", "sgpt"),
-        ("python -m llm hi", "llm"),
-        ("python3.12 -X dev -m aider", "aider"),
-        ("python -m open_interpreter", "interpreter"),
-        ("/venv/bin/python /venv/bin/aider", "aider"),
-        ("python -m http.server", "python3 or so"),
-        ("python server.py claude", "python3 or so"),
-        # Shells: each simple command, but for what is the shell's own.
-        ("sh -c 'claude -p hi'", "claude"),
-        ("bash -lc 'cd /x && A=1 claude -p \"a; b\" 2>&1 | jq .result > out.txt'", "claude jq"),
-        ("bash -o pipefail -e -c 'git log; ls'", "git ls"),
-        ("zsh -c 'if true; then ollama run x; fi'", "ollama"),
-        ("sh -c 'x=$(claude -p hi)'", "claude"),
-        ("sh -c 'for f in a b; do wc $f; done'", "wc"),
-        ("sh -c 'git log\n# claude\nls'", "git ls"),
-        ("sh -c 'echo claude'", "sh"),
-        ("sh -c 'echo \"not closed'", "sh"),
-        ("sh -c 'exec timeout 5 claude'", "claude"),
-        ("sh script.sh claude", "sh"),
-        ("bash /usr/local/bin/claude -p", "claude"),
-        ("sh", "sh"),
+        ("git log --oneline", "git"),
+        ("/usr/bin/git log", "git"),
+        ("/home/a/project/bin/cli.js x", "cli.js"),
+        ("/opt/python/bin/python3.12 /home/a/project/server.py --port 5", "python server.py"),
+        ("python /home/b/lib/site-packages/x/__main__.py", "python x/__main__.py"),
+        ("python -m http.server 80", "python -m http.server"),
+        (f"python -I -c {shlex.quote(CODE)} 1", f"python -I -c {shlex.quote(CODE)}"),
+        ("node --import x server.js a", "node --import x server.js"),
+        ("npx -y some-server --stdio", "npx -y some-server --stdio"),
+        ("uv run server.py x", "uv run server.py"),
+        ("docker run -i --rm -e TOKEN image:1 more", "docker run -i --rm -e TOKEN image:1"),
+        ("env A=1 timeout 5 python -m x.y z", "env A=1 timeout 5 python -m x.y"),
+        ("sudo -u bob git log", "sudo -u bob git"),
+        ("bash -lc 'ls | wc'", "bash -lc 'ls | wc'"),
+        ("sh -c 'git log; rg x'", "sh -c 'git log; rg x'"),
+        ("bash run x", "bash run"),
+        ("cmd.exe /c dir", "cmd /c dir"),
     ],
 )
-def test_names(line: str, names: str) -> None:
-    found = [one.name for one in started(shlex.split(line))]
-    assert mentioned().search(line) or not ASKING.union(FETCHING).intersection(found)
-    assert found == (["python"] if names == "python3 or so" else names.split())
+def test_the_entry_of_a_command_names_its_program_and_no_more(line: str, entry: str) -> None:
+    started = command(line)
+    assert entry_of(started, HERE) == entry
+    assert NamedPrograms.of([entry]).has(started)
+    assert not NamedPrograms.of([entry]).has((started[0] + "x", *started[1:]))
 
 
-def test_names_of_windows() -> None:
-    assert base_name(r"C:\Users\me\AppData\claude.EXE") == "claude"
-    assert base_name("Claude.cmd") == "claude"
-    assert mentioned().search("Claude.cmd")
-    line = r'C:\Windows\system32\cmd.exe /c "claude -p hi"'
-    for event in ("subprocess.Popen", "_winapi.CreateProcess"):
-        assert [one.name for one in arguments_of(event, (None, line, None, None), decoded)] == ["claude"]
-    assert split(r'"C:\Program Files\claude.exe" -p "say hi"') == [r"C:\Program Files\claude.exe", "-p", "say hi"]
-
-
-def test_each_event_says_what_it_starts() -> None:
-    claude = [Started("claude", ("-p",))]
-    env: dict[str, str] = {}
-    for event, args in {
-        "subprocess.Popen": ("/bin/claude", ["claude", "-p"], None, env),
-        "os.exec": ("/bin/claude", ["claude", "-p"], env),
-        "os.posix_spawn": (b"/bin/claude", (b"claude", b"-p"), env),
-        "os.spawn": (os.P_WAIT, Path("/bin/claude"), ["claude", "-p"], env),
-        "os.system": (b"claude -p",),
-        "pty.spawn": (["claude", "-p"],),
-    }.items():
-        assert arguments_of(event, args, decoded) == claude, event
-    assert arguments_of("pty.spawn", ("claude",), decoded) == [Started("claude", ())]
-    assert arguments_of("os.startfile", ("claude.exe", "open"), decoded) == [Started("claude", ())]
-
-
-def test_a_version_is_told_without_a_model() -> None:
-    asked = {line: started(line.split())[0].asks_models for line in ("claude --version", "claude -h", "git -p")}
-    assert set(asked.values()) == {False}
-    assert all(started(line.split())[0].asks_models for line in ("claude", "claude -p --version", "npx @openai/codex"))
-
-
-def test_a_program_that_shares_its_name_is_told_by_its_command() -> None:
-    told = {line: started(line.split())[0] for line in ("goose run -t hi", "goose -dir x postgres y up", "goose up")}
-    assert [one.asks_models for one in told.values()] == [True, False, False]
-    assert [one.title for one in told.values()][::2] == ["goose", "goose up"]
-
-
-def test_urls_are_arguments_by_themselves() -> None:
-    asked = Started("curl", ("-d", '{"url": "https://no.example"}', "https://a.example/x", "--url=HTTP://b.example"))
-    assert asked.urls == ["https://a.example/x", "HTTP://b.example"]
-
-
-WRAPPERS = (
-    ["env", "A=1"],
-    ["timeout", "5"],
-    ["nice", "-n", "1"],
-    ["nohup"],
-    ["setsid"],
-    ["sudo", "-u", "me"],
-    ["npx", "-y"],
-    ["uvx"],
-    ["uv", "run"],
-    ["xargs"],
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        ("git", "python git"),
+        ("git log", "git"),
+        ("python server.py", "python other.py"),
+        ("python server.py", "python my-server.py"),
+        ("python server.py", "python -u server.py"),
+        ("python server.py", "node server.py"),
+        ("python -c rg", "python -c bin/rg"),
+        ("sh -c 'git log'", "sh -c 'git log; rg'"),
+    ],
 )
+def test_another_command_is_not_named(entry: str, line: str) -> None:
+    assert not NamedPrograms.of([entry]).has(command(line))
 
 
-@given(st.lists(st.sampled_from(WRAPPERS), max_size=6), st.sampled_from(sorted(ASKING | FETCHING)), st.booleans())
-def test_a_known_program_is_found_behind_any_wrappers(wrappers: list[list[str]], name: str, in_a_shell: bool) -> None:
-    argv = [*(word for words in wrappers for word in words), name, "--hello"]
-    found = shell_started(" ".join(argv)) if in_a_shell else started(argv)
-    assert found == [Started(name, ("--hello",))]
-
-
-@given(
-    st.lists(st.text(max_size=12) | st.sampled_from(("sh", "-c", "env", "npx", "node", "claude", "a;b")), min_size=1)
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [
+        ("python server.py", "/x/python3 /y/server.py --all"),
+        ("python tools/server.py", r"python.exe C:\work\tools\server.py"),
+        ("/usr/bin/git", "/opt/bin/git log"),
+        ("any", "whatever it is"),
+    ],
 )
-def test_anything_is_named(argv: list[str]) -> None:
-    found = started(argv)
-    assert found
-    # So that a line which does not mention any of them need not be read.
-    if any(one.name in ASKING | FETCHING for one in found):
-        assert mentioned().search(str(argv))
+def test_paths_and_versions_differ_between_machines(entry: str, line: str) -> None:
+    assert NamedPrograms.of([entry]).has(tuple(line.split()))
 
 
-@given(st.text(max_size=60))
-def test_any_line_of_a_shell_names_something(line: str) -> None:
-    assert shell_started(line)
+@pytest.mark.parametrize("name", sorted(INTERPRETERS | RUNNERS | PREFIXES))
+def test_what_runs_any_program_names_none(name: str) -> None:
+    for entry in (name, f"/usr/bin/{name}.exe", f"{name} -u", f"{name} 5", f"env A=1 {name}", f"{name} python"):
+        with pytest.raises(ValueError, match=r"` names no program, since `.*` runs any; add what it runs, such as `"):
+            words_of(entry)
+        assert not can_be_named(command(entry))
+
+
+@pytest.mark.parametrize(
+    "entry", ["uv run", "npx -y", "docker run -i", "sh -c", "python -m", "timeout 5", "sudo -u bob"]
+)
+def test_neither_options_nor_subcommands_name_a_program(entry: str) -> None:
+    with pytest.raises(ValueError, match="names no program"):
+        words_of(entry)
+
+
+@pytest.mark.parametrize(("entry", "why"), [("", "is empty"), ("sh -c 'x", "has a quote that is not closed")])
+def test_what_is_no_command(entry: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        words_of(entry)
+
+
+def test_the_line_to_add_has_what_is_named_already() -> None:
+    named = NamedPrograms.of(["git", "python server.py"])
+    assert named.with_entries(["rg", "git"]) == 'replay: {programs: [git, "python server.py", rg]}'
+
+
+@pytest.mark.parametrize(
+    ("event", "args", "found"),
+    [
+        ("os.system", (b"git log",), "sh -c 'git log'"),
+        ("os.startfile", ("page.html",), "page.html"),
+        ("pty.spawn", (["git", "log"],), "git log"),
+        ("pty.spawn", ("git",), "git"),
+        ("subprocess.Popen", ("/bin/git", ["git", b"log", Path("x")], None, None), "/bin/git log x"),
+        ("subprocess.Popen", (None, 'git "a b" c', None, None), "git 'a b' c"),
+        ("subprocess.Popen", ("cmd.exe", 'C:\\cmd.exe /c "git log"', None, None), "sh -c 'git log'"),
+        ("os.posix_spawn", (b"/bin/git", ["git", "log"], {}), "/bin/git log"),
+        ("os.exec", ("git", ("git", "log"), None), "git log"),
+    ],
+)
+def test_audit_events_say_what_they_start(event: str, args: tuple[Any, ...], found: str) -> None:
+    assert command_of(event, args) == command(found)
+
+
+def test_processes_of_multiprocessing_have_one_name() -> None:
+    server = "from multiprocessing.forkserver import main; main(5, 6, ['__main__'])"
+    assert of_multiprocessing(("python", "-c", "x", "--multiprocessing-fork")) == MULTIPROCESSING
+    assert of_multiprocessing(("python", "-c", server)) == MULTIPROCESSING
+    assert of_multiprocessing(("python", "-c", "x")) == ("python", "-c", "x")
+
+
+def test_what_python_asks_of_the_machine_is_no_program() -> None:
+    known = ["/usr/bin/uname -p", "/sbin/ldconfig -p", "gcc -Wl,-t -o /tmp/x -lc", "ld -t -L /a -L /b -o /dev/null -lc"]
+    trackers = ("multiprocessing.resource_tracker", "joblib.externals.loky.backend.resource_tracker")
+    assert all(is_look_up(command(line)) for line in known)
+    assert all(is_look_up(("python", "-c", f"from {module} import main;main(5)")) for module in trackers)
+    others = ["uname -a", "gcc x.c", "git log", "sh -c 'uname -p'", "python -c 'main()'"]
+    assert not any(is_look_up(command(line)) for line in others)
+
+
+def test_the_name_of_a_program() -> None:
+    paths = ["/usr/bin/python3.12", r"C:\x\Git.EXE", "pypy3", "cli.js", "node20", "tool2", "pythonw.exe"]
+    assert [*map(program_name, paths)] == ["python", "git", "pypy", "cli.js", "node", "tool2", "python"]

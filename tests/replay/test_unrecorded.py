@@ -1,7 +1,8 @@
-"""Programs that are started in a case: noted, and refused in a replay where they ask models."""
+"""Programs that are started in a case: noted, and refused in a replay unless they are named."""
 
 from __future__ import annotations
 
+import _posixsubprocess
 import asyncio
 import multiprocessing
 import os
@@ -13,13 +14,15 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from pytest_recall.files.errors import MissError
+from pytest_recall.files.own_programs import own_start
 from pytest_recall.replay import unrecorded
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import AS_ONE, CassetteMode, Tape
+from pytest_recall.replay.tape import CassetteMode, Tape
 from pytest_recall.replay.watch import Watch
 from tests.replay.test_tape import tape_of
 
@@ -116,49 +119,57 @@ def by_thread(name: str, *args: str) -> None:
         raise errors[0]
 
 
-WAYS = (*(by_popen, by_shell, by_system, by_asyncio, by_posix_spawn, by_spawn, by_inherited_files, by_thread),)
+WAYS = (*(by_popen, by_asyncio, by_posix_spawn, by_spawn, by_inherited_files, by_thread),)
+BY_SHELL = (by_shell, by_system)
 
 
-@pytest.mark.parametrize("start", WAYS)
-def test_a_program_is_counted_once_however_it_is_started(
+def started(player: Player) -> list[str]:
+    """Return what was started while the tape was open, as a rubric names it."""
+    assert player.tape is not None
+    return list(player.tape.started)
+
+
+@pytest.mark.parametrize("start", [*WAYS, *BY_SHELL])
+def test_a_recording_notes_what_is_started(
     start: Callable[..., None], ran: Callable[[], list[str]], watched: Watched
 ) -> None:
-    for mode in ("record", "missing"):
-        player = watched(mode)
-        start("claude")
-        assert player.started == ["claude"]
-        assert player.tape is not None
-        assert player.tape.misses == []
-        player.clear()
-    assert ran() == ["claude", "claude"]
+    player = watched("record")
+    start("claude")
+    lines = {by_shell: ["sh -c 'cd / && claude'"], by_system: ["sh -c claude"]}
+    assert started(player) == lines.get(start, ["claude"])
+    assert player.tape is not None
+    assert player.tape.misses == []
+    assert ran() == ["claude"]
 
 
-@pytest.mark.parametrize("start", WAYS)
-def test_a_replay_does_not_start_what_asks_models(
+@pytest.mark.parametrize("start", [*WAYS, *BY_SHELL])
+def test_a_replay_does_not_start_what_is_not_named(
     start: Callable[..., None], ran: Callable[[], list[str]], watched: Watched
 ) -> None:
-    player = watched("replay")
-    with pytest.raises(MissError, match="case `a`: `claude` was not started, since it asks models by itself"):
-        start("claude")
+    player = watched("replay", programs=["rg"])
+    with pytest.raises(MissError, match=r"case `a`: `.*` was not started, since nothing records what a program"):
+        start("git")
     assert player.tape is not None
     assert len(player.tape.misses) == 1
-    assert "`allow_unrecorded: [claude]`" in player.tape.misses[0]
+    assert "have in rubric.yaml: replay: {programs: [rg, " in player.tape.misses[0]
+    assert (started(player), ran()) == ([], [])
+
+
+@pytest.mark.parametrize("start", WAYS)
+@pytest.mark.parametrize("named", [["git"], ["any"]])
+def test_a_replay_starts_what_is_named(
+    named: list[str], start: Callable[..., None], ran: Callable[[], list[str]], watched: Watched
+) -> None:
+    player = watched("replay", programs=named)
     start("git", "log")
-    assert player.started == ["git"]
-    assert ran() == ["git"]
+    assert (started(player), ran()) == (["git"], ["git"])
 
 
-def test_one_of_several_in_a_shell_stops_them_all(ran: Callable[[], list[str]], watched: Watched) -> None:
+def test_what_no_rubric_can_name_is_said_to_be_so(watched: Watched) -> None:
     player = watched("replay")
-    with pytest.raises(MissError):
-        subprocess.run("git log; claude", shell=True, check=False)
-    assert (player.started, ran()) == ([], [])
-
-
-def test_what_the_rubric_allows_is_started(ran: Callable[[], list[str]], watched: Watched) -> None:
-    player = watched("replay", allowed=["claude"])
-    by_popen("claude")
-    assert (player.started, ran()) == (["claude"], ["claude"])
+    with pytest.raises(MissError, match="does not say what it runs, so that no rubric can name it"):
+        subprocess.run(["sh"], input=b"claude", check=False)
+    assert "rubric.yaml" not in player.tape.misses[0]  # type: ignore[union-attr]
 
 
 def test_live_calls_may_take_programs(ran: Callable[[], list[str]], watched: Watched) -> None:
@@ -170,94 +181,92 @@ def test_live_calls_may_take_programs(ran: Callable[[], list[str]], watched: Wat
         by_popen("claude")
 
 
-@pytest.mark.parametrize(
-    ("url", "host"),
-    [
-        ("https://api.example.com/v1", "api.example.com"),
-        ("--url=http://api.example.com:81/v1", "api.example.com"),
-        ("http://127.0.0.1:81/", ""),
-        ("http://localhost/", ""),
-        ("http://[::1]:81/", ""),
-        ("https://db.example.com/", ""),
-        ("--version", ""),
-    ],
-)
-def test_curl_is_refused_by_the_hosts_of_its_urls(
-    url: str, host: str, ran: Callable[[], list[str]], watched: Watched
-) -> None:
-    player = watched("replay", ignored=["db.example.com"])
-    if host:
-        with pytest.raises(MissError, match=f"`curl` was not started, since it asks {host}, which"):
-            by_popen("curl", "-s", url)
-    else:
-        by_popen("curl", "-s", url)
-    assert player.started == ([] if host else ["curl"])
-    assert ran() == ([] if host else ["curl"])
-
-
-def test_a_process_that_multiprocessing_spawns_is_named(watched: Watched) -> None:
-    player = watched("record")
-    process = multiprocessing.get_context("spawn").Process(target=time.sleep, args=(0,))
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+def test_processes_of_multiprocessing_are_programs(method: str, watched: Watched) -> None:
+    """Neither raises an event, and a server may run since before the case."""
+    context: Any = multiprocessing.get_context(method)
+    context.Process(target=time.sleep, args=(0,)).start()
+    player = watched("replay")
+    with pytest.raises(MissError, match="`multiprocessing` was not started"):
+        context.Process(target=time.sleep, args=(0,)).start()
+    player.clear()
+    player = watched("replay", programs=["multiprocessing"])
+    process = context.Process(target=time.sleep, args=(0,))
     process.start()
     process.join()
-    assert process.exitcode == 0
-    assert player.started == [Path(sys.executable).name]
+    assert (process.exitcode, started(player)) == (0, ["multiprocessing"])
 
 
-def test_outside_of_a_case_nothing_is_counted_and_models_are_refused(
-    ran: Callable[[], list[str]], watched: Watched
-) -> None:
-    player = watched("record", case=None)
-    by_popen("claude")
-    assert player.started == []
+def test_outside_of_a_case_programs_are_nobodys_business(ran: Callable[[], list[str]], watched: Watched) -> None:
     player = watched("replay", case=None)
-    by_popen("git", "log", "claude")
-    with pytest.raises(MissError, match="outside of any case: `claude` was not started"):
-        by_popen("claude")
-    assert (len(player.strays), player.started) == (1, [])
-    assert ran() == ["claude", "git"]
+    by_popen("claude")
+    assert (player.strays, ran()) == ([], ["claude"])
 
 
-def test_what_is_recorded_as_one_call_may_start_programs(ran: Callable[[], list[str]], watched: Watched) -> None:
-    player = watched("record")
-    token = AS_ONE.set(True)
-    try:
+def test_a_thread_that_outlives_its_case_starts_none_in_the_next(
+    ran: Callable[[], list[str]], watched: Watched, tmp_path: Path
+) -> None:
+    player = watched("replay")
+    go, errors = threading.Event(), list[BaseException]()
+
+    def late() -> None:
+        go.wait(10)
+        try:
+            by_popen("claude")
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=late)
+    thread.start()
+    player.clear()
+    after = in_case(tmp_path, "replay", "b")
+    player.push(after)
+    go.set()
+    thread.join()
+    assert len(errors) == 1
+    assert (after.misses, len(after.left_behind), ran()) == ([], 1, [])
+
+
+def test_our_own_programs_are_none_of_the_case(ran: Callable[[], list[str]], watched: Watched) -> None:
+    player = watched("replay")
+    with own_start():
         by_popen("claude")
-    finally:
-        AS_ONE.reset(token)
-    assert (player.started, ran()) == ([], ["claude"])
+        by_asyncio("git")
+    assert (started(player), ran()) == ([], ["claude", "git"])
 
 
 def test_what_python_asks_of_the_machine_is_no_program_of_a_case(
     ran: Callable[[], list[str]], watched: Watched
 ) -> None:
     """The SDKs of OpenAI and Anthropic say in a header what `platform` says, which runs `uname`."""
-    player = watched("record")
+    player = watched("replay")
     platform._Processor.get()  # type: ignore[attr-defined]  # What `processor()` keeps for the process.
-    assert (player.started, ran()) == ([], ["uname"])
-    by_popen("uname")
-    assert player.started == ["uname"]
+    assert (started(player), ran()) == ([], ["uname"])
+    with pytest.raises(MissError):
+        by_popen("uname")
 
 
 def test_a_session_that_is_over_knows_of_nothing(ran: Callable[[], list[str]], tmp_path: Path) -> None:
+    before = os._spawnvef, _posixsubprocess.fork_exec  # type: ignore[attr-defined]
     for mode in ("record", "replay"):
         player = Player(mode)
         watch = Watch(player)
         player.push(in_case(tmp_path, "replay", mode))
         watch.close() if mode == "record" else watch.call_off()
         by_popen("claude")
-        assert player.started == []
+        assert started(player) == []
     assert ran() == ["claude", "claude"]
+    assert (os._spawnvef, _posixsubprocess.fork_exec) == before  # type: ignore[attr-defined]
 
 
 def test_each_of_two_sessions_knows_of_its_own(ran: Callable[[], list[str]], watched: Watched) -> None:
     outer = watched("record")
-    inner = watched("replay")
+    inner = watched("replay", programs=["git"])
     by_popen("git")
-    assert (outer.started, inner.started) == (["git"], ["git"])
+    assert (started(outer), started(inner)) == (["git"], ["git"])
     with pytest.raises(MissError):
         by_popen("claude")
-    assert outer.started == ["git"]
+    assert started(outer) == ["git"]
 
 
 def test_a_forked_child_starts_none_either(ran: Callable[[], list[str]], watched: Watched) -> None:
@@ -270,7 +279,7 @@ def test_a_forked_child_starts_none_either(ran: Callable[[], list[str]], watched
             os._exit(3)
         os._exit(4)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
-    assert (player.started, ran()) == ([], [])
+    assert (started(player), ran()) == ([], [])
 
 
 HOOKS = """\
@@ -318,7 +327,7 @@ class TestUvloop:
         module = SimpleNamespace(Loop=type(loop))
 
         def make(mode: CassetteMode, **header: str) -> Player:
-            player = Player(mode, ignored=["db.example.com"])
+            player = Player(mode, programs=["git"])
             undo.extend(unrecorded.patch_uvloop(module, player))
             assert unrecorded.patch_uvloop(module, player) == []
             tape = tape_of(tmp_path, mode=mode)
@@ -344,22 +353,17 @@ class TestUvloop:
     ) -> None:
         player = asked("record")
         self.start(loop, "git", "log")
-        self.start(loop, "claude -p hi; curl https://a.example/")
-        assert player.started == ["git", "claude", "curl"]
-        assert ran() == ["git", "claude", "curl"]
+        self.start(loop, "claude -p hi")
+        assert started(player) == ["git", "sh -c 'claude -p hi'"]
+        assert ran() == ["git", "claude"]
 
-    def test_a_replay_starts_none_that_asks(
+    def test_a_replay_starts_those_that_are_named(
         self, loop: asyncio.AbstractEventLoop, asked: Watched, ran: Callable[[], list[str]]
     ) -> None:
         asked("replay", fixture="agent")
-        with pytest.raises(MissError, match="fixture `agent`: `claude` was not started, since it asks models by"):
+        with pytest.raises(MissError, match="fixture `agent`: `claude` was not started"):
             self.start(loop, "claude", "-p")
-        with pytest.raises(MissError, match=r"`curl` was not started, since it asks a\.example, which"):
-            self.start(loop, "curl https://db.example.com/ http://localhost/ https://a.example/")
-        self.start(loop, "curl", "https://db.example.com/")
+        with pytest.raises(MissError, match="`sh -c 'git log'` was not started"):
+            self.start(loop, "git log")
         self.start(loop, "git", "log")
-        assert ran() == ["curl", "git"]
-
-
-def test_where_multiprocessing_starts_by_an_event_nothing_is_patched() -> None:
-    assert unrecorded.patch_multiprocessing(SimpleNamespace(), Player("replay")) == []
+        assert ran() == ["git"]

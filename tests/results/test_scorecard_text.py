@@ -227,6 +227,7 @@ def test_json_of_a_whole_run() -> None:
         "held_settings": [],
         "altered": [],
         "unrecorded": [],
+        "programs_ran": {},
         "unproven": [],
         "not_run": [{"id": "late", "reason": "new"}],
         "orphans": ["gone"],

@@ -26,6 +26,7 @@ from pytest_recall.cases.settings_fields import (
     HeaderNames,
     KnownVerdict,
     RateLimit,
+    Replay,
     Score,
     Some,
     Strictness,
@@ -36,10 +37,8 @@ from pytest_recall.files.errors import FieldError, RecallError, nearest
 from pytest_recall.files.validation import Name
 from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
 from pytest_recall.models.settings import Batching, Hosts, Prices, Urls
-from pytest_recall.replay.clients.native import CLIENTS
 from pytest_recall.replay.exchange import DESCRIBING, MATCHED, STORED_RESPONSE, CallKind, Kept, Way
 from pytest_recall.replay.matching import QUESTION, Rules, VolatileText
-from pytest_recall.replay.programs import ASKING, FETCHING
 from pytest_recall.replay.wire_formats import PROVIDERS
 
 if TYPE_CHECKING:
@@ -51,9 +50,6 @@ Mode = Literal["pr", "main", "nightly", "all", "observe"]
 MODES: tuple[Mode, ...] = ("pr", "main", "nightly", "all", "observe")
 Recording = Literal["on", "off"]
 
-
-# What a replay refuses by its name.
-_REFUSED = ASKING | FETCHING | CLIENTS.keys()
 
 # Who may be limited by name; others are hosts.
 _LIMITED = PROVIDERS | PROGRAMS.keys()
@@ -234,11 +230,7 @@ class Settings(BaseModel):
         description="Hosts that take telemetry, beside those that are known: never recorded, and sent nothing in a"
         " replay.",
     )
-    allow_unrecorded: tuple[Name, ...] = Field(
-        default=(),
-        description="Programs that ask models, such as `claude`, and clients that cannot be recorded, such as `primp`,"
-        " that a replay lets through: they ask again, and it may cost.",
-    )
+    replay: Replay = Field(default=Replay.model_construct(), description="What a replay may do beside its recordings.")
     secrets: tuple[Name, ...] = Field(
         default=(), description="Environment variables whose values must not be written into a cassette."
     )
@@ -283,16 +275,6 @@ class Settings(BaseModel):
                     " `messages.*.id`"
                 )
         return paths
-
-    @field_validator("allow_unrecorded")
-    @classmethod
-    def _would_be_refused(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if name not in _REFUSED:
-                raise ValueError(
-                    f"`{name}` is not a program or a client that a replay refuses{nearest(name, _REFUSED)}"
-                )
-        return names
 
     @field_validator("rate_limits")
     @classmethod

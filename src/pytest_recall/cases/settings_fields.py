@@ -20,6 +20,7 @@ from pytest_recall.cases.case import k_of_n
 from pytest_recall.files.validation import Name
 from pytest_recall.models.rate import Rate
 from pytest_recall.replay.exchange import CREDENTIALS
+from pytest_recall.replay.programs import ANY, words_of
 
 Score = Annotated[float, Field(strict=True, ge=0, le=1)]
 Count = Annotated[int, Field(strict=True, ge=0)]
@@ -33,17 +34,13 @@ def _listed(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
 
+_ONE_OR_SEVERAL = WithJsonSchema(
+    {"oneOf": [{"type": "string", "minLength": 1}, {"type": "array", "items": {"type": "string", "minLength": 1}}]}
+)
 WrittenNames = Annotated[
     tuple[Name, ...],
     BeforeValidator(_listed),
-    WithJsonSchema(
-        {
-            "oneOf": [
-                {"type": "string", "minLength": 1},
-                {"type": "array", "items": {"type": "string", "minLength": 1}},
-            ]
-        }
-    ),
+    _ONE_OR_SEVERAL,
 ]
 
 
@@ -116,6 +113,32 @@ class VolatilePattern(BaseModel):
         " `url` is the URL as well, and `body` a body that is no JSON."
     )
     pattern: Pattern = Field(description="A regular expression of what may differ, with the words beside it.")
+
+
+def _names_a_program(entry: str) -> str:
+    if entry != ANY:
+        words_of(entry)
+    return entry
+
+
+Programs = Annotated[
+    tuple[Annotated[Name, AfterValidator(_names_a_program)], ...],
+    BeforeValidator(_listed),
+    _ONE_OR_SEVERAL,
+]
+
+
+class Replay(BaseModel):
+    """What a replay may do beside its recordings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+
+    programs: Programs = Field(
+        default=(),
+        description="The programs that the code of a case may start in a replay, each by the first words of its"
+        " command, such as `git` or `python server.py`. A case that starts another one has no verdict there. Under"
+        " `any` all are started, and the verdict of a case that starts one moves nothing.",
+    )
 
 
 PerMinute = Annotated[int, Field(strict=True, ge=1)]

@@ -11,6 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cases.memory_part import MemoryFault
 from pytest_recall.files.errors import nearest
+from pytest_recall.files.own_programs import own_start
 from pytest_recall.files.wording import one_line
 from pytest_recall.memory.fingerprint import named_files
 from pytest_recall.models import process
@@ -114,7 +115,8 @@ class McpProcess:
             portal = stack.enter_context(start_blocking_portal())
             client = McpClient(stdio_client(parameters, errlog=errors), read_timeout_seconds=self._timeout)
             try:
-                stack.enter_context(portal.wrap_async_context_manager(client))
+                with own_start():
+                    stack.enter_context(portal.wrap_async_context_manager(client))
                 listed = portal.call(client.list_tools)
             except Exception as error:
                 raise self._ended(errors, error) from error

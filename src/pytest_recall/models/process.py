@@ -23,6 +23,7 @@ from types import FrameType
 from typing import IO, Literal, NamedTuple
 
 from pytest_recall.files import clock
+from pytest_recall.files.own_programs import own_start
 from pytest_recall.models.model import ModelError
 
 LIMIT = 32 * 2**20
@@ -91,7 +92,7 @@ def run(
         start = clock.monotonic()
         process: subprocess.Popen[bytes] | None = None
         try:
-            with _ctrl_c_after():
+            with _ctrl_c_after(), own_start():
                 process = subprocess.Popen(
                     argv, stdin=given, stdout=out, stderr=err, cwd=folder, env=dict(env), start_new_session=True
                 )

@@ -12,7 +12,6 @@ from pytest_recall.models.provider import ModelSettings, Provider
 from pytest_recall.models.waiting import Breaks, Channel
 from pytest_recall.replay.exchange import CallKind, Request, Response
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import AS_ONE
 
 
 def resolve(
@@ -75,15 +74,12 @@ def through(player: Player) -> Callable[[Request, Callable[[], Response]], Respo
                 failure.message if failure else "the call had not finished when it was recorded; record it again"
             )
         step.begin()
-        token = AS_ONE.set(True)
         try:
             response = call()
         except BaseException as error:
             if step.recorder is not None:
                 step.recorder.failed(type(error).__name__, str(error))
             raise
-        finally:
-            AS_ONE.reset(token)
         if step.recorder is None:
             return response
         step.recorder.started(response.status, response.reason, response.headers)

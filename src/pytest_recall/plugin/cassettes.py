@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import date
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from pytest_recall.files.disk import exists, open_file, remove
 from pytest_recall.files.errors import MissError, RecallError, sentence_of
 from pytest_recall.files.wording import plural
 from pytest_recall.models.rate_limiter import RateLimits
-from pytest_recall.plugin.pytest_internals import OutcomeError
+from pytest_recall.plugin.pytest_internals import OutcomeError, fail_fixture
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
@@ -48,6 +49,7 @@ class CassetteManager:
     what the rubric allows in a minute. `requests` is the folder into which a replay writes what was asked, a file for
     each process, if someone wants to compare it. `differing` are the misses of wider fixtures that have a recording and
     ask something else, and `lacking_headers` the names of those whose recording does not say which headers were sent.
+    `started` are the programs that cases and fixtures have started.
     `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with. In the run
     `of_change`, `folder` is one of its own, which nobody is told to record into.
     One that `compares_headers` has all of them compared, as in `replay.tape`.
@@ -77,6 +79,8 @@ class CassetteManager:
         self.problems: list[str] = []
         self.differing: set[str] = set()
         self.lacking_headers: set[str] = set()
+        self.started: dict[str, None] = {}
+        self._started_by: dict[str, dict[str, None]] = {}
         self.compares_headers = False
         self._place = place
         self._folder_name = place.name(folder)
@@ -101,7 +105,7 @@ class CassetteManager:
         self.player.know(
             ways,
             ignored=rubric.ignore_hosts,
-            allowed=rubric.allow_unrecorded,
+            programs=rubric.replay.programs,
             telemetry=rubric.telemetry_hosts,
             error=Missed,
             redact=self.redactor.told,
@@ -276,14 +280,21 @@ class CassetteManager:
 
         # Finalizers run last in, first out: these two stand around the fixture's own.
         request.addfinalizer(end)
+        before = len(tape.misses)
         try:
             with self.player.playing(tape):
                 yield
+            if self.mode == "replay" and tape.misses[before:]:
+                # Whatever the fixture made of it, what it returns is not what is recorded.
+                error = Missed(tape.misses[before])
+                fail_fixture(definition, error)
+                raise error
         finally:
             if tape.difference is not None and tape.cassette is not None:
                 self.differing.update(tape.misses)
             if tape.lacks_headers:
                 self.lacking_headers.add(name)
+            self._started_by.setdefault(name, {}).update(tape.started)
         tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))
 
@@ -415,6 +426,7 @@ class CassetteManager:
     def _account(self, tape: Tape) -> None:
         """Take in the calls that belong to no trial: those of wider fixtures, and those made after the verdict."""
         self._write_requests(tape)
+        self.started |= tape.started
         self.calls += (self._call(made, self._read(made)) for made in tape.made[tape.told :])
         tape.told = len(tape.made)
 
@@ -455,6 +467,11 @@ class CassetteManager:
         """Return what belongs to the trial which has come to its end now; None for what cannot be read."""
         tape.told = len(tape.made)
         return [(made, self._read(made)) for made in tape.made[: tape.told]]
+
+    def started_for(self, item: pytest.Item) -> tuple[str, ...]:
+        """Return the programs that a case has started, and wider fixtures that it uses."""
+        fixtures = (self._started_by.get(name, {}) for name in getattr(item, "fixturenames", ()))
+        return tuple(dict.fromkeys([*item.stash[TAPE].started, *chain.from_iterable(fixtures)]))
 
     def calls_of(self, read: Sequence[tuple[Made, Exchange | None]]) -> tuple[Call, ...]:
         """Return the calls that these were, each with how it ended."""

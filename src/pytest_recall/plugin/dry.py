@@ -15,6 +15,7 @@ import pytest
 from pytest_recall.files.disk import write_bytes
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.git import Repository
+from pytest_recall.files.wording import listed
 from pytest_recall.models.prices import at_model, call_of, pricing
 from pytest_recall.plugin.stash import ANSWER, CASE_ID, CASSETTES, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
 from pytest_recall.replay import files_read
@@ -119,6 +120,9 @@ def _came_to(item: pytest.Item, call: pytest.CallInfo[None]) -> ReplayFinding:
     case = getattr(item, "case", None)
     words = () if case is None else words_of([case.id, case.input, case.turns and [one.user for one in case.turns]])
     error = call.excinfo.value if call.excinfo is not None else None
+    if manager.player.programs.every and tape is not None and (started := manager.started_for(item)):
+        ran = f"programs ran in its replay, and what they ask is not recorded: {listed(started)}"
+        return ReplayFinding(ReplayState.UNKNOWN, why=ran)
     if isinstance(error, MissError) and str(error) in manager.differing and (tape is None or tape.difference is None):
         # A fixture that it shares with others asks something else.
         return ReplayFinding(

@@ -19,6 +19,7 @@ from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import judging, portion
 from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.replay.exchange import Call
+from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import annotation_lines
@@ -90,8 +91,9 @@ class Ending:
             self._tell_how_to_go_on(session)
             self._tell_of_the_unrecorded()
             unrecorded, mode = run.unrecorded, "off" if run.recording is None else run.recording.mode
-            allowed = run.plan.rubric.allow_unrecorded
-            run.log.note(*past_lines(unrecorded.programs, unrecorded.clients, mode, allowed))
+            if mode in ("record", "missing"):
+                named = NamedPrograms.of(run.plan.rubric.replay.programs)
+                run.log.note(*past_lines(unrecorded.programs, unrecorded.clients, named))
             if unrecorded.telemetry:
                 run.log.note(telemetry_line(unrecorded.telemetry, mode))
             if names_judges and run.judged == {False}:
@@ -181,7 +183,7 @@ class Ending:
         if plan.rubric.blocks == "never" or not (plan.scheduled or plan.problem):
             return False
         grading = graded(one for one in self._run.trials if not one.arm)
-        judged = {case_id for case_id, trial in grading.items() if trial.outcome.is_verdict}
+        judged = {case_id for case_id, trial in grading.items() if trial.outcome.is_verdict and not trial.programs}
         waits = {case_id for case_id, reason in plan.reasons.items() if reason in OF_CHANGE}
         return bool(plan.problem or plan.unaffordable or waits - judged)
 
@@ -231,7 +233,7 @@ class Ending:
             "deselected": sorted(run.found.deselected & {pick.case_id for pick in run.plan.picks}),
             "passed_over": sorted(run.found.passed_over),
             "uncollected": run.found.uncollected,
-            "programs": run.unrecorded.programs,
+            "programs": list(run.unrecorded.programs),
             "clients": run.unrecorded.clients,
             "judged": sorted(run.judged),
         }
@@ -296,7 +298,7 @@ class Ending:
         manager: CassetteManager | None = self._run.config.stash.get(CASSETTES, None)
         if manager is not None:
             manager.finish_shared()
-            self._run.unrecorded.programs.update(manager.player.started)
+            self._run.unrecorded.programs.update(manager.started)
             self._run.unrecorded.clients.update(manager.player.unseen)
             if manager.mode != "off":
                 for host, count in manager.player.telemetry_calls.items():

@@ -87,13 +87,13 @@ class Money:
 
 
 class Unrecorded:
-    """What was asked and not recorded: how often cases have started each program, and asked by each client.
+    """What was asked and not recorded: the programs that cases have started, and how often they asked by each client.
 
     `telemetry` counts by host the calls that are not recorded, as the players of all processes do.
     """
 
     def __init__(self) -> None:
-        self.programs: Counter[str] = Counter()
+        self.programs: dict[str, None] = {}
         self.clients: Counter[str] = Counter()
         self.telemetry: Counter[str] = Counter()
 

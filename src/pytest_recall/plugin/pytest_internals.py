@@ -199,3 +199,9 @@ def terminal_writer(reporter: pytest.TerminalReporter) -> Any:
 
 OutcomeError: type[BaseException] = pytest.fail.Exception.__base__  # type: ignore[assignment]
 """What pytest catches beside `Exception`: a shared fixture that ended with one has ended with it for all its tests."""
+
+
+def fail_fixture(definition: pytest.FixtureDef[Any], error: BaseException) -> None:
+    """Have a fixture that is set up raise `error` for every test that asks for it, as one does that fails."""
+    if definition.cached_result is not None:
+        definition.cached_result = (None, definition.cached_result[1], (error, error.__traceback__))

@@ -279,7 +279,7 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         "replay",
         ways,
         ignored=rubric.ignore_hosts,
-        allowed=rubric.allow_unrecorded,
+        programs=rubric.replay.programs,
         telemetry=rubric.telemetry_hosts,
         redact=redactor.told,
     )

@@ -473,6 +473,7 @@ class Run:
             model=joined(replied_models(trial.calls)) if under_test else None,
             counts_for_schedule=under_test
             and not trial.unproven
+            and not trial.programs
             # An answer that is partly recorded is news of the change, and not of the provider.
             and (trial.source == "live" or self._trusts_replays),
         )

@@ -317,12 +317,16 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     sources = {made.source for made in tape.made if made.kind != "judge"}
     if not tape.made and (tape.misses or (tape.mode == "replay" and not result.outcome.is_verdict)):
         sources = {"replayed"}  # Nothing was sent, and no one has answered live.
-    source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
     manager = item.config.stash[CASSETTES]
+    started = manager.started_for(item) if tape.mode == "replay" else ()
+    if started:
+        sources.add("replayed")
+    programs = started if manager.player.programs.every else ()
+    source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
     read = manager.exchanges_of(tape)
     calls, unrecorded = manager.calls_of(read), next(iter(tape.unkept), "")
     if not result.outcome.is_verdict or str(getattr(item, "arm", "")):
-        return CallSummary(source, calls, unrecorded=unrecorded)
+        return CallSummary(source, calls, unrecorded=unrecorded, programs=programs)
     asked = getattr(item, "case", None)  # A marked test has none, and its words stand in the prompt as they are.
     recording = tape.cassette or (tape.base if source == "replayed" else None)
     taped = None if recording is None or source == "live" else taped_of(recording.header)
@@ -331,7 +335,7 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
     rubric = item.config.stash[RUN].plan.rubric
     under = conditions(result, calls, prompts, rubric, _own_bars(asked), fingerprint=case.fingerprint, taped=taped)
     asked_keys = _asked(item) if result.outcome is Outcome.FAILED else ()
-    return CallSummary(source, calls, str(under), unrecorded, asked_keys)
+    return CallSummary(source, calls, str(under), unrecorded, asked_keys, programs)
 
 
 def _asked(item: pytest.Item) -> tuple[str, ...]:

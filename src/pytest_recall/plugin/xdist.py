@@ -149,7 +149,7 @@ def debrief(node: Any, run: Run) -> None:
     run.money.calls += map(Call.from_json, found["calls"])
     run.money.alone.update(found["alone"])
     run.money.looped.update(found["looped"])
-    run.unrecorded.programs.update(found["programs"])
+    run.unrecorded.programs.update(dict.fromkeys(found["programs"]))
     run.unrecorded.clients.update(found["clients"])
     run.judged.update(found["judged"])
     run.found.deselected.update(found["deselected"])

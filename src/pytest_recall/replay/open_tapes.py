@@ -134,6 +134,12 @@ class OpenTapes:
         return [*lanes, *self._tapes[-1:]]
 
     @property
+    def is_left_behind(self) -> bool:
+        """Whether this is done by what a case has left behind that is over."""
+        lane = self._lane
+        return lane is not None and bool(lane.name) and not lane.tapes
+
+    @property
     def _lane(self) -> CaseContext | None:
         """The lane that this is in; one of another player, of a session around this one, is none."""
         lane = CURRENT_CASE.get()

@@ -15,6 +15,7 @@ from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Request, Way
 from pytest_recall.replay.hosts import is_telemetry, is_telemetry_host, names_of, place_of, telemetry_of
 from pytest_recall.replay.open_tapes import CaseContext, OpenTapes
+from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.replay.shared_calls import SharedCalls, unconditional
 from pytest_recall.replay.stub_answers import accepted, refused
 from pytest_recall.replay.tape import APART, LIVE, CassetteMode, Tape
@@ -31,10 +32,10 @@ class Player(OpenTapes):
     """Decides for every call of the process, by the tape that it belongs to and the kind of who makes it.
 
     Hosts in `ignored` (`host` or `host:port`) are no upstream, and those in `telemetry` are sent nothing in a replay;
-    `telemetry_calls` counts those by host, in each mode. What is `allowed` asks past the player in a replay as well;
-    `started` and `unseen` are the names of the programs and the clients that do so in cases, one for
-    each time. One that `listens` is asked by each client that it knows, also where nothing is recorded. `shared` has
-    the calls that cases share. `error` and `redact` are as in OpenTapes.
+    `telemetry_calls` counts those by host, in each mode. Of what cases start, a replay starts the `programs` that the
+    rubric names, or `any`; `unseen` are the names of the clients that ask past the player in cases, one for each time.
+    One that `listens` is asked by each client that it knows, also where nothing is recorded. `shared` has the calls
+    that cases share. `error` and `redact` are as in OpenTapes.
     """
 
     def __init__(
@@ -44,7 +45,7 @@ class Player(OpenTapes):
         *,
         ignored: Iterable[str] = (),
         telemetry: Iterable[str] = (),
-        allowed: Iterable[str] = (),
+        programs: Sequence[str] = (),
         error: Callable[[str], BaseException] = MissError,
         redact: Callable[[str], str] = str,
     ) -> None:
@@ -54,10 +55,9 @@ class Player(OpenTapes):
         self.limits: Limits | None = None
         self.shared: SharedCalls | None = None
         self.listens = False
-        self.started: list[str] = []
         self.unseen: list[str] = []
         self._is_ours: Callable[[], bool] | None = None
-        self.know(ways, ignored=ignored, allowed=allowed, telemetry=telemetry, error=error, redact=redact)
+        self.know(ways, ignored=ignored, programs=programs, telemetry=telemetry, error=error, redact=redact)
 
     def know(
         self,
@@ -65,7 +65,7 @@ class Player(OpenTapes):
         *,
         ignored: Iterable[str] = (),
         telemetry: Iterable[str] = (),
-        allowed: Iterable[str] = (),
+        programs: Sequence[str] = (),
         error: Callable[[str], BaseException] = MissError,
         redact: Callable[[str], str] = str,
     ) -> None:
@@ -73,7 +73,7 @@ class Player(OpenTapes):
         self.ways: dict[str, Way] = {**DEFAULT_WAYS, **(ways or {})}
         self._ignored = frozenset(host.lower() for host in ignored)
         self._telemetry = tuple(host.lower() for host in telemetry)
-        self.allowed = frozenset(allowed)
+        self.programs = NamedPrograms.of(programs)
         self._error = error
         self._redact = redact
 
@@ -266,6 +266,11 @@ class Player(OpenTapes):
         if self._is_ours is not None and not self._is_ours():
             return True
         return self._way(self.kind) == "live" or self.ignores(host, port)
+
+    @property
+    def is_live(self) -> bool:
+        """Whether what is called here is made over the network, as that kind of call is."""
+        return self._way(self.kind) == "live"
 
     def _way(self, kind: str) -> Way:
         way = self.ways.get(kind, "cassette")

@@ -1,336 +1,225 @@
-"""Read which programs a command line starts, through the shells and wrappers that it names.
+"""Tell by the words of its command whether the rubric names a program, and write the entry that does.
 
-    claude -p hello                      claude
-    env LANG=C timeout 60 claude -p hi   claude
-    node …/@anthropic-ai/claude-code/cli.js, npx -y @anthropic-ai/claude-code     claude
-    sh -c "cd /tmp && claude -p hi | jq .result"                                  claude, jq
-    uvx --from aider-chat aider, python -m aider                                  aider
-    sh script.sh, python server.py, npx some-server                               sh, python, npx
-
-What stands behind `env`, `timeout` and the like, and each simple command of a shell's `-c`, is named itself. What a
-launcher runs (node, npx, uvx, python …) is named if it is a program that is known to ask models, else the launcher is.
-Quoted substitutions, variables and the contents of scripts are not read.
+An entry is the beginning of a command: `git`, `python server.py`, `npx -y some-server`. No shell and no script is read.
+What an interpreter or a launcher starts stands behind it, so that its name alone names no program.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+from typing import Any, Literal, NamedTuple
 
-ASKING = frozenset(
+ANY = "any"
+"""What a rubric says under which a replay starts every program."""
+MULTIPROCESSING = ("multiprocessing",)
+"""The command by which a process is known that `multiprocessing` begins by `spawn` or `forkserver`."""
+
+INTERPRETERS = frozenset(
     (
-        *("aichat", "aider", "amp", "claude", "codex", "copilot", "cursor-agent", "droid", "gemini", "goose", "grok"),
-        *("interpreter", "kiro-cli", "llamafile", "llm", "ollama", "opencode", "openhands", "plandex", "qwen"),
-        *("sgpt", "tgpt"),
+        *("ash", "bash", "busybox", "cmd", "dash", "fish", "java", "ksh", "lua", "node", "perl", "php", "powershell"),
+        *("pwsh", "py", "pypy", "python", "rscript", "ruby", "sh", "ts-node", "tsx", "zsh"),
     )
 )
-"""Programs that ask models themselves."""
-_COMMANDS: Mapping[str, tuple[str, ...]] = {"goose": ("acp", "bench", "run", "s", "session", "web")}
-"""The commands by which one of them does that another program of its name, here for migrations, has not."""
-FETCHING = frozenset(("curl", "curlie", "http", "https", "wget", "wget2", "xh", "xhs"))
-"""Programs that ask the hosts of the URLs on their command line."""
-
-_PACKAGES: Mapping[str, str] = {
-    "@anthropic-ai/claude-code": "claude",
-    "@github/copilot": "copilot",
-    "@google/gemini-cli": "gemini",
-    "@openai/codex": "codex",
-    "@qwen-code/qwen-code": "qwen",
-    "@sourcegraph/amp": "amp",
-    "aider-chat": "aider",
-    "open-interpreter": "interpreter",
-    "opencode-ai": "opencode",
-    "openhands-ai": "openhands",
-    "shell-gpt": "sgpt",
-}
-"""Packages by whose name a launcher finds one of these programs."""
+"""Programs that run a script, or code."""
+RUNNERS = frozenset(
+    (
+        *("bun", "bunx", "conda", "deno", "docker", "dotnet", "go", "hatch", "mamba", "npm", "npx", "pdm", "pipx"),
+        *("pixi", "pnpm", "pnpx", "podman", "poetry", "rye", "uv", "uvx", "yarn"),
+    )
+)
+"""Programs that run what a package or an image has, some of them by a subcommand."""
+PREFIXES = frozenset(
+    (
+        *("caffeinate", "chronic", "command", "doas", "env", "exec", "ionice", "nice", "nohup", "parallel", "setsid"),
+        *("ssh", "stdbuf", "strace", "sudo", "time", "timeout", "unbuffer", "watch", "wsl", "xargs"),
+    )
+)
+"""Programs that run the command behind them."""
+_CODED = INTERPRETERS | {"npx"}
+_LAUNCHERS = INTERPRETERS | RUNNERS | PREFIXES
+_SUBCOMMANDS = frozenset(("container", "dlx", "exec", "run", "tool", "x"))
+_BEFORE_CODE = frozenset(("-c", "-e", "-m", "/c", "/C"))
+_SAYS_NOTHING = re.compile(r"-.*|/[a-zA-Z]|\d+(?:\.\d+)?[smhd]?|[A-Za-z_]\w*=.*", re.DOTALL)
+"""An option, a number such as that of seconds, and an assignment."""
+_VERSIONED = re.compile(r"([a-z-]+?)[\d.]+w?|(python)w", re.IGNORECASE)
 _ENDINGS = (".exe", ".cmd", ".bat", ".ps1", ".com")
-_SCRIPTS = (".js", ".mjs", ".cjs", ".ts", ".py", ".sh")
-_SHELLS = frozenset(("ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh"))
-_OTHER_SHELLS: Mapping[str, tuple[str, ...]] = {
-    "cmd": ("/c", "/k"),
-    "powershell": ("-c", "-command"),
-    "pwsh": ("-c", "-command"),
-}
-# What runs the command behind its options; these options take a value of their own.
-_PREFIXES: Mapping[str, str] = {
-    "builtin": "",
-    "caffeinate": "-t -w",
-    "chronic": "",
-    "command": "",
-    "doas": "-C -u",
-    "env": "-u -C --unset --chdir",
-    "exec": "-a",
-    "ionice": "-c -n -p",
-    "nice": "-n --adjustment",
-    "nohup": "",
-    "setsid": "",
-    "stdbuf": "-i -o -e --input --output --error",
-    "sudo": "-C -D -R -T -U -g -h -p -r -t -u --user --group",
-    "time": "-f -o --format --output",
-    "timeout": "-k -s --kill-after --signal",
-    "unbuffer": "",
-    "xargs": "-E -I -L -P -a -d -n -s",
-}
-_BEFORE_THE_COMMAND = {"timeout": 1}
-_LAUNCHERS: Mapping[str, str] = {
-    "bun": "",
-    "bunx": "-p --package",
-    "deno": "",
-    "node": "-r --require --import --loader -C --conditions",
-    "npx": "-p --package -c --call",
-    "pnpx": "",
-    "tsx": "--tsconfig",
-    "uvx": "--from --with -w --python -p --index --index-url --with-requirements --directory",
-}
-# The words between the launcher and what it launches.
-_SUBCOMMANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "bun": (("x",), ("run",)),
-    "deno": (("run",),),
-    "npm": (("exec",), ("x",)),
-    "pdm": (("run",),),
-    "pipx": (("run",),),
-    "pnpm": (("dlx",), ("exec",)),
-    "poetry": (("run",),),
-    "uv": (("tool", "run"), ("run",)),
-    "yarn": (("dlx",), ("exec",), ("run",)),
-}
-_PYTHON = re.compile(r"(?:python|pypy)[\d.]*w?|py")
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=.*", re.DOTALL)
-_NAME = re.compile(r"[\w@.+][\w@.+:-]*")
-_LEADING = frozenset(("if", "then", "else", "elif", "do", "while", "until", "!", "{"))
-_WORDS_OF_THE_SHELL = frozenset(
-    (
-        *(".", ":", "[", "[[", "alias", "bg", "break", "case", "cd", "continue", "coproc", "declare", "done", "echo"),
-        *("esac", "eval", "exit", "export", "false", "fg", "fi", "for", "function", "getopts", "hash", "in", "jobs"),
-        *("kill", "let", "local", "popd", "printf", "pushd", "pwd", "read", "readonly", "return", "select", "set"),
-        *("shift", "shopt", "source", "test", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias"),
-        *("unset", "wait", "}"),
-    )
-)
-_DEEPEST = 8
-_TOLD_AT_ONCE = frozenset(("--version", "--help", "-h"))
+_PLAIN = re.compile(r"[A-Za-z][\w./@-]*")
+_OF_WINDOWS = re.compile(r'.*? /c "(.*)"', re.DOTALL)
+"""What `subprocess` makes of `shell=True` on Windows."""
+
+Command = tuple[str, ...]
 
 
-@cache
-def mentioned() -> re.Pattern[str]:
-    """Return what occurs in every command line that starts one of them: what it does not match need not be read."""
-    names = sorted(ASKING | FETCHING | _PACKAGES.keys())
-    return re.compile("|".join(re.escape(name).replace(r"\-", "[-_]") for name in names), re.IGNORECASE)
+class NamedPrograms(NamedTuple):
+    """The programs that a replay starts, as the rubric names them; `every` of them, where it says `any`."""
+
+    commands: tuple[Command, ...] = ()
+    every: bool = False
+
+    @classmethod
+    def of(cls, named: Sequence[str]) -> NamedPrograms:
+        """Return those of the setting. Raises ValueError for an entry that names no program."""
+        return cls(tuple(words_of(entry) for entry in named if entry != ANY), ANY in named)
+
+    def has(self, command: Command) -> bool:
+        """Whether a replay starts the program that this command runs."""
+        return self.every or any(_begins_with(command, words) for words in self.commands)
+
+    def with_entries(self, entries: Sequence[str]) -> str:
+        """Return the line of a rubric that names these as well."""
+        known = [shlex.join(words) for words in self.commands]
+        shown = (one if _PLAIN.fullmatch(one) else json.dumps(one, ensure_ascii=False) for one in (*known, *entries))
+        return f"replay: {{programs: [{', '.join(dict.fromkeys(shown))}]}}"
 
 
-class Started(NamedTuple):
-    """A program by its name, and the arguments that it is given."""
-
-    name: str
-    arguments: tuple[str, ...]
-
-    @property
-    def asks_models(self) -> bool:
-        """Whether it is known to ask models, and is not just asked for its version or its help."""
-        if self.name in _COMMANDS:
-            return self._command in _COMMANDS[self.name]
-        return self.name in ASKING and (not self.arguments or not _TOLD_AT_ONCE.issuperset(self.arguments))
-
-    @property
-    def title(self) -> str:
-        """The name by which it is counted, with its command where that tells it from one that asks models."""
-        if self.name in _COMMANDS and not self.asks_models:
-            return f"{self.name} {self._command}".strip()
-        return self.name
-
-    @property
-    def _command(self) -> str:
-        return next((word for word in self.arguments if not word.startswith("-")), "")
-
-    @property
-    def urls(self) -> list[str]:
-        """The URLs that are arguments by themselves, or the value of an option behind `=`."""
-        found = (re.match(r"(?:--?[\w-]+=)?(https?://.*)", word, re.IGNORECASE) for word in self.arguments)
-        return [match[1] for match in found if match]
+def words_of(entry: str) -> Command:
+    """Return the words of an entry. Raises ValueError for one that names no program, with what to write."""
+    try:
+        words = shlex.split(entry)
+    except ValueError:
+        raise ValueError(f"`{entry}` has a quote that is not closed; close it") from None
+    if not words:
+        raise ValueError("an entry is empty; write the first words of a command, such as `git`")
+    if _place_of_program(words) is None:
+        raise ValueError(
+            f"`{entry}` names no program, since `{words[0]}` runs any; add what it runs, such as"
+            f" `{entry.strip()} {_EXAMPLES.get(program_name(words[0]), 'NAME')}`"
+        )
+    return tuple(words)
 
 
-def started(argv: Sequence[str]) -> list[Started]:
-    """Return what the program `argv[0]` with its arguments starts; at least one, unless `argv` is empty."""
-    return list(_read(list(argv), 0))
+_EXAMPLES = {"python": "server.py", "node": "server.js", "npx": "some-server", "sh": "script.sh"}
 
 
-def shell_started(line: str) -> list[Started]:
-    """Return what a shell starts of a line; the shell itself if nothing in it can be named."""
-    return list(_of_shell("sh", line, 0))
+def can_be_named(command: Command) -> bool:
+    """Whether the words of a command say what runs: an interpreter may read that from elsewhere."""
+    return _place_of_program(command) is not None
 
 
-def split(line: str) -> list[str]:
-    """Return the words of a command line of Windows, where a backslash separates folders."""
-    return [quoted or plain for quoted, plain in re.findall(r'"([^"]*)"|(\S+)', line)]
+def entry_of(command: Command, folder: str) -> str:
+    """Return the entry that names the program of a command and no more; paths are shown as those from `folder`."""
+    at = _place_of_program(command, sure=True)
+    words = command if at is None else command[: at + 1]
+    code = _place_of_code(words)
+    shown = (word if place == code else _portable(word, folder) for place, word in enumerate(words[1:], 1))
+    return shlex.join([program_name(words[0]), *shown])
 
 
-def base_name(path: str) -> str:
-    """Return the name of a program: the last part of its path, without `.exe` and the like."""
+def program_name(path: str) -> str:
+    """Return the name of a program: without its folder, `.exe` and the like, and the version of an interpreter."""
     name = re.split(r"[\\/]", path)[-1]
     ending = next((ending for ending in _ENDINGS if name.lower().endswith(ending)), "")
-    return (name[: -len(ending)].lower() if ending else name) or path
+    name = (name[: -len(ending)].lower() if ending else name) or path
+    match = _VERSIONED.fullmatch(name)
+    plain = (match[1] or match[2]) if match else name
+    return plain if plain.lower() in _LAUNCHERS else name
 
 
-def _read(argv: list[str], depth: int) -> Iterator[Started]:
-    if not argv:
-        return
-    name, rest = base_name(argv[0]), argv[1:]
-    if depth < _DEEPEST:
-        for reads in (_behind_shell, _behind_prefix, _behind_launcher, _behind_python):
-            if found := list(reads(name, rest, depth + 1)):
-                yield from found
-                return
-    yield Started(name, tuple(rest))
+def _is_launcher(word: str) -> bool:
+    return program_name(word).lower() in _LAUNCHERS
 
 
-def _behind_shell(name: str, rest: list[str], depth: int) -> Iterator[Started]:
-    if name == "busybox" and rest and not rest[0].startswith("-"):
-        yield from _read(rest, depth)
-    elif name in _SHELLS:
-        at = 0
-        while at < len(rest) and rest[at][:1] in ("-", "+"):
-            if re.fullmatch(r"-[a-zA-Z]*c[a-zA-Z]*", rest[at]):
-                line = next((word for word in rest[at + 1 :] if word[:1] not in ("-", "+")), "")
-                yield from _of_shell(name, line, depth)
-                return
-            at += 2 if rest[at] in ("-o", "+o", "-O", "+O") else 1
-        if at < len(rest) and (known := _known(rest[at])):
-            yield Started(known, tuple(rest[at + 1 :]))
-    elif name.lower() in _OTHER_SHELLS:
-        options = _OTHER_SHELLS[name.lower()]
-        for at, word in enumerate(rest):
-            if word.lower() in options:
-                yield from _of_shell(name, " ".join(rest[at + 1 :]).replace("\\", "/"), depth)
-                return
+def _place_of_program(words: Sequence[str], *, sure: bool = False) -> int | None:
+    """Return the place of the first word that says which program runs; None if none does.
 
-
-def _behind_prefix(name: str, rest: list[str], depth: int) -> Iterator[Started]:
-    if name not in _PREFIXES:
-        return
-    words = _behind_options(rest, _PREFIXES[name].split())[_BEFORE_THE_COMMAND.get(name, 0) :]
-    if name == "env":
-        string = next((at for at, word in enumerate(rest) if word in ("-S", "--split-string")), None)
-        if string is not None and string + 1 < len(rest):
-            words = [*_words(rest[string + 1]), *rest[string + 2 :]]
-    while words and name in ("env", "sudo", "doas") and _ASSIGNMENT.fullmatch(words[0]):
-        words = words[1:]
-    yield from _read(words, depth)
-
-
-def _behind_launcher(name: str, rest: list[str], depth: int) -> Iterator[Started]:
-    for words in _SUBCOMMANDS.get(name, ()):
-        if tuple(rest[: len(words)]) == words:
-            options = _LAUNCHERS["uvx" if name == "uv" else "npx"]
-            yield from _launched(_behind_options(rest[len(words) :], options.split()), depth)
-            return
-    if name in _LAUNCHERS:
-        yield from _launched(_behind_options(rest, _LAUNCHERS[name].split()), depth)
-
-
-def _behind_python(name: str, rest: list[str], depth: int) -> Iterator[Started]:
-    if not _PYTHON.fullmatch(name):
-        return
-    words = _behind_options(rest, ["-W", "-X"], until="-m")
-    if words[:1] in (["-m"], ["-c"]):
-        words = words[1:] if words[0] == "-m" else []
-    if words and (known := _known(words[0].replace("_", "-"))):
-        yield Started(known, tuple(words[1:]))
-
-
-def _launched(words: list[str], depth: int) -> Iterator[Started]:
-    """Yield what a launcher runs, if that is known by its name or its package."""
-    for one in _read(words, depth):
-        known = one.name if one.name in ASKING | FETCHING else _known(words[0])
-        if known:
-            yield Started(known, one.arguments)
-
-
-def _known(script: str) -> str:
-    """Return which program that asks models is run by a path or a package; empty for any other."""
-    path = script.replace("\\", "/")
-    for package, name in _PACKAGES.items():
-        if f"/{package}/" in f"/{path}/" or re.fullmatch(rf"{re.escape(package)}(?:\[.*\])?(?:(?:@|==).*)?", path):
-            return name
-    name = base_name(path)
-    for ending in _SCRIPTS:
-        name = name.removesuffix(ending)
-    name = re.sub(r"(?<=.)@.*", "", name)
-    return name if name in ASKING else ""
-
-
-def _behind_options(words: list[str], valued: Sequence[str], until: str = "") -> list[str]:
-    at = 0
-    while at < len(words) and words[at].startswith("-") and words[at] not in ("-", until, "-c" if until else ""):
-        if words[at] == "--":
-            return words[at + 1 :]
-        at += 2 if words[at] in valued else 1
-    return words[at:]
-
-
-def _words(line: str) -> list[str]:
-    try:
-        return shlex.split(line)
-    except ValueError:
-        return []
-
-
-def _of_shell(shell: str, line: str, depth: int) -> Iterator[Started]:
-    found = [one for command in _commands(line) for one in _read(command, depth)] if depth <= _DEEPEST else []
-    yield from found or [Started(shell, ())]
-
-
-def _commands(line: str) -> Iterator[list[str]]:
-    """Yield the simple commands of a line of a shell: without assignments, redirections and what is the shell's own."""
-    lexer = shlex.shlex(line.replace("\\\n", " ").replace("\n", " ; "), posix=True, punctuation_chars=True)
-    lexer.whitespace_split, lexer.commenters = True, ""
-    try:
-        tokens = list(lexer)
-    except ValueError:
-        return  # A quote is not closed.
-    command: list[str] = []
-    skips = False
-    for token in [*tokens, ";"]:
-        if skips:
-            skips = False
-        elif "<" in token or ">" in token:
-            skips = set(token) <= set("<>&|")
-        elif not set(token) <= set(";&|()"):
-            command.append(token)
-        else:
-            if command := _without_the_shell(command):
-                yield command
-            command = []
-
-
-def _without_the_shell(words: list[str]) -> list[str]:
-    while words and (words[0] in _LEADING or words[0] == "$" or _ASSIGNMENT.fullmatch(words[0])):
-        words = words[1:]
-    name = base_name(words[0]) if words else ""
-    return words if words and name not in _WORDS_OF_THE_SHELL and _NAME.fullmatch(name) else []
-
-
-def arguments_of(event: str, args: Sequence[object], decoded: Callable[[object], str]) -> list[Started]:
-    """Return what an audit event of the interpreter is about to start; nothing where it does not say.
-
-    `decoded` makes text of a name or an argument, which may be bytes or a path.
+    Behind an option may be its value. If that is to be `sure`, such a word does not say so.
     """
+    if not _is_launcher(words[0]):
+        return 0
+    return next((at for at, kind in _telling(words) if not (sure and kind == "behind an option")), None)
+
+
+def _place_of_code(words: Sequence[str]) -> int | None:
+    """Return where the code or the module stands that an interpreter is given."""
+    return next((at for at, kind in _telling(words) if kind == "code"), None) if _is_launcher(words[0]) else None
+
+
+def _telling(words: Sequence[str]) -> Iterator[tuple[int, Literal["code", "behind an option", "program"]]]:
+    """Yield the places of the words that may say what a launcher runs, up to the first that surely does."""
+    launcher = program_name(words[0]).lower()
+    for at, word in enumerate(words[1:], 1):
+        if launcher in _CODED and words[at - 1] in _BEFORE_CODE:
+            yield at, "code"
+            return
+        if _SAYS_NOTHING.fullmatch(word) or (launcher in RUNNERS and word in _SUBCOMMANDS):
+            continue
+        if _is_launcher(word):
+            launcher = program_name(word).lower()
+        elif not words[at - 1].startswith("-"):
+            yield at, "program"
+            return
+        elif launcher not in PREFIXES:
+            yield at, "behind an option"
+
+
+def _begins_with(command: Command, words: Command) -> bool:
+    if len(command) < len(words) or program_name(command[0]) != program_name(words[0]):
+        return False
+    code = _place_of_code(words)
+    return all(
+        mine == named or (at != code and mine.replace("\\", "/").endswith(f"/{named}"))
+        for at, (mine, named) in enumerate(zip(command[1:], words[1:], strict=False), 1)
+    )
+
+
+def _portable(word: str, folder: str) -> str:
+    """Return the end of a path that other machines have too; every other word as it is."""
+    if not _ABSOLUTE.match(word) or _SAYS_NOTHING.fullmatch(word):
+        return word
+    path, inside = word.replace("\\", "/"), folder.replace("\\", "/").rstrip("/") + "/"
+    return path[len(inside) :] if path.startswith(inside) else "/".join(path.split("/")[1:][-2:]) or word
+
+
+_ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
+
+
+def command_of(event: str, args: Sequence[Any]) -> Command:
+    """Return the command that an audit event of the interpreter is about to run; empty where there is none."""
     if event == "os.system":
-        return shell_started(decoded(args[0]))
+        return ("sh", "-c", _text(args[0]))
     if event in ("os.startfile", "os.startfile/2"):
-        return started([decoded(args[0])])
+        return (_text(args[0]),)
     program, given = (None, args[0]) if event == "pty.spawn" else (args[0], args[1])
-    if event == "os.spawn":
-        program, given = args[1], args[2]
-    if isinstance(given, str) and event in ("subprocess.Popen", "_winapi.CreateProcess"):
-        words = split(given)
-    elif isinstance(given, Sequence) and not isinstance(given, str | bytes):
-        words = [decoded(word) for word in given]
+    if isinstance(given, str) and event != "pty.spawn":
+        if match := _OF_WINDOWS.fullmatch(given):
+            return ("sh", "-c", match[1])
+        words = [quoted or plain for quoted, plain in re.findall(r'"([^"]*)"|(\S+)', given)]
     else:
-        words = [] if given is None else [decoded(given)]
-    if program is None:
-        return started(words)
-    return started([decoded(program), *words[1:]])
+        several = isinstance(given, Sequence) and not isinstance(given, str | bytes)
+        words = [_text(word) for word in (given if several else [given])]
+    return tuple(words) if program is None else (_text(program), *words[1:])
+
+
+def of_multiprocessing(command: Command) -> Command:
+    """Return the command by which a process of `multiprocessing` is known; every other one as it is."""
+    own = "--multiprocessing-fork" in command or any(map(_SERVER.fullmatch, command))
+    return MULTIPROCESSING if own else command
+
+
+_SERVER = re.compile(r"from multiprocessing\.forkserver import main; ?main\(.*\)", re.DOTALL)
+
+LOOK_UPS = (
+    *("uname -p", "file -b *", "sh -c ver"),  # platform
+    *("gcc -Wl,-t -o * -l*", "cc -Wl,-t -o * -l*", "ld -t * -l*", "objdump -p -j .dynamic *", "ldconfig -p"),
+    *("ldconfig -r", "dump -Lpv *", "crle -64"),  # ctypes.util
+    *("ifconfig", "ifconfig -a", "ifconfig -av", "ip link", "arp -an", "lanscan -ai", "netstat -ian"),  # uuid
+    *("lsb_release -a", "uname -rs"),  # distro, for the SDKs of OpenAI and Anthropic
+)
+"""What is run to learn about the machine, with `*` for what varies."""
+_TRACKER = re.compile(r"from (?:[\w.]+\.)?resource_tracker import main; ?main\(.*\)", re.DOTALL)
+
+
+def is_look_up(command: Command) -> bool:
+    """Whether Python itself runs this: to learn about the machine, or to clean up behind processes."""
+    if command[-2:-1] == ("-c",) and _TRACKER.fullmatch(command[-1]):
+        return True
+    line = " ".join((program_name(command[0]), *command[1:]))
+    return any(fnmatchcase(line, known) for known in LOOK_UPS)
+
+
+def _text(word: Any) -> str:
+    return word.decode("utf-8", "surrogateescape") if isinstance(word, bytes) else str(word)

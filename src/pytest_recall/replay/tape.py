@@ -78,7 +78,8 @@ class Tape:
     thing that it lacks, and judges also after that. `hint` says how to record the cassette, for the message of a miss;
     `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
     what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over and its fixtures end.
-    `unkept` says of each call that may not be written down why.
+    `unkept` says of each call that may not be written down why, and `started` are the programs that were started while
+    it was open, as the rubric names them.
     `left_behind` says of each call that an earlier case had left behind that it was refused while this was open.
     `process` is the one that opened it; `told` counts those of the calls
     in `made` that someone has already accounted for.
@@ -102,6 +103,7 @@ class Tape:
     misses: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     unkept: list[str] = field(default_factory=list)
+    started: dict[str, None] = field(default_factory=dict)
     left_behind: list[str] = field(default_factory=list)
     passed: bool = False
     difference: Mismatch | None = None
@@ -459,8 +461,6 @@ LET_THROUGH: ContextVar[bool] = ContextVar("recall_let_through", default=False)
 """Whether a call that the player has let through is being made here, and may connect."""
 LIVE: ContextVar[bool] = ContextVar("recall_live", default=False)
 """Whether what is called here is made over the network and counted, and not recorded."""
-AS_ONE: ContextVar[bool] = ContextVar("recall_as_one", default=False)
-"""Whether what is done here is recorded as one call by itself, whatever programs and clients it takes."""
 _DIRECT: ContextVar[str] = ContextVar("recall_direct", default="")
 
 

@@ -1,4 +1,4 @@
-"""Detect calls that cannot be recorded, by child processes and native clients, and refuse them in a replay.
+"""Detect calls that cannot be recorded, by programs and native clients, and refuse them in a replay.
 
 What such a program or client asks is neither recorded nor replayed, so that a replay would send it again.
 """
@@ -6,103 +6,159 @@ What such a program or client asks is neither recorded nor replayed, so that a r
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from functools import partial
-from types import FrameType
+from pathlib import Path
 from typing import Any
 
-from pytest_recall.replay import programs
-from pytest_recall.replay.hosts import is_this_machine, place_of, without_query
+from pytest_recall.files.own_programs import OWN
+from pytest_recall.replay.clients import native
+from pytest_recall.replay.hooks import Undo, once_imported
+from pytest_recall.replay.hosts import place_of, without_query
 from pytest_recall.replay.origin import origin
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import AS_ONE, Tape
+from pytest_recall.replay.programs import (
+    MULTIPROCESSING,
+    Command,
+    can_be_named,
+    command_of,
+    entry_of,
+    is_look_up,
+    of_multiprocessing,
+)
+from pytest_recall.replay.tape import Tape
 
-STARTS = frozenset(
+_STARTS = frozenset(
     (
-        *("_winapi.CreateProcess", "os.exec", "os.fork", "os.posix_spawn", "os.spawn", "os.startfile"),
-        *("os.startfile/2", "os.system", "pty.spawn", "subprocess.Popen"),
+        *("_winapi.CreateProcess", "os.exec", "os.posix_spawn", "os.startfile", "os.startfile/2", "os.system"),
+        *("pty.spawn", "subprocess.Popen"),
     )
 )
 """The audit events of the interpreter that come before a program is started."""
 
+_watching: list[Player] = []
+"""The players that hear of programs, those of inner sessions last."""
+_hooked = False
+_last = threading.local()
 
-def starts(player: Player, event: str, args: Sequence[Any], frame: FrameType) -> None:
-    """Note a program that the session's code starts in a case. Raises MissError for one that a replay must not start.
 
-    `frame` is where the audit event `event` was raised, with `args`.
+def watch_unrecorded(player: Player, undo: list[Undo]) -> None:
+    """Let `player` know of programs that are started, and of clients whose calls it does not see.
+
+    What takes it back is added to `undo`, also later for what is imported.
     """
-    if event != "subprocess.Popen" and frame.f_globals.get("__name__") == "subprocess":
-        return  # An event of its own came before.
-    if event == "os.fork":
-        if frame.f_code.co_name != "_spawnvef" or frame.f_globals.get("__name__") != "os":
-            return
-        # Of `os.spawnv` and the like, whose child would be refused where it is not known here.
-        event, args = "os.exec", (frame.f_locals["file"], frame.f_locals["args"])
-    if AS_ONE.get() or _is_about_the_machine(frame) or origin() != "session":
+    global _hooked
+    _watching.append(player)
+    undo.append(partial(_watching.remove, player))
+    if not _hooked:
+        sys.addaudithook(_audited)  # For good: there is no way to remove one.
+        _hooked = True
+
+    def patch(module: Any) -> None:
+        undo.extend(native.patch(module, partial(asks, player)))
+
+    undo.append(once_imported(native.MODULES, patch))
+    undo.append(once_imported(("uvloop",), lambda module: undo.extend(patch_uvloop(module, player))))
+    undo.extend(
+        _patch_forking(
+            os, "_spawnvef", lambda mode, file, args, *rest: starts(player, command_of("os.exec", (file, args)))
+        )
+    )
+    undo.append(once_imported(("_posixsubprocess",), lambda module: undo.extend(_patch_fork_exec(module, player))))
+    undo.append(once_imported((_FORKSERVER,), lambda module: undo.extend(_patch_forkserver(module, player))))
+
+
+_FORKSERVER = "multiprocessing.forkserver"
+
+
+def _audited(
+    event: str, args: tuple[Any, ...], watching: list[Player] = _watching, known: frozenset[str] = _STARTS
+) -> None:
+    # It is called for every file that is opened, and until the very end, when the names of the module are gone.
+    if watching and event in known:
+        if os.name == "nt":
+            if event == "_winapi.CreateProcess" and args[1] == getattr(_last, "line", None):
+                return  # That of the Popen before, in one string.
+            _last.line = _command_line(args[1]) if event == "subprocess.Popen" else None
+        command = of_multiprocessing(command_of(event, args))
+        for player in reversed(watching):
+            starts(player, command)
+
+
+def _command_line(args: Any) -> str:
+    """Return what `subprocess.Popen` hands to Windows for its arguments."""
+    return args if isinstance(args, str) else subprocess.list2cmdline(args)
+
+
+def starts(player: Player, command: Command) -> None:
+    """Note a program that is started in a case. Raises MissError for one that a replay must not start."""
+    if OWN.get() or not command or is_look_up(command):
         return
-    tape = player.tape
-    found = programs.arguments_of(event, args, _decoded)
-    if player.mode == "replay" and not player.may_connect("", None):
-        for one in found:
-            if one.name not in player.allowed and (why := _asks(player, one)):
-                raise player.refuse(
-                    f"{_where(tape)}: `{one.name}` was not started, since it asks {why}, {_UNSEEN}; let a replay do"
-                    f" without it, or allow it by `allow_unrecorded: [{one.name}]` in rubric.yaml"
-                )
-    if tape is not None and tape.process == os.getpid():
-        player.started += (one.title for one in found)
+    tapes = player.possible()
+    entry = entry_of(command, str(Path.cwd()))
+    if player.mode == "replay" and not player.is_live and not player.programs.has(command):
+        refused = f"`{entry}` was not started, since nothing records what a program asks"
+        if tapes:
+            raise player.refuse(f"{_where(tapes)}: {refused}; {_advice(player, command, entry)}")
+        if player.is_left_behind:
+            raise player.left_behind(f"{refused}, by a thread of a case that is over; let the case wait for it")
+    for tape in tapes:
+        tape.started[entry] = None
 
 
-def patch_uvloop(module: Any, player: Player) -> list[Callable[[], None]]:
+def _advice(player: Player, command: Command, entry: str) -> str:
+    if not can_be_named(command):
+        return "its command does not say what it runs, so that no rubric can name it: start it with a script"
+    return f"if a replay is to start it, have in rubric.yaml: {player.programs.with_entries([entry])}"
+
+
+def patch_uvloop(module: Any, player: Player) -> list[Undo]:
     """Let uvloop's loop say what it starts, which raises no audit event. What is returned takes it back."""
     loop = module.Loop
     if {"subprocess_exec", "subprocess_shell"} & vars(loop).keys():
         return []
 
     def subprocess_exec(self: Any, protocol: Any, program: Any, *args: Any, **kwargs: Any) -> Any:
-        starts(player, "subprocess.Popen", (program, [program, *args]), sys._getframe(1))
+        starts(player, command_of("subprocess.Popen", (kwargs.get("executable") or program, [program, *args])))
         return super(loop, self).subprocess_exec(protocol, program, *args, **kwargs)
 
     def subprocess_shell(self: Any, protocol: Any, line: Any, **kwargs: Any) -> Any:
-        starts(player, "os.system", (line,), sys._getframe(1))
+        starts(player, command_of("os.system", (line,)))
         return super(loop, self).subprocess_shell(protocol, line, **kwargs)
 
     loop.subprocess_exec, loop.subprocess_shell = subprocess_exec, subprocess_shell
     return [partial(delattr, loop, name) for name in ("subprocess_exec", "subprocess_shell")]
 
 
-def patch_multiprocessing(module: Any, player: Player) -> list[Callable[[], None]]:
-    """Let `multiprocessing.util` say what it starts, which raises no audit event. What is returned takes it back."""
-    original = getattr(module, "spawnv_passfds", None)  # Windows has an event, and no such function.
+def _patch_fork_exec(module: Any, player: Player) -> list[Undo]:
+    """See what multiprocessing and loky start beneath `subprocess`, which raises no audit event."""
+
+    def before(args: Sequence[Any], executables: Sequence[Any], *rest: Any) -> None:
+        starts(player, of_multiprocessing(command_of("subprocess.Popen", (executables[0], list(args)))))
+
+    return _patch_forking(module, "fork_exec", before)
+
+
+def _patch_forkserver(module: Any, player: Player) -> list[Undo]:
+    """See processes that multiprocessing begins by a server, which may run since before the case."""
+    return _patch_forking(module, "connect_to_new_process", lambda *args: starts(player, MULTIPROCESSING))
+
+
+def _patch_forking(module: Any, name: str, before: Callable[..., None]) -> list[Undo]:
+    """Call `before` with the arguments of a function of a module; Windows has none of these."""
+    original = getattr(module, name, None)
     if original is None:
         return []
 
-    def spawnv_passfds(path: Any, args: Any, passfds: Any) -> Any:
-        # One process that cleans up for all others asks nothing.
-        if not any("resource_tracker" in _decoded(word) for word in args):
-            starts(player, "subprocess.Popen", (path, list(args)), sys._getframe(1))
-        return original(path, args, passfds)
+    def start(*args: Any, **kwargs: Any) -> Any:
+        before(*args, **kwargs)
+        return original(*args, **kwargs)
 
-    module.spawnv_passfds = spawnv_passfds
-    return [partial(setattr, module, "spawnv_passfds", original)]
-
-
-def _is_about_the_machine(frame: FrameType | None) -> bool:
-    """Whether Python itself starts a program to learn about the machine, such as `uname`, as SDKs ask it to."""
-    while frame is not None and frame.f_globals.get("__name__") in ("subprocess", "os"):
-        frame = frame.f_back
-    return frame is not None and frame.f_globals.get("__name__") in ("_osx_support", "ctypes.util", "platform", "uuid")
-
-
-def _asks(player: Player, one: programs.Started) -> str:
-    """Return what a program asks over the network, as far as its name and its arguments say; empty if nothing."""
-    if one.asks_models:
-        return "models by itself"
-    if one.name not in programs.FETCHING:
-        return ""
-    places = [(host, port) for host, port in map(place_of, one.urls) if host and not is_this_machine(host)]
-    return next((host for host, port in places if not player.ignores(host, port)), "")
+    setattr(module, name, start)
+    return [partial(setattr, module, name, original)]
 
 
 def asks(player: Player, client: str, url: str) -> None:
@@ -111,33 +167,24 @@ def asks(player: Player, client: str, url: str) -> None:
     An empty `url` is one that is not known.
     """
     tape = player.tape
-    if AS_ONE.get() or (tape is None and player.mode != "replay") or origin() != "session":
+    if (tape is None and player.mode != "replay") or origin() != "session":
         return
     if player.may_connect(*place_of(url)):
         return
-    if player.mode == "replay" and client not in player.allowed:
+    if player.mode == "replay":
         asked = (without_query(url) if url else "") or "a host"
         raise player.refuse(
-            f"{_where(tape)}: {client} did not ask {asked}, {_UNSEEN}; ask by a client that is"
-            " recorded (httpx, aiohttp; with pytest-recall[replay] also requests, urllib3 and botocore), name the host"
-            f" under `ignore_hosts`, or allow it by `allow_unrecorded: [{client}]` in rubric.yaml"
+            f"{_where(player.possible())}: {client} did not ask {asked}, which is neither recorded nor replayed; ask by"
+            " a client that is recorded (httpx, aiohttp; with pytest-recall[replay] also requests, urllib3 and"
+            " botocore), or name the host under `ignore_hosts` in rubric.yaml"
         )
     if tape is not None and tape.process == os.getpid():
         player.unseen.append(client)
 
 
-_UNSEEN = "which is neither recorded nor replayed"
-
-
-def _where(tape: Tape | None) -> str:
-    if tape is None:
-        return "outside of any case"
-    case = tape.header.get("case")
-    return f"case `{case}`" if case else f"fixture `{tape.header.get('fixture', tape.name)}`"
-
-
-def _decoded(word: object) -> str:
-    try:
-        return os.fsdecode(word)  # type: ignore[arg-type]
-    except TypeError:
-        return str(word)
+def _where(tapes: Sequence[Tape]) -> str:
+    if len(tapes) != 1:
+        return "outside of any case" if not tapes else "one of the cases that run at once"
+    header = tapes[0].header
+    case = header.get("case")
+    return f"case `{case}`" if case else f"fixture `{header.get('fixture', tapes[0].name)}`"

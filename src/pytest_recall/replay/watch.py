@@ -16,14 +16,12 @@ from typing import Any
 from weakref import WeakSet
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.replay import unrecorded
-from pytest_recall.replay.clients import native
 from pytest_recall.replay.hooks import Undo, carry, once_imported
 from pytest_recall.replay.hosts import is_address, is_this_machine
 from pytest_recall.replay.origin import in_known_client, line_of_caller, origin
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.programs import mentioned
 from pytest_recall.replay.tape import APART, LET_THROUGH
+from pytest_recall.replay.unrecorded import watch_unrecorded
 
 
 def guard(player: Player) -> list[Undo]:
@@ -203,43 +201,6 @@ def install_own(player: Player, undo: list[Undo] | None = None) -> list[Undo]:
     undo.append(once_imported(("aiohttp.client",), patch_aiohttp))
     undo.append(once_imported(LM15, patch_lm15))
     return undo
-
-
-def watch_unrecorded(player: Player, undo: list[Undo]) -> None:
-    """Let `player` know of programs that are started, and of clients whose calls it does not see.
-
-    What takes it back is added to `undo`, also later for what is imported.
-    """
-    global _hooked
-    _watching.append(player)
-    undo.append(functools.partial(_watching.remove, player))
-    if not _hooked:
-        sys.addaudithook(_audited)  # For good: there is no way to remove one.
-        _hooked = True
-
-    def patch(module: ModuleType) -> None:
-        undo.extend(native.patch(module, functools.partial(unrecorded.asks, player)))
-
-    undo.append(once_imported(native.MODULES, patch))
-    undo.append(once_imported(("uvloop",), lambda module: undo.extend(unrecorded.patch_uvloop(module, player))))
-    undo.append(once_imported((_SPAWNS,), lambda module: undo.extend(unrecorded.patch_multiprocessing(module, player))))
-
-
-_SPAWNS = "multiprocessing.util"
-_watching: list[Player] = []
-"""The players that hear of programs, those of inner sessions last."""
-_hooked = False
-
-
-def _audited(
-    event: str, args: tuple[Any, ...], watching: list[Player] = _watching, starts: frozenset[str] = unrecorded.STARTS
-) -> None:
-    # It is called for every file that is opened, and until the very end, when the names of the module are gone.
-    if watching and event in starts:
-        for player in reversed(watching):
-            # Outside of a case only what may be refused is looked at.
-            if player.tape is not None or (player.mode == "replay" and mentioned().search(str(args[:2]))):
-                unrecorded.starts(player, event, args, sys._getframe(1))
 
 
 class Watch:

@@ -11,6 +11,7 @@ from pytest_recall.files.eval_directory import SUFFIXES
 from pytest_recall.files.wording import cell, code, one_line, prose
 from pytest_recall.results.regressions import CauseLabel, DiffPiece, word_diff
 from pytest_recall.results.scorecard import CaseResult, FailureKind, LastPass, Scorecard
+from pytest_recall.results.sentences import ran_line
 from pytest_recall.results.standing import BEHIND, OF_BASE
 from pytest_recall.schedule.suspects import MOST, UNCOMMITTED, change_of, named
 from pytest_recall.trials.detector import RatioRule, had_passed
@@ -217,6 +218,8 @@ def _judged(result: CaseResult) -> Iterator[str]:
     if result.trial.earlier is not None:
         yield f"asked in an earlier run of this pull request, {result.trial.earlier.run}, whose verdict holds"
     if said := _SOURCES.get(result.trial.source):
+        yield said
+    if said := ran_line(result.trial.programs):
         yield said
 
 

@@ -209,7 +209,7 @@ class Scorecard(NamedTuple):
             return None
         known, passed = header.verdicts, header.passing
         for trial in (result.trial for result in self.results):
-            if not trial.outcome.is_verdict or trial.unproven or trial.reason in UNSCHEDULED:
+            if not trial.outcome.is_verdict or trial.unproven or trial.programs or trial.reason in UNSCHEDULED:
                 continue
             known += trial.row is None
             passed += (trial.outcome is Outcome.PASSED) - (trial.row is not None and not trial.row.failing)

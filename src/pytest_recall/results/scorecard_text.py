@@ -274,6 +274,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
             for r in card.results
             if r.trial.unproven
         ],
+        "programs_ran": {case_id: list(ran) for case_id, ran in sentences.programs_ran(card).items()},
         "not_run": [{"id": case_id, "reason": reason} for case_id, reason in card.not_run],
         "several_trials": [_repeats(r) for r in card.results if r.repeats is not None],
         "flake": {r.trial.case_id: r.flake._asdict() for r in card.results if r.flake is not None},

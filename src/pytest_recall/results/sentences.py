@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING
 
 from pytest_recall.files.wording import listed, percent, plural
 from pytest_recall.models.reply_names import is_asked_for, joined
-from pytest_recall.replay.programs import ASKING
+from pytest_recall.replay.programs import NamedPrograms, can_be_named
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard, is_incomplete, not_evaluated_line
 from pytest_recall.schedule.boxes import OF_CHANGE, UNSCHEDULED
 from pytest_recall.schedule.forecast import without_verdict
@@ -16,7 +17,6 @@ from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
-    from pytest_recall.replay.tape import CassetteMode
     from pytest_recall.results.scorecard import CaseResult, Scorecard
     from pytest_recall.schedule.forecast import WarmUp
 
@@ -147,31 +147,23 @@ def telemetry_line(calls: Mapping[str, int], mode: str) -> str:
     return f"{plural(sum(calls.values()), 'call')} of telemetry {became}: {hosts}"
 
 
-def past_lines(
-    programs: Mapping[str, int], clients: Mapping[str, int], mode: CassetteMode, allowed: Sequence[str]
-) -> list[str]:
-    """Return what cases asked by that a recording or a replay does not see: a line of programs, and one of clients.
+def past_lines(programs: Iterable[str], clients: Mapping[str, int], named: NamedPrograms) -> list[str]:
+    """Return what cases that were recorded asked by, and no recording holds: a line of programs, and one of clients.
 
-    Both count by name; `allowed` are the names that the rubric lets a replay use.
+    `programs` are as a rubric names them, `clients` are counted by name; `named` are the programs that a replay starts.
     """
     lines = []
-    if programs:
-        asking = programs.keys() & ASKING
-        unseen = "what they ask over the network is neither recorded nor replayed"
-        lines.append(f"programs that cases started: {_counted(programs)}; {unseen}{_then(asking, mode, allowed)}")
+    commands = {entry: tuple(shlex.split(entry)) for entry in programs}
+    refused = {entry: command for entry, command in commands.items() if not named.has(command)}
+    if refused:
+        line = f"a replay does not start what cases have started, and they have no verdict there: {listed(refused)}"
+        if nameable := [entry for entry, command in refused.items() if can_be_named(command)]:
+            line += f"; if it is to, have in rubric.yaml: {named.with_entries(nameable)}"
+        lines.append(line)
     if clients:
-        unseen = "nothing of it is recorded or replayed"
-        lines.append(f"clients that cases asked by: {_counted(clients)}; {unseen}{_then(set(clients), mode, allowed)}")
+        unseen = "nothing of it is recorded, and a replay refuses them, except to hosts under `ignore_hosts`"
+        lines.append(f"clients that cases asked by: {_counted(clients)}; {unseen}")
     return lines
-
-
-def _then(names: Set[str], mode: CassetteMode, allowed: Sequence[str]) -> str:
-    """Return what a replay does about such programs or clients; empty if nothing."""
-    if mode == "replay":
-        again = listed(sorted(names & set(allowed)))
-        return f". As `allow_unrecorded` says, {again} asked again, at a cost that is not known" if again else ""
-    refused = listed(sorted(names - set(allowed)))
-    return f". A replay refuses {refused}, unless `allow_unrecorded` in rubric.yaml names it" if refused else ""
 
 
 def _counted(names: Mapping[str, int]) -> str:
@@ -345,7 +337,20 @@ def replays(header: Header, card: Scorecard) -> str:
     told = [f"{replayed} of {plural(total, 'verdict')} on replayed answers{moved}"] if replayed else []
     if mixed:
         told.append(f"{mixed} on answers that are partly replayed")
+    if ran := programs_ran(card):
+        told.append(f"programs ran in {len(ran):,} of them, which are no evidence: {listed(ran)}")
     return "; ".join(told) + "."
+
+
+def ran_line(programs: Sequence[str]) -> str:
+    """Return what to say of a replay in which programs ran; empty if none did."""
+    return f"programs ran that are not recorded, so that it is no evidence: {listed(programs)}" if programs else ""
+
+
+def programs_ran(card: Scorecard) -> dict[str, tuple[str, ...]]:
+    """Return the cases with a verdict in whose replay programs ran, with these."""
+    trials = (result.trial for result in card.results)
+    return {trial.case_id: trial.programs for trial in trials if trial.programs and trial.outcome.is_verdict}
 
 
 def on_no_schedule(results: Iterable[CaseResult]) -> bool:

@@ -31,7 +31,7 @@ OF_BASE = (
     "no_verdict_allowed",
     "recording",
     "branch_recordings",
-    "allow_unrecorded",
+    "replay",
     "cassette_kinds",
 )
 OF_REQUESTS = (

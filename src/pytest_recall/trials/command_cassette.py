@@ -41,7 +41,7 @@ def player_of(rubric: Settings, mode: CassetteMode, ways: Mapping[CallKind, Way]
         mode,
         every,
         ignored=rubric.ignore_hosts,
-        allowed=rubric.allow_unrecorded,
+        programs=rubric.replay.programs,
         telemetry=rubric.telemetry_hosts,
         redact=rubric.redactor(os.environ).told,
     )

@@ -111,6 +111,7 @@ class CallSummary(NamedTuple):
     under: str = ""
     unrecorded: str = ""
     asked: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
 
 
 class RunFacts(NamedTuple):

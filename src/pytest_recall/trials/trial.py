@@ -370,6 +370,7 @@ class Trial(NamedTuple):
     from, such as `memory recall`, as far as that is known. `ended` is when the trial ended, in ISO 8601, `checkpoint`
     where in a long-horizon run it was; both are empty elsewhere. `steps` are what the answer took, in their order.
     `unrecorded` says why a call of it may not be written down, so that the case has no recording.
+    `programs` were started in a replay that starts any; what they ask is not recorded, so the verdict is no evidence.
     `asked` are, of a fail, the keys of what the agent asked, as far as calls are recorded, sorted.
     `weighed` is in no journal: it is of the trial that grades a case by evidence.
     """
@@ -404,6 +405,7 @@ class Trial(NamedTuple):
     steps: tuple[TrialStep, ...] = ()
     unrecorded: str = ""
     asked: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
     earlier: EarlierRun | None = None
     weighed: WeighedTrials | None = None
 
@@ -431,6 +433,8 @@ class Trial(NamedTuple):
             plain["row"] = self.row.to_json()
         if self.asked:
             plain["asked"] = list(self.asked)
+        if self.programs:
+            plain["programs"] = list(self.programs)
         if self.earlier is not None:
             plain["earlier"] = self.earlier._asdict()
         if self.calls:
@@ -504,7 +508,7 @@ _STRUCTURED = frozenset(
         "earlier",
     }
 )
-_PLAIN = tuple(name for name in Trial._fields if name not in {*_STRUCTURED, "asked", "weighed"})
+_PLAIN = tuple(name for name in Trial._fields if name not in {*_STRUCTURED, "asked", "programs", "weighed"})
 _VERDICT = tuple(f.name for f in fields(Verdict) if f.name != "judgement")
 _PASSAGE = tuple(f.name for f in fields(Passage))
 _plain_of, _verdict_of, _passage_of = attrgetter(*_PLAIN), attrgetter(*_VERDICT), attrgetter(*_PASSAGE)

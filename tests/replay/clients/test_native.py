@@ -18,8 +18,8 @@ import pytest
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay.clients import native
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import AS_ONE, CassetteMode
-from pytest_recall.replay.watch import watch_unrecorded
+from pytest_recall.replay.tape import CassetteMode
+from pytest_recall.replay.unrecorded import watch_unrecorded
 from tests.replay.test_tape import tape_of
 
 grpc: Any = pytest.importorskip("grpc")
@@ -172,7 +172,7 @@ def test_a_replay_refuses_each_call_before_it_is_sent(
     assert service.asked == []
     assert player.tape is not None
     assert len(player.tape.misses) == 1
-    assert "`allow_unrecorded: [grpc]`" in player.tape.misses[0]
+    assert "name the host under `ignore_hosts`" in player.tape.misses[0]
 
 
 @pytest.mark.parametrize("ask", [unary, asynchronous])
@@ -187,12 +187,6 @@ def test_hosts_that_are_ignored_are_asked(
     assert player.unseen == []
 
 
-def test_a_client_that_is_allowed_asks_and_is_counted(service: Service, watched: Watched) -> None:
-    player = watched("replay", allowed=["grpc"])
-    assert unary(service.place) == b"hi"
-    assert player.unseen == ["grpc"]
-
-
 def test_telemetry_is_none_of_a_case(service: Service, watched: Watched) -> None:
     player = watched("replay")
     with grpc.insecure_channel(service.place) as channel:
@@ -200,16 +194,6 @@ def test_telemetry_is_none_of_a_case(service: Service, watched: Watched) -> None
     assert player.unseen == []
     assert native.is_telemetry(f"/{TRACES}/Export")
     assert not native.is_telemetry("/any.Service/Ask")
-
-
-def test_what_is_recorded_as_one_call_may_ask(service: Service, watched: Watched) -> None:
-    player = watched("record")
-    token = AS_ONE.set(True)
-    try:
-        assert unary(service.place) == b"hi"
-    finally:
-        AS_ONE.reset(token)
-    assert player.unseen == []
 
 
 def test_all_is_put_back(service: Service) -> None:
