@@ -13,7 +13,10 @@ import pytest
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.memory import mcp_server
 from pytest_recall.replay.exchange import Request, Response
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.watch import Watch
 from tests.memory.asking import NOW, filled, made, sources, texts
+from tests.replay.test_tape import tape_of
 
 pytest.importorskip("mcp")
 
@@ -122,6 +125,19 @@ def test_the_tools_are_called(server: str, tmp_path: Path) -> None:
     filled(client)
     assert len(client.recall("x", 5, NOW)) == 3
     client.close()
+
+
+def test_it_is_no_program_of_the_case_that_is_replayed(plain: str, tmp_path: Path) -> None:
+    player = Player("replay")
+    watch = Watch(player)
+    try:
+        with player.playing(tape_of(tmp_path, mode="replay")) as tape:
+            client = made(plain, tmp_path)
+            assert texts(client.recall("anything", 2, NOW)) == ["one", "two"]
+            client.close()
+    finally:
+        watch.call_off()
+    assert (tape.misses, tape.started) == ([], {})
 
 
 def test_it_is_started_when_it_is_first_asked_and_again_once_it_was_closed(plain: str, tmp_path: Path) -> None:

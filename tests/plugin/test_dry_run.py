@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
 import pytest
@@ -208,3 +209,25 @@ def test_of_a_case_that_is_not_there(pytester: pytest.Pytester, upstream: Upstre
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert [line for line in result.errlines if line] == ["ERROR: --recall-dry-run-of: no case `aa`; did you mean `a`?"]
     assert not (checkout.artifacts.folder / "changed.json").exists()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="`true` is a program of POSIX")
+def test_a_case_that_starts_a_program_is_unaffected_only_where_the_rubric_names_it(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
+    """What ran in a replay of the change may have asked anything."""
+    source = agent("import subprocess\nsubprocess.run(['true'])\nreturn plain_sync(question)")
+    checkout = talking(upstream, source).with_cases(asking("a")).with_state(a=row(3)).at(pytester)
+    checkout.run("eval", "--record", "--recall-mode", "all").assert_outcomes(passed=1)
+    finished(checkout)
+    rubric = checkout.path / "eval" / "rubric.yaml"
+    states = {}
+    for programs in ("[]", "['true']", "any"):
+        rubric.write_text(f"owner: us\nreplay: {{programs: {programs}}}\n", encoding="utf-8")
+        checkout.run(*DRY)
+        plain = found(checkout)
+        states[programs] = (plain["unaffected"], plain["unknown"].get("a", ""))
+    assert states["['true']"] == (["a"], "")
+    assert states["[]"][0] == states["any"][0] == []
+    assert "`true` was not started" in states["[]"][1]
+    assert states["any"][1] == "programs ran in its replay, and what they ask is not recorded: true"

@@ -115,6 +115,11 @@ def test_what_is_no_command(entry: str, why: str) -> None:
 def test_the_line_to_add_has_what_is_named_already() -> None:
     named = NamedPrograms.of(["git", "python server.py"])
     assert named.with_entries(["rg", "git"]) == 'replay: {programs: [git, "python server.py", rg]}'
+    assert NamedPrograms().with_entries(["true", "7z", "cli.py"]) == 'replay: {programs: ["true", "7z", cli.py]}'
+
+
+def test_a_program_that_is_called_any_does_not_open_the_door_to_all() -> None:
+    assert not can_be_named(("/bin/any",))
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,8 @@ _SAYS_NOTHING = re.compile(r"-.*|/[a-zA-Z]|\d+(?:\.\d+)?[smhd]?|[A-Za-z_]\w*=.*"
 """An option, a number such as that of seconds, and an assignment."""
 _VERSIONED = re.compile(r"([a-z-]+?)[\d.]+w?|(python)w", re.IGNORECASE)
 _ENDINGS = (".exe", ".cmd", ".bat", ".ps1", ".com")
-_PLAIN = re.compile(r"[A-Za-z][\w./@-]*")
+_PLAIN = re.compile(r"(?!(?:true|false|yes|no|on|off|null|y|n)\Z)[A-Za-z][\w./@-]*", re.IGNORECASE)
+"""What YAML takes for this very text without quotes."""
 _OF_WINDOWS = re.compile(r'.*? /c "(.*)"', re.DOTALL)
 """What `subprocess` makes of `shell=True` on Windows."""
 
@@ -97,7 +98,7 @@ _EXAMPLES = {"python": "server.py", "node": "server.js", "npx": "some-server", "
 
 def can_be_named(command: Command) -> bool:
     """Whether the words of a command say what runs: an interpreter may read that from elsewhere."""
-    return _place_of_program(command) is not None
+    return program_name(command[0]) != ANY and _place_of_program(command) is not None
 
 
 def entry_of(command: Command, folder: str) -> str:
