@@ -258,7 +258,6 @@ WORLD = {
             "clients.httpx_family",
             "clients.lm15_client",
             "clients.replayed",
-            "clients.native",
         ),
         *(
             "clients.vcr_import",
@@ -279,6 +278,7 @@ WORLD = {
             "redaction",
             "run_recordings",
             "shared_calls",
+            "sockets",
             "tape",
             "unrecorded",
             "watch",

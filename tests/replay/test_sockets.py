@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import _socket
 import asyncio
+import os
 import socket
+import subprocess
+import sys
 import threading
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.replay import watch
+from pytest_recall.replay import sockets
+from pytest_recall.replay.hooks import carry
 from pytest_recall.replay.player import Player
+from pytest_recall.replay.tape import let_through
 from tests.replay.test_tape import tape_of
 
 
@@ -24,14 +34,23 @@ def server() -> Iterator[socket.socket]:
         yield listening
 
 
+@contextmanager
+def guarding(player: Player) -> Iterator[None]:
+    """Guard sockets in this block."""
+    undo = sockets.guard(player)
+    try:
+        yield
+    finally:
+        while undo:
+            undo.pop()()
+
+
 @pytest.fixture
 def player(request: pytest.FixtureRequest) -> Iterator[Player]:
     """A player that replays, with its guard; the parameter is a host that is let alone."""
     playing = Player("replay", {"judge": "live"}, ignored=[getattr(request, "param", "elsewhere")])
-    undo = watch.guard(playing)
-    yield playing
-    for back in reversed(undo):
-        back()
+    with guarding(playing):
+        yield playing
 
 
 def test_a_connection_is_refused_and_its_socket_closed(player: Player, server: socket.socket) -> None:
@@ -107,7 +126,7 @@ def looked_up(monkeypatch: pytest.MonkeyPatch, server: socket.socket) -> list[st
     return found
 
 
-def test_no_name_is_looked_up(looked_up: list[str], player: Player, server: socket.socket) -> None:
+def test_no_name_is_looked_up_but_this_machines_own(player: Player, server: socket.socket) -> None:
     async def opened() -> None:
         await asyncio.open_connection("api.example", 443)
 
@@ -117,10 +136,9 @@ def test_no_name_is_looked_up(looked_up: list[str], player: Player, server: sock
         asyncio.run(opened())  # It is looked up by a thread.
     with pytest.raises(MissError, match=f"a connection to 127.0.0.1:{server.getsockname()[1]} would open"):
         socket.create_connection(("localhost", server.getsockname()[1]))
-    assert looked_up == ["localhost"]
 
 
-@pytest.mark.parametrize("function", ["gethostbyname", "gethostbyname_ex"])
+@pytest.mark.parametrize("function", ["gethostbyname", "gethostbyname_ex", "gethostbyaddr"])
 def test_no_name_is_looked_up_by_itself(player: Player, function: str) -> None:
     with pytest.raises(MissError, match=r"a connection to api\.example would open"):
         getattr(socket, function)("api.example")
@@ -147,27 +165,172 @@ def test_an_ignored_host_is_looked_up_and_connected_to(
 
 
 @pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="no sockets of this kind here")
-def test_what_stays_on_the_machine_is_let_alone(player: Player) -> None:
-    one, other = socket.socketpair()
-    with one, other:
-        one.sendall(b"x")
-        assert other.recv(1) == b"x"
+def test_what_stays_on_the_machine_is_let_alone(player: Player, tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as listening, socket.socket(socket.AF_UNIX) as client:
+        listening.bind(os.path.relpath(tmp_path / "s"))
+        listening.listen()
+        client.connect(listening.getsockname())
     assert player.strays == []
 
 
-@pytest.mark.parametrize("guarded", [False, True])
-def test_afterwards_all_is_as_it_was(monkeypatch: pytest.MonkeyPatch, guarded: bool) -> None:
-    if guarded:
-        monkeypatch.setattr(socket.socket, "connect", lambda self, address: None)
+def test_a_pair_of_sockets_is_let_alone_also_where_one_connects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on Windows."""
+
+    def socketpair() -> tuple[socket.socket, socket.socket]:
+        with socket.create_server(("127.0.0.1", 0)) as listening:
+            one = socket.create_connection(listening.getsockname())
+            return one, listening.accept()[0]
+
+    monkeypatch.setattr(socket, "socketpair", socketpair)
+    playing = Player("replay")
+    with guarding(playing):
+        for end in socket.socketpair():
+            end.close()
+    assert playing.strays == []
+    assert socket.socketpair is socketpair
+
+
+def test_a_call_that_the_player_has_let_through_may_connect_also_from_an_executor(server: socket.socket) -> None:
+    playing = Player("replay")
+    with guarding(playing), let_through():
+        socket.create_connection(server.getsockname()).close()
+
+        async def opened() -> None:
+            _, writer = await asyncio.open_connection("localhost", server.getsockname()[1], family=socket.AF_INET)
+            writer.close()
+
+        asyncio.run(opened())
+        undo = carry(playing.carried)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(socket.create_connection, server.getsockname()).result().close()
+        for back in undo:
+            back()
+    assert playing.strays == []
+
+
+def test_a_port_of_this_machine_that_the_process_was_handed_may_be_connected_to(server: socket.socket) -> None:
+    playing = Player("replay")
+    playing.hand(lambda: ["127.0.0.1", {}, server.getsockname()[1]])
+    with guarding(playing):
+        socket.create_connection(server.getsockname()).close()
+        with pytest.raises(MissError):
+            socket.create_connection(("198.51.100.7", server.getsockname()[1]))
+        with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(MissError):
+            socket.create_connection(other.getsockname())
+
+
+class Blocking(socket.socket):
+    """What plugins put in place of the class."""
+
+
+@pytest.mark.parametrize(
+    "connect",
+    [
+        socket.create_connection,
+        _socket.socket(socket.AF_INET, socket.SOCK_STREAM).connect,
+        partial(socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto, b"x"),
+        partial(socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendmsg, [b"x"], [], 0),
+    ],
+    ids=["class", "beneath", "datagram", "message"],
+)
+def test_no_other_function_or_class_leads_past_it(
+    connect: Callable[[Any], Any], player: Player, server: socket.socket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket.socket, "connect", socket.socket.connect, raising=False)
+    monkeypatch.setattr(socket, "socket", Blocking)
+    with pytest.raises(MissError):
+        connect(server.getsockname())
+    assert len(player.strays) == 1
+    server.setblocking(False)
+    with pytest.raises(BlockingIOError):
+        server.accept()
+
+
+def test_afterwards_all_is_as_it_was(server: socket.socket) -> None:
+    before = dict(vars(socket))
+    with guarding(Player("replay")):
+        pass
+    assert dict(vars(socket)) == before
+    socket.create_connection(server.getsockname()).close()
+
+
+@pytest.mark.parametrize("refused", ["sys.addaudithook", "socket.connect"])
+def test_where_the_hook_hears_nothing_there_is_no_replay(refused: str) -> None:
+    """In a process of its own, as no hook can be taken away; here another one is there before ours."""
+    source = f"""
+import sys
+
+def refuse(event, args):
+    if event == {refused!r}:
+        raise RuntimeError(event)
+
+sys.addaudithook(refuse)
+from pytest_recall.files.errors import RecallError
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.watch import Watch
+try:
+    Watch(Player("replay"))
+except RecallError as error:
+    print(error)
+Watch(Player("record")).close()
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("no replay is possible in this process: its audit event `socket.")
+
+
+@pytest.mark.parametrize("way", ["let through", "ignored", "handed", "its own names", "another"])
+def test_a_recording_tells_of_what_a_replay_would_refuse(way: str, server: socket.socket) -> None:
+    port = server.getsockname()[1]
+    recording = Player("record", ignored=["localhost"] if way == "ignored" else [])
+    recording.hand(lambda: [port] if way == "handed" else [])
+    with guarding(recording), let_through() if way == "let through" else nullcontext():
+        if way == "its own names":
+            socket.getaddrinfo("localhost", port)
+        else:
+            socket.create_connection(("localhost", port)).close()
+    if way == "another":
+        [line] = recording.strays
+        assert f"a connection to localhost:{port} was made at " in line
+        assert "test_sockets.py:" in line
     else:
-        monkeypatch.undo()
-    before, resolves = dict(vars(socket.socket)), socket.getaddrinfo
-    undo = watch.guard(Player("replay"))
-    assert dict(vars(socket.socket)) != before
-    for back in reversed(undo):
-        back()
-    assert dict(vars(socket.socket)) == before
-    assert socket.getaddrinfo is resolves
+        assert recording.strays == []
+
+
+def test_uvloop_is_asked_for_what_it_opens(server: socket.socket) -> None:
+    """In a process of its own, where nothing else has imported it."""
+    pytest.importorskip("uvloop")
+    source = f"""
+import asyncio, socket
+from pytest_recall.files.errors import MissError
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.watch import Watch
+player = Player("replay", ignored=["ignored.localhost"])
+watch = Watch(player)
+import uvloop
+
+async def main():
+    loop, port = asyncio.get_running_loop(), {server.getsockname()[1]}
+    sock = socket.socket()
+    sock.setblocking(False)
+    for opening in (
+        asyncio.open_connection("127.0.0.1", port),
+        loop.create_datagram_endpoint(asyncio.DatagramProtocol, remote_addr=("127.0.0.1", port)),
+        loop.create_datagram_endpoint(asyncio.DatagramProtocol, local_addr=("127.0.0.1", 0)),
+        loop.getaddrinfo("api.example", port),
+        loop.sock_connect(sock, ("127.0.0.1", port)),
+    ):
+        try:
+            await opening
+        except MissError:
+            print("missed")
+    await loop.getaddrinfo("127.0.0.1", port)
+
+uvloop.run(main())
+watch.close()
+print(len(player.strays))
+"""
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [*["missed"] * 5, "5"], done.stderr
 
 
 def test_a_connection_for_telemetry_finds_no_network_and_is_no_miss(player: Player) -> None:

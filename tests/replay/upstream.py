@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_recall.models.rate_limiter import RateLimits
-from pytest_recall.replay import watch
+from pytest_recall.replay import sockets, watch
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules
@@ -133,7 +133,7 @@ class Deck:
         self.tape = Tape("case", mode, RULES, Redactor({}), "record it", cassette, self._draft)
         undo = watch.install(player)
         if mode == "replay":
-            undo += watch.guard(player)
+            undo += sockets.guard(player)
         try:
             with player.playing(self.tape):
                 yield player

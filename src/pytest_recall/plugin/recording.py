@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -20,6 +21,8 @@ from pytest_recall.replay.budget import dollars_of
 from pytest_recall.replay.exchange import KINDS, CallKind
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.replay.exchange import CallKind, Way
@@ -283,13 +286,21 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         telemetry=rubric.telemetry_hosts,
         redact=redactor.told,
     )
-    watch = config.stash[WATCH] = Watch(player)
+    player.hand(partial(ports_of_controller, config))
+    with usage_errors():
+        watch = config.stash[WATCH] = Watch(player)
     config.add_cleanup(watch.close)
     try:
         yield
     finally:
         # Even if a conftest file or pytest made another error of it.
         refuse_strays(player)
+
+
+def ports_of_controller(config: pytest.Config) -> Iterable[object]:
+    """Return what a worker was given by its controller, ports of which plugins of both of them connect by."""
+    given: Mapping[str, object] = getattr(config, "workerinput", {})
+    return given.values()
 
 
 def refuse_strays(player: Player) -> None:

@@ -168,9 +168,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
 
     watch = run.config.stash.get(WATCH, None)
     if watch is not None:
-        from pytest_recall.plugin.recording import refuse_strays
-
-        refuse_strays(watch.player)
+        recording.refuse_strays(watch.player)
     plan = run.plan
     folder = Path(asked.folder) if asked.folder else plan.place.cassettes
     layers: tuple[Layer, ...] = ()
@@ -205,6 +203,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
     )
     # What the replay before this run has found to differ is not to be answered from the recording.
     manager.compares_headers = asked.dry or (asked.mode == "missing" and plan.changes is not None)
+    manager.player.hand(partial(recording.ports_of_controller, run.config))
     if asked.dry or asked.sends_nothing:
         manager.let_nothing_out()
     if asked.budget is not None:

@@ -45,7 +45,7 @@ def put_beneath(owner: type, name: str, wrap: Callable[[Callable[..., Any]], Cal
     signature = attributes.get("__signature__")
     original.__dict__.update({"__signature__": inspect.signature(function), _ORIGINAL: True})
     hook = wrap(original)
-    # Mocks read the signature; `origin` and tracebacks read the file and the names of the code.
+    # Mocks read the signature; tracebacks read the file and the names of the code.
     attributes["__signature__"] = inspect.signature(function)
     template = (_call_async if inspect.iscoroutinefunction(function) else _call).__code__
     function.__code__ = template.replace(

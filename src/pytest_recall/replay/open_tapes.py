@@ -18,7 +18,7 @@ from pytest_recall.files.errors import MissError
 from pytest_recall.replay.hooks import IN_THREAD
 from pytest_recall.replay.interrupt import end_later, keep_interrupting
 from pytest_recall.replay.origin import is_importing
-from pytest_recall.replay.tape import LIVE, CassetteMode, Tape
+from pytest_recall.replay.tape import LET_THROUGH, LIVE, CassetteMode, Tape
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import Sender
@@ -217,11 +217,11 @@ class OpenTapes:
         return tapes
 
     def carried(self) -> list[tuple[ContextVar[Any], Any]]:
-        """Return what a thread takes along that is started here: whose it is, and who makes calls in it."""
+        """Return what a thread takes along that is started here: whose it is, who makes calls in it, and which ones."""
         lane, tapes = self._lane, self._tapes[-1:]
         if lane is None and tapes and "fixture" not in tapes[0].header:
             lane = next((one for one in self._contexts if tapes[0] in one.tapes), None)
-        return [(CURRENT_CASE, lane), (KIND, KIND.get()), (LIVE, LIVE.get())]
+        return [(CURRENT_CASE, lane), *((variable, variable.get()) for variable in CARRIED[1:])]
 
     @contextmanager
     def asking(self, kind: str) -> Iterator[None]:
@@ -341,5 +341,5 @@ class OpenTapes:
 
 KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
 """Who makes calls here, where that is said: `agent`, `judge` or `worker`."""
-CARRIED: tuple[ContextVar[Any], ...] = (CURRENT_CASE, KIND, LIVE)
+CARRIED: tuple[ContextVar[Any], ...] = (CURRENT_CASE, KIND, LIVE, LET_THROUGH)
 """What a task has to take along of where it was begun."""

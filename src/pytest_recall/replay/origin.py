@@ -70,16 +70,6 @@ def line_of_caller() -> str:
     return found
 
 
-def in_known_client() -> bool:
-    """Return whether a client leads here whose calls the player is asked for, and which connects on its own account."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).startswith(_CLIENTS):
-            return True
-        frame = frame.f_back
-    return False
-
-
 @cache
 def _is_library(file: str) -> bool:
     """Whether a file is Python's own or of an installed package."""
@@ -88,6 +78,4 @@ def _is_library(file: str) -> bool:
 
 _FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")})
 
-
 _STDLIB = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
-_CLIENTS = ("vcr.stubs", "tornado.simple_httpclient")

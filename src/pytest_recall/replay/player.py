@@ -13,7 +13,14 @@ from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Request, Way
-from pytest_recall.replay.hosts import is_telemetry, is_telemetry_host, names_of, place_of, telemetry_of
+from pytest_recall.replay.hosts import (
+    is_telemetry,
+    is_telemetry_host,
+    is_this_machine,
+    names_of,
+    place_of,
+    telemetry_of,
+)
 from pytest_recall.replay.open_tapes import CaseContext, OpenTapes
 from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.replay.shared_calls import SharedCalls, unconditional
@@ -57,6 +64,7 @@ class Player(OpenTapes):
         self.listens = False
         self.unseen: list[str] = []
         self._is_ours: Callable[[], bool] | None = None
+        self._handed: Callable[[], Iterable[object]] = tuple
         self.know(ways, ignored=ignored, programs=programs, telemetry=telemetry, error=error, redact=redact)
 
     def know(
@@ -271,6 +279,13 @@ class Player(OpenTapes):
     def is_live(self) -> bool:
         """Whether what is called here is made over the network, as that kind of call is."""
         return self._way(self.kind) == "live"
+    def hand(self, ports: Callable[[], Iterable[object]]) -> None:
+        """Let this process connect to those ports of this machine that are among `ports()`, asked each time."""
+        self._handed = ports
+
+    def is_handed(self, host: str, port: object) -> bool:
+        """Whether a connection is to a port of this machine that this process was handed."""
+        return is_this_machine(host) and any(type(one) is int and one == port for one in self._handed())
 
     def _way(self, kind: str) -> Way:
         way = self.ways.get(kind, "cassette")
@@ -313,7 +328,7 @@ def _opens_websocket(request: Request) -> bool:
 _WEBSOCKET = "websocket"
 _KNOWN = (
     "its client is none that is recorded (httpx, aiohttp; with pytest-recall[replay] also requests, urllib3 and"
-    " botocore), or name the host under `ignore_hosts`"
+    " botocore), or name the host in rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes telemetry"
 )
 _OF_A_THREAD = (
     "\n  a thread made this call: if it sends telemetry, name its host under `telemetry_hosts` in rubric.yaml, or under"
@@ -323,4 +338,6 @@ _WITH_PLACEHOLDER = (
     "is not recorded, and was not sent, since it holds the placeholder of a token that a recorded call has handed out;"
     " record the whole case again with --record"
 )
+NO_TELEMETRY = "nothing is sent in a replay, and this host takes telemetry"
+"""What a client is told that would send telemetry in a replay."""
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"

@@ -5,6 +5,7 @@ What such a program or client asks is neither recorded nor replayed, so that a r
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -18,8 +19,7 @@ from pytest_recall.files.own_programs import OWN
 from pytest_recall.replay.clients import native
 from pytest_recall.replay.hooks import Undo, once_imported
 from pytest_recall.replay.hosts import place_of, without_query
-from pytest_recall.replay.origin import origin
-from pytest_recall.replay.player import Player
+from pytest_recall.replay.player import NO_TELEMETRY, Player
 from pytest_recall.replay.programs import (
     MULTIPROCESSING,
     Command,
@@ -29,7 +29,7 @@ from pytest_recall.replay.programs import (
     is_look_up,
     of_multiprocessing,
 )
-from pytest_recall.replay.tape import Tape
+from pytest_recall.replay.tape import APART, LET_THROUGH, Tape
 
 _STARTS = frozenset(
     (
@@ -162,21 +162,27 @@ def _patch_forking(module: Any, name: str, before: Callable[..., None]) -> list[
 
 
 def asks(player: Player, client: str, url: str) -> None:
-    """Note that the session's code asks `url` by a native client. Raises MissError where a replay must not.
+    """Note that `url` is asked by a native client. Raises MissError where a replay must not, or ConnectionRefusedError.
 
     An empty `url` is one that is not known.
     """
     tape = player.tape
-    if (tape is None and player.mode != "replay") or origin() != "session":
+    if OWN.get() or LET_THROUGH.get() or APART.get() or (tape is None and player.mode != "replay"):
         return
-    if player.may_connect(*place_of(url)):
+    host, port = place_of(url)
+    if player.may_connect(host, port):
+        return
+    if player.leaves_aside(host, port):
+        if player.mode == "replay":
+            raise ConnectionRefusedError(errno.ECONNREFUSED, NO_TELEMETRY)
         return
     if player.mode == "replay":
         asked = (without_query(url) if url else "") or "a host"
         raise player.refuse(
             f"{_where(player.possible())}: {client} did not ask {asked}, which is neither recorded nor replayed; ask by"
             " a client that is recorded (httpx, aiohttp; with pytest-recall[replay] also requests, urllib3 and"
-            " botocore), or name the host under `ignore_hosts` in rubric.yaml"
+            " botocore), or name the host in rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes"
+            " telemetry"
         )
     if tape is not None and tape.process == os.getpid():
         player.unseen.append(client)

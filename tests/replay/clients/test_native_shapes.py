@@ -146,10 +146,3 @@ class TestPycurl:
         assert not isinstance(before, Own)
         assert not issubclass(real, Own)
         assert isinstance(Own(), pycurl.Curl)
-
-    def test_calls_of_tornado_are_recorded_above_it(self, pycurl: Any) -> None:
-        pytest.importorskip("vcr")
-        asked, _ = patched(pycurl)
-        names: dict[str, Any] = {"__name__": "tornado.curl_httpclient", "handle": pycurl.Curl()}
-        exec("handle.perform()", names)
-        assert (asked, names["handle"].performed) == ([], 1)

@@ -7,9 +7,7 @@ client and the URL; the function that is called with them may raise.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import re
-import sys
 from collections.abc import Callable, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -30,7 +28,6 @@ class AskingPlace(NamedTuple):
 
 _EFFECTIVE_URL = 0x100001
 """CURLINFO_EFFECTIVE_URL: before a request, the URL that was set."""
-_TELEMETRY = "/opentelemetry.proto.collector."
 _RESOLVER = re.compile(r"(?:dns|ipv4|ipv6|xds|google-c2p):(?://[^/]*/)?")
 
 
@@ -54,19 +51,14 @@ def _of_request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 def _of_grpc(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
-    """Return the target as a URL; None for a socket of this machine's file system, and for telemetry."""
+    """Return the target as a URL; None for a socket of this machine's file system."""
     method = args[0]
     channel = getattr(method, "_channel", None)
     found = getattr(method, "_target", None) or getattr(channel, "target", b"")
     target = _text(found() if callable(found) else found)
-    if target.startswith("unix") or is_telemetry(_text(getattr(method, "_method", b""))):
+    if target.startswith("unix"):
         return None
     return f"grpc://{_RESOLVER.sub('', target, count=1)}" if target else ""
-
-
-def is_telemetry(method: str) -> bool:
-    """Whether a call of gRPC hands traces, metrics or logs to a collector, as exporters do in threads of their own."""
-    return method.startswith(_TELEMETRY)
 
 
 def _text(value: Any) -> str:
@@ -159,23 +151,17 @@ def _put(owner: Any, name: str, value: Any) -> Undo:
 def _patch_pycurl(module: Any, ask: OnRequest) -> list[Undo]:
     """Let subclasses stand for the classes of pycurl, whose attributes cannot be set."""
     real, real_multi = module.Curl, module.CurlMulti
-    # Calls of tornado are recorded above it, if vcrpy is there for that.
-    above = ("tornado.",) if importlib.util.find_spec("vcr") is not None else ()
-
-    def tell(curl: Any) -> None:
-        if not str(sys._getframe(2).f_globals.get("__name__", "")).startswith(above):
-            ask("pycurl", _text(curl.getinfo(_EFFECTIVE_URL)))
 
     def performing(name: str) -> Callable[..., Any]:
         def perform(self: Any, *args: Any) -> Any:
-            tell(self)
+            ask("pycurl", _text(self.getinfo(_EFFECTIVE_URL)))
             return getattr(real, name)(self, *args)
 
         return perform
 
     def add_handle(self: Any, curl: Any) -> Any:
         if isinstance(curl, real):
-            tell(curl)
+            ask("pycurl", _text(curl.getinfo(_EFFECTIVE_URL)))
         return real_multi.add_handle(self, curl)
 
     names = [name for name in ("perform", "perform_rb", "perform_rs") if hasattr(real, name)]

@@ -144,6 +144,8 @@ class _Stubs:
         self._put_in_place(builder)
         for stub, ours in builder._class_to_cassette_subclass.items():
             ours.getresponse = _watched(ours.getresponse)
+            # The stub asks about the request first; while there is none it does not connect.
+            ours.connect = _letting_through(ours.connect)
             # A cassette of vcrpy's own sends by what it takes for real, which so is ours.
             ours._baseclass = stub._baseclass
             self._replace(stub, "_baseclass", ours)
@@ -168,6 +170,9 @@ class _Stubs:
                 continue  # Pools and tables of connections name the stubs as well; who subclasses the class does not.
             self._placed.add((owner, attribute))
             self._undo.enter_context(patcher)
+            if attribute == "fetch_impl":
+                # What waits in the queue was put there by that method, and is sent from wherever there is room for it.
+                self._undo.callback(put_beneath(owner, "_process_queue", _letting_through))
 
     def _after(self, builder: Any, leave: Callable[..., Any]) -> Callable[..., Any]:
         """Return the end of a cassette of vcrpy's own, behind which the stubs take its places."""
@@ -272,12 +277,22 @@ def _watched(getresponse: Any) -> Any:
         try:
             self._vcr_request.recall_is_raw = not _real(self._baseclass).__module__.startswith(_DECODING)
             self.cassette.begin(self._vcr_request)
-            return getresponse(self, *args, **kwargs)
+            with let_through():
+                return getresponse(self, *args, **kwargs)
         except Exception as error:
             _failed(getattr(getattr(self, "_vcr_request", None), "recall", None), error)
             raise
 
     return watched
+
+
+def _letting_through(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def letting_through(*args: Any, **kwargs: Any) -> Any:
+        with let_through():
+            return function(*args, **kwargs)
+
+    return letting_through
 
 
 def _failed(step: CallStep | None, error: Exception) -> None:
