@@ -57,7 +57,7 @@ def test_defaults_are_those_of_the_published_design() -> None:
         "cassette_kinds": {},
         "volatile_fields": (),
         "ignore_hosts": (),
-        "shared_urls": (),
+        "repeatable_urls": (),
         "telemetry_hosts": (),
         "replay": {"programs": ()},
         "secrets": (),

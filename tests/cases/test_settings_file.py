@@ -111,9 +111,9 @@ thresholds: {token_f1: 0.6, helpful: 1}
             for host in ("*.a.com", "a.com:x", "a.com:", ":80", "a b", "me@a.com")
         ),
         (
-            "owner: me\nshared_urls: ['https://a/v?/x', 'https://a/x?y=*']\n",
+            "owner: me\nrepeatable_urls: ['https://a/v?/x', 'https://a/x?y=*']\n",
             2,
-            "shared_urls: `https://a/x?y=*` has a query, and URLs are compared without theirs; write `https://a/x`",
+            "repeatable_urls: `https://a/x?y=*` has a query, and URLs are compared without theirs; write `https://a/x`",
         ),
         (
             "owner: me\nreplay:\n  programs: [git, python]\n",

@@ -23,7 +23,7 @@ from tests.helpers.upstream import Upstream
 
 pytest.importorskip("httpx")
 
-SHARED = "shared_urls: ['http://127.0.0.1:*/.well-known/*']\n"
+SHARED = "repeatable_urls: ['http://127.0.0.1:*/.well-known/*']\n"
 RUBRIC = f"owner: us\nblocks: failure\n{SHARED}"
 CASES = [case(name, judges=[{"regex": "."}]) for name in "abc"]
 """They pass with any answer."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.exchange import DESCRIBING, MATCHED, Headers, Request, asking
+from pytest_recall.replay.exchange import DESCRIBING, MATCHED, Exchange, Headers, Request, Response, asking
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.other_headers import (
     CLIENT,
@@ -20,6 +20,7 @@ from pytest_recall.replay.other_headers import (
     counts,
     digest_of,
     header_differences,
+    headers_to_match,
     other_headers,
 )
 from pytest_recall.replay.redaction import Redactor
@@ -316,3 +317,26 @@ def test_a_header_of_the_agents_own_is_seen_by_each(deck: Deck, upstream: Upstre
     assert lines_of(deck, lambda: way(upstream.url, **{field: {"x-variant": "b"}})) == (
         "header x-variant: another value than recorded",
     )
+
+
+@pytest.mark.parametrize(
+    ("calls", "named"),
+    [
+        ([("k", "acme", b"1"), ("k", "zen", b"2")], ("x-tenant",)),
+        ([("k", "acme", b"1"), ("k", "zen", b"1")], ()),
+        ([("k", "acme", b"1"), ("k", "acme", b"2")], ()),
+        ([("k", "acme", b"1"), ("other", "zen", b"2")], ()),
+        ([("k", "", b"1"), ("k", "zen", b"2")], ("x-tenant",)),
+    ],
+)
+def test_a_header_that_tells_recorded_calls_with_one_key_apart_is_to_be_matched(
+    calls: list[tuple[str, str, bytes]], named: tuple[str, ...]
+) -> None:
+    made = [
+        Exchange(
+            key, 0, "agent", recorded(*([("X-Tenant", tenant)] if tenant else [])), Response(200, chunks=(answer,))
+        )
+        for key, tenant, answer in calls
+    ]
+    assert headers_to_match(made, RULES) == named
+    assert headers_to_match(made, Rules(ignored=["x-tenant"])) == ()

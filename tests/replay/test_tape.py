@@ -430,6 +430,57 @@ class TestKeeping:
         assert sorted(exchange.seq for exchange in tape.kept()) == list(range(200))
 
 
+class TestOtherHeaders:
+    """Calls with one key and several answers are told apart by headers that are not matched."""
+
+    @staticmethod
+    def of(tenant: str | None, answer: str, seq: int) -> Exchange:
+        """Return a call of a tenant; None where the recording does not say which headers there were."""
+        others = None if tenant is None else (("x-tenant", digest_of(tenant)),)
+        recorded = call("a", answer, seq)
+        return recorded._replace(request=recorded.request._replace(others=others))
+
+    @staticmethod
+    def by(tenant: str) -> Request:
+        """Return the request of a tenant."""
+        asked = ask("a")
+        return asked._replace(headers=(*asked.headers, ("X-Tenant", tenant)))
+
+    def test_each_gets_its_own_in_any_order(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, self.of("acme", "1", 0), self.of("zen", "2", 1), self.of("acme", "3", 2))
+        served = [tape.serve(self.by(tenant), "agent") for tenant in ("zen", "acme", "acme")]
+        assert [body_of(one) for one in served] == [b"2", b"1", b"3"]
+        assert tape.serve(self.by("zen"), "agent") is None
+        assert body_of(tape.serve_again(self.by("acme"))) == b"3"
+        assert tape.unused() == []
+
+    def test_another_value_is_a_miss_that_names_the_header(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, self.of("acme", "1", 0), self.of("zen", "2", 1))
+        assert tape.serve(self.by("other"), "agent") is None
+        assert not tape.holds(self.by("other"))
+        assert "add `match_headers: [x-tenant]`" in tape.missed(self.by("other"))
+        assert tape.difference == Mismatch("agent", 0, ("header x-tenant: another value than recorded",))
+
+    @pytest.mark.parametrize(
+        ("calls", "served"),
+        [
+            ([("acme", "1"), ("zen", "1")], [b"1", b"1"]),
+            ([("acme", "1"), ("acme", "2")], [b"1", b"2"]),
+            ([("acme", "1"), (None, "2")], [b"1", b"2"]),
+        ],
+    )
+    def test_where_nothing_tells_them_apart_they_are_in_turn(
+        self, tmp_path: Path, calls: list[tuple[str | None, str]], served: list[bytes]
+    ) -> None:
+        tape = tape_of(tmp_path, *(self.of(tenant, answer, seq) for seq, (tenant, answer) in enumerate(calls)))
+        assert [body_of(tape.serve(self.by("other"), "agent")) for _ in calls] == served
+
+    def test_a_header_that_is_ignored_tells_none_apart(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, self.of("acme", "1", 0), self.of("zen", "2", 1))
+        tape.rules = Rules(ignored=["x-tenant"])
+        assert [body_of(tape.serve(self.by("zen"), "agent")) for _ in range(2)] == [b"1", b"2"]
+
+
 class TestMessages:
     """What is said of a request that nothing answers."""
 

@@ -12,8 +12,7 @@ import pytest
 from pytest_recall.replay.exchange import Exchange, Headers, Request, Response
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.secrets import suspicious
-from pytest_recall.replay.shared_calls import is_same_answer
-from pytest_recall.replay.tokens import holds_minted, minted, renewed
+from pytest_recall.replay.tokens import have_one_answer, holds_minted, minted, renewed
 from tests.replay.test_tape import tape_of
 
 AT = "2026-03-10T09:00:00+00:00"
@@ -177,9 +176,9 @@ def test_answers_with_tokens_are_the_same_whatever_their_times_and_tokens_are() 
         body = {"access_token": token, "token_type": "b", "expires_in": 3600 - late, "scope": scope}
         return minted(answer({**body, "id_token": jwt(sub=sub, exp=MADE + late, jti=token)}), lambda: KEY)[0]
 
-    assert is_same_answer(recorded("one-token", 0), recorded("another-token", 7))
-    assert not is_same_answer(recorded("one-token", 0), recorded("one-token", 0, scope="write"))
-    assert not is_same_answer(recorded("one-token", 0), recorded("one-token", 0, sub="bob"))
+    assert have_one_answer((recorded("one-token", 0), recorded("another-token", 7)))
+    assert not have_one_answer((recorded("one-token", 0), recorded("one-token", 0, scope="write")))
+    assert not have_one_answer((recorded("one-token", 0), recorded("one-token", 0, sub="bob")))
 
 
 class TestLater:

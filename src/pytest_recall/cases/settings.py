@@ -36,7 +36,7 @@ from pytest_recall.cases.settings_fields import (
 from pytest_recall.files.errors import FieldError, RecallError, nearest
 from pytest_recall.files.validation import Name
 from pytest_recall.models.rate import PROGRAMS, Rate, Target, target_of
-from pytest_recall.models.settings import Batching, Hosts, Prices, Urls
+from pytest_recall.models.settings import Batching, CallPatterns, Hosts, Prices
 from pytest_recall.replay.exchange import DESCRIBING, MATCHED, STORED_RESPONSE, CallKind, Kept, Way
 from pytest_recall.replay.matching import QUESTION, Rules, VolatileText
 from pytest_recall.replay.wire_formats import PROVIDERS
@@ -220,10 +220,10 @@ class Settings(BaseModel):
     ignore_hosts: Hosts = Field(
         default=(), description="Hosts that are not an upstream, such as a local database: never recorded nor refused."
     )
-    shared_urls: Urls = Field(
+    repeatable_urls: CallPatterns = Field(
         default=(),
-        description="Patterns of URLs, such as `https://example.com/data/*`, that are fetched once for a process:"
-        " recorded in one cassette that all cases share.",
+        description="Calls that a replay may make any number of times, or not at all, as patterns of URLs, each with a"
+        " method in front if it is for that one only, such as `GET https://example.com/status*`.",
     )
     telemetry_hosts: Hosts = Field(
         default=(),

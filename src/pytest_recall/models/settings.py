@@ -63,17 +63,25 @@ def _are_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
     return hosts
 
 
-def _are_urls(patterns: tuple[str, ...]) -> tuple[str, ...]:
+def _are_calls(patterns: tuple[str, ...]) -> tuple[str, ...]:
     for pattern in patterns:
-        if not pattern.lower().startswith(("http://", "https://", "*://")):
-            raise ValueError(f"`{pattern}` is not the pattern of a URL; write `https://{pattern.lstrip('/')}`")
-        if _QUERY.search(pattern):
-            plain = _QUERY.split(pattern)[0]
+        method, space, url = pattern.partition(" ")
+        if not space:
+            method, url = "", pattern
+        if (
+            not url.lower().startswith(("http://", "https://", "*://"))
+            or " " in url
+            or (space and not method.isalpha())
+        ):
+            right = f"`https://{pattern.lstrip('/')}`" if not space else "one such as `GET https://example.com/status*`"
+            raise ValueError(f"`{pattern}` is not the pattern of a URL; write {right}")
+        if _QUERY.search(url):
+            plain = f"{method}{space}{_QUERY.split(url)[0]}"
             raise ValueError(f"`{pattern}` has a query, and URLs are compared without theirs; write `{plain}`")
     return patterns
 
 
-Urls = Annotated[tuple[Name, ...], AfterValidator(_are_urls)]
+CallPatterns = Annotated[tuple[Name, ...], AfterValidator(_are_calls)]
 Hosts = Annotated[tuple[Name, ...], AfterValidator(_are_hosts)]
 
 PerMillion = Annotated[float, Field(ge=0)]

@@ -26,6 +26,7 @@ from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import SHARED, Layer, Library
 from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way
 from pytest_recall.replay.open_tapes import CaseContext
+from pytest_recall.replay.other_headers import headers_to_match
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import CassetteMode, Made, Tape
 from pytest_recall.replay.watch import Watch, quiet_misses
@@ -50,6 +51,7 @@ class CassetteManager:
     each process, if someone wants to compare it. `differing` are the misses of wider fixtures that have a recording and
     ask something else, and `lacking_headers` the names of those whose recording does not say which headers were sent.
     `started` are the programs that cases and fixtures have started.
+    `to_match` has the headers that tell recorded calls apart which are matched by none, with the names of recordings.
     `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with. In the run
     `of_change`, `folder` is one of its own, which nobody is told to record into.
     One that `compares_headers` has all of them compared, as in `replay.tape`.
@@ -81,6 +83,7 @@ class CassetteManager:
         self.lacking_headers: set[str] = set()
         self.started: dict[str, None] = {}
         self._started_by: dict[str, dict[str, None]] = {}
+        self.to_match: dict[str, list[str]] = {}
         self.compares_headers = False
         self._place = place
         self._folder_name = place.name(folder)
@@ -113,7 +116,7 @@ class CassetteManager:
         self._shared: Tape | None = None
         self._sharing = threading.Lock()
         if mode != "off":
-            player.share(rubric.shared_urls, self._shared_tape)
+            player.repeat(rubric.repeatable_urls, self._shared_tape)
         self._unquiet = quiet_misses(player)
 
     def limit(self, budget: float, ledger_name: str, of_day: float | None = None) -> None:
@@ -357,7 +360,7 @@ class CassetteManager:
             live=frozenset(kind for kind, way in self.player.ways.items() if way != "cassette"),
             compares_headers=self.compares_headers,
             requests=None if self._requests is None else [],
-            shared=None if about.get("scope") == SHARED else self.player.shared,
+            repeatable=None if about.get("scope") == SHARED else self.player.repeatable,
         )
 
     def _checked(self, cassette: Cassette, about: dict[str, Any]) -> list[str]:
@@ -401,6 +404,8 @@ class CassetteManager:
             return
         try:
             news = tape.kept()
+            for unmatched in () if for_all else headers_to_match(news, tape.known_rules):
+                self.to_match.setdefault(unmatched, []).append(tape.name)
             if for_all:
                 self._take_over(tape, path)
                 self.library.share(path, tape.header, news, self._rules)

@@ -26,8 +26,10 @@ from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import (
     alone_line,
     looped_line,
+    nothing_recorded_line,
     past_lines,
     telemetry_line,
+    to_match_line,
     unasked,
     unrecorded_line,
 )
@@ -291,13 +293,18 @@ class Ending:
         # A call that the agent left open at its verdict belongs to no trial, and is recorded.
         manager: CassetteManager = run.config.stash[CASSETTES]
         if silent := sorted(one.case_id for one in quiet if not manager.has_recording(one.case_id, one.scenario)):
-            run.log.note(unrecorded_line(silent))
+            if len(silent) < len(last):
+                run.log.note(unrecorded_line(silent))
+            else:
+                seen = run.unrecorded
+                run.log.trouble([nothing_recorded_line(silent, seen.telemetry, seen.programs, seen.clients)])
 
     def _count_the_unrecorded(self) -> None:
         """Take in what asked past the player in this process."""
         manager: CassetteManager | None = self._run.config.stash.get(CASSETTES, None)
         if manager is not None:
             manager.finish_shared()
+            self._run.log.note(*(to_match_line(header, names) for header, names in sorted(manager.to_match.items())))
             self._run.unrecorded.programs.update(manager.started)
             self._run.unrecorded.clients.update(manager.player.unseen)
             if manager.mode != "off":

@@ -29,7 +29,7 @@ from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.replay.cassette_file import Cassette, matched, merged, read_draft, read_header, write_cassette
 from pytest_recall.replay.exchange import Exchange
 from pytest_recall.replay.matching import Rules, key_of
-from pytest_recall.replay.shared_calls import is_same_answer
+from pytest_recall.replay.tokens import have_one_answer
 
 FIXTURES = "_fixtures"
 DRAFTS = ".drafts"
@@ -376,7 +376,7 @@ def _different(calls: Sequence[Exchange]) -> list[Exchange]:
     """Return the last of each of these calls that were answered alike."""
     kept: list[Exchange] = []
     for one in calls:
-        kept = [*(other for other in kept if not is_same_answer(one, other)), one]
+        kept = [*(other for other in kept if not have_one_answer((one, other))), one]
     return kept
 
 

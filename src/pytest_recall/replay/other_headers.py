@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from fnmatch import translate
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pytest_recall.replay.exchange import CREDENTIALS, Headers, Request, asking
+from pytest_recall.replay.exchange import CREDENTIALS, Exchange, Headers, Request, asking
+from pytest_recall.replay.tokens import have_one_answer
 
 if TYPE_CHECKING:
     from pytest_recall.replay.matching import Rules
@@ -38,6 +39,7 @@ CLIENT: Final = frozenset(
         *("*-user-agent", "*-useragent", "accept-encoding", "amz-sdk-*", "connection", "content-digest"),
         *("content-encoding", "content-length", "content-md5", "date", "digest", "early-data", "expect", "forwarded"),
         *("grpc-accept-encoding", "grpc-timeout", "host", "http2-settings", "keep-alive", "lang_version"),
+        *("last-event-id",),
         *("max-forwards", "mcp-protocol-version", "package_version", "proxy-connection"),
         *("repr-digest", "sdk_runtime", "sdkversion", "sec-ch-*", "sec-fetch-*", "sec-websocket-*"),
         *("te", "trailer", "transfer-encoding", "upgrade", "user-agent", "via", "x-amz-checksum-*"),
@@ -111,8 +113,7 @@ def header_differences(recorded: Request, request: Request, rules: Rules, redact
     What is stored of the recorded one by value is compared as well. A header of which a value is not known, as it may
     be a secret, differs from none.
     """
-    then = {one.name: one.digest for one in _valued(recorded.headers, rules)}
-    then |= {name: digest for name, digest in recorded.others or () if _is_compared(name, rules)}
+    then = _recorded_digests(recorded, rules)
     now = {one.name: one for one in _valued(request.headers, rules)}
     lines = []
     for name in sorted(then.keys() | now.keys()):
@@ -124,6 +125,45 @@ def header_differences(recorded: Request, request: Request, rules: Rules, redact
         what = "another value than recorded" if before and after else "recorded → not asked"
         lines.append(f"header {name}: {'not recorded → asked' if before is None else what}")
     return lines
+
+
+def deciding_headers(recorded: Collection[Request], rules: Rules) -> tuple[str, ...]:
+    """Return the headers in which recorded requests with one key differ, sorted.
+
+    A header of which a value is not known, as it may be a secret, is none of them. Nothing is known where one of the
+    recordings does not say which headers there were.
+    """
+    if any(one.others is None for one in recorded):
+        return ()
+    known = [_recorded_digests(one, rules) for one in recorded]
+    values = {name: {one.get(name) for one in known} for name in sorted({name for one in known for name in one})}
+    return tuple(name for name, some in values.items() if len(some) > 1 and "" not in some)
+
+
+def headers_to_match(calls: Iterable[Exchange], rules: Rules) -> tuple[str, ...]:
+    """Return the headers in which recorded calls differ that have one key and several answers, sorted."""
+    by_key: dict[str, list[Exchange]] = {}
+    for call in calls:
+        by_key.setdefault(call.key, []).append(call)
+    several = (some for some in by_key.values() if len(some) > 1 and not have_one_answer(some))
+    return tuple(sorted({name for some in several for name in deciding_headers([x.request for x in some], rules)}))
+
+
+def recorded_values(recorded: Request, names: Iterable[str], rules: Rules) -> tuple[str | None, ...]:
+    """Return the digest of each of these headers of a recorded request; None for one that it did not have."""
+    digests = _recorded_digests(recorded, rules)
+    return tuple(digests.get(name) for name in names)
+
+
+def asked_values(request: Request, names: Iterable[str], rules: Rules) -> tuple[str | None, ...]:
+    """Return the digest of each of these headers of a request that is made; None for one that it does not have."""
+    digests = {one.name: one.digest for one in _valued(request.headers, rules)}
+    return tuple(digests.get(name) for name in names)
+
+
+def _recorded_digests(recorded: Request, rules: Rules) -> dict[str, str]:
+    digests = {one.name: one.digest for one in _valued(recorded.headers, rules)}
+    return digests | {name: digest for name, digest in recorded.others or () if _is_compared(name, rules)}
 
 
 class _Valued(NamedTuple):

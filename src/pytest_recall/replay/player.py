@@ -23,7 +23,7 @@ from pytest_recall.replay.hosts import (
 )
 from pytest_recall.replay.open_tapes import CaseContext, OpenTapes
 from pytest_recall.replay.programs import NamedPrograms
-from pytest_recall.replay.shared_calls import SharedCalls, unconditional
+from pytest_recall.replay.repeatable_calls import RepeatableCalls, unconditional
 from pytest_recall.replay.stub_answers import accepted, refused
 from pytest_recall.replay.tape import APART, LIVE, CassetteMode, Tape
 from pytest_recall.replay.tokens import holds_minted
@@ -41,8 +41,8 @@ class Player(OpenTapes):
     Hosts in `ignored` (`host` or `host:port`) are no upstream, and those in `telemetry` are sent nothing in a replay;
     `telemetry_calls` counts those by host, in each mode. Of what cases start, a replay starts the `programs` that the
     rubric names, or `any`; `unseen` are the names of the clients that ask past the player in cases, one for each time.
-    One that `listens` is asked by each client that it knows, also where nothing is recorded. `shared` has the calls
-    that cases share. `error` and `redact` are as in OpenTapes.
+    One that `listens` is asked by each client that it knows, also where nothing is recorded. `repeatable` has the calls
+    that a replay may make any number of times. `error` and `redact` are as in OpenTapes.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Player(OpenTapes):
         self.telemetry_calls: Counter[str] = Counter()
         self.meter: Meter | None = None
         self.limits: Limits | None = None
-        self.shared: SharedCalls | None = None
+        self.repeatable: RepeatableCalls | None = None
         self.listens = False
         self.unseen: list[str] = []
         self._is_ours: Callable[[], bool] | None = None
@@ -85,9 +85,9 @@ class Player(OpenTapes):
         self._error = error
         self._redact = redact
 
-    def share(self, urls: Iterable[str], make: Callable[[], Tape]) -> None:
-        """Let cases share calls to known hosts, and to `urls`; `make` opens the tape of their cassette."""
-        self.shared = SharedCalls(urls, make)
+    def repeat(self, patterns: Iterable[str], make: Callable[[], Tape]) -> None:
+        """Let a replay repeat calls to known hosts, and those of `patterns`; `make` opens the tape for them."""
+        self.repeatable = RepeatableCalls(patterns, make)
 
     def end(self, is_ours: Callable[[], bool], tell: Callable[[str], None]) -> None:
         """From now on only calls are refused of which `is_ours()` says that the session has left them behind.
@@ -123,6 +123,7 @@ class Player(OpenTapes):
             return CallStep()
         host, port = place_of(request.url)
         if self._ignored and self.ignores(host, port):
+            self.aside["ignored", host] += 1
             return CallStep()
         lane, kind = self._lane, self.kind
         if lane is not None:
@@ -135,11 +136,11 @@ class Player(OpenTapes):
             raise self._refused(tapes, f"{asked}: calls of the kind `{kind}` are forbidden")
         if way == "cassette" and self.mode != "off" and _opens_websocket(request):
             return self._websocket(asked, tapes)
-        if way == "cassette" and self.shared is not None and self.shared.has(request.url):
+        if way == "cassette" and self.repeatable is not None and self.repeatable.has(request):
             request = unconditional(request)
             if self.mode != "replay":
-                self.shared.use()
-            if not tapes and (step := self._of_all(request, self.shared)) is not None:
+                self.repeatable.use()
+            if not tapes and (step := self._of_all(request, self.repeatable)) is not None:
                 return step
         if not tapes:
             return self._outside(asked, way, lane)
@@ -149,19 +150,18 @@ class Player(OpenTapes):
 
     def _websocket(self, asked: str, tapes: Sequence[Tape]) -> CallStep:
         """Decide on a websocket that is about to open: what goes over it after the first answer is not seen here."""
-        if self.mode == "replay" and _WEBSOCKET not in self.allowed:
+        if self.mode == "replay":
             raise self._refused(
                 tapes,
                 f"{asked}: a websocket did not open, which is neither recorded nor replayed; let a replay do without"
-                f" it, name the host under `ignore_hosts`, or allow it by `allow_unrecorded: [{_WEBSOCKET}]` in"
-                " rubric.yaml",
+                f" it, or name the host under `ignore_hosts` in rubric.yaml",
             )
         if tapes:
             self.unseen.append(_WEBSOCKET)
         return CallStep()
 
-    def _of_all(self, request: Request, shared: SharedCalls) -> CallStep | None:
-        """Decide on a shared call that is made while no case is open; None where a replay has no answer to it."""
+    def _of_all(self, request: Request, shared: RepeatableCalls) -> CallStep | None:
+        """Decide on a repeatable call that is made while no case is open; None where a replay has no answer to it."""
         if self.mode != "record" and (served := shared.serve(request)) is not None:
             return CallStep(served=served)
         if self.mode == "replay":
@@ -222,13 +222,13 @@ class Player(OpenTapes):
             except RecallError as error:
                 # A damaged line ends the test as a miss does: the agent must not take it for a bad connection.
                 raise self._refused([tape], str(error)) from None
-            if served is None and self.shared is not None and self.shared.has(request.url):
-                served = tape.serve_again(request) or self.shared.serve(request)
+            if served is None and self.repeatable is not None and self.repeatable.has(request):
+                served = tape.serve_again(request) or self.repeatable.serve(request)
             if served is not None:
                 return CallStep(served=served)
         if tape.mode == "replay":
             hint = _OF_A_THREAD if self.is_beside() else ""
-            raise self._refused([tape], tape.missed(tape.redactor.request(request), kind) + hint)
+            raise self._refused([tape], tape.missed(request, kind) + hint)
         if tape.mode == "missing" and holds_minted(request):
             raise self._refused([tape], f"{asked}: {_WITH_PLACEHOLDER}")
         tape.leave_base(kind)
@@ -331,8 +331,7 @@ _KNOWN = (
     " botocore), or name the host in rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes telemetry"
 )
 _OF_A_THREAD = (
-    "\n  a thread made this call: if it sends telemetry, name its host under `telemetry_hosts` in rubric.yaml, or under"
-    " `shared_urls` what a process fetches once"
+    "\n  a thread made this call: if it sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
 )
 _WITH_PLACEHOLDER = (
     "is not recorded, and was not sent, since it holds the placeholder of a token that a recorded call has handed out;"

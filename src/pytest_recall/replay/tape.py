@@ -18,10 +18,17 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
 from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.exchange import Call, Exchange, Request
+from pytest_recall.replay.hosts import without_query
 from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of, with_known_ids
-from pytest_recall.replay.other_headers import header_differences, other_headers
+from pytest_recall.replay.other_headers import (
+    asked_values,
+    deciding_headers,
+    header_differences,
+    other_headers,
+    recorded_values,
+)
 from pytest_recall.replay.redaction import Redactor
-from pytest_recall.replay.tokens import minted, renewed
+from pytest_recall.replay.tokens import have_one_answer, minted, renewed
 
 CassetteMode = Literal["off", "record", "missing", "replay"]
 """Off lets everything through; missing replays what there is and records the rest."""
@@ -32,11 +39,11 @@ MAX_COMPARED = 24
 """Recorded requests that a miss is compared with: enough to find the one that was changed, in a few milliseconds."""
 
 
-class Shares(Protocol):
-    """What other cases take from this one."""
+class Repeatable(Protocol):
+    """The calls that a replay may make any number of times, or not at all, which other cases take from this one."""
 
-    def has(self, url: str) -> bool:
-        """Whether calls to a URL are shared."""
+    def has(self, request: Request) -> bool:
+        """Whether a call is one of them."""
 
     def keep(self, exchange: Exchange) -> None:
         """Record a call for the others."""
@@ -69,6 +76,13 @@ class Mismatch(NamedTuple):
     request: str = ""
 
 
+class _Split(NamedTuple):
+    """Recorded calls with one key: the headers in which they differ, and their places by the values of these."""
+
+    headers: tuple[str, ...]
+    by_values: Mapping[tuple[str | None, ...], list[int]]
+
+
 @dataclass(slots=True, eq=False)
 class Tape:
     """One cassette while it is in use. Threads and tasks share it; each identical call gets the next answer.
@@ -88,7 +102,7 @@ class Tape:
     count; in a replay it is served all the same, and that is a `difference`. It `lacks_headers` if a recorded call that
     was served does not say which it had. `requests` are those of a replay, without secrets, where someone compares
     them; else None. `answer_tokens` is how many tokens the longest answer has that was recorded of this case before,
-    None if that is not known. `shared` has the calls that other cases take from this one.
+    None if that is not known. `repeatable` has the calls that a replay may make any number of times.
     """
 
     name: str
@@ -117,13 +131,14 @@ class Tape:
     answer_tokens: int | None = None
     older: tuple[Cassette, ...] = ()
     base: Cassette | None = None
-    shared: Shares | None = None
+    repeatable: Repeatable | None = None
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False
     _seq: int = 0
     _bursts: list[set[int]] = field(default_factory=list)
     _turns: dict[int, Iterator[int]] = field(default_factory=dict)
+    _splits: dict[int, _Split] = field(default_factory=dict)
     _served: set[tuple[Cassette, int]] = field(default_factory=set)
     _has_left_base: bool = False
     _ids: dict[str, bool] = field(default_factory=dict)
@@ -195,31 +210,59 @@ class Tape:
         """Return all recorded answers to `request`, in the order in which it was asked."""
         if self.cassette is None:
             return []
-        places = self.cassette.keys.get(key_of(self.redactor.request(request), self.cassette.rules), ())
-        now = clock.seen_by_tests()
-        return [renewed(self.cassette.exchange(place, with_request=False), now) for place in places]
+        cassette, now = self.cassette, clock.seen_by_tests()
+        places = cassette.keys.get(key_of(self.redactor.request(request), cassette.rules), ())
+        fitting = self._fitting(cassette, places, request)
+        return [renewed(cassette.exchange(place, with_request=False), now) for place in fitting]
 
     def holds(self, request: Request) -> bool:
         """Whether a request is recorded and still to be asked."""
         if self.cassette is None:
             return False
-        places = self.cassette.keys.get(key_of(self.redactor.request(request), self.cassette.rules), ())
-        return any((self.cassette, place) not in self._served for place in places)
+        cassette = self.cassette
+        places = cassette.keys.get(key_of(self.redactor.request(request), cassette.rules), ())
+        return any((cassette, place) not in self._served for place in self._fitting(cassette, places, request))
 
     def _turn(self, cassette: Cassette, places: Sequence[int], request: Request, kind: str) -> tuple[int, int] | None:
         """Return which of these recorded calls is next in turn, and its place in the order of this run."""
+        fitting = self._fitting(cassette, places, request)
         with self._lock:
             # A call may be in two such lists, where the cassette was recorded under other rules.
-            turns = self._turns.setdefault(id(places), iter(places))
             if self.compares_headers and self.difference is None:
                 place = self._like(cassette, places, request, kind)
             else:
+                turns = self._turns.setdefault(id(fitting), iter(fitting))
                 place = next((place for place in turns if (cassette, place) not in self._served), None)
             if place is None:
                 return None
             self._served.add((cassette, place))
             self._seq += 1
             return place, self._seq - 1
+
+    def _fitting(self, cassette: Cassette, places: Sequence[int], request: Request) -> Sequence[int]:
+        """Return those of the recorded calls with the key of `request` that may answer it.
+
+        These are all of them, unless they have other answers and other headers: then those with the same.
+        """
+        if len(places) < 2:
+            return places
+        headers, by_values = self._split(cassette, places)
+        return by_values.get(asked_values(request, headers, self.rules), ()) if headers else places
+
+    def _split(self, cassette: Cassette, places: Sequence[int]) -> _Split:
+        """Return by which headers recorded calls with one key are told apart; by none if their answers are equal."""
+        with self._lock:
+            split = self._splits.get(id(places))
+            if split is None:
+                requests = {place: cassette.heading(place).request for place in places}
+                headers = deciding_headers(requests.values(), self.rules)
+                if headers and have_one_answer(cassette.exchange(place, with_request=False) for place in places):
+                    headers = ()
+                by_values: dict[tuple[str | None, ...], list[int]] = {}
+                for place, recorded in requests.items() if headers else ():
+                    by_values.setdefault(recorded_values(recorded, headers, self.rules), []).append(place)
+                self._splits[id(places)] = split = _Split(headers, by_values)
+            return split
 
     def _like(self, cassette: Cassette, places: Sequence[int], request: Request, kind: str) -> int | None:
         """Return the first of these recorded calls that has the headers of `request` and was not asked for.
@@ -303,8 +346,9 @@ class Tape:
                 self._draft.append(clean)
             except OSError as error:
                 self.problems.append(f"{self.name}: a call was not recorded ({error.strerror or error})")
-        if self.shared is not None and self.shared.has(exchange.request.url):
-            self.shared.keep(answered)
+        if self._is_repeatable(exchange.request):
+            assert self.repeatable is not None
+            self.repeatable.keep(answered)
 
     def _is_given(self, before: int, call_id: str) -> bool:
         """Whether the id of a call is in an answer to what was asked `before`; if not, the client has made it up."""
@@ -345,8 +389,10 @@ class Tape:
 
     def may_be_left(self, exchange: Exchange) -> bool:
         """Whether a recorded call need not be asked for here, and is worth keeping if it is not."""
-        is_shared = self.shared is not None and self.shared.has(exchange.request.url)
-        return exchange.kind in self.live or exchange.may_be_left or is_shared
+        return exchange.kind in self.live or exchange.may_be_left or self._is_repeatable(exchange.request)
+
+    def _is_repeatable(self, request: Request) -> bool:
+        return self.repeatable is not None and self.repeatable.has(request)
 
     def left_over(self) -> list[str]:
         """Return what to say of recorded calls that were not asked for; nothing if there are none.
@@ -364,14 +410,15 @@ class Tape:
         if not unused:
             return []
         first = min(unused, key=lambda exchange: exchange.seq)
+        advice = self._as_often(*(exchange.request for exchange in unused))
         by_judges = all(exchange.kind == "judge" for exchange in unused)
         self._differs("judge" if by_judges else first.kind, first.seq + 1, ["recorded, and not asked for"])
         numbers = ", ".join(str(number) for number in sorted(exchange.seq + 1 for exchange in unused)[:10])
         cause = "" if self.made else " (a cache of the agent's framework may have answered; switch it off or empty it)"
         if len(unused) == 1:
-            return [f"{self.name}: recorded call {numbers} was not asked for{cause}; {self.hint}"]
+            return [f"{self.name}: recorded call {numbers} was not asked for{cause}; {advice}"]
         more = ", …" if len(unused) > 10 else ""
-        return [f"{self.name}: {len(unused)} recorded calls were not asked for ({numbers}{more}){cause}; {self.hint}"]
+        return [f"{self.name}: {len(unused)} recorded calls were not asked for ({numbers}{more}){cause}; {advice}"]
 
     def asked(self) -> tuple[str, ...]:
         """Return the keys of what the agent has asked, sorted. Raises RecallError for what cannot be read."""
@@ -410,6 +457,7 @@ class Tape:
         self.difference = self.difference or Mismatch(kind, call, tuple(map(self.redactor.told, lines)), key)
 
     def _missed(self, request: Request, kind: str) -> str:
+        made, request = request, self.redactor.request(request)
         asked = f"{request.method} {request.url}"
         if self.requests is not None:
             self.requests.append(request)
@@ -419,11 +467,15 @@ class Tape:
         try:
             rules = self.cassette.rules
             key = key_of(request, rules)
-            count = len(self.cassette.keys.get(key, ()))
-            if count:
+            places = self.cassette.keys.get(key, ())
+            if places:
+                fitting = self._fitting(self.cassette, places, made)
+                if not fitting:
+                    headers = self._split(self.cassette, places).headers
+                    return self._of_other_headers(asked, kind, headers)
                 self._differs(kind, lines=[f"{asked} is asked more often than recorded"])
-                times = "once" if count == 1 else f"{count} times"
-                return f"{asked} is asked once more than it was recorded, which is {times}; {self.hint}"
+                times = "once" if len(fitting) == 1 else f"{len(fitting)} times"
+                return f"{asked} is asked once more than it was recorded, which is {times}; {self._as_often(request)}"
             recorded = [*self.unused(), *self.served()]
             others = ([one for one in recorded if one.kind == kind] or recorded)[:MAX_COMPARED]
             place, lines = nearest_request(request, [exchange.request for exchange in others], rules)
@@ -435,6 +487,26 @@ class Tape:
         self._differs(kind, others[place].seq + 1, lines, key)
         shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
         return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
+
+    def _of_other_headers(self, asked: str, kind: str, headers: Sequence[str]) -> str:
+        """Return what to say of a request of which only calls with other headers are recorded, and other answers."""
+        self._differs(kind, lines=[f"header {name}: another value than recorded" for name in headers])
+        names = ", ".join(headers)
+        return (
+            f"{asked} is recorded with several answers, and with other values of {names}, so that none is known to be"
+            f" its own; add `match_headers: [{names}]` to rubric.yaml if the answer depends on it and record the case"
+            f" again, else `ignore_headers: [{names}]`; {self.hint}"
+        )
+
+    def _as_often(self, *requests: Request) -> str:
+        """Return what to do about requests that are made more or less often than recorded."""
+        from pytest_recall.replay.wire_formats import asks_model  # Only for a message.
+
+        other = next((request for request in requests if not asks_model(request)), None)
+        if other is None:
+            return self.hint
+        line = f"repeatable_urls: ['{other.method} {without_query(other.url)}']"
+        return f"{self.hint}; if it may be asked any number of times, add `{line}` to rubric.yaml"
 
 
 _OF_ANOTHER = (

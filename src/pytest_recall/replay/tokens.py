@@ -13,7 +13,7 @@ import json
 import math
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
@@ -140,6 +140,16 @@ def renewed(exchange: Exchange, now: float) -> Exchange:
         return exchange
     # A second less, since the time of a call is recorded without fractions: no token is to be of the future.
     return _moved(exchange, math.floor(now - made) - 1)
+
+
+def have_one_answer(calls: Iterable[Exchange]) -> bool:
+    """Return whether calls were all answered alike, whatever times and ids their heads have, or the tokens in them."""
+    return len({_answer(without_times(one)) for one in calls}) < 2
+
+
+def _answer(one: Exchange) -> tuple[object, ...]:
+    response = one.response
+    return (one.failure,) if response is None else (one.failure, response.status, response.body)
 
 
 def without_times(exchange: Exchange) -> Exchange:

@@ -147,6 +147,29 @@ def telemetry_line(calls: Mapping[str, int], mode: str) -> str:
     return f"{plural(sum(calls.values()), 'call')} of telemetry {became}: {hosts}"
 
 
+def to_match_line(header: str, names: Sequence[str]) -> str:
+    """Return what to say of a header that is not matched, where it alone tells recorded calls apart."""
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    return (
+        f"{names[0]}{more}: equal calls with another `{header}` were answered otherwise, and a replay tells them apart"
+        f" by it; add `match_headers: [{header}]` to rubric.yaml if the answer depends on it, else"
+        f" `ignore_headers: [{header}]`"
+    )
+
+
+def nothing_recorded_line(
+    case_ids: Sequence[str], telemetry: Mapping[str, int], programs: Iterable[str], clients: Mapping[str, int]
+) -> str:
+    """Return that a run which was to record has recorded nothing of any case, and what its cases did instead."""
+    seen = {
+        "telemetry": _counted(telemetry),
+        "clients that are not recorded": _counted(clients),
+        "programs": listed(programs),
+    }
+    others = "".join(f"; seen were {what}: {names}" for what, names in seen.items() if names)
+    return f"--record has no call to replay: {unrecorded_line(case_ids)}{others}"
+
+
 def past_lines(programs: Iterable[str], clients: Mapping[str, int], named: NamedPrograms) -> list[str]:
     """Return what cases that were recorded asked by, and no recording holds: a line of programs, and one of clients.
 

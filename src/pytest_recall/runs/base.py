@@ -36,7 +36,7 @@ OF_BASE = (
 )
 OF_REQUESTS = (
     *("volatile_fields", "volatile_query", "volatile_text", "match_headers", "ignore_headers"),
-    *("ignore_hosts", "shared_urls", "telemetry_hosts"),
+    *("ignore_hosts", "repeatable_urls", "telemetry_hosts"),
 )
 
 

@@ -1,4 +1,4 @@
-"""Calls that all cases share: which they are, and which recording of one is kept."""
+"""Calls that a replay may repeat: which they are, and which recording of one is kept."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from pytest_recall.replay.cassette_library import best
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
-from pytest_recall.replay.shared_calls import SharedCalls, is_shared
+from pytest_recall.replay.repeatable_calls import RepeatableCalls, is_repeatable
 from pytest_recall.replay.wire_formats import asks_model
 from tests.replay.test_tape import tape_of
 
 
 @pytest.mark.parametrize(
-    ("url", "shared"),
+    ("url", "repeatable"),
     [
         ("https://openaipublic.blob.core.windows.net/encodings/o200k_base.tiktoken", True),
         ("https://RAW.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json", True),
@@ -32,13 +32,36 @@ from tests.replay.test_tape import tape_of
         ("http://[broken", False),
     ],
 )
-def test_what_is_shared_is_known_by_its_host(url: str, shared: bool) -> None:
-    assert is_shared(url) is shared
+def test_what_is_repeatable_is_known_by_its_host(url: str, repeatable: bool) -> None:
+    assert is_repeatable(Request("GET", url)) is repeatable
 
 
 def test_a_pattern_of_the_rubric_names_more() -> None:
-    assert is_shared("https://Example.com/data/x?y=1", ["https://example.com/Data/*"])
-    assert not is_shared("https://example.com/other", ["https://example.com/data/*"])
+    assert is_repeatable(Request("GET", "https://Example.com/data/x?y=1"), ["https://example.com/Data/*"])
+    assert not is_repeatable(Request("GET", "https://example.com/other"), ["https://example.com/data/*"])
+
+
+def test_a_pattern_with_a_method_is_for_that_one_only() -> None:
+    asked = [Request(method, "https://example.com/status/7") for method in ("get", "POST")]
+    assert [is_repeatable(one, ["GET https://example.com/status*"]) for one in asked] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "repeatable"),
+    [
+        ("GET", {"accept": "text/event-stream", "mcp-session-id": "1"}, True),
+        ("GET", {"Accept": "text/event-stream", "MCP-Protocol-Version": "2025-11-25"}, True),
+        ("DELETE", {"mcp-session-id": "1"}, True),
+        ("POST", {"accept": "text/event-stream", "mcp-session-id": "1"}, False),
+        ("GET", {"accept": "application/json", "mcp-session-id": "1"}, False),
+        ("GET", {"accept": "text/event-stream"}, False),
+        ("DELETE", {}, False),
+    ],
+)
+def test_a_stream_and_the_end_of_an_mcp_session_are_repeatable(
+    method: str, headers: dict[str, str], repeatable: bool
+) -> None:
+    assert is_repeatable(Request(method, "http://h/mcp", tuple(headers.items()))) is repeatable
 
 
 def call(key: str, status: int = 200, failed: bool = False, body: bytes = b"") -> Exchange:
@@ -95,7 +118,7 @@ def test_what_asks_a_model_is_told_by_its_host_or_its_path(method: str, url: str
 
 def test_a_forked_process_writes_no_shared_call(tmp_path: Path) -> None:
     tape = tape_of(tmp_path, mode="record")
-    shared = SharedCalls((), lambda: tape)
+    shared = RepeatableCalls((), lambda: tape)
     assert shared.tape is tape
     tape.process = -1  # What a forked process has is a copy of the tape of its parent.
     assert shared.tape is None
@@ -106,7 +129,7 @@ def test_a_case_takes_what_it_has_not_recorded_only_if_there_is_one_answer(tmp_p
         recorded = [
             call("k", body=body)._replace(seq=seq, at="2026-03-10", request=TOKEN) for seq, body in enumerate(answers)
         ]
-        served = SharedCalls((), partial(tape_of, tmp_path / folder, *recorded)).serve(TOKEN)
+        served = RepeatableCalls((), partial(tape_of, tmp_path / folder, *recorded)).serve(TOKEN)
         assert (served is not None) is (folder == "one")
 
 

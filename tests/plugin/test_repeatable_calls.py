@@ -28,8 +28,10 @@ FETCH = "get(URL + '/.well-known/words')"
 
 
 def project(upstream: Upstream, call: str = FETCH, body: str = "vocabulary()\nreturn httpx2_sync(question)") -> Project:
-    rubric = {"eval/rubric.yaml": f"owner: us\nshared_urls: ['{upstream.url}/.well-known/*']\n"}
-    return talking(upstream, ONCE.format(call=call) + agent(body)).with_files(rubric).with_cases(asking("a"), asking("b"))
+    rubric = {"eval/rubric.yaml": f"owner: us\nrepeatable_urls: ['{upstream.url}/.well-known/*']\n"}
+    return (
+        talking(upstream, ONCE.format(call=call) + agent(body)).with_files(rubric).with_cases(asking("a"), asking("b"))
+    )
 
 
 @pytest.fixture
@@ -116,10 +118,12 @@ class TestOnce:
         assert [checkout.run(*REPLAY, "-k", name).ret for name in "abcd"] == [0, 0, 0, 0]
 
     def test_a_pattern_that_is_no_url_is_an_error(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        rubric = {"eval/rubric.yaml": "owner: us\nshared_urls: [example.com/data]\n"}
+        rubric = {"eval/rubric.yaml": "owner: us\nrepeatable_urls: [example.com/data]\n"}
         result = project(upstream).with_files(rubric).at(pytester).run("eval")
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        said = "ERROR: eval/rubric.yaml:2: shared_urls: `example.com/data` is not the pattern of a URL; write `https*"
+        said = (
+            "ERROR: eval/rubric.yaml:2: repeatable_urls: `example.com/data` is not the pattern of a URL; write `https*"
+        )
         result.stderr.fnmatch_lines([said])
 
 
@@ -133,7 +137,7 @@ def test_a_token_and_what_an_import_fetches_are_shared_where_the_rubric_names_th
     urls = [f"{upstream.url}/{path}" for path in (".well-known/*", "oauth2/token")]
     files = {
         "eval/fetching.py": f"import httpx2\nWORDS = httpx2.get({upstream.url!r} + '/.well-known/words').json()\n",
-        "eval/rubric.yaml": f"owner: us\nshared_urls: {urls}\n",
+        "eval/rubric.yaml": f"owner: us\nrepeatable_urls: {urls}\n",
     }
     body = "import fetching\nvocabulary()\nreturn httpx2_sync(question)"
     checkout = project(upstream, both, body).with_files(files).at(pytester)

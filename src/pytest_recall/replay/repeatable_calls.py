@@ -1,0 +1,105 @@
+"""Calls that a replay may make any number of times, or not at all: what a process fetches once, tokens, and polling.
+
+Such a call is recorded in the case that makes it, and beside that in a cassette which all cases share. Its answers are
+given in sequence, then the last one of that very key again; a case that has not recorded it takes it from the shared
+cassette, if that has one answer to it and no other. What is answered never depends on more than the request.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from fnmatch import fnmatchcase
+
+from pytest_recall.replay.exchange import Exchange, Request
+from pytest_recall.replay.hosts import place_of, without_query
+from pytest_recall.replay.tape import Tape
+from pytest_recall.replay.tokens import have_one_answer
+
+HOSTS = (
+    "169.254.169.254",
+    "cdn-lfs*.hf.co",
+    "cdn-lfs*.huggingface.co",
+    "huggingface.co",
+    "login.microsoftonline.com",
+    "metadata.google.internal",
+    "models.dev",
+    "oauth2.googleapis.com",
+    "openaipublic.blob.core.windows.net",
+    "raw.githubusercontent.com",
+    "sts.*.amazonaws.com",
+    "sts.amazonaws.com",
+    "sts.googleapis.com",
+)
+"""Hosts that hand out what a process keeps: vocabularies, models of a hub, prices, and tokens."""
+_CONDITIONS = ("if-modified-since", "if-none-match")
+_OF_MCP = frozenset({"mcp-protocol-version", "mcp-session-id"})
+
+
+def is_repeatable(request: Request, patterns: Iterable[str] = ()) -> bool:
+    """Return whether a call may be made any number of times, by its host, by these patterns or by its protocol.
+
+    A pattern is that of a URL, with a method in front if it is for that one only.
+    """
+    host, plain = place_of(request.url)[0].lower(), without_query(request.url).lower()
+    if any(fnmatchcase(host, known) for known in HOSTS) or is_of_mcp_session(request):
+        return True
+    method = request.method.lower()
+    for pattern in patterns:
+        only, _, url = pattern.lower().rpartition(" ")
+        if only.strip() in ("", method) and fnmatchcase(plain, url):
+            return True
+    return False
+
+
+def is_of_mcp_session(request: Request) -> bool:
+    """Return whether a request listens to a server of MCP, or ends a session: the transport has its times.
+
+    A client opens the stream anew whenever it was closed, and need do neither.
+    https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
+    """
+    names = {name.lower() for name, _ in request.headers}
+    if not names & _OF_MCP:
+        return False
+    if request.method.upper() == "DELETE":
+        return True
+    accepted = (value for name, value in request.headers if name.lower() == "accept")
+    return request.method.upper() == "GET" and any("text/event-stream" in value.lower() for value in accepted)
+
+
+def unconditional(request: Request) -> Request:
+    """Return a request that does not say what its client has kept: another machine has kept nothing."""
+    headers = tuple((name, value) for name, value in request.headers if name.lower() not in _CONDITIONS)
+    return request._replace(headers=headers)
+
+
+class RepeatableCalls:
+    """Which calls are repeatable, and their cassette. `make` opens its tape; `patterns` are those of the rubric."""
+
+    def __init__(self, patterns: Iterable[str], make: Callable[[], Tape]) -> None:
+        self._patterns = tuple(patterns)
+        self._make = make
+
+    def has(self, request: Request) -> bool:
+        """Whether a call may be made any number of times."""
+        return is_repeatable(request, self._patterns)
+
+    def use(self) -> None:
+        """Open the tape, so that recordings of it that came with a merge take their place at the end of the run."""
+        self._make()
+
+    @property
+    def tape(self) -> Tape | None:
+        """The tape on which such a call is recorded; none in a forked process, whose copy nobody writes down."""
+        tape = self._make()
+        return tape if tape.process == os.getpid() else None
+
+    def keep(self, exchange: Exchange) -> None:
+        """Record a call that a case has recorded."""
+        if (tape := self.tape) is not None:
+            tape.keep(exchange._replace(seq=tape.reserve()), record=True)
+
+    def serve(self, request: Request) -> Exchange | None:
+        """Return the answer to a request; None if there is none, or more than one."""
+        answers = self._make().answers(request)
+        return answers[-1] if answers and have_one_answer(answers) else None
