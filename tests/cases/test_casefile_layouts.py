@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +203,16 @@ def test_any_content_is_cases_or_sentences(folder: Path, content: str | bytes, s
         except RecallError as error:
             said = error.messages
         assert all(message.startswith("cases.") and "\n" not in message for message in said)
+
+
+@pytest.mark.parametrize("layout", [yaml.safe_dump, json.dumps])
+def test_an_id_has_one_spelling(folder: Path, layout: Callable[[Any], str]) -> None:
+    """On macOS a letter with a mark is often written as two characters."""
+    files = [
+        layout([{"id": spelt, "scenario": "one", "dimension": "facts", "input": "x", "judges": ["polite"]}])
+        for spelt in ("caf\u00e9", "cafe\u0301")
+    ]
+    composed, apart = (outcome(folder, text) for text in files)
+    assert composed is not None
+    assert apart == composed == lazily(folder, files[1])
+    assert list(composed[0]) == ["caf\u00e9"]

@@ -149,3 +149,27 @@ def test_a_token_and_what_an_import_fetches_are_shared_where_the_rubric_names_th
     found = sorted(call.request.url.removeprefix(upstream.url) for call in shared)
     assert found == ["/.well-known/words", "/oauth2/token", "/oauth2/token"]
     assert [len(calls(cassette(checkout, name))) for name in "ab"] == [4, 1]
+
+
+POLLED = """\
+import httpx2
+for _ in range(int(os.environ.get("POLLS", 2))):
+    httpx2.get(URL + "/.well-known/counted")
+return httpx2_sync(question)"""
+
+
+def test_what_is_polled_within_a_case_is_asked_any_number_of_times(
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkout = project(upstream, body=POLLED).at(pytester)
+    assert checkout.run("eval", "--record").ret == 0
+    upstream.close()
+    for polls in ("0", "1", "5"):
+        monkeypatch.setenv("POLLS", polls)
+        assert checkout.run(*REPLAY).ret == 0
+    (checkout.path / "eval/rubric.yaml").write_text("owner: us\n")
+    for polls in ("1", "5"):
+        monkeypatch.setenv("POLLS", polls)
+        result = checkout.run(*REPLAY)
+        result.assert_outcomes(errors=2)
+        assert f"add `repeatable_urls: ['GET {upstream.url}/.well-known/counted']`" in result.stdout.str()

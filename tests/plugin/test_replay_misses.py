@@ -269,7 +269,7 @@ class TestUnused:
         assert result.ret == pytest.ExitCode.TESTS_FAILED, result.stdout.str()
         assert lasting.count == asked
         assert checkout.outcomes() == {"passed": "error", "crashed": "error", "failed": "failed"}
-        assert trial(checkout, "passed").error == (
+        assert trial(checkout, "passed").error.startswith(
             "eval/cassettes/one/passed.ndjson: recorded call 2 was not asked for;"
             " `pytest -p recall 'eval/cases.yaml::passed' --record` records it"
         )

@@ -385,6 +385,15 @@ class TestMultipart:
     def test_the_content_does(self) -> None:
         assert not same(self.upload("4e1c2d3f"), self.upload("99887766", content="y"))
 
+    @pytest.mark.parametrize(("second", "content", "equal"), [("77", "x", True), ("7", "x", True), ("77", "y", False)])
+    def test_nor_does_the_boundary_of_a_part_that_has_parts(self, second: str, content: str, equal: bool) -> None:
+        def nested(inner: str, text: str) -> Request:
+            part = f"Content-Type: multipart/mixed; boundary={inner}\r\n\r\n--{inner}\r\n\r\n{text}\r\n--{inner}--"
+            body = f"--outer\r\n{part}\r\n--outer--\r\n"
+            return Request("POST", URL, (("Content-Type", "multipart/mixed; boundary=outer"),), body.encode())
+
+        assert same(nested("4e1c", "x"), nested(second, content)) is equal
+
 
 class TestUrls:
     """How a URL is written where it is compared."""
@@ -434,6 +443,10 @@ class TestNearest:
     def test_fewer_fields_that_differ_are_nearer_than_the_same_letters(self) -> None:
         asked = {"a": 1, "b": 2, "c": 3}
         assert self.told(asked, {"a": 3, "b": 1, "c": 2}, {**asked, "c": 4}) == (1, ["c: “4” → “3”"])
+
+    def test_the_same_items_in_another_order_are_one_line(self) -> None:
+        told = self.told({"tools": [{"enum": ["b", "a"]}]}, {"tools": [{"enum": ["a", "b"]}]})
+        assert told == (0, ["tools[0].enum: the same 2 items in another order; sort them, if they come from a set"])
 
     def test_of_two_that_are_as_near_it_is_the_first(self) -> None:
         assert self.told({"a": 1}, {"a": 2}, {"a": 2}) == (0, ["a: “2” → “1”"])

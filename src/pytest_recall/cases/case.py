@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any
+from unicodedata import normalize
 
 from pydantic import (
     AfterValidator,
@@ -112,7 +113,14 @@ _TURN_SCHEMA = {
     ]
 }
 
-Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100)]
+
+def composed(text: str) -> str:
+    """Return the one spelling of letters with marks: macOS and some editors write `é` as `e` and a mark."""
+    return normalize("NFC", text)
+
+
+CaseId = Annotated[str, Field(pattern=ID_PATTERN, max_length=200), AfterValidator(composed)]
+Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=100), AfterValidator(composed)]
 Tag = Annotated[Name, AfterValidator(_tag), Field(json_schema_extra={"not": {"enum": sorted(_RESERVED)}})]
 Text = Annotated[str, Field(min_length=1)]
 
@@ -156,9 +164,7 @@ class Case(_Written):
     # Built at once, with what it is made of: every importer has cases to validate.
     model_config = ConfigDict(json_schema_extra=_asks_one_way, defer_build=False)
 
-    id: str = Field(
-        pattern=ID_PATTERN,
-        max_length=200,
+    id: CaseId = Field(
         description="Declared, unique, and the key under which state, journal and node ids know the case.",
     )
     scenario: Name = Field(description="What the user is doing; `--scenarios` picks by it.")

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from pytest_recall.cases.case import ID_PATTERN, Case
+from pytest_recall.cases.case import ID_PATTERN, Case, composed
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
@@ -96,7 +96,7 @@ class _Part:
         path: int = 0,
         value: Any = None,
     ) -> None:
-        self.id = case_id
+        self.id = composed(case_id)
         self.name = name
         self.line = line
         self.text = text
@@ -167,7 +167,7 @@ def _cut(text: str, name: str, starts: list[re.Match[str]]) -> Rows | None:
         if match[3] is not None and not isinstance(strict_yaml.scalar(case_id), str):
             problems.append(_no_text(name, line, strict_yaml.scalar(case_id), case_id))
             continue
-        if not _ID.match(case_id):
+        if not _ID.match(composed(case_id)):
             return None
         value = None if values is None else values[index]
         _add(parts, _Part(case_id, name, line, text=text[position:end], text_line=line, value=value), problems)
@@ -210,7 +210,7 @@ def _json_rows(text: str, name: str) -> Rows:
         if not isinstance(case_id, str):
             problems.append(_no_id(name, line, row))
             continue
-        if not _ID.match(case_id):
+        if not _ID.match(composed(case_id)):
             problems.append(f"{name}:{line}: id: {one_line(repr(case_id), 60)} does not fit; {SPELLING['id']}")
             continue
         _add(parts, _Part(case_id, name, line, value=row), problems)

@@ -394,6 +394,8 @@ def matched(header: Mapping[str, Any], name: str) -> frozenset[str]:
 
 
 def _header(lines: list[bytes], name: str) -> dict[str, Any]:
+    if lines[0].startswith(b"version https://git-lfs.github.com/"):
+        raise RecallError(f"{name}:1: a pointer of Git LFS, whose file is not here; run `git lfs pull`")
     if not lines[0].startswith(b'{"crc":"'):
         raise RecallError(f"{name}:1: not a cassette; import it with `recall cassettes import`, or record it again")
     header = unsealed(lines[0], name, 1)

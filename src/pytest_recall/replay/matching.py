@@ -23,7 +23,7 @@ from pytest_recall.replay.encodings import NO_JSON, parsed, plain_body
 from pytest_recall.replay.exchange import MATCHED, Headers, Request, asking
 from pytest_recall.replay.fenced_texts import parts_of
 from pytest_recall.replay.hosts import PORTS
-from pytest_recall.replay.redaction import boundary_of, without_addresses
+from pytest_recall.replay.redaction import boundaries_of, without_addresses
 from pytest_recall.replay.secrets import hidden
 
 
@@ -258,9 +258,10 @@ def _canonical_body(request: Request, rules: Rules) -> tuple[str, bytes]:
 
 
 def _with_one_boundary(request: Request, body: bytes) -> bytes:
-    """Return a body with one text between its parts: a multipart body is split by one that is new in each request."""
-    split_by = boundary_of(request)
-    return body.replace(split_by, b"boundary") if split_by else body
+    """Return a body with one text between its parts: a multipart body is split by some that are new in each request."""
+    for split_by in boundaries_of(request, body):
+        body = body.replace(split_by, b"boundary")
+    return body
 
 
 def with_known_ids(request: Request, is_given: Callable[[str], bool]) -> Request:
@@ -342,6 +343,9 @@ def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
             else:
                 yield from _differences(one[name], other[name], inner)
     elif isinstance(one, list) and isinstance(other, list):
+        if sorted(map(canonical, one)) == sorted(map(canonical, other)):
+            yield f"{path}: the same {len(one)} items in another order; sort them, if they come from a set"
+            return
         for place in range(max(len(one), len(other))):
             inner = f"{path}[{place}]"
             if place >= len(other):

@@ -44,6 +44,9 @@ _USERINFO = re.compile(r"(?<=://)[^/?#\s\"<>]*@")
 _MINTED = re.compile(rf"\[{NAME}\]")
 _PARAMETER = re.compile(r"(?<=[?&#])([^=?&#\s]+)=([^&#\s\"<>]+)")
 _BOUNDARY = re.compile(rb"\Amultipart/[^;]+;(?:[^;]*;)*? *boundary=\"?([^\";]+)\"?", re.IGNORECASE)
+_INNER_BOUNDARY = re.compile(
+    rb"^content-type: *multipart/[^;\r\n]+;(?:[^;\r\n]*;)*? *boundary=\"?([^\";\r\n]+)\"?", re.IGNORECASE | re.MULTILINE
+)
 FIXED_BOUNDARY = "recall-boundary"
 """What stands in a recorded upload for the random text between its parts."""
 _RANDOM = 16
@@ -284,6 +287,12 @@ def boundary_of(request: Request) -> bytes:
     kind = next((value for name, value in request.headers if name.lower() == "content-type"), "")
     found = _BOUNDARY.match(kind.encode("utf-8", "surrogatepass"))
     return found[1] if found else b""
+
+
+def boundaries_of(request: Request, body: bytes) -> list[bytes]:
+    """Return the texts that split a multipart body, then those that split its parts; nothing for any other."""
+    outer = boundary_of(request)
+    return [outer, *dict.fromkeys(_INNER_BOUNDARY.findall(body))] if outer else []
 
 
 def with_fixed_boundary(request: Request) -> Request:
