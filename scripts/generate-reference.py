@@ -39,7 +39,7 @@ from pytest_recall.metrics.retrieval import GROUPS, Retrieval
 from pytest_recall.models.settings import Batching
 from pytest_recall.plugin import fixtures, options, switch
 from pytest_recall.plugin.options import OptionGroup
-from pytest_recall.replay import hosts, shared_calls
+from pytest_recall.replay import hosts, repeatable_calls
 
 ROOT = Path(__file__).resolve().parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -308,7 +308,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "retrieval-fields": lambda: field_part(Retrieval),
     "telemetry-hosts": lambda: code_part(hosts.TELEMETRY),
     "telemetry-variables": lambda: code_part(hosts.VARIABLES),
-    "shared-hosts": lambda: code_part(shared_calls.HOSTS),
+    "repeatable-hosts": lambda: code_part(repeatable_calls.HOSTS),
     "names": name_part,
     "fixtures": fixture_part,
     "schemas": schema_part,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import sys
@@ -105,12 +106,8 @@ def line_to_add(result: pytest.RunResult) -> str:
 
 def test_a_replay_starts_what_the_rubric_names_and_nothing_else(pytester: pytest.Pytester, upstream: Upstream) -> None:
     ways = dict(WAYS)
-    try:
-        import uvloop  # noqa: F401
-
+    if importlib.util.find_spec("uvloop") is not None:
         ways["uvloop"] = "importlib.import_module('uvloop').run(awaited())\n"
-    except ImportError:
-        pass
     checkout = at(starting(upstream, ways), pytester)
     result = run(checkout, "--record")
     result.assert_outcomes(passed=len(ways))

@@ -123,7 +123,6 @@ class Player(OpenTapes):
             return CallStep()
         host, port = place_of(request.url)
         if self._ignored and self.ignores(host, port):
-            self.aside["ignored", host] += 1
             return CallStep()
         lane, kind = self._lane, self.kind
         if lane is not None:
@@ -279,6 +278,7 @@ class Player(OpenTapes):
     def is_live(self) -> bool:
         """Whether what is called here is made over the network, as that kind of call is."""
         return self._way(self.kind) == "live"
+
     def hand(self, ports: Callable[[], Iterable[object]]) -> None:
         """Let this process connect to those ports of this machine that are among `ports()`, asked each time."""
         self._handed = ports

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import signal
 import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from types import FrameType, ModuleType
-from typing import Any
 from weakref import WeakSet
 
 from pytest_recall.replay import sockets

@@ -190,7 +190,7 @@ def test_telemetry_is_none_of_a_case(mode: CassetteMode, service: Service, watch
         assert unary(service.place) == b"hi"
     assert player.tape is not None
     assert (player.unseen, player.tape.misses) == ([], [])
-    assert dict(player.aside) == {("telemetry", "127.0.0.1"): 1}
+    assert player.telemetry_calls == {"127.0.0.1": 1}
     assert len(service.asked) == (mode == "record")
 
 

@@ -41,7 +41,7 @@ from pytest_recall.replay.exchange import Headers, asks_to_wait, patient
 from pytest_recall.replay.formats.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
 from pytest_recall.replay.hooks import Undo, defined, once_imported, put_beneath
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import directly
+from pytest_recall.replay.tape import directly, let_through
 
 ENTRIES: Mapping[str, tuple[str, str]] = {
     "urllib3.connectionpool": ("HTTPConnectionPool", "urlopen"),
