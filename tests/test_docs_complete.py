@@ -57,7 +57,7 @@ NOT_RUN = {
     "docs/how-to/run-a-memory-benchmark.md: models of the memory, ingest:": "tests/cli has such lines",
     "docs/how-to/read-the-report.md: recall view --open": "serves until it is stopped",
     "docs/how-to/record-and-replay.md: pytest -p recall eval --record": PAID,
-    "docs/how-to/record-and-replay.md: programs that cases started": "tests/plugin/test_unrecorded.py holds this line",
+    "docs/how-to/record-and-replay.md: uname -p": "tests/replay/test_programs.py compares this list with the code",
     "docs/how-to/record-and-replay.md: $ recall cassettes varying": "tests/plugin/test_varying.py holds such lines",
     "docs/how-to/record-and-replay.md: recall cassettes list": "lists commands; some want files of others",
     "docs/how-to/recover-a-killed-run.md: partial: 3 of 12 chosen cases not run": SHOWN,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import _socket
 import asyncio
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -214,7 +215,7 @@ def test_a_port_of_this_machine_that_the_process_was_handed_may_be_connected_to(
     with guarding(playing):
         socket.create_connection(server.getsockname()).close()
         with pytest.raises(MissError):
-            socket.create_connection(("198.51.100.7", server.getsockname()[1]))
+            _socket.socket().connect(("198.51.100.7", server.getsockname()[1]))
         with socket.create_server(("127.0.0.1", 0)) as other, pytest.raises(MissError):
             socket.create_connection(other.getsockname())
 
@@ -291,7 +292,7 @@ def test_a_recording_tells_of_what_a_replay_would_refuse(way: str, server: socke
     if way == "another":
         [line] = recording.strays
         assert f"a connection to localhost:{port} was made at " in line
-        assert "test_sockets.py:" in line
+        assert re.search(r"at \S+\.py:\d+, and", line)
     else:
         assert recording.strays == []
 
