@@ -10,6 +10,7 @@ import pytest
 
 from pytest_recall.replay.programs import (
     INTERPRETERS,
+    LOOK_UPS,
     MULTIPROCESSING,
     PREFIXES,
     RUNNERS,
@@ -23,6 +24,7 @@ from pytest_recall.replay.programs import (
     words_of,
 )
 
+ROOT = Path(__file__).resolve().parents[2]
 HERE = "/home/a/project"
 CODE = "import sys; print('/bin/rg')"
 
@@ -159,3 +161,10 @@ def test_what_python_asks_of_the_machine_is_no_program() -> None:
 def test_the_name_of_a_program() -> None:
     paths = ["/usr/bin/python3.12", r"C:\x\Git.EXE", "pypy3", "cli.js", "node20", "tool2", "pythonw.exe"]
     assert [*map(program_name, paths)] == ["python", "git", "pypy", "cli.js", "node", "tool2", "python"]
+
+
+def test_the_docs_have_both_lists() -> None:
+    text = " ".join((ROOT / "docs/how-to/record-and-replay.md").read_text(encoding="utf-8").split())
+    *others, last = sorted(INTERPRETERS | RUNNERS | PREFIXES)
+    assert f"is refused when the rubric is read: {', '.join(others)} and {last}." in text
+    assert ", ".join(LOOK_UPS) in text
