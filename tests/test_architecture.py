@@ -268,6 +268,7 @@ WORLD = {
             "formats.lore",
             "formats.vcrpy",
             "hooks",
+            "forks",
             "interrupt",
             "origin",
         ),

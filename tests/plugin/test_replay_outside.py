@@ -276,13 +276,47 @@ def agent():
     def test_a_forked_one_is_refused_in_one_sentence(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         pool = self.POOL.format(call="return pool.submit(ask, question).result()")
         checkout = talking(upstream, pool).with_cases(asking("a")).at(pytester)
-        checkout.run_apart("eval", "--record").assert_outcomes(passed=1)
+        recorded = checkout.run_apart("eval", "--record")
+        recorded.assert_outcomes(passed=1)
+        assert recorded.ret == 1
+        assert "a forked process has made it" in recorded.stdout.str()
         assert not (checkout.path / "eval/cassettes/one/a.ndjson").exists()
         result = checkout.run_apart(*REPLAY)
         assert upstream.count == 1
         assert checkout.outcomes() == {"a": "error"}
         assert trial(checkout, "a").error.startswith(f"POST {upstream.url}/any: called by a child process, whose calls")
         assert "Pickl" not in result.stdout.str()
+
+    @pytest.mark.parametrize("kept", ["", "KEPT = []\n"])
+    def test_a_case_that_makes_nothing_of_it_has_no_verdict(
+        self, pytester: pytest.Pytester, upstream: Upstream, kept: str
+    ) -> None:
+        """Nor one for which a pool works that an earlier case has begun, or an interpreter that forks by hand."""
+        body = (
+            "import multiprocessing, os\n"
+            "if question == 'b':\n"
+            "    child = os.fork()\n"
+            "    if not child:\n"
+            "        try:\n"
+            "            httpx2_sync(question)\n"
+            "        finally:\n"
+            "            os._exit(0)\n"
+            "    os.waitpid(child, 0)\n"
+            "    return 'said'\n"
+            "pools = KEPT if 'KEPT' in globals() else []\n"
+            "if not pools:\n"
+            "    pools.append(multiprocessing.get_context('fork').Pool(1))\n"
+            "try:\n"
+            "    return pools[0].map(httpx2_sync, [question])[0]\n"
+            "except Exception:\n"
+            "    return 'said'\n"
+        )
+        cases = [asking(name, judges=["answered"]) for name in ("a", "b", "c")]
+        judge = "\n\n@pytest.fixture\ndef judge_answered():\n    return lambda answer, case: True\n"
+        checkout = talking(upstream, kept + agent(body) + judge).with_cases(*cases).at(pytester)
+        checkout.run_apart(*REPLAY)
+        assert upstream.count == 0
+        assert checkout.outcomes() == {"a": "error", "b": "error", "c": "error"}
 
 
 def test_a_miss_in_a_bare_thread_is_one_sentence(pytester: pytest.Pytester, lasting: Upstream) -> None:

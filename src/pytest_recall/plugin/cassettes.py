@@ -199,11 +199,13 @@ class CassetteManager:
             with nullcontext() if tape.teardown else self.player.waiting():
                 yield
         except BaseException:
+            self.player.hear_forked()
             if tape.misses[before:]:
                 raise Missed(tape.misses[before]) from None
             if tape.left_behind:
                 raise Missed(tape.left_behind[0]) from None
             raise
+        self.player.hear_forked()
         tape.passed = tape.passed or when == "call"
         if tape.passed and tape.mode == "replay" and not tape.misses:
             tape.misses += tape.left_over()
@@ -287,6 +289,7 @@ class CassetteManager:
         try:
             with self.player.playing(tape):
                 yield
+                self.player.hear_forked()
             if self.mode == "replay" and tape.misses[before:]:
                 # Whatever the fixture made of it, what it returns is not what is recorded.
                 error = Missed(tape.misses[before])
@@ -316,6 +319,7 @@ class CassetteManager:
 
     def finish_shared(self) -> None:
         """Write down the calls that all cases share, beside those that are known already."""
+        self.player.hear_forked()
         if self._shared is not None:
             self._shared.close()
             self._finish(self._shared, self._shared_path, whole=True)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from pytest_recall.files.errors import MissError
+from pytest_recall.replay.forks import ForkNotes
 from pytest_recall.replay.hooks import IN_THREAD
 from pytest_recall.replay.interrupt import end_later, keep_interrupting
 from pytest_recall.replay.origin import is_importing
@@ -107,6 +108,7 @@ class OpenTapes:
         self._lanes: list[CaseContext] = []
         self._phases: list[str] = []
         self._lock = threading.Lock()
+        self.forked = ForkNotes()
 
     @property
     def tape(self) -> Tape | None:
@@ -262,6 +264,8 @@ class OpenTapes:
 
     def is_beside(self) -> bool:
         """Whether this thread runs neither the session nor the case that answers for it, so that none hears of it."""
+        if self.forked.is_forked:
+            return True
         thread = threading.get_ident()
         waits = [wait for tape in self.possible() if (wait := self._wait_of(tape)) is not None]
         if waits:
@@ -326,9 +330,29 @@ class OpenTapes:
         """Return the error for what must not happen here; all tests that may have done it answer for it."""
         return self._refused(self.possible(), message)
 
+    def hear_forked(self) -> None:
+        """Take in what forked processes were refused, or have asked or started, since this was last called.
+
+        What is said for a tape that is closed by now, or for none, may be for any of those that are open.
+        """
+        for note in self.forked.read():
+            opened = self.opened()
+            tapes = [tape for tape in opened if id(tape) == note.tape] or opened
+            if note.kind == "refused":
+                self._refused(tapes, note.text)
+            for tape in tapes:
+                if note.kind == "unrecorded":
+                    tape.problems.append(f"{tape.name}: {note.text}")
+                elif note.kind == "started":
+                    tape.started[note.text] = None
+
     def _refused(self, tapes: Sequence[Tape], message: str) -> BaseException:
         message = self._redact(message)
         error = self._error(message)
+        if self.forked.is_forked:
+            for tape in tapes or (None,):
+                self.forked.write("refused", 0 if tape is None else id(tape), message)
+            return error
         if not tapes:
             self._tell(message)
         for tape in tapes:

@@ -20,6 +20,7 @@ from pytest_recall.replay.hosts import (
     names_of,
     place_of,
     telemetry_of,
+    without_query,
 )
 from pytest_recall.replay.open_tapes import CaseContext, OpenTapes
 from pytest_recall.replay.programs import NamedPrograms
@@ -209,11 +210,13 @@ class Player(OpenTapes):
         if tape.process != os.getpid():
             # What a forked process has of the tape is a copy: nothing that it does there is known here.
             if tape.mode != "replay":
+                url = self._redact(without_query(request.url))
+                message = f"a call to {url} was not recorded, since a forked process has made it; {_FORKED}"
+                self.forked.write("unrecorded", id(tape), message)
                 return CallStep()
             raise self._refused(
                 [tape],
-                f"{asked}: called by a child process, whose calls are neither recorded nor"
-                " replayed; let the process that runs the test make the call, or a thread of it",
+                f"{asked}: called by a child process, whose calls are neither recorded nor replayed; {_FORKED}",
             )
         if tape.mode in ("replay", "missing"):
             try:
@@ -339,4 +342,5 @@ _WITH_PLACEHOLDER = (
 )
 NO_TELEMETRY = "nothing is sent in a replay, and this host takes telemetry"
 """What a client is told that would send telemetry in a replay."""
+_FORKED = "let the process that runs the test make the call, or a thread of it"
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"

@@ -106,6 +106,8 @@ def starts(player: Player, command: Command) -> None:
         if player.is_left_behind:
             raise player.left_behind(f"{refused}, by a thread of a case that is over; let the case wait for it")
     for tape in tapes:
+        if player.forked.is_forked:
+            player.forked.write("started", id(tape), entry)
         tape.started[entry] = None
 
 
