@@ -259,6 +259,7 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "quarantined": [],
         "judged_by_models": None,
         "judged_rates": [],
+        "programs_ran": {},
         "unproven": [],
         "regraded": None,
     }

@@ -230,7 +230,10 @@ class Settings(BaseModel):
         description="Hosts that take telemetry, beside those that are known: never recorded, and sent nothing in a"
         " replay.",
     )
-    replay: Replay = Field(default=Replay.model_construct(), description="What a replay may do beside its recordings.")
+    replay: Replay = Field(
+        default=Replay.model_construct(),
+        description="What a replay may do beside its recordings: which programs it starts.",
+    )
     secrets: tuple[Name, ...] = Field(
         default=(), description="Environment variables whose values must not be written into a cassette."
     )

@@ -293,7 +293,7 @@ class Ending:
         # A call that the agent left open at its verdict belongs to no trial, and is recorded.
         manager: CassetteManager = run.config.stash[CASSETTES]
         if silent := sorted(one.case_id for one in quiet if not manager.has_recording(one.case_id, one.scenario)):
-            if len(silent) < len(last):
+            if len(silent) < len(last) or any(trial.calls for trial in run.trials) or manager.library.has_fixtures():
                 run.log.note(unrecorded_line(silent))
             else:
                 seen = run.unrecorded

@@ -159,6 +159,10 @@ class Library:
         """Return the cassette of a fixture; `place` tells fixtures of one name apart, and their parameters."""
         return self.folder / FIXTURES / f"{_slug(f'{scope}-{name}', place)}{CASSETTE_SUFFIX}"
 
+    def has_fixtures(self) -> bool:
+        """Whether a fixture is recorded, which may make the calls of the cases."""
+        return exists(self.folder / FIXTURES)
+
     def of_header(self, header: Mapping[str, Any]) -> Path | None:
         """Return the cassette of the case that a header names; None if it names none."""
         case_id, scenario, repeat = header.get("case"), header.get("scenario", ""), header.get("repeat", 1)
