@@ -319,6 +319,24 @@ def agent():
         assert checkout.outcomes() == {"a": "error", "b": "error", "c": "error"}
 
 
+def test_a_fixture_of_a_plugin_asks_for_the_case(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    plugin = (
+        "import os\nimport urllib.request\nimport pytest\n\n\n@pytest.fixture\ndef briefing():\n"
+        f"    asked = urllib.request.Request('{upstream.url}/any', os.environ.get('BRIEF', 'first').encode())\n"
+        "    return urllib.request.urlopen(asked).read().decode()\n"
+    )
+    source = "@pytest.fixture\ndef agent(briefing):\n    return lambda question: briefing\n"
+    project = talking(upstream, source).with_cases(asking("a", judges=[{"regex": "."}])).with_files({"briefing.py": plugin})
+    checkout = project.at(pytester)
+    checkout.run_apart("-p", "briefing", "eval", "--record").assert_outcomes(passed=1)
+    assert (upstream.count, len(calls(cassette(checkout, "a")))) == (1, 1)
+    checkout.run_apart("-p", "briefing", *REPLAY).assert_outcomes(passed=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BRIEF", "second")
+        checkout.run_apart("-p", "briefing", *REPLAY).assert_outcomes(errors=1)
+    assert upstream.count == 1
+
+
 def test_a_miss_in_a_bare_thread_is_one_sentence(pytester: pytest.Pytester, lasting: Upstream) -> None:
     checkout = recorded(pytester, lasting)
     body = (
