@@ -326,7 +326,9 @@ def test_a_fixture_of_a_plugin_asks_for_the_case(pytester: pytest.Pytester, upst
         "    return urllib.request.urlopen(asked).read().decode()\n"
     )
     source = "@pytest.fixture\ndef agent(briefing):\n    return lambda question: briefing\n"
-    project = talking(upstream, source).with_cases(asking("a", judges=[{"regex": "."}])).with_files({"briefing.py": plugin})
+    project = (
+        talking(upstream, source).with_cases(asking("a", judges=[{"regex": "."}])).with_files({"briefing.py": plugin})
+    )
     checkout = project.at(pytester)
     checkout.run_apart("-p", "briefing", "eval", "--record").assert_outcomes(passed=1)
     assert (upstream.count, len(calls(cassette(checkout, "a")))) == (1, 1)

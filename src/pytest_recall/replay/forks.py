@@ -25,14 +25,18 @@ class Note(NamedTuple):
 
 
 class ForkNotes:
-    """The notes of all processes that are forked from this one, in the order in which they were written."""
+    """The notes of all processes that are forked from this one, in the order in which they were written.
 
-    def __init__(self) -> None:
+    Unless they `are_kept`, there are none.
+    """
+
+    def __init__(self, are_kept: bool) -> None:
         self._process = os.getpid()
         self._file: int | None = None
         self._read = 0
-        _opened.add(self)
-        _register()
+        if are_kept:
+            _opened.add(self)
+            _register()
 
     @property
     def is_forked(self) -> bool:

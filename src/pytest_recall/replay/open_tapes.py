@@ -108,7 +108,7 @@ class OpenTapes:
         self._lanes: list[CaseContext] = []
         self._phases: list[str] = []
         self._lock = threading.Lock()
-        self.forked = ForkNotes()
+        self.forked = ForkNotes(mode != "off")
 
     @property
     def tape(self) -> Tape | None:
