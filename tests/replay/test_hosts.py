@@ -113,9 +113,9 @@ def test_a_host_that_takes_more_is_not_known_by_itself() -> None:
 
 
 def test_a_rubric_names_more_by_host_or_by_port() -> None:
-    assert is_telemetry_host("eu.metrics.example", 443, ["metrics.example"])
-    assert is_telemetry_host("127.0.0.1", 99, ["127.0.0.1:99"])
-    assert not is_telemetry_host("127.0.0.1", 98, ["127.0.0.1:99"])
+    assert is_telemetry_host("eu.metrics.example", 443, ("metrics.example",))
+    assert is_telemetry_host("127.0.0.1", 99, ("127.0.0.1:99",))
+    assert not is_telemetry_host("127.0.0.1", 98, ("127.0.0.1:99",))
 
 
 def test_the_environment_says_where_telemetry_is_sent() -> None:

@@ -8,8 +8,9 @@ cassette, if that has one answer to it and no other. What is answered never depe
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 
 from pytest_recall.replay.exchange import Exchange, Request
 from pytest_recall.replay.hosts import place_of, without_query
@@ -36,20 +37,24 @@ _CONDITIONS = ("if-modified-since", "if-none-match")
 _OF_MCP = frozenset({"mcp-protocol-version", "mcp-session-id"})
 
 
-def is_repeatable(request: Request, patterns: Iterable[str] = ()) -> bool:
+def is_repeatable(request: Request, patterns: Sequence[str] = ()) -> bool:
     """Return whether a call may be made any number of times, by its host, by these patterns or by its protocol.
 
     A pattern is that of a URL, with a method in front if it is for that one only.
     """
-    host, plain = place_of(request.url)[0].lower(), without_query(request.url).lower()
-    if any(fnmatchcase(host, known) for known in HOSTS) or is_of_mcp_session(request):
+    if _is_known(place_of(request.url)[0].lower()) or is_of_mcp_session(request):
         return True
-    method = request.method.lower()
+    method, plain = request.method.lower(), without_query(request.url).lower() if patterns else ""
     for pattern in patterns:
         only, _, url = pattern.lower().rpartition(" ")
         if only.strip() in ("", method) and fnmatchcase(plain, url):
             return True
     return False
+
+
+@lru_cache(maxsize=256)
+def _is_known(host: str) -> bool:
+    return any(fnmatchcase(host, known) for known in HOSTS)
 
 
 def is_of_mcp_session(request: Request) -> bool:
