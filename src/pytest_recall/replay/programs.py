@@ -209,8 +209,9 @@ LOOK_UPS = (
     *("ldconfig -r", "dump -Lpv *", "crle -64"),  # ctypes.util
     *("ifconfig", "ifconfig -a", "ifconfig -av", "ip link", "arp -an", "lanscan -ai", "netstat -ian"),  # uuid
     *("lsb_release -a", "uname -rs"),  # distro, for the SDKs of OpenAI and Anthropic
+    "git rev-parse HEAD",  # sentry_sdk, for the release that it reports
 )
-"""What is run to learn about the machine, with `*` for what varies."""
+"""What is run to learn about the machine or the commit, with `*` for what varies."""
 _TRACKER = re.compile(r"from (?:[\w.]+\.)?resource_tracker import main; ?main\(.*\)", re.DOTALL)
 
 
