@@ -91,7 +91,8 @@ class Wire:
                     self.wfile.write(b"SSH-2.0 hello\r\n\r\n")
                 if kind in ("slow", "slow-body"):
                     if kind == "slow-body":
-                        self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\npart")
+                        head = f"HTTP/1.1 {detail or 200} Said\r\ncontent-length: 100\r\n\r\n"
+                        self.wfile.write(head.encode() + b"part")
                     wire.over.wait(20)
                 return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
 import itertools
 import json
@@ -161,6 +162,24 @@ def test_an_event_is_there_before_the_end(deck: Deck, wire: Wire) -> None:
         return [event]
 
     assert _three_times(deck, wire, calls) == [b"data: one\n"]
+
+
+@pytest.mark.parametrize("leave", ["release", "close", "raise_for_status"])
+def test_who_leaves_before_the_end_is_no_failure(deck: Deck, wire: Wire, leave: str) -> None:
+    async def run() -> None:
+        async with aiohttp.ClientSession(wire.url) as session:
+            response = await session.post("/slow-body/500")
+            with contextlib.suppress(aiohttp.ClientResponseError):
+                getattr(response, leave)()
+
+    with deck.recording():
+        asyncio.run(run())
+    (call,) = deck.calls()
+    assert call.failure is None
+    assert call.response is not None
+    assert not call.response.complete
+    with deck.replaying():
+        asyncio.run(run())
 
 
 def test_traces_and_cookies_are_those_of_the_session(deck: Deck, wire: Wire) -> None:

@@ -37,6 +37,7 @@ def patch(module: Any, player: Player) -> list[Undo]:
         put_beneath(connector.BaseConnector, "connect", calls.connect),
         put_beneath(proto.ResponseHandler, "set_response_params", calls.set_response_params),
         put_beneath(module.ClientResponse, "start", calls.start),
+        put_beneath(module.ClientResponse, "_notify_content", calls._notify_content),
         *(
             put_beneath(streams.StreamReader, name, getattr(calls, name))
             for name in ("_wait", "feed_data", "feed_eof", "set_exception")
@@ -146,6 +147,17 @@ class _Calls:
 
         return start
 
+    def _notify_content(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def notify_content(response: Any) -> Any:
+            # The response is released or closed: that gives its body an error that the network has no part in.
+            call = None if response.connection is None else self._of(response.connection.protocol)
+            if isinstance(call, _Live):
+                call.left()
+            return original(response)
+
+        return notify_content
+
     def _wait(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         async def wait(reader: Any, *args: Any, **kwargs: Any) -> Any:
@@ -245,7 +257,7 @@ class _Live:
         self.recorder.failed(type(error).__name__, str(error))
 
     def left(self) -> None:
-        """The connection is given back, whether all of the answer was there or not."""
+        """The response or its connection is given back, whether all of the answer was there or not."""
         self._is_left = True
         if not self._has_head:
             if not self.is_asked:
