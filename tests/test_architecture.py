@@ -249,6 +249,7 @@ WORLD = {
     },
     "replay": {
         *(
+            "audit",
             "budget",
             "call_recorder",
             "cassette_check",

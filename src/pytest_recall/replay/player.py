@@ -275,7 +275,7 @@ class Player(OpenTapes):
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""
         if self._is_ours is not None and not self._is_ours():
             return True
-        return self._way(self.kind) == "live" or self.ignores(host, port)
+        return self.is_live or self.ignores(host, port)
 
     @property
     def is_live(self) -> bool:
