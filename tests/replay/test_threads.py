@@ -18,7 +18,7 @@ OTHER: ContextVar[str | None] = ContextVar("other", default=None)
 
 @pytest.fixture(autouse=True)
 def _carried() -> Iterator[None]:
-    undo = carry(lambda: [(CASE, CASE.get()), (KIND, KIND.get())])
+    undo = carry(lambda in_thread: [(CASE, CASE.get()), (KIND, KIND.get())])
     yield
     for step in undo:
         step()
@@ -86,7 +86,7 @@ def test_a_thread_of_a_subclass_runs_its_own_run() -> None:
 
 
 def test_two_that_carry_do_not_stand_in_each_others_way() -> None:
-    undo = carry(lambda: [(OTHER, OTHER.get())])
+    undo = carry(lambda in_thread: [(OTHER, OTHER.get())])
 
     def run() -> list[str | None]:
         of_case("a", "judge")

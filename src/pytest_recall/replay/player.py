@@ -106,7 +106,7 @@ class Player(OpenTapes):
             if not self.is_beside():
                 raise
             # Its case is ended where that runs. This thread may serve other cases, which would wait for it in vain.
-            self.answered()
+            self.interrupter.answered()
             return CallStep(served=refused(request, str(error)))
         if self.limits is None or step.served is not None or step.held is not None:
             return step

@@ -15,7 +15,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.replay import audit
@@ -25,11 +25,19 @@ from pytest_recall.replay.origin import line_of_caller
 from pytest_recall.replay.player import NO_TELEMETRY, Player
 from pytest_recall.replay.tape import APART, LET_THROUGH, let_through
 
-_names: dict[str, set[str]] = {}
-"""The names that were looked up, by each address that they have."""
+
+class Guarded(NamedTuple):
+    """A player, and the names that were looked up while it was there, by each address that they have."""
+
+    player: Player
+    names: dict[str, set[str]]
+
+
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 _OPENS = "recall.opens"
-"""The event by which a loop says what it opens that is none of Python's own."""
+"""The event by which a loop says what it opens that is none of Python's own, with host and port."""
+_LOOKED_UP = "recall.looked_up"
+"""The event that comes after a name was looked up, with its addresses."""
 
 
 class _StoppedError(Exception):
@@ -87,7 +95,8 @@ def guard(player: Player) -> list[Undo]:
 
     What is told is what a replay would refuse.
     """
-    undo = [audit.listen({event: functools.partial(check, player) for event, check in _CHECKS.items()})]
+    guarded = Guarded(player, {})
+    undo = [audit.listen({event: functools.partial(check, guarded) for event, check in _CHECKS.items()})]
     undo += (_put(function, functools.partial(_noting, addresses)) for function, addresses in _LOOK_UPS.items())
     undo.append(_put("socketpair", _pairing))
     undo.append(once_imported(("uvloop",), lambda module: undo.extend(patch_uvloop(module))))
@@ -116,22 +125,22 @@ def _put(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) ->
 
 
 def _noting(addresses: Callable[[Any], Iterable[str]], resolve: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function with its addresses noted, of which an event says nothing."""
+    """Return the function with an event for its addresses, as the interpreter has none."""
 
     @functools.wraps(resolve)
     def look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
         found = resolve(host, *args, **kwargs)
-        _note(host, addresses(found))
+        sys.audit(_LOOKED_UP, host, tuple(addresses(found)))
         return found
 
     return look_up
 
 
-def _note(host: Any, addresses: Iterable[str]) -> None:
+def _looked_up(guarded: Guarded, host: Any, addresses: Iterable[str]) -> None:
     name = _text(host)
     if name and not is_address(name):
         for address in addresses:
-            _names.setdefault(address, set()).add(name)
+            guarded.names.setdefault(address, set()).add(name)
 
 
 def _pairing(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -145,7 +154,8 @@ def _pairing(original: Callable[..., Any]) -> Callable[..., Any]:
     return socketpair
 
 
-def _looks_up(player: Player, host: Any, port: Any = None, *_: Any) -> None:
+def _looks_up(guarded: Guarded, host: Any, port: Any = None, *_: Any) -> None:
+    player = guarded.player
     name = _text(host)
     if _is_known(name) or player.mode != "replay" or _is_let_through() or player.may_connect(name, port):
         return
@@ -155,15 +165,16 @@ def _looks_up(player: Player, host: Any, port: Any = None, *_: Any) -> None:
     raise socket.gaierror(socket.EAI_NONAME, str(error)) if _is_beside(player, error) else error
 
 
-def _connects(player: Player, sock: Any, address: Any) -> None:
+def _connects(guarded: Guarded, sock: Any, address: Any) -> None:
     # A message that is sent by a connected socket has no address.
     if address is None or sock.family not in _FAMILIES:
         return
-    _opens(player, _text(address[0]), address[1], sock.close)
+    _opens(guarded, _text(address[0]), address[1], sock.close)
 
 
-def _opens(player: Player, host: str, port: Any, close: Callable[[], object] = lambda: None) -> None:
-    names = [*_names.get(host, ()), host]
+def _opens(guarded: Guarded, host: str, port: Any, close: Callable[[], object] = lambda: None) -> None:
+    player = guarded.player
+    names = [*guarded.names.get(host, ()), host]
     if _is_let_through() or player.is_handed(host, port) or any(player.may_connect(name, port) for name in names):
         return
     if player.mode != "replay":
@@ -202,6 +213,7 @@ _CHECKS: Mapping[str, Callable[..., None]] = {
     "socket.sendmsg": _connects,
     "socket.sendto": _connects,
     _OPENS: _opens,
+    _LOOKED_UP: _looked_up,
 }
 
 
@@ -230,7 +242,7 @@ def patch_uvloop(module: ModuleType) -> list[Undo]:
     async def getaddrinfo(self: Any, host: Any, port: Any, **kwargs: Any) -> Any:
         sys.audit("socket.getaddrinfo", host, port)
         found = await super(loop, self).getaddrinfo(host, port, **kwargs)
-        _note(host, _LOOK_UPS["getaddrinfo"](found))
+        sys.audit(_LOOKED_UP, host, tuple(_LOOK_UPS["getaddrinfo"](found)))
         return found
 
     ours: Collection[Callable[..., Any]] = (create_connection, create_datagram_endpoint, getaddrinfo)
