@@ -271,6 +271,7 @@ WORLD = {
             "hooks",
             "forks",
             "interrupt",
+            "left_behind",
             "origin",
         ),
         *(

@@ -192,8 +192,9 @@ def carry(values: Callable[[bool], Sequence[tuple[ContextVar[Any], Any]]]) -> li
     """Let threads that are started have these variables with their values, and return how to take it back.
 
     `values` is called where a thread is started, with True, and where work is handed to an executor, with False. Tasks
-    of asyncio have the values anyway. A thread of an executor has those of anyone who submitted what
-    it works on, for as long as it does. Other variables stay behind, as without us.
+    of asyncio have the values anyway. A thread of an executor has those of whoever submitted what it works on, and
+    afterwards, for what is called back when that is done, those of a thread that was started there. Other variables
+    stay behind, as without us.
     """
     from concurrent.futures import ThreadPoolExecutor  # a run that neither records nor replays has no use for it
 
@@ -216,15 +217,16 @@ def carry(values: Callable[[bool], Sequence[tuple[ContextVar[Any], Any]]]) -> li
 
     @functools.wraps(submit)
     def submitted(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        taken = values(False)
+        taken, afterwards = values(False), values(True)
 
         def within() -> Any:
-            tokens = [(variable, variable.set(value)) for variable, value in taken]
+            for variable, value in taken:
+                variable.set(value)
             try:
                 return fn(*args, **kwargs)
             finally:
-                for variable, token in tokens:
-                    variable.reset(token)
+                for variable, value in afterwards:
+                    variable.set(value)
 
         return submit(self, within)
 

@@ -249,15 +249,19 @@ class OpenTapes:
         return self.interrupter.innermost if lane is None else lane.wait
 
     def left_behind(self, message: str) -> BaseException:
-        """Return the error for a call of what an earlier case has left behind.
+        """Return the error for a program that is started by what an earlier case has left behind.
 
-        Nobody knows whether a case that is open now waits for its answer. So this fails none, but a case that does not
-        pass, or comes to no end, is one without a verdict.
+        Nobody knows whether a case that is open now waits for it. So this fails none, but a case that does not pass, or
+        comes to no end, is one without a verdict.
         """
-        for tape in self.opened():
-            tape.left_behind.append(self._redact(message))
+        self.note_left_behind(message)
         self._end_all_later(message)
         return self._refused((), message)
+
+    def note_left_behind(self, message: str) -> None:
+        """Let no case that is open now fail, as it may wait for what an earlier one has left behind."""
+        for tape in self.opened():
+            tape.left_behind.append(self._redact(message))
 
     def _end_later(self, tape: Tape, message: str) -> None:
         wait = self._wait_of(tape)
@@ -270,9 +274,9 @@ class OpenTapes:
 
         self.interrupter.end_later(wait, end)
 
-    def refuse(self, message: str) -> BaseException:
-        """Return the error for what must not happen here; all tests that may have done it answer for it."""
-        return self._refused(self.possible(), message)
+    def refuse(self, message: str, tapes: Sequence[Tape] | None = None) -> BaseException:
+        """Return the error for what must not happen here, for which all tests of `tapes`, or that may do it, answer."""
+        return self._refused(self.possible() if tapes is None else tapes, message)
 
     def hear_forked(self) -> None:
         """Take in what forked processes were refused, or have asked or started, since this was last called.
