@@ -98,7 +98,7 @@ def test_another_command_is_not_named(entry: str, line: str) -> None:
     ],
 )
 def test_paths_and_versions_differ_between_machines(entry: str, line: str) -> None:
-    assert NamedPrograms.of([entry]).has(tuple(line.split()), windows=True)
+    assert NamedPrograms.of([entry], windows=True).has(tuple(line.split()))
 
 
 @pytest.mark.parametrize(
@@ -106,12 +106,12 @@ def test_paths_and_versions_differ_between_machines(entry: str, line: str) -> No
     [("Rg", "rg x"), ("python Server.py", "python server.py"), (r"python x\server.py", "python x/server.py")],
 )
 def test_only_on_windows_are_case_and_slashes_the_same(entry: str, line: str) -> None:
-    named, started = NamedPrograms.of([entry]), command(line)
-    assert (named.has(started, windows=True), named.has(started, windows=False)) == (True, False)
+    found = [NamedPrograms.of([entry], windows=windows).has(command(line)) for windows in (True, False)]
+    assert found == [True, False]
 
 
 def test_options_differ_by_case_everywhere() -> None:
-    assert not NamedPrograms.of(["git -c"]).has(("git", "-C"), windows=True)
+    assert not NamedPrograms.of(["git -c"], windows=True).has(("git", "-C"))
 
 
 @pytest.mark.parametrize("name", sorted(INTERPRETERS | RUNNERS | PREFIXES))

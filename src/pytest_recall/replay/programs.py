@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import ntpath
-import os
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -58,19 +57,23 @@ Command = tuple[str, ...]
 
 
 class NamedPrograms(NamedTuple):
-    """The programs that a replay starts, as the rubric names them; `every` of them, where it says `any`."""
+    """The programs that a replay starts, as the rubric names them; `every` of them, where it says `any`.
+
+    On `windows`, neither case nor the kind of slash makes another path.
+    """
 
     commands: tuple[Command, ...] = ()
     every: bool = False
+    windows: bool = False
 
     @classmethod
-    def of(cls, named: Sequence[str]) -> NamedPrograms:
+    def of(cls, named: Sequence[str], *, windows: bool = False) -> NamedPrograms:
         """Return those of the setting. Raises ValueError for an entry that names no program."""
-        return cls(tuple(words_of(entry) for entry in named if entry != ANY), ANY in named)
+        return cls(tuple(words_of(entry) for entry in named if entry != ANY), ANY in named, windows)
 
-    def has(self, command: Command, *, windows: bool = os.name == "nt") -> bool:
-        """Whether a replay starts the program that this command runs; on `windows` neither case nor slashes differ."""
-        return self.every or any(_begins_with(command, words, windows) for words in self.commands)
+    def has(self, command: Command) -> bool:
+        """Whether a replay starts the program that this command runs."""
+        return self.every or any(_begins_with(command, words, self.windows) for words in self.commands)
 
     def with_entries(self, entries: Sequence[str]) -> str:
         """Return the line of a rubric that names these as well."""
