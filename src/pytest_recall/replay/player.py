@@ -96,8 +96,13 @@ class Player(OpenTapes):
 
         What is refused is said through `tell`. A thread that ends by SystemExit ends without a traceback.
         """
-        self._is_ours, self._tell = is_ours, tell
+        self._is_ours = is_ours
+        self.tell_by(tell)
         self._error = lambda message: SystemExit(1)
+
+    def tell_by(self, tell: Callable[[str], None]) -> None:
+        """Have `tell` called with what no tape answers for, in place of adding it to `strays`."""
+        self._tell = tell
 
     def ask(self, request: Request) -> CallStep:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
