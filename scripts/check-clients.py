@@ -9,8 +9,8 @@ Each is recorded from a server on loopback. Then the server is gone, and the age
 workers, and once each with another prompt and another header, which has to be a visible miss. Clients that cannot be
 recorded are named by a recording, and refused by a replay before anything reaches the server, unless the rubric allows
 the client or ignores the host; nor is the program of an SDK started. Clients that fetch tokens are also
-replayed 30 days later, and no file may hold a token. `--plugins` replays one agent with two workers beside pytest
-plugins instead.
+replayed 30 days later, and no file may hold a token. `--plugins` replays one agent beside plugins of pytest instead:
+nothing may reach the server, neither by another prompt nor by a bare socket.
 """
 
 from __future__ import annotations
@@ -431,17 +431,53 @@ def echo(text: str) -> str:
 
 server.run("streamable-http", port=int(sys.argv[1]))
 """
-PLUGINS = {
-    "pytest-rerunfailures": ("--reruns=1",),
-    "pytest-timeout": ("--timeout=60",),
-    "pytest-asyncio": (),
-    "anyio": (),
-    "pytest-randomly": (),
-    "pytest-cov": ("--cov=eval", "--cov-report="),
-    "pytest-socket": ("--disable-socket", "--allow-unix-socket"),
-    "pytest-django": (),
-}
-"""Distributions, and the options by which each does something."""
+ASKING_A_SOCKET = """\
+if os.environ.get("SOCKET"):
+    import socket
+    host, port = URL.removeprefix("http://").split(":")
+    body = b'{"messages": [{"content": "by a socket"}]}'
+    with socket.create_connection((host, int(port))) as made:
+        made.sendall(b"POST /socket HTTP/1.1\\r\\nhost: x\\r\\ncontent-length: %d\\r\\n\\r\\n" % len(body) + body)
+        made.recv(100)
+    return question
+"""
+FAILING = "- {id: lost, scenario: s, dimension: d, input: lost, judges: [{contains: found}]}\n"
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plugin of pytest that is installed: the options by which it does something, and what it says of a bare socket.
+
+    One that `reruns` has a case more, which fails each time.
+    """
+
+    name: str
+    options: tuple[str, ...] = ()
+    refuses: str = "would open, and no socket opens in a replay"
+    reruns: int = 0
+
+    @property
+    def module(self) -> str:
+        """The module of the plugin."""
+        return self.name.partition(",")[0].replace("-", "_")
+
+
+PLUGINS = (
+    Plugin("pytest-rerunfailures", ("--reruns=2",), reruns=2),
+    Plugin("pytest-timeout", ("--timeout=60",)),
+    Plugin("pytest-asyncio"),
+    Plugin("anyio"),
+    Plugin("pytest-randomly"),
+    Plugin("pytest-cov", ("--cov=eval", "--cov-report=")),
+    # What takes sockets away from tests puts back, at the end of each, what it takes for the original.
+    Plugin("pytest-socket"),
+    Plugin("pytest-socket, blocking", ("--disable-socket", "--allow-unix-socket"), refuses="SocketBlockedError"),
+    Plugin("pytest-socket, allowing", ("--disable-socket", "--allow-unix-socket", "--allow-hosts=127.0.0.1")),
+    Plugin("pytest-recording"),
+    Plugin("pytest-recording, blocking", ("--block-network",), refuses="Network is disabled"),
+    Plugin("pytest-recording, allowing", ("--block-network", "--allowed-hosts=127.0.0.1")),
+    Plugin("pytest-django"),
+)
 
 
 class Upstream(JsonHandler):
@@ -612,20 +648,35 @@ def check_starting(client: Client) -> dict[str, str]:
         return found
 
 
-def check_plugin(name: str) -> dict[str, str]:
-    """Return what a recorded and a replayed run come to beside one plugin."""
+def check_plugin(plugin: Plugin) -> dict[str, str]:
+    """Return what each step came to, by its name, of an agent beside one plugin. The server is there in each."""
     with tempfile.TemporaryDirectory(prefix="recall-plugin-") as made:
         folder = Path(made)
-        project(folder, "httpx", next(client.body for client in CLIENTS if client.name == "httpx"))
-        options = PLUGINS[name]
+        body = next(client.body for client in CLIENTS if client.name == "httpx")
+        project(folder, "httpx", f"{ASKING_A_SOCKET}{body}")
         settings = {}
-        if name == "pytest-django":
+        if plugin.name == "pytest-django":
             (folder / "settings.py").write_text("SECRET_KEY = 'x'\nINSTALLED_APPS = []\n")
             settings = {"DJANGO_SETTINGS_MODULE": "settings", "PYTHONPATH": str(folder)}
+        ends, cases, recording = "2 passed", 2, tuple[str, ...]()
+        if plugin.reruns:
+            (folder / "eval/rubric.yaml").write_text("owner: us\nblocks: failure\n")
+            (folder / "eval/cases.yaml").write_text(CASES + FAILING)
+            ends, cases, recording = f"1 failed, 2 passed, {plugin.reruns} rerun", 3, plugin.options
         with serving(Upstream) as url:
-            found = {"record": outcome(run(folder, url, "--record"), "2 passed")}
-        found["replay"] = outcome(run(folder, url, "--replay", *options, **settings), "2 passed")
-        found["-n 2"] = outcome(run(folder, url, "--replay", "-n2", *options, **settings), "2 passed")
+            before = len(Upstream.asked)
+            found = {"record": outcome(run(folder, url, "--record", *recording), ends)}
+            if (asked := len(Upstream.asked) - before) != cases + plugin.reruns:
+                found["recorded"] = f"{asked} requests reached the server"
+            before = len(Upstream.asked)
+            replay = ("--replay", *plugin.options)
+            found["replay"] = outcome(run(folder, url, *replay, **settings), ends)
+            found["-n 2"] = outcome(run(folder, url, *replay, "-n2", **settings), ends)
+            missed = f"{cases} errors"
+            found["prompt"] = outcome(run(folder, url, *replay, PROMPT="Say: ", **settings), missed, "is not recorded")
+            found["socket"] = outcome(run(folder, url, *replay, SOCKET="1", **settings), missed, plugin.refuses)
+            if asked := len(Upstream.asked) - before:
+                found["sent"] = f"{asked} requests reached the server in a replay"
         return found
 
 
@@ -652,18 +703,19 @@ def main() -> int:
     parser.add_argument("--plugins", action="store_true", help="check plugins of pytest instead of clients")
     args = parser.parse_args()
     clients = {client.name: client for client in CLIENTS + TOKENS + UNRECORDED + STARTING}
-    known = list(PLUGINS if args.plugins else clients)
+    plugins = {plugin.name: plugin for plugin in PLUGINS}
+    known = list(plugins if args.plugins else clients)
     if unknown := sorted(set(args.names) - set(known)):
         parser.error(f"{unknown[0]}: unknown; known: {', '.join(known)}")
     failed = 0
     for name in args.names or known:
-        module = name.replace("-", "_") if args.plugins else clients[name].module
+        module = (plugins if args.plugins else clients)[name].module
         if not is_installed(module):
             print(f"{name:22} not installed")
             failed += args.all or name in args.names
             continue
         if args.plugins:
-            found = check_plugin(name)
+            found = check_plugin(plugins[name])
         else:
             found = check_of(clients[name])(clients[name])
         broken = [f"\n{name}, {step}: {result}" for step, result in found.items() if result != "ok"]

@@ -344,3 +344,28 @@ def closing():
         ["nothing was recorded of 1 case, which made no call that is seen (b); if one of them*"]
     )
     assert "nothing was recorded" not in checkout.run("eval", "--replay").stdout.str()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n2",)], ids=["alone", "n2"])
+@pytest.mark.parametrize(
+    ("body", "rubric", "seen"),
+    [
+        ("return question", "", ""),
+        ("return httpx2_sync(question)", "ignore_hosts: ['{}']\n", "`ignore_hosts`: 127.0.0.1 (2)"),
+        ("return httpx2_sync(question)", "telemetry_hosts: ['{}']\n", "telemetry: 127.0.0.1 (2)"),
+        ("import subprocess\nreturn subprocess.run(['true']).args[0]", "", "programs: true"),
+    ],
+    ids=["nothing", "ignored", "telemetry", "program"],
+)
+def test_a_recording_of_nothing_ends_with_1_and_says_why(
+    pytester: pytest.Pytester, upstream: Upstream, body: str, rubric: str, seen: str, workers: tuple[str, ...]
+) -> None:
+    settings = {"eval/rubric.yaml": RUBRIC + rubric.format(upstream.url.removeprefix("http://"))}
+    cases = [asking(name, judges=[{"regex": "."}]) for name in ("a", "b")]
+    checkout = talking(upstream, agent(body)).with_cases(*cases).with_files(settings).at(pytester)
+    result = checkout.run_apart("eval", "--record", *workers)
+    result.assert_outcomes(passed=2)
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    [line] = [line for line in result.outlines if "--record has no call to replay" in line]
+    assert line.partition("; seen were ")[2].removeprefix("calls to hosts under ") == seen
+    assert finished(checkout) == {}

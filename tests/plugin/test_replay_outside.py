@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 
 import pytest
 
 from tests.helpers import command, kept
-from tests.helpers.project import DAY, Checkout
+from tests.helpers.project import BARE, DAY, Checkout
 from tests.helpers.talking import agent, agents, asking, calls, cassette, sources, talking, trial
 from tests.helpers.upstream import Upstream
 
@@ -181,6 +182,70 @@ class TestBeforeTheTests:
         result.stdout.fnmatch_lines([f"POST {lasting.url}/any: called outside of any case*"])
         assert checkout.outcomes() == {"a": "passed"}
         assert "Traceback" not in result.stderr.str()
+
+
+class TestSockets:
+    """A bare socket that no case opens, in a process that starts from nothing: none connects, and each is said."""
+
+    ECHO = "import pytest\n\n\n@pytest.fixture\ndef agent():\n    return lambda question: question\n"
+    CONNECT = "import socket; socket.create_connection(('127.0.0.1', {port})).close()"
+    SWALLOWED = "try:\n        {}\n    except BaseException:\n        pass"
+    USAGE, FAILED, CUT, OK = 4, 1, 2, 0
+
+    PLACES = (
+        ("conftest", "{connect}\n", USAGE),
+        ("module", "{connect}\n", CUT),
+        ("conftest", "def pytest_generate_tests():\n    {connect}\n", CUT),
+        ("conftest", "def pytest_collection_modifyitems():\n    {connect}\n", USAGE),
+        ("conftest", "def pytest_collection_modifyitems():\n    {swallowed}\n", FAILED),
+        ("conftest", "@pytest.fixture(scope='session', autouse=True)\ndef db():\n    {connect}\n", FAILED),
+        ("conftest", "@pytest.fixture(scope='session', autouse=True)\ndef db():\n    yield\n    {swallowed}\n", FAILED),
+        ("plugin", "def pytest_configure():\n    {connect}\n", USAGE),
+        ("plugin", "def pytest_configure():\n    {swallowed}\n", USAGE),
+        ("plugin", "def pytest_terminal_summary():\n    {connect}\n", FAILED),
+        # After the summary of the run nothing changes how it ends.
+        ("plugin", "def pytest_terminal_summary():\n    {swallowed}\n", OK),
+        ("plugin", "def pytest_unconfigure():\n    {connect}\n", OK),
+        ("conftest", "import atexit\n@atexit.register\ndef late():\n    {connect}\n", OK),
+        ("conftest", "import atexit\n@atexit.register\ndef late():\n    {swallowed}\n", OK),
+    )
+
+    @pytest.mark.parametrize(("where", "source", "code"), PLACES)
+    def test_it_is_refused_wherever_it_opens(
+        self, pytester: pytest.Pytester, where: str, source: str, code: int
+    ) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            port = server.getsockname()[1]
+            connect = self.CONNECT.format(port=port)
+            source = source.format(connect=connect, swallowed=self.SWALLOWED.format(connect))
+            files = {
+                "eval/conftest.py": f"{self.ECHO}\n\n{source if where == 'conftest' else ''}",
+                "eval/test_it.py": f"{source if where == 'module' else ''}\ndef test_it():\n    pass\n",
+                "other.py": source if where == "plugin" else "",
+            }
+            checkout = BARE.with_cases(asking("a")).with_files(files).at(pytester)
+            result = checkout.run_afresh("-p", "other", *REPLAY)
+            server.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                server.accept()
+        printed = result.stdout.str() + result.stderr.str()
+        assert result.ret == code
+        assert f"a connection to 127.0.0.1:{port} would open" in printed
+        assert "INTERNALERROR" not in printed
+        assert "Traceback" not in printed or "atexit" in source
+
+    @pytest.mark.parametrize("event", ["socket.connect", "socket.getaddrinfo"])
+    def test_where_none_can_be_seen_there_is_no_replay(self, pytester: pytest.Pytester, event: str) -> None:
+        """Another audit hook is there before ours and raises, so that ours hears nothing."""
+        hook = f"import sys\n\n\ndef hook(event, args):\n    if event == {event!r}:\n        raise OSError(event)\n\n\n"
+        files = {"eval/conftest.py": self.ECHO, "other.py": f"{hook}sys.addaudithook(hook)\n"}
+        checkout = BARE.with_cases(asking("a")).with_files(files).at(pytester)
+        result = checkout.run_afresh("-p", "other", *REPLAY)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        [line] = [line for line in result.errlines if line.startswith("ERROR: ")]
+        assert f"no replay is possible in this process: its audit event `{event}`" in line
+        assert not (checkout.path / "eval/_artifacts").exists()
+        checkout.run_afresh("-p", "other", "eval").assert_outcomes(passed=1)
 
 
 class TestTeardown:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.helpers.project import BARE, case, failing, row
-from tests.helpers.talking import agent, asking, talking
+from tests.helpers.talking import agent, asking, calls, cassette, talking
 from tests.helpers.upstream import Upstream
 
 FLAKY = """
@@ -81,3 +81,24 @@ def test_its_workers_reach_their_controller_in_a_replay(pytester: pytest.Pyteste
     checkout.run("eval", "--record").assert_outcomes(passed=1)
     upstream.close()
     checkout.run_apart("eval", "--replay", "--recall-mode=all", "--reruns=1", *WORKERS).assert_outcomes(passed=1)
+
+
+@pytest.mark.parametrize("apart", [("-p", "pytest_rerunfailures", "-p", "no:xdist"), WORKERS], ids=["alone", "n1"])
+def test_the_last_run_is_recorded_and_each_rerun_of_a_replay_is_served_it_from_the_start(
+    pytester: pytest.Pytester, upstream: Upstream, apart: tuple[str, ...]
+) -> None:
+    pytest.importorskip("pytest_rerunfailures")
+    body = "return httpx2_sync(question) + httpx2_sync(question) + httpx2_sync('then')"
+    cases = asking("a", judges=[{"contains": "nowhere"}])
+    checkout = talking(upstream, agent(body)).with_cases(cases).at(pytester)
+    checkout.run_apart("eval", "--record", RERUNS, *apart)
+    answers = [trial.answer for trial in checkout.journal().trials]
+    assert upstream.count == 9
+    assert answers[0] != answers[1] != answers[2]
+    assert len(calls(cassette(checkout, "a"))) == 3
+    upstream.close()
+    checkout.run_apart("eval", "--replay", "--recall-mode=all", RERUNS, *apart)
+    trials = checkout.journal().trials
+    assert [(one.attempt, one.outcome.value, one.answer) for one in trials] == [
+        (attempt, "failed", answers[-1]) for attempt in (1, 2, 3)
+    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
+import sysconfig
 from pathlib import Path
 from typing import Any
 
@@ -85,11 +87,31 @@ def test_another_command_is_not_named(entry: str, line: str) -> None:
         ("python server.py", "/x/python3 /y/server.py --all"),
         ("python tools/server.py", r"python.exe C:\work\tools\server.py"),
         ("/usr/bin/git", "/opt/bin/git log"),
+        ("git", r"C:\cmd\GIT.EXE log"),
+        ("git.exe", "/usr/bin/git log"),
+        (r"C:\cmd\git.exe", "git log"),
+        ("'C:\\Program Files\\git.exe' log", "git log"),
+        (r"python tools\server.py", "python /work/tools/server.py"),
+        ("python tools/server.py", r"C:\py\Python.exe TOOLS\Server.py"),
+        ("Rg", "RG x"),
         ("any", "whatever it is"),
     ],
 )
 def test_paths_and_versions_differ_between_machines(entry: str, line: str) -> None:
-    assert NamedPrograms.of([entry]).has(tuple(line.split()))
+    assert NamedPrograms.of([entry], windows=True).has(tuple(line.split()))
+
+
+@pytest.mark.parametrize(
+    ("entry", "line"),
+    [("Rg", "rg x"), ("python Server.py", "python server.py"), (r"python x\server.py", "python x/server.py")],
+)
+def test_only_on_windows_are_case_and_slashes_the_same(entry: str, line: str) -> None:
+    found = [NamedPrograms.of([entry], windows=windows).has(command(line)) for windows in (True, False)]
+    assert found == [True, False]
+
+
+def test_options_differ_by_case_everywhere() -> None:
+    assert not NamedPrograms.of(["git -c"], windows=True).has(("git", "-C"))
 
 
 @pytest.mark.parametrize("name", sorted(INTERPRETERS | RUNNERS | PREFIXES))
@@ -150,12 +172,48 @@ def test_processes_of_multiprocessing_have_one_name() -> None:
 
 
 def test_what_python_asks_of_the_machine_is_no_program() -> None:
-    known = ["/usr/bin/uname -p", "/sbin/ldconfig -p", "gcc -Wl,-t -o /tmp/x -lc", "ld -t -L /a -L /b -o /dev/null -lc"]
+    known = ["/usr/bin/uname -p", "/sbin/ldconfig -p", "gcc -Wl,-t -o '/tmp/x y' -lc", "ld -t -o /dev/null -lc"]
+    known += ["ld -t -L /a -L '' -o /dev/null -lc", "sh -c 'cmd /c ver'", "/usr/bin/dump -X64 -H /usr/lib/libc.a"]
     trackers = ("multiprocessing.resource_tracker", "joblib.externals.loky.backend.resource_tracker")
     assert all(is_look_up(command(line)) for line in known)
     assert all(is_look_up(("python", "-c", f"from {module} import main;main(5)")) for module in trackers)
     others = ["uname -a", "gcc x.c", "git log", "git rev-parse HEAD~1", "sh -c 'uname -p'", "python -c 'main()'"]
+    others += ["file -b", "file -b a b", "ifconfig -a up", "gcc -Wl,-t -o x -wrapper y -lc", "sh -c 'ver; id'"]
+    others += ["python -c 'from multiprocessing.resource_tracker import main;main(5);main()'"]
     assert not any(is_look_up(command(line)) for line in others)
+
+
+LOOKING = {
+    *("_aix_support", "ctypes._aix", "ctypes.util", "multiprocessing.resource_tracker", "platform", "uuid"),
+    "webbrowser",  # The default browser. To open one is no look-up.
+}
+"""The modules of Python that start a program to learn about the machine."""
+STARTING = {
+    *("asyncio.unix_events", "asyncio.windows_events", "asyncio.windows_utils", "os", "subprocess"),
+    *("multiprocessing.context", "multiprocessing.forkserver", "multiprocessing.process", "multiprocessing.util"),
+    *(f"multiprocessing.popen_{way}" for way in ("fork", "forkserver", "spawn_posix", "spawn_win32")),
+    *("_pyrepl.pager", "http.server", "imaplib", "mailcap", "pipes", "pydoc"),  # What users and files name.
+    *("_bootsubprocess", "_osx_support", "ensurepip", "venv"),  # To build extensions and environments.
+    *("doctest", "pydoc_data.topics"),  # They do not start any: a word of theirs reads like it.
+}
+"""Those that start one for what they are told to do."""
+
+
+def test_each_module_of_python_that_starts_programs_is_known() -> None:
+    folder, found = Path(sysconfig.get_path("stdlib")), set()
+    for file in folder.rglob("*.py"):
+        *packages, name = file.relative_to(folder).with_suffix("").parts
+        if {"test", "tests", "site-packages", "idlelib", "lib2to3", "distutils", "turtledemo"} & set(packages):
+            continue
+        if _STARTS.search(file.read_text(encoding="utf-8", errors="replace")):
+            found.add(".".join([*packages, *([] if name == "__init__" else [name])]))
+    assert found <= LOOKING | STARTING
+    assert {"platform", "uuid"} <= found
+
+
+_STARTS = re.compile(
+    r"^(?! *#).*(?:Popen|check_output|check_call|os\.popen|os\.system|spawnv\w*|subprocess\.\w+)\(", re.M
+)
 
 
 def test_the_name_of_a_program() -> None:

@@ -12,7 +12,7 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.results import sentences
 from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
-from pytest_recall.results.sentences import past_lines
+from pytest_recall.results.sentences import nothing_recorded_line, past_lines, unrecorded_line
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, failing, header, row, trial
@@ -28,6 +28,15 @@ def test_a_recording_says_what_a_replay_refuses() -> None:
         " to hosts under `ignore_hosts`",
     ]
     assert past_lines(["git", "rg"], {}, NamedPrograms(every=True)) == []
+
+
+def test_a_recording_of_nothing_says_what_the_cases_did_instead() -> None:
+    assert nothing_recorded_line(["a"], {}, {}, (), {}) == f"--record has no call to replay: {unrecorded_line(['a'])}"
+    line = nothing_recorded_line(["a"], {"i.posthog.com": 2}, {"llm.internal": 1, "db": 3}, ["node"], {"primp": 1})
+    assert line.removeprefix(nothing_recorded_line(["a"], {}, {}, (), {})) == (
+        "; seen were telemetry: i.posthog.com (2); seen were calls to hosts under `ignore_hosts`: db (3), llm.internal"
+        " (1); seen were clients that are not recorded: primp (1); seen were programs: node"
+    )
 
 
 # What every rendering says in the same words

@@ -31,6 +31,7 @@ from pytest_recall.plugin.stash import (
     TAPE,
     UNREPORTED,
     UNTOLD,
+    WATCH,
 )
 
 if TYPE_CHECKING:
@@ -447,6 +448,8 @@ class Hooks:
 
                 if start.idle_choice(self.config):
                     session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            if WATCH in self.config.stash:
+                self.config.stash[WATCH].tell_at_once()
             if session.exitstatus:
                 from pytest_recall.plugin import refusal
 
@@ -455,10 +458,18 @@ class Hooks:
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_terminal_summary")
     def pytest_recall_sections(self, terminalreporter: pytest.TerminalReporter) -> Generator[None, object, object]:
         """Leave cases that failed to the scorecard, around pytest's own sections."""
+        from pytest_recall.files.errors import MissError
+
         if self.run is None:
             return (yield)
-        with self.run.ending.alone(terminalreporter):
-            return (yield)
+        try:
+            with self.run.ending.alone(terminalreporter):
+                return (yield)
+        except MissError:
+            session = self.config.pluginmanager.get_plugin("session")
+            assert isinstance(session, pytest.Session)
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+            return None
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the scorecard."""
@@ -477,18 +488,23 @@ class Hooks:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_unconfigure(self) -> Generator[None, object, object]:
-        """Leave the HTTP clients as they were, and have pytest look once for what was not closed."""
-        if CASSETTES in self.config.stash:
-            self.config.stash[CASSETTES].close()
-        if self.run is None:
-            return (yield)
-        from pytest_recall.plugin import garbage
+        """Have pytest look once for what was not closed."""
+        from pytest_recall.files.errors import MissError
 
-        with garbage.walked(self.config):
-            return (yield)
+        try:
+            if self.run is None:
+                return (yield)
+            from pytest_recall.plugin import garbage
+
+            with garbage.walked(self.config):
+                return (yield)
+        except MissError:
+            return None
 
     def leave(self) -> None:
-        """Leave the garbage collector as it was."""
+        """Leave the HTTP clients and the garbage collector as they were, after all hooks of the session."""
+        if CASSETTES in self.config.stash:
+            self.config.stash[CASSETTES].close()
         if self.run:
             from pytest_recall.plugin import garbage
 

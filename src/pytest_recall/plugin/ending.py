@@ -19,7 +19,6 @@ from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import judging, portion
 from pytest_recall.plugin.stash import CASSETTES
 from pytest_recall.replay.exchange import Call
-from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import annotation_lines
@@ -94,7 +93,7 @@ class Ending:
             self._tell_of_the_unrecorded()
             unrecorded, mode = run.unrecorded, "off" if run.recording is None else run.recording.mode
             if mode in ("record", "missing"):
-                named = NamedPrograms.of(run.plan.rubric.replay.programs)
+                named = run.config.stash[CASSETTES].player.programs
                 run.log.note(*past_lines(unrecorded.programs, unrecorded.clients, named))
             if unrecorded.telemetry:
                 run.log.note(telemetry_line(unrecorded.telemetry, mode))
@@ -229,6 +228,7 @@ class Ending:
             "notes": run.log.notes,
             "halted": run.log.halted,
             "telemetry": run.unrecorded.telemetry,
+            "ignored": run.unrecorded.ignored,
             "calls": [call.to_json() for call in self._manager_calls()],
             "alone": run.money.alone,
             "looped": run.money.looped,
@@ -297,7 +297,8 @@ class Ending:
                 run.log.note(unrecorded_line(silent))
             else:
                 seen = run.unrecorded
-                run.log.trouble([nothing_recorded_line(silent, seen.telemetry, seen.programs, seen.clients)])
+                others = (seen.telemetry, seen.ignored, seen.programs, seen.clients)
+                run.log.trouble([nothing_recorded_line(silent, *others)])
 
     def _count_the_unrecorded(self) -> None:
         """Take in what asked past the player in this process."""
@@ -308,8 +309,11 @@ class Ending:
             self._run.unrecorded.programs.update(manager.started)
             self._run.unrecorded.clients.update(manager.player.unseen)
             if manager.mode != "off":
+                told, unrecorded = manager.redactor.told, self._run.unrecorded
                 for host, count in manager.player.telemetry_calls.items():
-                    self._run.unrecorded.telemetry[manager.redactor.told(host)] += count
+                    unrecorded.telemetry[told(host)] += count
+                for host, count in manager.player.ignored_calls.items():
+                    unrecorded.ignored[told(host)] += count
 
     def _manager_problems(self) -> list[str]:
         manager = self._run.config.stash.get(CASSETTES, None)

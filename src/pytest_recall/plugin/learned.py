@@ -89,13 +89,15 @@ class Money:
 class Unrecorded:
     """What was asked and not recorded: the programs that cases have started, and how often they asked by each client.
 
-    `telemetry` counts by host the calls that are not recorded, as the players of all processes do.
+    `telemetry`, and `ignored` by the setting, count by host the calls that are not recorded, as the players of all
+    processes do.
     """
 
     def __init__(self) -> None:
         self.programs: dict[str, None] = {}
         self.clients: Counter[str] = Counter()
         self.telemetry: Counter[str] = Counter()
+        self.ignored: Counter[str] = Counter()
 
 
 class SessionLoop:

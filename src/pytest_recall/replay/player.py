@@ -41,10 +41,10 @@ class Player(OpenTapes):
     """Decides for every call of the process, by the tape that it belongs to and the kind of who makes it.
 
     Hosts in `ignored` (`host` or `host:port`) are no upstream, and those in `telemetry` are sent nothing in a replay;
-    `telemetry_calls` counts those by host, in each mode. Of what cases start, a replay starts the `programs` that the
-    rubric names, or `any`; `unseen` are the names of the clients that ask past the player in cases, one for each time.
-    One that `listens` is asked by each client that it knows, also where nothing is recorded. `repeatable` has the calls
-    that a replay may make any number of times. `error` and `redact` are as in OpenTapes.
+    `telemetry_calls` and `ignored_calls` count those by host, in each mode. Of what cases start, a replay starts the
+    `programs` that the rubric names, or `any`; `unseen` are the names of the clients that ask past the player in cases,
+    one for each time. One that `listens` is asked by each client that it knows, also where nothing is recorded.
+    `repeatable` has the calls that a replay may make any number of times. `error` and `redact` are as in OpenTapes.
     """
 
     def __init__(
@@ -60,6 +60,7 @@ class Player(OpenTapes):
     ) -> None:
         super().__init__(mode, error, redact)
         self.telemetry_calls: Counter[str] = Counter()
+        self.ignored_calls: Counter[str] = Counter()
         self.meter: Meter | None = None
         self.limits: Limits | None = None
         self.repeatable: RepeatableCalls | None = None
@@ -83,7 +84,7 @@ class Player(OpenTapes):
         self.ways: dict[str, Way] = {**DEFAULT_WAYS, **(ways or {})}
         self._ignored = frozenset(host.lower() for host in ignored)
         self._telemetry = tuple(host.lower() for host in telemetry)
-        self.programs = NamedPrograms.of(programs)
+        self.programs = NamedPrograms.of(programs, windows=os.name == "nt")
         self._error = error
         self._redact = redact
 
@@ -96,8 +97,13 @@ class Player(OpenTapes):
 
         What is refused is said through `tell`. A thread that ends by SystemExit ends without a traceback.
         """
-        self._is_ours, self._tell = is_ours, tell
+        self._is_ours = is_ours
+        self.tell_by(tell)
         self._error = lambda message: SystemExit(1)
+
+    def tell_by(self, tell: Callable[[str], None]) -> None:
+        """Have `tell` called with what no tape answers for, in place of adding it to `strays`."""
+        self._tell = tell
 
     def ask(self, request: Request) -> CallStep:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
@@ -125,6 +131,7 @@ class Player(OpenTapes):
             return CallStep()
         host, port = place_of(request.url)
         if self._ignored and self.ignores(host, port):
+            self.ignored_calls[host] += 1
             return CallStep()
         lane, kind = self._lane, self.kind
         if lane is not None:

@@ -7,10 +7,11 @@ What an interpreter or a launcher starts stands behind it, so that its name alon
 from __future__ import annotations
 
 import json
+import ntpath
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, Literal, NamedTuple
 
 ANY = "any"
@@ -56,19 +57,23 @@ Command = tuple[str, ...]
 
 
 class NamedPrograms(NamedTuple):
-    """The programs that a replay starts, as the rubric names them; `every` of them, where it says `any`."""
+    """The programs that a replay starts, as the rubric names them; `every` of them, where it says `any`.
+
+    On `windows`, neither case nor the kind of slash makes another path.
+    """
 
     commands: tuple[Command, ...] = ()
     every: bool = False
+    windows: bool = False
 
     @classmethod
-    def of(cls, named: Sequence[str]) -> NamedPrograms:
+    def of(cls, named: Sequence[str], *, windows: bool = False) -> NamedPrograms:
         """Return those of the setting. Raises ValueError for an entry that names no program."""
-        return cls(tuple(words_of(entry) for entry in named if entry != ANY), ANY in named)
+        return cls(tuple(words_of(entry) for entry in named if entry != ANY), ANY in named, windows)
 
     def has(self, command: Command) -> bool:
         """Whether a replay starts the program that this command runs."""
-        return self.every or any(_begins_with(command, words) for words in self.commands)
+        return self.every or any(_begins_with(command, words, self.windows) for words in self.commands)
 
     def with_entries(self, entries: Sequence[str]) -> str:
         """Return the line of a rubric that names these as well."""
@@ -80,7 +85,7 @@ class NamedPrograms(NamedTuple):
 def words_of(entry: str) -> Command:
     """Return the words of an entry. Raises ValueError for one that names no program, with what to write."""
     try:
-        words = shlex.split(entry)
+        words = _split(entry)
     except ValueError:
         raise ValueError(f"`{entry}` has a quote that is not closed; close it") from None
     if not words:
@@ -91,6 +96,13 @@ def words_of(entry: str) -> Command:
             f" `{entry.strip()} {_EXAMPLES.get(program_name(words[0]), 'NAME')}`"
         )
     return tuple(words)
+
+
+def _split(line: str) -> list[str]:
+    """Return the words of a line in which quotes hold a word together, and a backslash is what it is in a path."""
+    lexer = shlex.shlex(line, posix=True)
+    lexer.whitespace_split, lexer.commenters, lexer.escape = True, "", ""
+    return list(lexer)
 
 
 _EXAMPLES = {"python": "server.py", "node": "server.js", "npx": "some-server", "sh": "script.sh"}
@@ -157,14 +169,22 @@ def _telling(words: Sequence[str]) -> Iterator[tuple[int, Literal["code", "behin
             yield at, "behind an option"
 
 
-def _begins_with(command: Command, words: Command) -> bool:
-    if len(command) < len(words) or program_name(command[0]) != program_name(words[0]):
+def _begins_with(command: Command, words: Command, windows: bool) -> bool:
+    if len(command) < len(words):
         return False
     code = _place_of_code(words)
-    return all(
-        mine == named or (at != code and mine.replace("\\", "/").endswith(f"/{named}"))
-        for at, (mine, named) in enumerate(zip(command[1:], words[1:], strict=False), 1)
+    first, *others = ((program_name(command[0]), program_name(words[0])), *zip(command[1:], words[1:], strict=False))
+    return _is_same(*first, windows) and all(
+        mine == named or (at != code and not named.startswith("-") and _is_same(mine, named, windows))
+        for at, (mine, named) in enumerate(others, 1)
     )
+
+
+def _is_same(path: str, named: str, windows: bool) -> bool:
+    """Whether a path is the one that is named by its end."""
+    if windows:
+        path, named = (ntpath.normcase(one).replace("\\", "/") for one in (path, named))
+    return path == named or path.endswith(f"/{named}")
 
 
 def _portable(word: str, folder: str) -> str:
@@ -204,23 +224,37 @@ def of_multiprocessing(command: Command) -> Command:
 _SERVER = re.compile(r"from multiprocessing\.forkserver import main; ?main\(.*\)", re.DOTALL)
 
 LOOK_UPS = (
-    *("uname -p", "file -b *", "sh -c ver"),  # platform
-    *("gcc -Wl,-t -o * -l*", "cc -Wl,-t -o * -l*", "ld -t * -l*", "objdump -p -j .dynamic *", "ldconfig -p"),
-    *("ldconfig -r", "dump -Lpv *", "crle -64"),  # ctypes.util
+    *("uname -p", "file -b *", "sh -c ver", "sh -c 'command /c ver'", "sh -c 'cmd /c ver'"),  # platform
+    *("gcc -Wl,-t -o * -l*", "cc -Wl,-t -o * -l*", "ld -t ... -o /dev/null -l*", "objdump -p -j .dynamic *"),
+    *("ldconfig -p", "ldconfig -r", "dump -Lpv *", "crle", "crle -64", "dump -X* -H *"),  # ctypes.util
     *("ifconfig", "ifconfig -a", "ifconfig -av", "ip link", "arp -an", "lanscan -ai", "netstat -ian"),  # uuid
+    *("lslpp -Lqc bos.rte", "xdg-settings get default-web-browser"),  # sysconfig, webbrowser
     *("lsb_release -a", "uname -rs"),  # distro, for the SDKs of OpenAI and Anthropic
     "git rev-parse HEAD",  # sentry_sdk, for the release that it reports
 )
-"""What is run to learn about the machine or the commit, with `*` for what varies."""
-_TRACKER = re.compile(r"from (?:[\w.]+\.)?resource_tracker import main; ?main\(.*\)", re.DOTALL)
+"""What is run to learn about the machine or the commit, with `*` for what varies in a word, and `...` for words."""
+_TRACKER = re.compile(
+    r"from (?:multiprocessing|(?:joblib\.externals\.)?loky\.backend)\.resource_tracker import main; ?main\([\w, ]*\)"
+)
 
 
 def is_look_up(command: Command) -> bool:
     """Whether Python itself runs this: to learn about the machine, or to clean up behind processes."""
     if command[-2:-1] == ("-c",) and _TRACKER.fullmatch(command[-1]):
         return True
-    line = " ".join((program_name(command[0]), *command[1:]))
-    return any(fnmatchcase(line, known) for known in LOOK_UPS)
+    words = (program_name(command[0]), *command[1:])
+    return _look_ups().fullmatch("".join(f"{word}\0" for word in words)) is not None
+
+
+@cache
+def _look_ups() -> re.Pattern[str]:
+    """Return the expression of all look-ups, in which each word ends with a zero."""
+    ways = ("".join(map(_of_word, shlex.split(known))) for known in LOOK_UPS)
+    return re.compile("|".join(ways), re.DOTALL)
+
+
+def _of_word(known: str) -> str:
+    return r"(?:[^\0]*\0)*" if known == "..." else re.escape(known).replace(r"\*", r"[^\0]*") + r"\0"
 
 
 def _text(word: Any) -> str:

@@ -159,6 +159,7 @@ def asks(player: Player, client: str, url: str) -> None:
         return
     host, port = place_of(url)
     if player.may_connect(host, port):
+        player.ignored_calls[host] += player.ignores(host, port)
         return
     if player.leaves_aside(host, port):
         if player.mode == "replay":

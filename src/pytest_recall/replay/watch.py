@@ -109,6 +109,10 @@ class Watch:
         if not self._left:
             self._take_back()
 
+    def tell_at_once(self) -> None:
+        """From now on tell what no case answers for as it comes: what the run says at its end is said."""
+        self.player.tell_by(self._tell)
+
     def call_off(self) -> None:
         """Put everything back at once, as if there had never been a replay."""
         self._closed = True

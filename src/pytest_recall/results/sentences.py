@@ -158,11 +158,16 @@ def to_match_line(header: str, names: Sequence[str]) -> str:
 
 
 def nothing_recorded_line(
-    case_ids: Sequence[str], telemetry: Mapping[str, int], programs: Iterable[str], clients: Mapping[str, int]
+    case_ids: Sequence[str],
+    telemetry: Mapping[str, int],
+    ignored: Mapping[str, int],
+    programs: Iterable[str],
+    clients: Mapping[str, int],
 ) -> str:
     """Return that a run which was to record has recorded nothing of any case, and what its cases did instead."""
     seen = {
         "telemetry": _counted(telemetry),
+        "calls to hosts under `ignore_hosts`": _counted(ignored),
         "clients that are not recorded": _counted(clients),
         "programs": listed(programs),
     }
