@@ -325,7 +325,10 @@ class Player(OpenTapes):
 
 
 def _opens_websocket(request: Request) -> bool:
-    return any(name.lower() == "upgrade" and value.lower() == _WEBSOCKET for name, value in request.headers)
+    # By RFC 6455, no other method opens one.
+    return request.method == "GET" and any(
+        name.lower() == "upgrade" and value.lower() == _WEBSOCKET for name, value in request.headers
+    )
 
 
 _WEBSOCKET = "websocket"
