@@ -201,6 +201,21 @@ class TestBase:
         assert tape.serve(ask("a"), "agent") is None
         assert tape.made == []
 
+    def test_a_token_that_is_fetched_anew_is_nothing_that_it_lacks(self, tmp_path: Path) -> None:
+        token = '{"access_token": "[MINTED_ACCESS_TOKEN-01234567]", "token_type": "Bearer"}'
+        fresh = token.replace("[MINTED_ACCESS_TOKEN-01234567]", "ya29.a0AfH6SMBxqWvT3zYkLmN8rP")
+        tape = tape_of(tmp_path, mode="missing", base=[call("a", token, 0), call("b", "2", 1)])
+        assert tape.serve(ask("a"), "agent") is None
+        assert tape.fetches_token(ask("a"))
+        assert not tape.fetches_token(ask("b"))
+        tape.keep(call("a", "no", tape.reserve()), record=True)
+        assert tape.fetches_token(ask("a"))
+        for is_token in (True, False):
+            tape.keep(call("a", fresh, tape.reserve()), record=True)
+            assert tape.made[-1].is_token is is_token
+        tape.close()
+        assert body_of(tape.serve(ask("b"), "agent")) == b"2"
+
     def test_both_parts_are_written_in_the_order_of_the_calls(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="missing", base=[call("a", "1", 0)])
         assert tape.serve(ask("a"), "agent")

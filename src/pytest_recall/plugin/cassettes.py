@@ -503,11 +503,15 @@ class CassetteManager:
 
 
 def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exchange]:
-    """Return the calls of a recording that `news` are to join, with them; none if it stays as it is."""
+    """Return the calls of a recording that `news` are to join, with them; none if it stays as it is.
+
+    It does where nothing is new but tokens that are recorded as well.
+    """
     unused = tape.unused()
     # A call that was given up may be asked for in one run and not in another, and so may one of a kind that is live.
     rest = [exchange for exchange in unused if tape.may_be_left(exchange) or not all_asked]
-    if not news and len(rest) == len(unused) and not tape.is_of_base:
+    fetched = sum(made.is_token for made in tape.made)
+    if len(news) <= fetched and len(rest) == len(unused) and not tape.is_of_base:
         return []
     return [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -24,7 +25,7 @@ from pytest_recall.replay.matching import Rules, with_known_ids
 from pytest_recall.replay.nearest_request import nearest_request
 from pytest_recall.replay.other_headers import other_headers
 from pytest_recall.replay.redaction import Redactor
-from pytest_recall.replay.tokens import minted, renewed
+from pytest_recall.replay.tokens import hands_out, minted, renewed
 
 CassetteMode = Literal["off", "record", "missing", "replay"]
 """Off lets everything through; missing replays what there is and records the rest."""
@@ -49,7 +50,8 @@ class Repeatable(Protocol):
 class Made:
     """One call that was made while the tape was open; `source` is `live` or `replayed`.
 
-    `call` is what it came to, where someone had to know as soon as it ended.
+    `call` is what it came to, where someone had to know as soon as it ended. One that `is_token` has fetched a token
+    although that is recorded.
     """
 
     kind: str
@@ -57,6 +59,7 @@ class Made:
     seq: int
     exchange: Callable[[], Exchange]
     call: Call | None = None
+    is_token: bool = False
 
 
 class Mismatch(NamedTuple):
@@ -131,6 +134,7 @@ class Tape:
     _served: set[tuple[Cassette, int]] = field(default_factory=set)
     _has_left_base: bool = False
     _ids: dict[str, bool] = field(default_factory=dict)
+    _tokens: Counter[str] = field(default_factory=Counter)
     _lock: Any = field(default_factory=threading.Lock)
 
     @property
@@ -143,7 +147,11 @@ class Tape:
         return True
 
     def serve(self, request: Request, kind: str) -> Exchange | None:
-        """Return the answer to `request` that is next in turn, or None if no recording has one left."""
+        """Return the answer to `request` that is next in turn, or None if no recording has one left.
+
+        A recording of what is missing takes the turn of a token and answers with none: a server that is asked later
+        takes no placeholder, and the token costs nothing.
+        """
         if self.older:
             self._choose(request)
         if self.base is not None and (kind == "judge" or not self._has_left_base):
@@ -159,6 +167,10 @@ class Tape:
         """Take in that `base` lacks a call of this kind: what an agent asks after that may depend on its answer."""
         self._has_left_base = self._has_left_base or kind != "judge"
 
+    def fetches_token(self, request: Request) -> bool:
+        """Whether a recorded call that is equal to `request` was not served, as its token is fetched anew."""
+        return bool(self._tokens) and self._tokens[self._key(request)] > 0
+
     def _serve(self, cassette: Cassette, request: Request, kind: str) -> Exchange | None:
         turn = self._turn(cassette, request, kind)
         if turn is None:
@@ -167,6 +179,9 @@ class Tape:
         exchange = renewed(cassette.exchange(place, with_request=False), clock.seen_by_tests())
         if cassette is self.base and not exchange.is_answered:
             return None  # An outage of that day says nothing of the change.
+        if self.mode == "missing" and hands_out(exchange):
+            self._tokens[self._key(request)] += 1
+            return None
         if self.requests is not None:
             self.requests.append(self.redactor.request(request))
         self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
@@ -191,7 +206,8 @@ class Tape:
             return []
         cassette, now = self.cassette, clock.seen_by_tests()
         places = self._equal(cassette, request)
-        return [renewed(cassette.exchange(place, with_request=False), now) for place in places]
+        found = [renewed(cassette.exchange(place, with_request=False), now) for place in places]
+        return [] if self.mode == "missing" and any(map(hands_out, found)) else found
 
     def holds(self, request: Request) -> bool:
         """Whether a request is recorded and still to be asked."""
@@ -276,9 +292,11 @@ class Tape:
 
     def keep(self, exchange: Exchange, *, record: bool, call: Call | None = None) -> None:
         """Take in a live call that ended, and write it down if it is to be recorded."""
-        self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange, call))
         answered, tokens = minted(exchange, lambda: self._key(exchange.request), self.redactor.text)
         self.redactor.learn(tokens)
+        if is_token := bool(tokens) and self.fetches_token(exchange.request):
+            self._tokens[self._key(exchange.request)] -= 1
+        self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange, call, is_token))
         if not record:
             return
         # Only what is written down is searched by so much.
@@ -313,7 +331,7 @@ class Tape:
                 self._draft.append(clean)
             except OSError as error:
                 self.problems.append(f"{self.name}: a call was not recorded ({error.strerror or error})")
-        if self._is_repeatable(exchange.request):
+        if self._is_repeatable(exchange.request) and not is_token:
             assert self.repeatable is not None
             self.repeatable.keep(answered)
 
