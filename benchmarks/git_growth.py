@@ -20,8 +20,9 @@ from datetime import date, timedelta
 from pathlib import Path
 
 from pytest_recall.replay.cassette_file import write_cassette
+from pytest_recall.replay.equality import key_of
 from pytest_recall.replay.exchange import Exchange, Request, Response
-from pytest_recall.replay.matching import Rules, key_of
+from pytest_recall.replay.matching import Rules
 from pytest_recall.schedule.events import Event, Events, fold_events
 from pytest_recall.schedule.run_file import name_of, run_file_text
 from pytest_recall.schedule.state_file import parse_state

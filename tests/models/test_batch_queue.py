@@ -7,6 +7,7 @@ import os
 import threading
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from pytest_recall.models.batch_file import BatchLog
 from pytest_recall.models.batch_queue import BatchSender
 from pytest_recall.models.settings import Batching
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep, PendingBatchCall
+from pytest_recall.replay.equality import key_of
 from pytest_recall.replay.exchange import Exchange, Request
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.player import Player
@@ -46,7 +48,7 @@ def sender(tmp_path: Path) -> Iterator[BatchSender]:
 
 def sender_in(folder: Path, run: str = "run", **settings: Any) -> BatchSender:
     given = {"hosts": ("127.0.0.1",), "quiet": 0.3, "poll": 0.05, **settings}
-    return BatchSender(Batching(**given), BatchLog(folder, run), Rules())
+    return BatchSender(Batching(**given), BatchLog(folder, run), partial(key_of, rules=Rules()))
 
 
 def asked(service: Service | Endpoint, prompt: str, **more: Any) -> Request:

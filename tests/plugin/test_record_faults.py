@@ -404,7 +404,8 @@ LEFT_OUT = ("crc", "sum", "times", "digest")
 DOZEN = """
 import pathlib, sys
 from pytest_recall.replay.exchange import Exchange, Request, Response
-from pytest_recall.replay.matching import Rules, key_of
+from pytest_recall.replay.equality import key_of
+from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.cassette_library import Library
 
 library = Library(pathlib.Path(sys.argv[1]))

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from pytest_recall.replay.cassette_file import Cassette, Draft, write_cassette
 from pytest_recall.replay.cassette_lines import sealed, sum_of
+from pytest_recall.replay.equality import key_of
 from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, Response
-from pytest_recall.replay.matching import Rules, key_of
+from pytest_recall.replay.matching import Rules
 
 RULES = Rules()
 CHAT = "https://api.openai.com/v1/chat/completions"

@@ -13,8 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_recall.replay.equality import key_of
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
-from pytest_recall.replay.matching import Rules, key_of, nearest_request
+from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.nearest_request import nearest_request
 from pytest_recall.replay.recorded_parts import cleaned
 from pytest_recall.replay.redaction import PLACEHOLDER, Redactor, without_addresses
 

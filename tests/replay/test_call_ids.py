@@ -11,8 +11,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from pytest_recall.replay.equality import key_of
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.matching import Rules, VolatileText, key_of, nearest_request, numbered, with_known_ids
+from pytest_recall.replay.matching import Rules, VolatileText, numbered, with_known_ids
+from pytest_recall.replay.nearest_request import nearest_request
 from tests.helpers.samples import costly
 
 RULES = Rules()

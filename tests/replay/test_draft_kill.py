@@ -23,7 +23,8 @@ import sys
 import time
 from pathlib import Path
 from pytest_recall.replay.exchange import Exchange, Request, Response
-from pytest_recall.replay.matching import Rules, key_of
+from pytest_recall.replay.equality import key_of
+from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.cassette_file import Draft
 
 rules = Rules()

@@ -9,7 +9,8 @@ import pytest
 from pytest_recall.judges.fence import FencedPart, fenced
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.fenced_texts import AROUND, CRITERIA, criterion_line, parts_of
-from pytest_recall.replay.matching import Rules, nearest_request
+from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.nearest_request import nearest_request
 
 URL = "https://api.example.com/v1/chat/completions"
 

@@ -11,18 +11,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.exchange import DESCRIBING, MATCHED, Exchange, Headers, Request, Response, asking
+from pytest_recall.replay.equality import header_differences
+from pytest_recall.replay.exchange import DESCRIBING, MATCHED, Headers, Request, asking
 from pytest_recall.replay.matching import Rules
-from pytest_recall.replay.other_headers import (
-    CLIENT,
-    CREDENTIAL,
-    TRACING,
-    counts,
-    digest_of,
-    header_differences,
-    headers_to_match,
-    other_headers,
-)
+from pytest_recall.replay.other_headers import CLIENT, CREDENTIAL, TRACING, counts, digest_of, other_headers
 from pytest_recall.replay.redaction import Redactor
 from tests.replay.http_clients import CLIENTS, Post
 from tests.replay.upstream import Deck, Upstream
@@ -169,46 +161,6 @@ class TestSecrets:
         assert header_differences(recorded(("x-route", "none")), added, RULES, here) == []
 
 
-class TestDifferences:
-    """What is said, and what is passed over."""
-
-    def test_each_is_a_line(self) -> None:
-        before = (("X-Variant", "a"), ("x-old", "1"), ("x-same", "1"))
-        after = (("x-variant", "b"), ("x-new", "1"), ("x-same", "1"))
-        assert differences(before, after) == [
-            "header x-new: not recorded → asked",
-            "header x-old: recorded → not asked",
-            "header x-variant: another value than recorded",
-        ]
-
-    def test_of_a_content_type_its_parameters_do_not_count(self) -> None:
-        form = "multipart/form-data; boundary="
-        assert differences((("content-type", form + "a"),), (("Content-Type", form.upper() + "b"),)) == []
-        text = (("content-type", "text/plain"),)
-        assert differences((("content-type", "application/json"),), text) == [
-            "header content-type: another value than recorded"
-        ]
-
-    def test_what_the_rubric_ignores_is_not_compared_nor_is_what_it_did_ignore(self) -> None:
-        before, after = (("x-lot", "1"),), (("x-lot", "2"),)
-        ignoring = Rules(ignored=["x-lot"])
-        assert differences(before, after, ignoring) == differences(before, (), ignoring) == []
-        was = recorded(*before, rules=ignoring)
-        assert was.others == (("x-lot", ""),)
-        assert header_differences(was, Request("POST", "http://x/", after), RULES, NONE) == []
-        assert header_differences(recorded(*before), Request("POST", "http://x/", after), ignoring, NONE) == []
-
-    def test_a_header_that_is_stored_now_was_not_then_and_the_other_way_round(self) -> None:
-        value = (("x-variant", "a"),)
-        by_value = Request("POST", "http://x/", value, others=())
-        by_digest = recorded(*value)
-        for was in (by_value, by_digest):
-            for rules in (RULES, Rules(headers=MATCHED | {"x-variant"})):
-                assert header_differences(was, Request("POST", "http://x/", value), rules, NONE) == []
-                other = Request("POST", "http://x/", (("x-variant", "b"),))
-                assert header_differences(was, other, rules, NONE) == ["header x-variant: another value than recorded"]
-
-
 # Clients as they are: what they send twice is the same.
 
 
@@ -317,26 +269,3 @@ def test_a_header_of_the_agents_own_is_seen_by_each(deck: Deck, upstream: Upstre
     assert lines_of(deck, lambda: way(upstream.url, **{field: {"x-variant": "b"}})) == (
         "header x-variant: another value than recorded",
     )
-
-
-@pytest.mark.parametrize(
-    ("calls", "named"),
-    [
-        ([("k", "acme", b"1"), ("k", "zen", b"2")], ("x-tenant",)),
-        ([("k", "acme", b"1"), ("k", "zen", b"1")], ()),
-        ([("k", "acme", b"1"), ("k", "acme", b"2")], ()),
-        ([("k", "acme", b"1"), ("other", "zen", b"2")], ()),
-        ([("k", "", b"1"), ("k", "zen", b"2")], ("x-tenant",)),
-    ],
-)
-def test_a_header_that_tells_recorded_calls_with_one_key_apart_is_to_be_matched(
-    calls: list[tuple[str, str, bytes]], named: tuple[str, ...]
-) -> None:
-    made = [
-        Exchange(
-            key, 0, "agent", recorded(*([("X-Tenant", tenant)] if tenant else [])), Response(200, chunks=(answer,))
-        )
-        for key, tenant, answer in calls
-    ]
-    assert headers_to_match(made, RULES) == named
-    assert headers_to_match(made, Rules(ignored=["x-tenant"])) == ()

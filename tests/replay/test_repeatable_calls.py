@@ -13,7 +13,7 @@ from pytest_recall.replay.cassette_library import best
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
 from pytest_recall.replay.repeatable_calls import RepeatableCalls, is_repeatable
 from pytest_recall.replay.wire_formats import asks_model
-from tests.replay.test_tape import tape_of
+from tests.replay.test_tape import RULES, tape_of
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,29 @@ CALLS = st.lists(
 
 @given(CALLS, CALLS)
 def test_an_answer_is_never_lost_and_different_ones_are_all_kept(before: list[Exchange], news: list[Exchange]) -> None:
-    kept = best(before, news)
+    kept = best(before, news, RULES)
     assert all(one.response is not None and one.response.status != 304 for one in kept)
     for key in "abc":
         newest = next((some for some in (whole(news, key), whole(before, key)) if some), set())
         assert whole(kept, key) == newest
         assert sum(one.key == key for one in kept) <= max(len(newest), 1)
-    assert best(kept, []) == kept
+    assert best(kept, [], RULES) == kept
     assert [one.seq for one in kept] == list(range(len(kept)))
+
+
+def test_what_a_header_tells_apart_is_kept_of_both_recordings() -> None:
+    def of(tenant: str, body: bytes, at: str) -> Exchange:
+        made = call("a", body=body)
+        return made._replace(at=at, request=made.request._replace(others=(("x-tenant", tenant),)))
+
+    acme, zen, foo = (
+        of("111111", b"x", "2026-03-10"),
+        of("222222", b"y", "2026-03-11"),
+        of("333333", b"x", "2026-03-11"),
+    )
+    assert {one.request for one in best([acme], [zen], RULES)} == {acme.request, zen.request}
+    assert {one.request for one in best([], [acme, zen, foo], RULES)} == {one.request for one in (acme, zen, foo)}
+    assert [one.request for one in best([acme], [foo], RULES)] == [foo.request]
 
 
 def whole(calls: list[Exchange], key: str) -> set[bytes]:

@@ -12,8 +12,9 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
+from pytest_recall.replay.equality import key_of
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
-from pytest_recall.replay.matching import Rules, key_of
+from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.other_headers import digest_of
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.tape import CassetteMode, Mismatch, Tape
@@ -90,14 +91,14 @@ class TestServing:
         assert [body_of(tape.serve(request, "agent")) for request in (spelt, ask("a"))] == [b"1", b"2"]
 
     def test_what_was_recorded_under_other_rules_is_served_once(self, tmp_path: Path) -> None:
-        """Two requests that were told apart then are the same now; bytes that were recorded still find their own."""
+        """Two requests that were told apart then are the same now."""
         tape = tape_of(tmp_path, *(traced(trace, seq) for seq, trace in enumerate("1234")))
         tape.cassette = Cassette(tmp_path / "case.ndjson", "case", Rules(["trace"]))
         asked = [traced(trace).request for trace in "3x1y"]
-        assert [body_of(tape.serve(request, "agent")) for request in asked] == [b"3", b"1", b"2", b"4"]
+        assert [body_of(tape.serve(request, "agent")) for request in asked] == [b"1", b"2", b"3", b"4"]
         assert [tape.serve(request, "agent") for request in (*asked, traced("4").request)] == [None] * 5
         assert tape.unused() == []
-        assert [exchange.request for exchange in tape.served()] == [traced(trace).request for trace in "3124"]
+        assert [exchange.request for exchange in tape.served()] == [traced(trace).request for trace in "1234"]
 
     def test_what_is_told_apart_now_and_was_not_then(self, tmp_path: Path) -> None:
         path = tmp_path / "case.ndjson"
@@ -199,6 +200,21 @@ class TestBase:
         tape = tape_of(tmp_path, mode="missing", base=[call("a")._replace(response=response, failure=failure)])
         assert tape.serve(ask("a"), "agent") is None
         assert tape.made == []
+
+    def test_a_token_that_is_fetched_anew_is_nothing_that_it_lacks(self, tmp_path: Path) -> None:
+        token = '{"access_token": "[MINTED_ACCESS_TOKEN-01234567]", "token_type": "Bearer"}'
+        fresh = token.replace("[MINTED_ACCESS_TOKEN-01234567]", "ya29.a0AfH6SMBxqWvT3zYkLmN8rP")
+        tape = tape_of(tmp_path, mode="missing", base=[call("a", token, 0), call("b", "2", 1)])
+        assert tape.serve(ask("a"), "agent") is None
+        assert tape.fetches_token(ask("a"))
+        assert not tape.fetches_token(ask("b"))
+        tape.keep(call("a", "no", tape.reserve()), record=True)
+        assert tape.fetches_token(ask("a"))
+        for is_token in (True, False):
+            tape.keep(call("a", fresh, tape.reserve()), record=True)
+            assert tape.made[-1].is_token is is_token
+        tape.close()
+        assert body_of(tape.serve(ask("b"), "agent")) == b"2"
 
     def test_both_parts_are_written_in_the_order_of_the_calls(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="missing", base=[call("a", "1", 0)])
@@ -454,8 +470,10 @@ class TestOtherHeaders:
         assert body_of(tape.serve_again(self.by("acme"))) == b"3"
         assert tape.unused() == []
 
-    def test_another_value_is_a_miss_that_names_the_header(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("compares", [False, True])
+    def test_another_value_is_a_miss_that_names_the_header(self, tmp_path: Path, compares: bool) -> None:
         tape = tape_of(tmp_path, self.of("acme", "1", 0), self.of("zen", "2", 1))
+        tape.compares_headers = compares
         assert tape.serve(self.by("other"), "agent") is None
         assert not tape.holds(self.by("other"))
         assert "add `match_headers: [x-tenant]`" in tape.missed(self.by("other"))

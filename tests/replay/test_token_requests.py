@@ -9,8 +9,9 @@ from urllib.parse import urlencode
 
 import pytest
 
+from pytest_recall.replay.equality import key_of
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.matching import Rules, key_of
+from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.redaction import Redactor
 from tests.replay.test_tokens import FORM, SIGNATURE, URL, jwt
 

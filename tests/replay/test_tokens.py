@@ -12,7 +12,7 @@ import pytest
 from pytest_recall.replay.exchange import Exchange, Headers, Request, Response
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.secrets import suspicious
-from pytest_recall.replay.tokens import have_one_answer, holds_minted, minted, renewed
+from pytest_recall.replay.tokens import hands_out, have_one_answer, holds_minted, minted, renewed
 from tests.replay.test_tape import tape_of
 
 AT = "2026-03-10T09:00:00+00:00"
@@ -91,6 +91,14 @@ def test_each_token_of_an_answer_becomes_a_placeholder_of_what_was_asked(body: A
     assert SIGNATURE not in recorded
     assert suspicious(recorded) == []
     assert given(answer(recorded, url)) == (recorded, {})
+    # Where it was asked is not read of a recorded answer.
+    assert hands_out(answer(recorded, ""))
+    assert not hands_out(answer(body, url))
+
+
+@pytest.mark.parametrize("text", ["[MINTED_ACCESS_TOKEN-01234567]", json.dumps({"said": "[MINTED_TOKEN-01234567]"})])
+def test_an_answer_that_repeats_a_placeholder_hands_out_none(text: str) -> None:
+    assert not hands_out(answer(text))
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.errors import RecallError
+from pytest_recall.replay.equality import seen_by
 from pytest_recall.replay.exchange import Request
-from pytest_recall.replay.matching import Rules, SeenRequest, VolatileText, seen_by
+from pytest_recall.replay.matching import Rules, SeenRequest, VolatileText
 from pytest_recall.replay.varying import (
     IN_AGENT,
     MOST_PATTERNS,

@@ -23,7 +23,6 @@ from pytest_recall.models.rate import Retry, wait
 from pytest_recall.models.settings import Batching
 from pytest_recall.replay.call_recorder import HeldError, PendingBatchCall
 from pytest_recall.replay.exchange import Request, Response
-from pytest_recall.replay.matching import Rules, key_of
 from pytest_recall.replay.tape import APART, reason
 
 if TYPE_CHECKING:
@@ -90,17 +89,21 @@ class BatchSender:
 
     `tally` counts calls that were answered (`batched`, of them `found` in a batch of an earlier
     run), the `batches` that were made, and what went directly, by its reason. `problems` are for
-    the end of the run.
+    the end of the run. `key_of` returns what two requests have in common that are equal.
     """
 
     def __init__(
-        self, settings: Batching, log: BatchLog, rules: Rules, opened: Callable[[Door], Batches] = open_door
+        self,
+        settings: Batching,
+        log: BatchLog,
+        key_of: Callable[[Request], str],
+        opened: Callable[[Door], Batches] = open_door,
     ) -> None:
         self.tally: Counter[str] = Counter()
         self.problems: list[str] = []
         self._settings = settings
         self._log = log
-        self._rules = rules
+        self._key_of = key_of
         self._opened = opened
         self._hosts = frozenset(host.lower() for host in settings.hosts)
         self._doors: dict[Door, Batches] = {}
@@ -138,7 +141,7 @@ class BatchSender:
         if isinstance(item, str):
             self.direct(item)
             return None
-        call = WaitingCall(item, key_of(request, self._rules), case, tape)
+        call = WaitingCall(item, self._key_of(request), case, tape)
         recorder.batched = True
         if recorder.has_room:
             self._begin(call)

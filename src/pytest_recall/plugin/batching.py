@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pytest_recall.files.errors import RecallError, sentence_of
@@ -11,6 +13,7 @@ from pytest_recall.models.batch_file import BatchLog
 from pytest_recall.models.batch_queue import BatchSender
 from pytest_recall.plugin import options
 from pytest_recall.plugin.stash import BATCHED, CASSETTES
+from pytest_recall.replay.equality import written_key
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.watch import Watch
 
@@ -25,7 +28,9 @@ def watch(run: Run, mode: CassetteMode, name: str) -> Watch:
     rubric = run.plan.rubric
     log = BatchLog(run.plan.place.artifacts.folder, name)
     player = Player(mode)
-    player.batches = BatchSender(rubric.batch, log, rubric.rules())
+    player.batches = BatchSender(
+        rubric.batch, log, partial(written_key, rules=rubric.rules(), redactor=rubric.redactor(os.environ))
+    )
     return Watch(player)
 
 

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import date
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
@@ -24,9 +25,9 @@ from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, RUN, 
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import SHARED, Layer, Library
+from pytest_recall.replay.equality import equals_of_made, headers_to_match
 from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way
 from pytest_recall.replay.open_tapes import CaseContext
-from pytest_recall.replay.other_headers import headers_to_match
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import CassetteMode, Made, Tape
 from pytest_recall.replay.watch import Watch
@@ -443,7 +444,7 @@ class CassetteManager:
         """Write down what was asked of a tape since this was last done, where someone compares it."""
         if not tape.requests or self._requests is None:
             return
-        from pytest_recall.replay.matching import seen_by
+        from pytest_recall.replay.equality import seen_by
         from pytest_recall.replay.varying import to_line
 
         requests, tape.requests = tape.requests, []
@@ -486,7 +487,8 @@ class CassetteManager:
         """Return the calls that these were, each with how it ended."""
         if not read:
             return ()
-        ends = iter(troubles([exchange for _, exchange in read if exchange is not None]))
+        equals = partial(equals_of_made, rules=self._rules, redactor=self.redactor)
+        ends = iter(troubles([exchange for _, exchange in read if exchange is not None], equals))
         calls = []
         for made, exchange in read:
             end, retried = ("", False) if exchange is None else next(ends)
@@ -501,11 +503,15 @@ class CassetteManager:
 
 
 def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exchange]:
-    """Return the calls of a recording that `news` are to join, with them; none if it stays as it is."""
+    """Return the calls of a recording that `news` are to join, with them; none if it stays as it is.
+
+    It does where nothing is new but tokens that are recorded as well.
+    """
     unused = tape.unused()
     # A call that was given up may be asked for in one run and not in another, and so may one of a kind that is live.
     rest = [exchange for exchange in unused if tape.may_be_left(exchange) or not all_asked]
-    if not news and len(rest) == len(unused) and not tape.is_of_base:
+    fetched = sum(made.is_token for made in tape.made)
+    if len(news) <= fetched and len(rest) == len(unused) and not tape.is_of_base:
         return []
     return [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
 

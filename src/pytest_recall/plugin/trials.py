@@ -314,7 +314,7 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
         return CallSummary(
             "replayed", item.config.stash[CASSETTES].calls_of(item.config.stash[CASSETTES].exchanges_of(tape))
         )
-    sources = {made.source for made in tape.made if made.kind != "judge"}
+    sources = {made.source for made in tape.made if made.kind != "judge" and not made.is_token}
     if not tape.made and (tape.misses or (tape.mode == "replay" and not result.outcome.is_verdict)):
         sources = {"replayed"}  # Nothing was sent, and no one has answered live.
     manager = item.config.stash[CASSETTES]

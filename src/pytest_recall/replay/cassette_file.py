@@ -12,7 +12,8 @@ a sum is looked through for calls and parts that stand twice or in another place
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -31,6 +32,7 @@ from pytest_recall.replay.cassette_lines import (
     TIMES,
     call_lines,
     exchange_of,
+    has_headers,
     heading_of,
     sealed,
     seq_of,
@@ -39,8 +41,10 @@ from pytest_recall.replay.cassette_lines import (
     unsealed,
 )
 from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, unpacks_too_far
-from pytest_recall.replay.exchange import FIRST_MATCHED, Exchange
-from pytest_recall.replay.matching import Rules, key_of
+from pytest_recall.replay.equality import equals, key_of, raw_key_of, read_headers, written_key
+from pytest_recall.replay.exchange import FIRST_MATCHED, Exchange, Request
+from pytest_recall.replay.matching import Rules
+from pytest_recall.replay.redaction import Redactor
 
 VERSION = 2
 _OLDER = (1,)
@@ -116,9 +120,7 @@ class Cassette(_Calls):
 
     `name` is how messages call the file. `rules` are those that were given, without the headers that
     it does not hold: whether a request had one of them is unknown. It `is_current` if it was recorded under
-    the same rules. `raw` maps the key of exact bytes to a name for all that is the same, which is the key that was
-    written down, or of one that is not current what is the same to the byte; `recorded` maps each of these names to the
-    places of its calls, in the order in which they were made. Raises RecallError for a file that is not whole.
+    the same rules. Raises RecallError for a file that is not whole.
     """
 
     def __init__(self, path: Path, name: str, rules: Rules) -> None:
@@ -138,14 +140,8 @@ class Cassette(_Calls):
         names = matched(self.header, name)
         self.rules = rules = rules.among(names)
         self.is_current = self.header.get("rules") == rules.digest
-        self.recorded: dict[str, list[int]] = {}
-        self.raw: dict[str, str] = {}
-        known = KEY if self.is_current else RAW
         # Keys of bytes that are made of more headers than these rules match are those of other requests.
-        for place in self.calls if self.is_current or rules.headers == names else ():
-            key = lines[place][known].decode("ascii", "replace")
-            self.recorded.setdefault(key, []).append(place)
-            self.raw[lines[place][RAW].decode("ascii", "replace")] = key
+        self._has_raw = self.is_current or rules.headers == names
 
     def __len__(self) -> int:
         return len(self.calls)
@@ -156,12 +152,35 @@ class Cassette(_Calls):
 
         Where it was recorded under others, all of its requests are read. Raises RecallError.
         """
-        if self.is_current:
-            return self.recorded
         keys: dict[str, list[int]] = {}
-        for place in self.calls:
-            keys.setdefault(self.exchange(place).key, []).append(place)
+        for place, key in self._key_at.items():
+            keys.setdefault(key, []).append(place)
         return keys
+
+    @cached_property
+    def _key_at(self) -> Mapping[int, str]:
+        if self.is_current:
+            return {place: self._lines[place][KEY].decode("ascii", "replace") for place in self.calls}
+        return {place: self.exchange(place).key for place in self.calls}
+
+    @cached_property
+    def _raw(self) -> Mapping[str, int]:
+        """Each key of exact bytes to the first call that has it."""
+        if not self._has_raw:
+            return {}
+        return {self._lines[place][RAW].decode("ascii", "replace"): place for place in reversed(self.calls)}
+
+    def places_of(self, request: Request, redactor: Redactor) -> Sequence[int]:
+        """Return the places of the calls with the key of a request that is made, in their order. Raises RecallError.
+
+        What is read as one that was recorded was read when that was written down, and is not looked into again.
+        """
+        headers = read_headers(request.headers, self.rules)
+        if headers is not None:
+            place = self._raw.get(raw_key_of(request, self.rules, headers))
+            if place is not None and has_headers(self._lines[place], headers):
+                return self.keys[self._key_at[place]]
+        return self.keys.get(written_key(request, self.rules, redactor), ())
 
     def exchange(self, place: int, *, with_request: bool = True) -> Exchange:
         """Return the call at `place`, with its key under the rules that the cassette was opened with.
@@ -329,17 +348,16 @@ def write_cassette(path: Path, header: Mapping[str, Any], exchanges: Iterable[Ex
     write_bytes(path, data)
 
 
-def merged(first: Iterable[Exchange], second: Iterable[Exchange]) -> list[Exchange]:
-    """Return the calls of two recordings of the same: what `first` lacks, by key and count, comes from `second`."""
-    result = list(first)
-    have: dict[str, int] = {}
-    for exchange in result:
-        have[exchange.key] = have.get(exchange.key, 0) + 1
-    seen: dict[str, int] = {}
-    for exchange in second:
-        seen[exchange.key] = seen.get(exchange.key, 0) + 1
-        if seen[exchange.key] > have.get(exchange.key, 0):
+def merged(first: Iterable[Exchange], second: Iterable[Exchange], rules: Rules) -> list[Exchange]:
+    """Return the calls of two recordings of the same: those equal ones that `first` has fewer of are of `second`."""
+    result, others = list(first), list(second)
+    names = equals([*result, *others], rules)
+    left = Counter(names[: len(result)])
+    for exchange, name in zip(others, names[len(result) :], strict=True):
+        if left[name] == 0:
             result.append(exchange)
+        else:
+            left[name] -= 1
     return result
 
 

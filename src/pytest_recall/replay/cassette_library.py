@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
@@ -27,8 +27,9 @@ from pytest_recall.files.disk import (
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.replay.cassette_file import Cassette, matched, merged, read_draft, read_header, write_cassette
+from pytest_recall.replay.equality import equals, key_of
 from pytest_recall.replay.exchange import Exchange
-from pytest_recall.replay.matching import Rules, key_of
+from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.tokens import have_one_answer
 
 FIXTURES = "_fixtures"
@@ -240,7 +241,7 @@ class Library:
             return
         with self._locked(path):
             if shared:
-                news = merged(_written_in(path, header.get("run"), rules), news)
+                news = merged(_written_in(path, header.get("run"), rules), news, rules)
             if news:
                 write_cassette(path, header, news, rules)
             else:
@@ -266,7 +267,7 @@ class Library:
                     header = {**header, "recorded_at": min(begun, own)}
                 elif begun > own:
                     header = _plain(cassette.header)
-            if calls := best(before, news):
+            if calls := best(before, news, rules):
                 write_cassette(path, header, calls, rules)
 
     def take_over(self, source: Path, path: Path) -> None:
@@ -324,9 +325,8 @@ class Library:
                 if exchanges:
                     rules = rules.among(matched(own, str(draft)))
                 offset = len(after)
-                after = merged(
-                    after, (one._replace(seq=offset + one.seq, key=key_of(one.request, rules)) for one in exchanges)
-                )
+                news = (one._replace(seq=offset + one.seq, key=key_of(one.request, rules)) for one in exchanges)
+                after = merged(after, news, rules)
             if len(after) > len(before):
                 plain = _plain(header) | {"recorded_at": min(exchange.at for exchange in after)}
                 write_cassette(path, plain, after, rules)
@@ -354,25 +354,28 @@ def _plain(header: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in header.items() if name not in ("crc", "cassette", "rules")}
 
 
-def best(before: Iterable[Exchange], news: Iterable[Exchange]) -> list[Exchange]:
+def best(before: Iterable[Exchange], news: Iterable[Exchange], rules: Rules) -> list[Exchange]:
     """Return the calls that a shared cassette keeps, in the order of their addresses.
 
-    Of each key the different answers of that one of two recordings which was made later, which are the `news` if they
-    were made at the same time. One that was not answered is kept if none was, and one that says that nothing has
-    changed since never: a client may have nothing.
+    Of equal ones the different answers of that one of two recordings which was made later, which are the `news` if they
+    were made at the same time. One that was not answered is kept if none with its key was, and one that says that
+    nothing has changed since never: a client may have nothing.
     """
-    found: dict[str, list[Exchange]] = {}
-    for calls in (before, news):
-        newer: dict[str, list[Exchange]] = {}
-        for one in calls:
-            if one.response is None or one.response.status != 304:
-                newer.setdefault(one.key, []).append(one)
-        for key, same in newer.items():
-            whole = [one for one in same if _is_whole(one)]
-            known = [one.at for one in found.get(key, ()) if _is_whole(one)]
-            if (key not in found) if not whole else max(one.at for one in whole) >= max(known, default=""):
-                found[key] = _different(whole or same[-1:])
-    ordered = sorted(chain(*found.values()), key=lambda one: (one.request.url, one.request.method, one.key))
+    every = [(part, one) for part, calls in enumerate((before, news)) for one in calls if not _is_unchanged(one)]
+    whole = [(part, one) for part, one in every if _is_whole(one)]
+    kept: dict[Hashable, list[Exchange]] = {}
+    parts: dict[Hashable, list[tuple[int, Exchange]]] = {}
+    for name, (part, one) in zip(equals([one for _, one in whole], rules), whole, strict=True):
+        parts.setdefault(name, []).append((part, one))
+    for name, same in parts.items():
+        newest, _ = max(same, key=lambda made: (made[1].at, made[0]))
+        kept[name] = _different([one for part, one in same if part == newest])
+    answered = {one.key for _, one in whole}
+    first: dict[str, int] = {}
+    for part, one in every:
+        if one.key not in answered and part == first.setdefault(one.key, part):
+            kept[one.key] = [one]
+    ordered = sorted(chain(*kept.values()), key=lambda one: (one.request.url, one.request.method, one.key))
     return [one._replace(seq=seq) for seq, one in enumerate(ordered)]
 
 
@@ -382,6 +385,10 @@ def _different(calls: Sequence[Exchange]) -> list[Exchange]:
     for one in calls:
         kept = [*(other for other in kept if not have_one_answer((one, other))), one]
     return kept
+
+
+def _is_unchanged(one: Exchange) -> bool:
+    return one.response is not None and one.response.status == 304
 
 
 def _is_whole(one: Exchange) -> bool:

@@ -16,14 +16,16 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic_core import from_json
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.encodings import json_of
+from pytest_recall.replay.equality import raw_key_of
 from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, Response
-from pytest_recall.replay.matching import Rules, canonical, raw_key_of
+from pytest_recall.replay.matching import Rules, canonical
 
 PART_BYTES = 200
 """A value of a body that is longer than this is a line of its own, to be named again by later calls."""
@@ -39,6 +41,7 @@ KEY = slice(CRC_BYTES + len(CALL), CRC_BYTES + len(CALL) + 32)
 RAW = slice(KEY.stop + len('","raw":"'), KEY.stop + len('","raw":"') + 32)
 NODE_NAME = slice(CRC_BYTES + len(NODE), CRC_BYTES + len(NODE) + 16)
 
+_HEADERS = b'"headers":'
 _SEQ = re.compile(rb'"seq":(\d{1,12})[,}]')
 
 encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -177,6 +180,17 @@ def heading_of(fields: Mapping[str, Any]) -> Exchange:
         response=None,
         background=fields.get("background") is True,
     )
+
+
+def has_headers(line: bytes, headers: Headers) -> bool:
+    """Whether these are the headers that are stored of the request in the line of a call, which is not parsed."""
+    # A quote within a text is escaped, so that this is the first such name.
+    return line.startswith(_written_headers(headers), line.find(_HEADERS, RAW.stop))
+
+
+@lru_cache(maxsize=256)
+def _written_headers(headers: Headers) -> bytes:
+    return _HEADERS + encode(_grouped(headers)).encode("utf-8", "surrogatepass") + b","
 
 
 def _head(given: Mapping[str, Any]) -> Request:

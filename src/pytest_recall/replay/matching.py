@@ -1,10 +1,8 @@
-"""Make the key by which a recorded call is found, and find the nearest recording where none fits.
+"""Leave out of the URL and the body of a request what may differ, as providers and a rubric say.
 
-A key covers the method, the URL, the headers that ask for something (`exchange.MATCHED`) and the canonical body. It
-never depends on other headers, which SDKs fill with trace ids, nor on the order of calls, which `gather` and threads
-change, nor on the ids that tie the result of a tool to its call: these are numbered, since many clients make them up.
-Only those places count where such an id stands in the bodies of providers, by the names on the way there. Texts, and
-ids of anything else, stay as they are.
+The ids that tie the result of a tool to its call are numbered, since many clients make them up. Only those places count
+where such an id stands in the bodies of providers, by the names on the way there. Texts, and ids of anything else, stay
+as they are. What is made of the rest is said in `replay.equality`.
 """
 
 from __future__ import annotations
@@ -13,18 +11,13 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
-from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus, urlsplit, urlunsplit
 
-from pytest_recall.replay.encodings import NO_JSON, parsed, plain_body
-from pytest_recall.replay.exchange import MATCHED, Headers, Request, asking
-from pytest_recall.replay.fenced_texts import parts_of
+from pytest_recall.replay.encodings import NO_JSON, parsed
+from pytest_recall.replay.exchange import MATCHED, Request
 from pytest_recall.replay.hosts import PORTS
-from pytest_recall.replay.redaction import boundaries_of, without_addresses
-from pytest_recall.replay.secrets import hidden
 
 
 class Api(NamedTuple):
@@ -42,8 +35,6 @@ APIS = (
     Api("/messages", ("max_tokens", "messages", "model")),
 )
 """Known by path and body, since a gateway or a model on this machine may be on any host."""
-
-_SHOWN = 60
 
 
 class VolatileText(NamedTuple):
@@ -145,6 +136,15 @@ class Rules:
         return seen._replace(url=replaced(seen.url, self.patterns(URL)), body=body)
 
 
+class SeenRequest(NamedTuple):
+    """A request as its key sees it: what may differ is left out. `body` is a JSON value, or bytes that are none."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: Any
+
+
 class _FieldPattern(NamedTuple):
     """A volatile text as it is looked for: the rest of the path to its field, and its pattern."""
 
@@ -205,32 +205,6 @@ def _without(value: Any, path: tuple[str, ...]) -> Any:
     return {**value, head: _without(value[head], rest)}
 
 
-def key_of(request: Request, rules: Rules) -> str:
-    """Return the key of `request`, 32 hex digits: equal for requests that ask for the same."""
-    kind, body = _canonical_body(request, rules)
-    headers = _header_lines(request.headers, rules)
-    text = f"{request.method.upper()}\n{rules.url(request.url)}\n{headers}{kind}\n"
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass") + body, digest_size=16).hexdigest()
-
-
-def raw_key_of(request: Request, rules: Rules) -> str:
-    """Return a key over the bytes as they are: quick, and equal only where `key_of` is equal as well."""
-    headers = _header_lines(request.headers, rules)
-    text = f"{request.method.upper()}\n{request.url}\n{headers}".encode("utf-8", "surrogatepass")
-    # Processors have instructions for this one, and it is made for every call.
-    return hashlib.sha256(text + request.body).hexdigest()[:32]
-
-
-def _header_lines(headers: Headers, rules: Rules) -> str:
-    return _lines_of(tuple([(name, value) for name, value in headers if name.lower() in rules.headers]), rules.headers)
-
-
-# A client sends the same headers with every call.
-@lru_cache(maxsize=256)
-def _lines_of(headers: Headers, names: frozenset[str]) -> str:
-    return "".join([f"{name}:{value}\n" for name, value in asking(headers, names).items()])
-
-
 def normal_url(url: str) -> str:
     """Return `url` with scheme and host in lower case, without a default port and a fragment."""
     parts = urlsplit(url)
@@ -249,21 +223,6 @@ canonical = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii
 """Returns the one JSON text of a value, whatever the order of its keys was."""
 
 
-def _canonical_body(request: Request, rules: Rules) -> tuple[str, bytes]:
-    body = without_addresses(plain_body(request))
-    value = parsed(body)
-    if value is not NO_JSON:
-        return "json", canonical(rules.stripped(request.url, value)).encode("utf-8", "surrogatepass")
-    return "bytes", rules.raw(_with_one_boundary(request, body))
-
-
-def _with_one_boundary(request: Request, body: bytes) -> bytes:
-    """Return a body with one text between its parts: a multipart body is split by some that are new in each request."""
-    for split_by in boundaries_of(request, body):
-        body = body.replace(split_by, b"boundary")
-    return body
-
-
 def with_known_ids(request: Request, is_given: Callable[[str], bool]) -> Request:
     """Return a request whose ids of calls are the same each time where the client makes them up; any other as it is.
 
@@ -273,115 +232,6 @@ def with_known_ids(request: Request, is_given: Callable[[str], bool]) -> Request
     if body is NO_JSON or (fixed := with_fixed_ids(request.url, body, is_given)) == body:
         return request
     return request._replace(body=json.dumps(fixed, separators=(",", ":")).encode())
-
-
-def nearest_request(request: Request, others: Iterable[Request], rules: Rules) -> tuple[int, list[str]]:
-    """Return the place of the recorded request that is nearest to `request`, and what differs, line by line.
-
-    The place is -1 if there are no `others`. Meant for a message: it compares with everything.
-    """
-    mine = _comparable(request, rules)
-    best, best_score, best_lines = -1, -1.0, list[str]()
-    for place, other in enumerate(others):
-        theirs = _comparable(other, rules)
-        score = 2.0 * (mine.head["method"] == theirs.head["method"]) + 4.0 * (mine.head["url"] == theirs.head["url"])
-        lines = [*_differences(mine.head, theirs.head), *_differences(mine.body, theirs.body)]
-        score += 1.0 / (1 + len(lines)) + _alike(mine.body, theirs.body)
-        if score > best_score:
-            best, best_score, best_lines = place, score, lines
-    return best, best_lines
-
-
-class _Comparable(NamedTuple):
-    head: dict[str, str]
-    body: dict[str, Any]
-
-
-class SeenRequest(NamedTuple):
-    """A request as its key sees it: what may differ is left out. `body` is a JSON value, or bytes that are none."""
-
-    method: str
-    url: str
-    headers: Mapping[str, str]
-    body: Any
-
-
-def seen_by(rules: Rules, request: Request) -> SeenRequest:
-    """Return `request` as a key under these rules sees it."""
-    body = without_addresses(plain_body(request))
-    value = parsed(body)
-    headers = asking(request.headers, rules.headers)
-    method, url = request.method.upper(), rules.url(request.url)
-    if value is not NO_JSON:
-        return SeenRequest(method, url, headers, rules.stripped(request.url, value))
-    return SeenRequest(method, url, headers, rules.raw(_with_one_boundary(request, body)))
-
-
-def _comparable(request: Request, rules: Rules) -> _Comparable:
-    seen = seen_by(rules, request)
-    head = {"method": seen.method, "url": seen.url}
-    head |= {f"header {name}": value for name, value in seen.headers.items()}
-    return _Comparable(head, seen.body if isinstance(seen.body, dict) else {BODY: seen.body})
-
-
-def _alike(one: Any, other: Any) -> float:
-    left, right = (str(value)[-2000:] for value in (one, other))
-    return SequenceMatcher(None, left, right, autojunk=False).quick_ratio()
-
-
-def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
-    """Yield `path: recorded → asked` for each value that differs, in the order of the request."""
-    if one == other and repr(one) == repr(other):  # True equals 1, and asks for something else
-        return
-    if isinstance(one, dict) and isinstance(other, dict):
-        for name in {**one, **other}:
-            inner = f"{path}.{name}" if path else str(name)
-            if name not in other:
-                yield f"{inner}: not recorded → {_shown(one[name])}"
-            elif name not in one:
-                yield f"{inner}: {_shown(other[name])} → not asked"
-            else:
-                yield from _differences(one[name], other[name], inner)
-    elif isinstance(one, list) and isinstance(other, list):
-        if sorted(map(canonical, one)) == sorted(map(canonical, other)):
-            yield f"{path}: the same {len(one)} items in another order; sort them, if they come from a set"
-            return
-        for place in range(max(len(one), len(other))):
-            inner = f"{path}[{place}]"
-            if place >= len(other):
-                yield f"{inner}: not recorded → {_shown(one[place])}"
-            elif place >= len(one):
-                yield f"{inner}: {_shown(other[place])} → not asked"
-            else:
-                yield from _differences(one[place], other[place], inner)
-    elif parts := list(_part_differences(one, other)):
-        yield from (f"{path}, {difference}" for difference in parts)
-    else:
-        yield f"{path}: {_around(other, one)} → {_around(one, other)}"
-
-
-def _part_differences(one: Any, other: Any) -> Iterator[str]:
-    """Yield the texts and criteria that differ between two prompts to a judge; nothing for anything else."""
-    if isinstance(one, str) and isinstance(other, str):
-        asked, recorded = parts_of(one), parts_of(other)
-        if asked and recorded:
-            yield from _differences(asked, recorded)
-
-
-def _shown(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value) if isinstance(value, bytes) else canonical(value)
-    line = " ".join(hidden(text).split())
-    return f"“{line if len(line) <= _SHOWN else line[: _SHOWN - 1] + '…'}”"
-
-
-def _around(value: Any, other: Any) -> str:
-    """Return `value` cut to where it differs from `other`: the change may stand at the end of a long prompt."""
-    if not isinstance(value, str) or not isinstance(other, str) or len(value) <= _SHOWN:
-        return _shown(value)
-    value, other = hidden(value), hidden(other)
-    same = next((i for i, (a, b) in enumerate(zip(value, other, strict=False)) if a != b), min(len(value), len(other)))
-    start = max(0, same - _SHOWN // 3)
-    return _shown(("…" if start else "") + value[start:])
 
 
 INVENTED = "recall-id-"

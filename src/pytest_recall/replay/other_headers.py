@@ -1,8 +1,8 @@
-"""Compare the headers of two requests beyond those by which calls are matched.
+"""Say which headers count beyond those by which calls are matched, and digest their values.
 
-A header such as `x-variant` of a gateway may change an answer, and no list names all that do. Where it is asked whether
-a change affects a case, each header counts but those named here. The values of headers that are not stored are compared
-by digests. What may be a secret has none.
+A header such as `x-variant` of a gateway may change an answer, and no list names all that do. Each header counts but
+those named here. The values of headers that are not stored are compared by digests. What may be a secret has none.
+What they decide is said in `replay.equality`.
 
 A digest has no key: one that a cassette could name would be no secret, and many digests of one value under different
 keys would tell more of it than the 24 bits that all cassettes together have now.
@@ -12,13 +12,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from fnmatch import translate
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pytest_recall.replay.exchange import CREDENTIALS, Exchange, Headers, Request, asking
-from pytest_recall.replay.tokens import have_one_answer
+from pytest_recall.replay.exchange import CREDENTIALS, Headers, asking
 
 if TYPE_CHECKING:
     from pytest_recall.replay.matching import Rules
@@ -92,13 +91,13 @@ def other_headers(headers: Headers, stored: Collection[str], rules: Rules, redac
     """
     names = {lower for name, _ in headers if counts(lower := name.lower()) and lower not in stored}
     return tuple(
-        (name, digest_of(value) if _may_be_told(name, value, rules, redactor) else "")
+        (name, digest_of(value) if may_be_told(name, value, rules, redactor) else "")
         for name, value in asking(headers, names).items()
         if redactor.text(name) == name
     )
 
 
-def _may_be_told(name: str, value: str, rules: Rules, redactor: Redactor) -> bool:
+def may_be_told(name: str, value: str, rules: Rules, redactor: Redactor) -> bool:
     """Whether a digest of this value may be written down. The name beside it shows what some values are."""
     # Only what is written down, or differs from that, is searched by so much.
     from pytest_recall.replay.secrets import suspicious
@@ -107,85 +106,28 @@ def _may_be_told(name: str, value: str, rules: Rules, redactor: Redactor) -> boo
     return name not in rules.ignored and redactor.text(text) == text == redactor.url(text) and not suspicious(text)
 
 
-def header_differences(recorded: Request, request: Request, rules: Rules, redactor: Redactor) -> list[str]:
-    """Return a line for each header in which a request differs from a recorded one that has `others`.
-
-    What is stored of the recorded one by value is compared as well. A header of which a value is not known, as it may
-    be a secret, differs from none.
-    """
-    then = _recorded_digests(recorded, rules)
-    now = {one.name: one for one in _valued(request.headers, rules)}
-    lines = []
-    for name in sorted(then.keys() | now.keys()):
-        before, after = then.get(name), now.get(name)
-        if before == "" or (after is not None and before == after.digest):
-            continue
-        if after is not None and not _may_be_told(name, after.value, rules, redactor):
-            continue
-        what = "another value than recorded" if before and after else "recorded → not asked"
-        lines.append(f"header {name}: {'not recorded → asked' if before is None else what}")
-    return lines
-
-
-def deciding_headers(recorded: Collection[Request], rules: Rules) -> tuple[str, ...]:
-    """Return the headers in which recorded requests with one key differ, sorted.
-
-    A header of which a value is not known, as it may be a secret, is none of them. Nothing is known where one of the
-    recordings does not say which headers there were.
-    """
-    if any(one.others is None for one in recorded):
-        return ()
-    known = [_recorded_digests(one, rules) for one in recorded]
-    values = {name: {one.get(name) for one in known} for name in sorted({name for one in known for name in one})}
-    return tuple(name for name, some in values.items() if len(some) > 1 and "" not in some)
-
-
-def headers_to_match(calls: Iterable[Exchange], rules: Rules) -> tuple[str, ...]:
-    """Return the headers in which recorded calls differ that have one key and several answers, sorted."""
-    by_key: dict[str, list[Exchange]] = {}
-    for call in calls:
-        by_key.setdefault(call.key, []).append(call)
-    several = (some for some in by_key.values() if len(some) > 1 and not have_one_answer(some))
-    return tuple(sorted({name for some in several for name in deciding_headers([x.request for x in some], rules)}))
-
-
-def recorded_values(recorded: Request, names: Iterable[str], rules: Rules) -> tuple[str | None, ...]:
-    """Return the digest of each of these headers of a recorded request; None for one that it did not have."""
-    digests = _recorded_digests(recorded, rules)
-    return tuple(digests.get(name) for name in names)
-
-
-def asked_values(request: Request, names: Iterable[str], rules: Rules) -> tuple[str | None, ...]:
-    """Return the digest of each of these headers of a request that is made; None for one that it does not have."""
-    digests = {one.name: one.digest for one in _valued(request.headers, rules)}
-    return tuple(digests.get(name) for name in names)
-
-
-def _recorded_digests(recorded: Request, rules: Rules) -> dict[str, str]:
-    digests = {one.name: one.digest for one in _valued(recorded.headers, rules)}
-    return digests | {name: digest for name, digest in recorded.others or () if _is_compared(name, rules)}
-
-
-class _Valued(NamedTuple):
-    """A header with the digest of its value."""
+class CountedHeader(NamedTuple):
+    """A header that counts, with the digest of its value."""
 
     name: str
     value: str
     digest: str
 
 
-def _is_compared(name: str, rules: Rules) -> bool:
+def is_compared(name: str, rules: Rules) -> bool:
+    """Whether the header with a lower-case name counts, and no rubric ignores it."""
     return counts(name) and name not in rules.ignored
 
 
-def _valued(headers: Headers, rules: Rules) -> tuple[_Valued, ...]:
-    return _digested(tuple([header for header in headers if _is_compared(header[0].lower(), rules)]))
+def counted(headers: Headers, rules: Rules) -> tuple[CountedHeader, ...]:
+    """Return the headers of a request that is made, or is stored, which count."""
+    return _digested(tuple([header for header in headers if is_compared(header[0].lower(), rules)]))
 
 
 # A client sends the same headers with every call.
 @lru_cache(maxsize=256)
-def _digested(headers: Headers) -> tuple[_Valued, ...]:
+def _digested(headers: Headers) -> tuple[CountedHeader, ...]:
     values = asking(headers, {name.lower() for name, _ in headers})
     if "content-type" in values:  # Its parameters are the boundary of a form, and what SDKs write in other ways.
         values["content-type"] = values["content-type"].partition(";")[0].strip().lower()
-    return tuple(_Valued(name, value, digest_of(value)) for name, value in values.items())
+    return tuple(CountedHeader(name, value, digest_of(value)) for name, value in values.items())

@@ -243,7 +243,8 @@ class Player(OpenTapes):
             raise self._refused([tape], tape.missed(request, kind) + hint)
         if tape.mode == "missing" and holds_minted(request):
             raise self._refused([tape], f"{asked}: {_WITH_PLACEHOLDER}")
-        tape.leave_base(kind)
+        if not tape.fetches_token(request):
+            tape.leave_base(kind)
         return self._tapped(tape, request, kind, record=True)
 
     def _takes_telemetry(self) -> tuple[str, ...]:
@@ -335,7 +336,10 @@ class Player(OpenTapes):
 
 
 def _opens_websocket(request: Request) -> bool:
-    return any(name.lower() == "upgrade" and value.lower() == _WEBSOCKET for name, value in request.headers)
+    # By RFC 6455, no other method opens one.
+    return request.method == "GET" and any(
+        name.lower() == "upgrade" and value.lower() == _WEBSOCKET for name, value in request.headers
+    )
 
 
 _WEBSOCKET = "websocket"
@@ -347,8 +351,8 @@ _OF_A_THREAD = (
     "\n  a thread made this call: if it sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
 )
 _WITH_PLACEHOLDER = (
-    "is not recorded, and was not sent, since it holds the placeholder of a token that a recorded call has handed out;"
-    " record the whole case again with --record"
+    "is not recorded, and was not sent, since it holds the placeholder of a token that a replay has handed out; empty"
+    " the agent's cache of tokens, so that it asks for one"
 )
 NO_TELEMETRY = "nothing is sent in a replay, and this host takes telemetry"
 """What a client is told that would send telemetry in a replay."""

@@ -63,13 +63,13 @@ def is_of_mcp_session(request: Request) -> bool:
     A client opens the stream anew whenever it was closed, and need do neither.
     https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
     """
-    names = {name.lower() for name, _ in request.headers}
-    if not names & _OF_MCP:
+    method = request.method.upper()
+    if method not in ("DELETE", "GET") or not {name.lower() for name, _ in request.headers} & _OF_MCP:
         return False
-    if request.method.upper() == "DELETE":
+    if method == "DELETE":
         return True
     accepted = (value for name, value in request.headers if name.lower() == "accept")
-    return request.method.upper() == "GET" and any("text/event-stream" in value.lower() for value in accepted)
+    return any("text/event-stream" in value.lower() for value in accepted)
 
 
 def unconditional(request: Request) -> Request:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -17,18 +18,14 @@ from pytest_recall.files.disk import exists
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
 from pytest_recall.replay.encodings import decoded
+from pytest_recall.replay.equality import EqualCalls, header_differences, key_of, told_apart, written_key
 from pytest_recall.replay.exchange import Call, Exchange, Request
 from pytest_recall.replay.hosts import without_query
-from pytest_recall.replay.matching import Rules, key_of, nearest_request, raw_key_of, with_known_ids
-from pytest_recall.replay.other_headers import (
-    asked_values,
-    deciding_headers,
-    header_differences,
-    other_headers,
-    recorded_values,
-)
+from pytest_recall.replay.matching import Rules, with_known_ids
+from pytest_recall.replay.nearest_request import nearest_request
+from pytest_recall.replay.other_headers import other_headers
 from pytest_recall.replay.redaction import Redactor
-from pytest_recall.replay.tokens import have_one_answer, minted, renewed
+from pytest_recall.replay.tokens import hands_out, minted, renewed
 
 CassetteMode = Literal["off", "record", "missing", "replay"]
 """Off lets everything through; missing replays what there is and records the rest."""
@@ -53,7 +50,8 @@ class Repeatable(Protocol):
 class Made:
     """One call that was made while the tape was open; `source` is `live` or `replayed`.
 
-    `call` is what it came to, where someone had to know as soon as it ended.
+    `call` is what it came to, where someone had to know as soon as it ended. One that `is_token` has fetched a token
+    although that is recorded.
     """
 
     kind: str
@@ -61,6 +59,7 @@ class Made:
     seq: int
     exchange: Callable[[], Exchange]
     call: Call | None = None
+    is_token: bool = False
 
 
 class Mismatch(NamedTuple):
@@ -74,13 +73,6 @@ class Mismatch(NamedTuple):
     call: int = 0
     lines: tuple[str, ...] = ()
     request: str = ""
-
-
-class _Split(NamedTuple):
-    """Recorded calls with one key: the headers in which they differ, and their places by the values of these."""
-
-    headers: tuple[str, ...]
-    by_values: Mapping[tuple[str | None, ...], list[int]]
 
 
 @dataclass(slots=True, eq=False)
@@ -138,10 +130,11 @@ class Tape:
     _seq: int = 0
     _bursts: list[set[int]] = field(default_factory=list)
     _turns: dict[int, Iterator[int]] = field(default_factory=dict)
-    _splits: dict[int, _Split] = field(default_factory=dict)
+    _apart: dict[int, EqualCalls] = field(default_factory=dict)
     _served: set[tuple[Cassette, int]] = field(default_factory=set)
     _has_left_base: bool = False
     _ids: dict[str, bool] = field(default_factory=dict)
+    _tokens: Counter[str] = field(default_factory=Counter)
     _lock: Any = field(default_factory=threading.Lock)
 
     @property
@@ -156,7 +149,8 @@ class Tape:
     def serve(self, request: Request, kind: str) -> Exchange | None:
         """Return the answer to `request` that is next in turn, or None if no recording has one left.
 
-        What is byte for byte what was recorded is found at once; all else is redacted first, as recordings are.
+        A recording of what is missing takes the turn of a token and answers with none: a server that is asked later
+        takes no placeholder, and the token costs nothing.
         """
         if self.older:
             self._choose(request)
@@ -173,20 +167,21 @@ class Tape:
         """Take in that `base` lacks a call of this kind: what an agent asks after that may depend on its answer."""
         self._has_left_base = self._has_left_base or kind != "judge"
 
+    def fetches_token(self, request: Request) -> bool:
+        """Whether a recorded call that is equal to `request` was not served, as its token is fetched anew."""
+        return bool(self._tokens) and self._tokens[self._key(request)] > 0
+
     def _serve(self, cassette: Cassette, request: Request, kind: str) -> Exchange | None:
-        turn = None
-        key = cassette.raw.get(raw_key_of(request, cassette.rules))
-        if key is not None:
-            turn = self._turn(cassette, cassette.recorded[key], request, kind)
-        if turn is None and (key is None or not cassette.is_current):
-            places = cassette.keys.get(key_of(self.redactor.request(request), cassette.rules), ())
-            turn = self._turn(cassette, places, request, kind)
+        turn = self._turn(cassette, request, kind)
         if turn is None:
             return None
         place, seq = turn
         exchange = renewed(cassette.exchange(place, with_request=False), clock.seen_by_tests())
         if cassette is self.base and not exchange.is_answered:
             return None  # An outage of that day says nothing of the change.
+        if self.mode == "missing" and hands_out(exchange):
+            self._tokens[self._key(request)] += 1
+            return None
         if self.requests is not None:
             self.requests.append(self.redactor.request(request))
         self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
@@ -196,9 +191,8 @@ class Tape:
         """Replay the first of the recordings that holds this request, which is the first that is made."""
         with self._lock:
             older, self.older = self.older, ()
-            asked = self.redactor.request(request)
             for one in (self.cassette, *older) if older else ():
-                if one is not None and one.keys.get(key_of(asked, one.rules)):
+                if one is not None and one.places_of(request, self.redactor):
                     self.cassette, self.name = one, one.name
                     return
 
@@ -211,27 +205,25 @@ class Tape:
         if self.cassette is None:
             return []
         cassette, now = self.cassette, clock.seen_by_tests()
-        places = cassette.keys.get(key_of(self.redactor.request(request), cassette.rules), ())
-        fitting = self._fitting(cassette, places, request)
-        return [renewed(cassette.exchange(place, with_request=False), now) for place in fitting]
+        places = self._equal(cassette, request)
+        found = [renewed(cassette.exchange(place, with_request=False), now) for place in places]
+        return [] if self.mode == "missing" and any(map(hands_out, found)) else found
 
     def holds(self, request: Request) -> bool:
         """Whether a request is recorded and still to be asked."""
         if self.cassette is None:
             return False
         cassette = self.cassette
-        places = cassette.keys.get(key_of(self.redactor.request(request), cassette.rules), ())
-        return any((cassette, place) not in self._served for place in self._fitting(cassette, places, request))
+        return any((cassette, place) not in self._served for place in self._equal(cassette, request))
 
-    def _turn(self, cassette: Cassette, places: Sequence[int], request: Request, kind: str) -> tuple[int, int] | None:
-        """Return which of these recorded calls is next in turn, and its place in the order of this run."""
-        fitting = self._fitting(cassette, places, request)
+    def _turn(self, cassette: Cassette, request: Request, kind: str) -> tuple[int, int] | None:
+        """Return which of the calls that are equal to `request` is next in turn, and its place in this run's order."""
+        places = self._equal(cassette, request)
         with self._lock:
-            # A call may be in two such lists, where the cassette was recorded under other rules.
             if self.compares_headers and self.difference is None:
                 place = self._like(cassette, places, request, kind)
             else:
-                turns = self._turns.setdefault(id(fitting), iter(fitting))
+                turns = self._turns.setdefault(id(places), iter(places))
                 place = next((place for place in turns if (cassette, place) not in self._served), None)
             if place is None:
                 return None
@@ -239,30 +231,21 @@ class Tape:
             self._seq += 1
             return place, self._seq - 1
 
-    def _fitting(self, cassette: Cassette, places: Sequence[int], request: Request) -> Sequence[int]:
-        """Return those of the recorded calls with the key of `request` that may answer it.
+    def _equal(self, cassette: Cassette, request: Request) -> Sequence[int]:
+        """Return the places of the recorded calls that are equal to `request`."""
+        places = cassette.places_of(request, self.redactor)
+        return places if len(places) < 2 else self._told_apart(cassette, places).equal_to(request, self.rules)
 
-        These are all of them, unless they have other answers and other headers: then those with the same.
-        """
-        if len(places) < 2:
-            return places
-        headers, by_values = self._split(cassette, places)
-        return by_values.get(asked_values(request, headers, self.rules), ()) if headers else places
-
-    def _split(self, cassette: Cassette, places: Sequence[int]) -> _Split:
-        """Return by which headers recorded calls with one key are told apart; by none if their answers are equal."""
+    def _told_apart(self, cassette: Cassette, places: Sequence[int]) -> EqualCalls:
+        """Return the recorded calls with one key by what tells them apart."""
         with self._lock:
-            split = self._splits.get(id(places))
-            if split is None:
-                requests = {place: cassette.heading(place).request for place in places}
-                headers = deciding_headers(requests.values(), self.rules)
-                if headers and have_one_answer(cassette.exchange(place, with_request=False) for place in places):
-                    headers = ()
-                by_values: dict[tuple[str | None, ...], list[int]] = {}
-                for place, recorded in requests.items() if headers else ():
-                    by_values.setdefault(recorded_values(recorded, headers, self.rules), []).append(place)
-                self._splits[id(places)] = split = _Split(headers, by_values)
-            return split
+            if id(places) not in self._apart:
+                self._apart[id(places)] = told_apart(
+                    {place: cassette.heading(place).request for place in places},
+                    lambda: (cassette.exchange(place, with_request=False) for place in places),
+                    self.rules,
+                )
+            return self._apart[id(places)]
 
     def _like(self, cassette: Cassette, places: Sequence[int], request: Request, kind: str) -> int | None:
         """Return the first of these recorded calls that has the headers of `request` and was not asked for.
@@ -309,9 +292,11 @@ class Tape:
 
     def keep(self, exchange: Exchange, *, record: bool, call: Call | None = None) -> None:
         """Take in a live call that ended, and write it down if it is to be recorded."""
-        self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange, call))
         answered, tokens = minted(exchange, lambda: self._key(exchange.request), self.redactor.text)
         self.redactor.learn(tokens)
+        if is_token := bool(tokens) and self.fetches_token(exchange.request):
+            self._tokens[self._key(exchange.request)] -= 1
+        self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange, call, is_token))
         if not record:
             return
         # Only what is written down is searched by so much.
@@ -346,7 +331,7 @@ class Tape:
                 self._draft.append(clean)
             except OSError as error:
                 self.problems.append(f"{self.name}: a call was not recorded ({error.strerror or error})")
-        if self._is_repeatable(exchange.request):
+        if self._is_repeatable(exchange.request) and not is_token:
             assert self.repeatable is not None
             self.repeatable.keep(answered)
 
@@ -427,7 +412,7 @@ class Tape:
         return tuple(sorted(keys))
 
     def _key(self, request: Request) -> str:
-        return key_of(self.redactor.request(request), self.known_rules)
+        return written_key(request, self.known_rules, self.redactor)
 
     def served(self) -> list[Exchange]:
         """Return the recorded calls that were asked for, in that order."""
@@ -467,14 +452,14 @@ class Tape:
         try:
             rules = self.cassette.rules
             key = key_of(request, rules)
-            places = self.cassette.keys.get(key, ())
+            places = self.cassette.places_of(made, self.redactor)
             if places:
-                fitting = self._fitting(self.cassette, places, made)
-                if not fitting:
-                    headers = self._split(self.cassette, places).headers
-                    return self._of_other_headers(asked, kind, headers)
+                apart = self._told_apart(self.cassette, places)
+                equal = apart.equal_to(made, self.rules)
+                if not equal:
+                    return self._of_other_headers(asked, kind, apart.headers)
                 self._differs(kind, lines=[f"{asked} is asked more often than recorded"])
-                times = "once" if len(fitting) == 1 else f"{len(fitting)} times"
+                times = "once" if len(equal) == 1 else f"{len(equal)} times"
                 return f"{asked} is asked once more than it was recorded, which is {times}; {self._as_often(request)}"
             recorded = [*self.unused(), *self.served()]
             others = ([one for one in recorded if one.kind == kind] or recorded)[:MAX_COMPARED]

@@ -142,6 +142,19 @@ def renewed(exchange: Exchange, now: float) -> Exchange:
     return _moved(exchange, math.floor(now - made) - 1)
 
 
+def hands_out(exchange: Exchange) -> bool:
+    """Whether the answer of a recorded call hands out minted tokens."""
+    found: list[str] = []
+
+    def token(kind: str, value: str) -> str:
+        found.extend([value] if is_minted(value) else [])
+        return value
+
+    if exchange.response is not None and MARK.encode() in b"".join(exchange.response.chunks):
+        _rewritten(exchange, token, lambda time: time, lambda seconds: seconds)
+    return bool(found)
+
+
 def have_one_answer(calls: Iterable[Exchange]) -> bool:
     """Return whether calls were all answered alike, whatever times and ids their heads have, or the tokens in them."""
     return len({_answer(without_times(one)) for one in calls}) < 2

@@ -18,6 +18,7 @@ import yaml
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
+from pytest_recall.replay.equality import key_of_seen
 from pytest_recall.replay.matching import BODY, QUESTION, URL, Rules, SeenRequest, VolatileText, canonical
 from pytest_recall.replay.secrets import hidden
 from pytest_recall.replay.varying_text import Spot, differs_in_kinds_alone, fewest, is_wordless, spots
@@ -154,10 +155,10 @@ def _pairs(
 ) -> Iterator[tuple[SeenRequest, SeenRequest]]:
     """Yield those requests of two replays that differ and belong together: equal ones may come in another order."""
     left = list(second)
-    keys = [_key(rules.masked(one)) for one in left]
+    keys = [key_of_seen(rules.masked(one)) for one in left]
     rest = []
     for one in first:
-        key = _key(rules.masked(one))
+        key = key_of_seen(rules.masked(one))
         if key in keys:
             place = keys.index(key)
             del keys[place], left[place]
@@ -172,17 +173,17 @@ def _pairs(
             yield one, other
 
 
-def _key(seen: SeenRequest) -> str:
-    body = seen.body.hex() if isinstance(seen.body, bytes) else canonical(seen.body)
-    return canonical([seen.method, seen.url, dict(seen.headers), body])
-
-
 def _address(seen: SeenRequest) -> tuple[str, str]:
     return seen.method, seen.url.partition("?")[0]
 
 
+def _text(seen: SeenRequest) -> str:
+    body = seen.body.hex() if isinstance(seen.body, bytes) else canonical(seen.body)
+    return canonical([seen.method, seen.url, dict(seen.headers), body])
+
+
 def _likeness(one: SeenRequest, other: SeenRequest) -> float:
-    left, right = (_key(seen)[-4000:] for seen in (one, other))
+    left, right = (_text(seen)[-4000:] for seen in (one, other))
     return SequenceMatcher(None, left, right, autojunk=False).quick_ratio()
 
 

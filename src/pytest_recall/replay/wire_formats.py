@@ -6,7 +6,7 @@ import json
 import re
 import struct
 from base64 import b64decode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -460,19 +460,17 @@ def trouble(exchange: Exchange) -> str:
     return CUT if match[1] or match[3] else REFUSED
 
 
-def troubles(exchanges: Sequence[Exchange]) -> list[tuple[str, bool]]:
-    """Return for each call how it ended badly, and whether the same was asked again and ended well."""
+def troubles(
+    exchanges: Sequence[Exchange], equals: Callable[[Sequence[Exchange]], Sequence[Hashable]]
+) -> list[tuple[str, bool]]:
+    """Return for each call how it ended badly, and whether an equal one was asked after it and ended well.
+
+    `equals` returns a value for each of them that equal ones have in common.
+    """
     ends = [trouble(exchange) for exchange in exchanges]
-    last_well: dict[tuple[str, str, bytes], int] = {}
-    for place, (exchange, end) in enumerate(zip(exchanges, ends, strict=True)):
-        if not end:
-            last_well[_request_key(exchange)] = place
+    names = equals(exchanges) if any(ends) else ends
+    last_well = {name: place for place, (name, end) in enumerate(zip(names, ends, strict=True)) if not end}
     return [
-        (end, bool(end) and last_well.get(_request_key(exchange), -1) > place)
-        for place, (exchange, end) in enumerate(zip(exchanges, ends, strict=True))
+        (end, bool(end) and last_well.get(name, -1) > place)
+        for place, (name, end) in enumerate(zip(names, ends, strict=True))
     ]
-
-
-def _request_key(exchange: Exchange) -> tuple[str, str, bytes]:
-    request = exchange.request
-    return request.method, request.url, request.body

@@ -1,0 +1,212 @@
+"""Say when two requests are equal: the one definition, by which calls are served, recorded, compared and merged.
+
+Two requests are equal if they have one key and no header tells them apart.
+
+**The key** is a digest of a request as it is written down, which is without secrets (`Redactor.request`), and of that
+without what may differ (`Rules`). Nothing else is in it:
+
+- the method, in upper case;
+- the URL in one spelling, without volatile parameters and texts (`Rules.url`);
+- the headers by which calls are matched (`Rules.headers`), in one spelling (`exchange.asking`);
+- the body out of its encoding: JSON with its names in order, without volatile fields and with numbers for the ids of
+  calls (`Rules.stripped`); other bytes with one text between the parts of an upload, without volatile texts.
+
+**A header** that is not in the key tells calls apart where the recorded calls with one key have several answers, and
+are known to differ in it. Their equals are those with the same value. Those headers never do that are ignored, carry
+credentials, describe the client or name one run (`other_headers.counts`). Of a value that may be a secret nothing is
+recorded, so that it is equal to no other; where a recording does not say which headers there were, none is compared.
+Whether a change alters what is asked is another question, and any other value of a header is a difference there
+(`header_differences`): its answer may be another one now, which no recording can tell.
+
+Out of both are who asks, when, in which order, and in which connection.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from pytest_recall.replay.encodings import NO_JSON, parsed, plain_body
+from pytest_recall.replay.exchange import DESCRIBING, MATCHED, Exchange, Headers, Request, asking
+from pytest_recall.replay.matching import Rules, SeenRequest, canonical
+from pytest_recall.replay.other_headers import counted, is_compared, may_be_told
+from pytest_recall.replay.redaction import Redactor, boundaries_of, without_addresses
+from pytest_recall.replay.tokens import have_one_answer
+
+_CREDENTIALS = "authorization"
+
+
+def seen_by(rules: Rules, request: Request) -> SeenRequest:
+    """Return a request that is written down as its key sees it."""
+    body = without_addresses(plain_body(request))
+    value = parsed(body)
+    if value is not NO_JSON:
+        value = rules.stripped(request.url, value)
+    else:
+        for split_by in boundaries_of(request, body):
+            body = body.replace(split_by, b"boundary")
+        value = rules.raw(body)
+    return SeenRequest(request.method.upper(), rules.url(request.url), asking(request.headers, rules.headers), value)
+
+
+def key_of_seen(seen: SeenRequest) -> str:
+    """Return the key of what is seen of a request, 32 hex digits."""
+    is_json = not isinstance(seen.body, bytes)
+    body = canonical(seen.body).encode("utf-8", "surrogatepass") if is_json else seen.body
+    text = f"{seen.method}\n{seen.url}\n{_lines(seen.headers)}{'json' if is_json else 'bytes'}\n"
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass") + body, digest_size=16).hexdigest()
+
+
+def key_of(request: Request, rules: Rules) -> str:
+    """Return the key of a request that is written down."""
+    return key_of_seen(seen_by(rules, request))
+
+
+def written_key(request: Request, rules: Rules, redactor: Redactor) -> str:
+    """Return the key of a request that is made: that under which it would be written down."""
+    return key_of(redactor.request(request), rules)
+
+
+def raw_key_of(request: Request, rules: Rules, read: Headers = ()) -> str:
+    """Return a key over the bytes as they are, 32 hex digits, which is quick. `read` are its `read_headers`, if known.
+
+    A request with the raw key and the `read_headers` of a recorded one agrees with it in all that a key is made of.
+    """
+    text = f"{request.method.upper()}\n{request.url}\n{_lines_of(read or request.headers, rules.headers)}"
+    # Processors have instructions for this one, and it is made for every call.
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass") + request.body).hexdigest()[:32]
+
+
+def read_headers(headers: Headers, rules: Rules) -> Headers | None:
+    """Return the headers of a request that are stored, in which are all that its key is made of.
+
+    None where that is also made of credentials: a request for a token is recorded with the client whom these name.
+    """
+    names = _stored(rules)
+    read = [header for header in headers if header[0].lower() in names]
+    if credentials := [header for header in read if header[0].lower() == _CREDENTIALS]:
+        if any(value[:5].lower() == "basic" for _, value in credentials):
+            return None
+        read = [header for header in read if header not in credentials]
+    return tuple(read)
+
+
+@lru_cache(maxsize=16)
+def _stored(rules: Rules) -> frozenset[str]:
+    return rules.headers | (rules.ignored & MATCHED) | DESCRIBING | {_CREDENTIALS}
+
+
+# A client sends the same headers with every call.
+@lru_cache(maxsize=256)
+def _lines_of(headers: Headers, names: frozenset[str]) -> str:
+    return _lines(asking(headers, names))
+
+
+def _lines(headers: Mapping[str, str]) -> str:
+    return "".join([f"{name}:{value}\n" for name, value in headers.items()])
+
+
+class EqualCalls(NamedTuple):
+    """Recorded calls with one key: the headers that tell them apart, and their names by the values of these."""
+
+    headers: tuple[str, ...]
+    by_values: Mapping[tuple[str | None, ...], list[Any]]
+
+    def equal_to(self, request: Request, rules: Rules) -> Sequence[Any]:
+        """Return the names of those that are equal to a request with their key, in their order."""
+        return self.by_values.get(_values(_digests(request, rules), self.headers), ())
+
+
+def told_apart(
+    recorded: Mapping[Hashable, Request], answers: Callable[[], Iterable[Exchange]], rules: Rules
+) -> EqualCalls:
+    """Return recorded requests with one key by what tells them apart; `answers` are read where headers differ."""
+    digests = {name: _digests(request, rules) for name, request in recorded.items()}
+    headers = _deciding(recorded.values(), digests.values())
+    if headers and have_one_answer(answers()):
+        headers = ()
+    by_values: dict[tuple[str | None, ...], list[Any]] = {}
+    for name, known in digests.items():
+        by_values.setdefault(_values(known, headers), []).append(name)
+    return EqualCalls(headers, by_values)
+
+
+def _deciding(recorded: Iterable[Request], digests: Collection[Mapping[str, str]]) -> tuple[str, ...]:
+    """Return the headers in which recorded requests are known to differ, sorted."""
+    if any(one.others is None for one in recorded):
+        return ()
+    values = {name: {one.get(name) for one in digests} - {""} for name in {name for one in digests for name in one}}
+    return tuple(sorted(name for name, some in values.items() if len(some) > 1))
+
+
+def equals(calls: Sequence[Exchange], rules: Rules) -> list[Hashable]:
+    """Return a value for each of some recorded calls, which those have in common that are equal."""
+    found: list[Hashable] = [None] * len(calls)
+    for key, places in _by_key(calls).items():
+        for values, same in _of_one_key(calls, places, rules).by_values.items():
+            for place in same:
+                found[place] = (key, values)
+    return found
+
+
+def equals_of_made(calls: Sequence[Exchange], rules: Rules, redactor: Redactor) -> list[Hashable]:
+    """Return what `equals` does of calls of which some were made live: these have no key yet, and all their headers."""
+    return equals(
+        [
+            one
+            if one.key
+            else one._replace(
+                key=written_key(one.request, rules, redactor),
+                request=one.request._replace(others=one.request.others or ()),
+            )
+            for one in calls
+        ],
+        rules,
+    )
+
+
+def headers_to_match(calls: Sequence[Exchange], rules: Rules) -> tuple[str, ...]:
+    """Return the headers that tell recorded calls with one key apart, sorted."""
+    groups = (_of_one_key(calls, places, rules) for places in _by_key(calls).values())
+    return tuple(sorted({name for group in groups for name in group.headers}))
+
+
+def _by_key(calls: Sequence[Exchange]) -> Mapping[str, list[int]]:
+    places: dict[str, list[int]] = {}
+    for place, call in enumerate(calls):
+        places.setdefault(call.key, []).append(place)
+    return places
+
+
+def _of_one_key(calls: Sequence[Exchange], places: Sequence[int], rules: Rules) -> EqualCalls:
+    return told_apart({at: calls[at].request for at in places}, lambda: [calls[at] for at in places], rules)
+
+
+def header_differences(recorded: Request, request: Request, rules: Rules, redactor: Redactor) -> list[str]:
+    """Return a line for each header in which a request differs from a recorded one that has `others`.
+
+    A header of which a value is not known, as it may be a secret, differs from none.
+    """
+    then, now = _digests(recorded, rules), {one.name: one for one in counted(request.headers, rules)}
+    lines = []
+    for name in sorted(then.keys() | now.keys()):
+        before, after = then.get(name), now.get(name)
+        if before == "" or (after is not None and before == after.digest):
+            continue
+        if after is not None and not may_be_told(name, after.value, rules, redactor):
+            continue
+        what = "another value than recorded" if before and after else "recorded → not asked"
+        lines.append(f"header {name}: {'not recorded → asked' if before is None else what}")
+    return lines
+
+
+def _digests(request: Request, rules: Rules) -> dict[str, str]:
+    """Return the digests of the headers that count, of a request that is made or recorded; empty for an unknown one."""
+    digests = {one.name: one.digest for one in counted(request.headers, rules)}
+    return digests | {name: digest for name, digest in request.others or () if is_compared(name, rules)}
+
+
+def _values(digests: Mapping[str, str], names: Iterable[str]) -> tuple[str | None, ...]:
+    return tuple(digests.get(name) for name in names)

@@ -1,0 +1,104 @@
+"""Find the recorded request that is nearest to one that is not recorded, and say what differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import SequenceMatcher
+from typing import Any, NamedTuple
+
+from pytest_recall.replay.equality import seen_by
+from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.fenced_texts import parts_of
+from pytest_recall.replay.matching import BODY, Rules, canonical
+from pytest_recall.replay.secrets import hidden
+
+_SHOWN = 60
+
+
+def nearest_request(request: Request, others: Iterable[Request], rules: Rules) -> tuple[int, list[str]]:
+    """Return the place of the recorded request that is nearest to `request`, and what differs, line by line.
+
+    The place is -1 if there are no `others`. Meant for a message: it compares with everything.
+    """
+    mine = _comparable(request, rules)
+    best, best_score, best_lines = -1, -1.0, list[str]()
+    for place, other in enumerate(others):
+        theirs = _comparable(other, rules)
+        score = 2.0 * (mine.head["method"] == theirs.head["method"]) + 4.0 * (mine.head["url"] == theirs.head["url"])
+        lines = [*_differences(mine.head, theirs.head), *_differences(mine.body, theirs.body)]
+        score += 1.0 / (1 + len(lines)) + _alike(mine.body, theirs.body)
+        if score > best_score:
+            best, best_score, best_lines = place, score, lines
+    return best, best_lines
+
+
+class _Comparable(NamedTuple):
+    head: dict[str, str]
+    body: dict[str, Any]
+
+
+def _comparable(request: Request, rules: Rules) -> _Comparable:
+    seen = seen_by(rules, request)
+    head = {"method": seen.method, "url": seen.url}
+    head |= {f"header {name}": value for name, value in seen.headers.items()}
+    return _Comparable(head, seen.body if isinstance(seen.body, dict) else {BODY: seen.body})
+
+
+def _alike(one: Any, other: Any) -> float:
+    left, right = (str(value)[-2000:] for value in (one, other))
+    return SequenceMatcher(None, left, right, autojunk=False).quick_ratio()
+
+
+def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
+    """Yield `path: recorded → asked` for each value that differs, in the order of the request."""
+    if one == other and repr(one) == repr(other):  # True equals 1, and asks for something else
+        return
+    if isinstance(one, dict) and isinstance(other, dict):
+        for name in {**one, **other}:
+            inner = f"{path}.{name}" if path else str(name)
+            if name not in other:
+                yield f"{inner}: not recorded → {_shown(one[name])}"
+            elif name not in one:
+                yield f"{inner}: {_shown(other[name])} → not asked"
+            else:
+                yield from _differences(one[name], other[name], inner)
+    elif isinstance(one, list) and isinstance(other, list):
+        if sorted(map(canonical, one)) == sorted(map(canonical, other)):
+            yield f"{path}: the same {len(one)} items in another order; sort them, if they come from a set"
+            return
+        for place in range(max(len(one), len(other))):
+            inner = f"{path}[{place}]"
+            if place >= len(other):
+                yield f"{inner}: not recorded → {_shown(one[place])}"
+            elif place >= len(one):
+                yield f"{inner}: {_shown(other[place])} → not asked"
+            else:
+                yield from _differences(one[place], other[place], inner)
+    elif parts := list(_part_differences(one, other)):
+        yield from (f"{path}, {difference}" for difference in parts)
+    else:
+        yield f"{path}: {_around(other, one)} → {_around(one, other)}"
+
+
+def _part_differences(one: Any, other: Any) -> Iterator[str]:
+    """Yield the texts and criteria that differ between two prompts to a judge; nothing for anything else."""
+    if isinstance(one, str) and isinstance(other, str):
+        asked, recorded = parts_of(one), parts_of(other)
+        if asked and recorded:
+            yield from _differences(asked, recorded)
+
+
+def _shown(value: Any) -> str:
+    text = value if isinstance(value, str) else repr(value) if isinstance(value, bytes) else canonical(value)
+    line = " ".join(hidden(text).split())
+    return f"“{line if len(line) <= _SHOWN else line[: _SHOWN - 1] + '…'}”"
+
+
+def _around(value: Any, other: Any) -> str:
+    """Return `value` cut to where it differs from `other`: the change may stand at the end of a long prompt."""
+    if not isinstance(value, str) or not isinstance(other, str) or len(value) <= _SHOWN:
+        return _shown(value)
+    value, other = hidden(value), hidden(other)
+    same = next((i for i, (a, b) in enumerate(zip(value, other, strict=False)) if a != b), min(len(value), len(other)))
+    start = max(0, same - _SHOWN // 3)
+    return _shown(("…" if start else "") + value[start:])
