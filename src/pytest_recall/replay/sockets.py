@@ -107,7 +107,7 @@ def guard(player: Player) -> list[Undo]:
     undo: list[Undo] = [functools.partial(_guarded.remove, guarded)]
     for function, addresses in _LOOK_UPS.items():
         undo.append(_put(function, functools.partial(_noting, addresses, guarded.names)))
-    undo.append(_put("socketpair", _pairing))
+    undo.append(_put("socketpair", let_through()))  # On Windows it connects one end to the other.
     undo.append(once_imported(("uvloop",), lambda module: undo.extend(patch_uvloop(module))))
     return undo
 
@@ -152,17 +152,6 @@ def _note(names: dict[str, set[str]], host: Any, addresses: Iterable[str]) -> No
     if name and not is_address(name):
         for address in addresses:
             names.setdefault(address, set()).add(name)
-
-
-def _pairing(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `socketpair`, which on Windows connects one end to the other."""
-
-    @functools.wraps(original)
-    def socketpair(*args: Any, **kwargs: Any) -> Any:
-        with let_through():
-            return original(*args, **kwargs)
-
-    return socketpair
 
 
 def _looks_up(host: Any, port: Any = None, *_: Any) -> None:
