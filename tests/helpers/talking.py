@@ -24,7 +24,7 @@ from tests.helpers.upstream import Upstream
 _SLOW = (
     *("openai.resources.chat.completions", "openai.resources.embeddings", "openai.resources.batches"),
     *("openai.resources.files", "anthropic.resources.messages.batches", "genai_prices"),
-    *("httpx", "httpcore", "httpx2", "httpcore2", "anyio._backends._asyncio", "vcr.patch", "vcr.stubs.aiohttp_stubs"),
+    *("httpx", "httpcore", "httpx2", "httpcore2", "anyio._backends._asyncio"),
 )
 for _module in _SLOW:
     with contextlib.suppress(ModuleNotFoundError):
@@ -49,9 +49,7 @@ What fakes a clock or the files of a test looks through each module that is impo
 """
 
 FORGETTING = {
-    "forgetting.py": _forgetting(
-        "aiohttp", "anyio", "httpcore", "httpcore2", "httpx", "httpx2", "requests", "urllib3", "vcr"
-    )
+    "forgetting.py": _forgetting("aiohttp", "anyio", "httpcore", "httpcore2", "httpx", "httpx2", "requests", "urllib3")
 }
 """A plugin for `-p forgetting` in a process of its own: no client is imported when the run begins."""
 

@@ -135,7 +135,7 @@ return done["choices"][0]["message"]["content"]
 
 @pytest.mark.parametrize("options", [(), ("--record",)], ids=["live", "record"])
 def test_other_clients_wait_as_well(pytester: pytest.Pytester, service: Service, options: tuple[str, ...]) -> None:
-    for client in ("vcr", "aiohttp", "requests"):
+    for client in ("aiohttp", "requests"):
         pytest.importorskip(client)
     checkout = project(service, CLIENTS, rubric=batched(requests=2, quiet=5)).at(pytester)
     run(checkout, *options).assert_outcomes(passed=6)
@@ -186,7 +186,6 @@ def test_what_is_not_for_a_batch_goes_directly_and_the_end_says_why(
     pytester: pytest.Pytester, service: Service
 ) -> None:
     """Streams, other paths, a case that is alone, fixtures, and a client that would keep the loop waiting."""
-    pytest.importorskip("vcr")
     pytest.importorskip("requests")
     made = project(service, "return openai_sync(question)", *TWO, rubric=batched(requests=2, quiet=5))
     for name, (source, count) in DIRECTLY.items():

@@ -105,7 +105,6 @@ def test_a_recording_is_the_same_and_is_replayed_either_way(
 ) -> None:
     """Two of four cases ask by the first of three clients, so that those of one and of several are at once."""
     if kind == "sync":
-        pytest.importorskip("vcr")
         pytest.importorskip("requests")
     source = {"sync": TWICE, "async": TWICE_ASYNC}[kind].format(ways=", ".join(WAYS[kind]))
     checkout = asking_project(upstream, source, *FOUR).at(pytester)

@@ -53,7 +53,7 @@ def project(upstream: Upstream, way: str, limit: str = "requests_per_minute: 300
 
 @pytest.mark.parametrize("options", [(), ("--record",)])
 def test_agents_of_any_client_wait(pytester: pytest.Pytester, upstream: Upstream, options: Workers) -> None:
-    for name in ("vcr", "requests", "aiohttp"):
+    for name in ("requests", "aiohttp"):
         pytest.importorskip(name)
     checkout = project(upstream, "openai_sync httpx_async anthropic_async_stream requests_sync aiohttp_async")
     result = checkout.at(pytester).run("eval", "--recall-mode=all", AT_ONCE, *options)

@@ -19,7 +19,6 @@ from tests.helpers.talking import FORGETTING, asking, drafts, finished
 pytest.importorskip("httpx")
 pytest.importorskip("requests")
 pytest.importorskip("openai")
-pytest.importorskip("vcr")
 
 AGENT = """\
 import asyncio

@@ -1,4 +1,4 @@
-"""One call to an upstream, by each client that vcrpy's stubs know."""
+"""One call to an upstream, by each client other than httpx."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ _NO_CONNECTION = frozenset(
         "NameResolutionError",
         "NewConnectionError",
         "PoolTimeout",
+        "SSLCertVerificationError",
         "gaierror",
     }
 )
@@ -240,6 +241,7 @@ STORED_RESPONSE: Final = frozenset(
         "retry-after",
         "retry-after-ms",
         "set-cookie",
+        "transfer-encoding",
         "upload-length",
         "upload-offset",
         "vary",

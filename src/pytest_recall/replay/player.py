@@ -344,8 +344,8 @@ def _opens_websocket(request: Request) -> bool:
 
 _WEBSOCKET = "websocket"
 _KNOWN = (
-    "its client is none that is recorded (httpx, aiohttp; with pytest-recall[replay] also requests, urllib3 and"
-    " botocore), or name the host in rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes telemetry"
+    "its client is none that is recorded (httpx, aiohttp, requests, urllib3, botocore, http.client), or name the host"
+    " in rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes telemetry"
 )
 _OF_A_THREAD = (
     "\n  a thread made this call: if it sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"

@@ -98,7 +98,7 @@ def guard(player: Player) -> list[Undo]:
     guarded = Guarded(player, {})
     undo = [audit.listen({event: functools.partial(check, guarded) for event, check in _CHECKS.items()})]
     undo += (_put(function, functools.partial(_noting, addresses)) for function, addresses in _LOOK_UPS.items())
-    undo.append(_put("socketpair", _pairing))
+    undo.append(_put("socketpair", let_through()))  # On Windows it connects one end to the other.
     undo.append(once_imported(("uvloop",), lambda module: undo.extend(patch_uvloop(module))))
     return undo
 
@@ -141,17 +141,6 @@ def _looked_up(guarded: Guarded, host: Any, addresses: Iterable[str]) -> None:
     if name and not is_address(name):
         for address in addresses:
             guarded.names.setdefault(address, set()).add(name)
-
-
-def _pairing(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Return `socketpair`, which on Windows connects one end to the other."""
-
-    @functools.wraps(original)
-    def socketpair(*args: Any, **kwargs: Any) -> Any:
-        with let_through():
-            return original(*args, **kwargs)
-
-    return socketpair
 
 
 def _looks_up(guarded: Guarded, host: Any, port: Any = None, *_: Any) -> None:

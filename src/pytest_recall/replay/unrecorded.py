@@ -169,9 +169,8 @@ def asks(player: Player, client: str, url: str) -> None:
         asked = (without_query(url) if url else "") or "a host"
         raise player.refuse(
             f"{_where(player.possible())}: {client} did not ask {asked}, which is neither recorded nor replayed; ask by"
-            " a client that is recorded (httpx, aiohttp; with pytest-recall[replay] also requests, urllib3 and"
-            " botocore), or name the host in rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes"
-            " telemetry"
+            " a client that is recorded (httpx, aiohttp, requests, urllib3, botocore, http.client), or name the host in"
+            " rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes telemetry"
         )
     if tape is not None and tape.process == os.getpid():
         player.unseen.append(client)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import sys
 import threading
 from contextlib import suppress
 from types import ModuleType
+from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from pytest_recall.replay import sockets
 from pytest_recall.replay.hooks import Undo, carry, once_imported
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.unrecorded import watch_unrecorded
+
+if TYPE_CHECKING:
+    from pytest_recall.replay.clients.http_client import HttpCalls
 
 HTTPX_FAMILY = ("httpx2", "httpx", "httpcore2", "httpcore")
 """The clients, and what they send by: a client imports that late."""
@@ -22,6 +27,9 @@ LM15 = tuple(
     f"{package}.transports.{name}" for package in ("lm15", "dspy._vendor.lm15") for name in ("_sync", "_async")
 )
 """The transports of lm15, and of DSPy's copy of it."""
+HTTP_CLIENTS = ("http.client", "urllib3.connection", "httplib2")
+"""The modules with classes of connections that are those of http.client, or open them as these do."""
+TORNADO = ("tornado.simple_httpclient", "tornado.curl_httpclient")
 
 
 def install(player: Player) -> list[Undo]:
@@ -29,21 +37,7 @@ def install(player: Player) -> list[Undo]:
 
     What is returned takes it back, called from the last to the first; it grows with what is imported.
     """
-    return install_own(player, install_others(player))
-
-
-def install_others(player: Player) -> list[Undo]:
-    """Patch the clients that vcrpy knows, if anything is done with their calls."""
-    if player.mode == "off" and player.limits is None and player.batches is None and not player.listens:
-        return []
-    from pytest_recall.replay.clients import vcr_stubs
-
-    return vcr_stubs.install(player)
-
-
-def install_own(player: Player, undo: list[Undo] | None = None) -> list[Undo]:
-    """Patch the clients with hooks of our own alone, which can be done once more above what is patched already."""
-    undo = [] if undo is None else undo
+    undo: list[Undo] = []
     patched: set[type] = set()
 
     def patch(module: ModuleType) -> None:
@@ -61,9 +55,22 @@ def install_own(player: Player, undo: list[Undo] | None = None) -> list[Undo]:
 
         undo.extend(lm15_client.patch(module, player))
 
+    def patch_tornado(module: ModuleType) -> None:
+        from pytest_recall.replay.clients import tornado_client
+
+        undo.extend(tornado_client.patch(module, player))
+
+    @functools.cache
+    def http_calls() -> HttpCalls:
+        from pytest_recall.replay.clients.http_client import HttpCalls
+
+        return HttpCalls(player)
+
     undo.append(once_imported(HTTPX_FAMILY, patch))
     undo.append(once_imported(("aiohttp.client",), patch_aiohttp))
     undo.append(once_imported(LM15, patch_lm15))
+    undo.append(once_imported(HTTP_CLIENTS, lambda module: undo.extend(http_calls().patch(module))))
+    undo.append(once_imported(TORNADO, patch_tornado))
     return undo
 
 
@@ -88,7 +95,7 @@ class Watch:
         self._before: WeakSet[threading.Thread] = WeakSet(threading.enumerate())
         self._left: WeakSet[threading.Thread] = WeakSet()
         self._undo: list[Undo] = []
-        self._stubs = [*install_others(player), *player.interrupter.listen()]
+        self._signals = player.interrupter.listen()
         self._closed = False
         self._exiting = False
         self._told: set[str] = set()
@@ -101,7 +108,7 @@ class Watch:
         if self._closed:
             return
         self._closed = True
-        _undone(self._stubs)
+        _undone(self._signals)
         if self.player.mode == "replay":
             self._left.update(set(threading.enumerate()) - set(self._before) - {threading.current_thread()})
             self.player.end(self._is_ours, self._tell)
@@ -116,7 +123,7 @@ class Watch:
     def call_off(self) -> None:
         """Put everything back at once, as if there had never been a replay."""
         self._closed = True
-        _undone(self._stubs)
+        _undone(self._signals)
         self._take_back()
         atexit.unregister(self._exited)
 
@@ -134,7 +141,7 @@ class Watch:
             self._take_back()
 
     def _install(self) -> None:
-        self._undo = [*install_own(self.player), *carry(self.player.carried)]
+        self._undo = [*install(self.player), *carry(self.player.carried)]
         if self.player.mode != "off":
             watch_unrecorded(self.player, self._undo)
             self._undo += sockets.guard(self.player)

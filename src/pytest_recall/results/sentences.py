@@ -136,7 +136,7 @@ def unrecorded_line(case_ids: Sequence[str]) -> str:
     return (
         f"nothing was recorded of {count}, which made no call that is seen ({listed(case_ids)}); if one of them asks a"
         " model, a cache of its framework has answered (turn it off or empty it before recording), or its client is"
-        " none that is recorded (httpx; with pytest-recall[replay] also requests, urllib3, aiohttp and botocore)"
+        " none that is recorded (httpx, aiohttp, requests, urllib3, botocore, http.client)"
     )
 
 

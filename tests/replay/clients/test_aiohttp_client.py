@@ -62,12 +62,17 @@ async def _said(ask: Callable[[], Awaitable[Any]]) -> Any:
         return type(error).__name__, str(error)
 
 
-def _three_times(deck: Deck, wire: Wire, calls: Callable[[Any], Awaitable[list[Any]]]) -> list[Any]:
-    """Return what `calls` gives bare, which is what it gives recorded and replayed."""
+def _three_times(
+    deck: Deck, wire: Wire, calls: Callable[[Any], Awaitable[list[Any]]], *, is_kept: bool = False
+) -> list[Any]:
+    """Return what `calls` gives bare, which is what it gives recorded and replayed; each connection may be kept.
+
+    One that the server has closed may be met once more or not, so that none is kept where it closes them.
+    """
 
     async def run() -> list[Any]:
-        # A connection that the server has closed may be met once more or not.
-        async with aiohttp.ClientSession(wire.url, connector=aiohttp.TCPConnector(force_close=True)) as session:
+        connector = aiohttp.TCPConnector(force_close=not is_kept)
+        async with aiohttp.ClientSession(wire.url, connector=connector) as session:
             return await calls(session)
 
     bare = asyncio.run(run())
@@ -83,7 +88,8 @@ def _three_times(deck: Deck, wire: Wire, calls: Callable[[Any], Awaitable[list[A
     return bare
 
 
-def test_redirects_by_method_and_body(deck: Deck, wire: Wire) -> None:
+@pytest.mark.parametrize("is_kept", [False, True])
+def test_redirects_by_method_and_body(deck: Deck, wire: Wire, is_kept: bool) -> None:
     cases = list(itertools.product(("GET", "HEAD", "POST", "PUT", "DELETE"), REDIRECTS, BODIES))
 
     async def calls(session: Any) -> list[Any]:
@@ -94,21 +100,24 @@ def test_redirects_by_method_and_body(deck: Deck, wire: Wire) -> None:
 
         return [await _said(functools.partial(one, case)) for case in cases]
 
-    said = dict(zip(cases, _three_times(deck, wire, calls), strict=True))
+    said = dict(zip(cases, _three_times(deck, wire, calls, is_kept=is_kept), strict=True))
+    assert (wire.connections < wire.count / 2) is is_kept
     assert json.loads(said["PUT", "307", "json"][-2])[0] == "PUT"
     assert json.loads(said["POST", "302", "json"][-2])[:2] == ["GET", ""]
     assert said["POST", "308", "stream"][0] == "ClientPayloadError", "a generator cannot be asked twice"
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        *(f"/encoded/{name}" for name in ENCODINGS),
-        *("/chunked", "/chunked/broken", "/short", "/until-end", "/no-http", "/dropped"),
-        *(f"/status/{status}" for status in (200, 204, 304, 404, 429, 500)),
-    ],
+CLOSING = ("/chunked/broken", "/short", "/until-end", "/no-http", "/dropped")
+KEEPING = (
+    *(f"/encoded/{name}" for name in ENCODINGS),
+    *("/chunked", *(f"/status/{status}" for status in (200, 204, 304, 404, 429, 500))),
 )
-def test_answers_by_the_way_they_are_read(deck: Deck, wire: Wire, path: str) -> None:
+
+
+@pytest.mark.parametrize(
+    ("path", "is_kept"), [*itertools.product((*CLOSING, *KEEPING), [False]), *itertools.product(KEEPING, [True])]
+)
+def test_answers_by_the_way_they_are_read(deck: Deck, wire: Wire, path: str, is_kept: bool) -> None:
     async def calls(session: Any) -> list[Any]:
         async def read(how: Callable[[Any], Awaitable[Any]], method: str = "POST", **kwargs: Any) -> Any:
             async with session.request(method, path, data=b"{}", **kwargs) as response:
@@ -137,7 +146,7 @@ def test_answers_by_the_way_they_are_read(deck: Deck, wire: Wire, path: str) -> 
             await _said(lambda: read(lambda response: response.read(), raise_for_status=True)),
         ]
 
-    _three_times(deck, wire, calls)
+    _three_times(deck, wire, calls, is_kept=is_kept)
 
 
 @pytest.mark.parametrize("path", ["/slow", "/slow-body"])

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 import tracemalloc
-from collections.abc import Iterator
-from io import BytesIO, FileIO
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -390,30 +388,3 @@ def test_without_vcrpy_its_cassettes_are_not_read(tmp_path: Path, monkeypatch: p
     with pytest.raises(RecallError) as error:
         imported(tmp_path, ONE)
     assert str(error.value) == said
-
-
-@pytest.fixture
-def pipe() -> Iterator[Any]:
-    """A file that is read once, which ends at once."""
-    read, write = os.pipe()
-    os.close(write)
-    with FileIO(read, "rb") as file:
-        yield file
-
-
-def test_fields_that_aiohttp_is_given(pipe: Any) -> None:
-    from vcr.request import Request as VcrRequest
-
-    from pytest_recall.replay.formats.vcr_shapes import request_of
-
-    aiohttp = pytest.importorskip("aiohttp")
-
-    def body_of(given: Any) -> bytes:
-        return request_of(VcrRequest("POST", "http://x/y", given, {})).body
-
-    assert body_of(aiohttp.FormData({"a": "b", "c": "d"})) == b'[[{"name": "a"}, "b"], [{"name": "c"}, "d"]]'
-    assert body_of({"a": b"\xff"}) == '{"a": "\xff"}'.encode()
-    with pytest.raises(TypeError, match=r"a body out of a FileIO cannot be read twice \("):
-        body_of({"a": pipe})
-    with pytest.raises(TypeError, match="a body of the type set cannot be read"):
-        body_of({"a": {1.5}})

@@ -11,7 +11,10 @@ from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.exchange import CANCELLED, Exchange, Failure
 from pytest_recall.replay.player import Player
 
-_PLACES = ("socket", "ssl", "urllib3.exceptions", "aiohttp", "http.client", "httplib2")
+_PLACES = (
+    *("socket", "ssl", "urllib3.exceptions", "aiohttp", "http.client", "httplib2"),
+    *("tornado.simple_httpclient", "tornado.curl_httpclient"),
+)
 _NUMBERED = re.compile(r"\[Errno (-?\d+)\] (.*)", re.DOTALL)
 
 

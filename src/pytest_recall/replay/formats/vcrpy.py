@@ -161,9 +161,7 @@ def export_vcr(exchanges: Iterable[Exchange], path: Path, name: str | None = Non
         for field, value in request.headers:
             headers[field] = f"{headers[field]}, {value}" if field in headers else value
         requests.append(vcr_request(request.method, request.url, request.body, headers))
-        answer = response_dict(response, request.url, response.headers, response.body)
-        del answer["url"]
-        responses.append(answer)
+        responses.append(response_dict(response))
     kind = "json" if path.suffix == ".json" else "yaml"
     try:
         text = serialize.serialize({"requests": requests, "responses": responses}, serializers[kind])

@@ -1,10 +1,9 @@
-"""Clients that are reached through vcrpy's stubs: recorded from a real server, and replayed without one."""
+"""Clients other than httpx: recorded from a real server, and replayed without one."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import http.client
 import json
 import time
 import weakref
@@ -32,8 +31,6 @@ from tests.replay.http_clients import (
     number,
 )
 from tests.replay.upstream import Deck, Upstream, write
-
-pytest.importorskip("vcr")
 
 
 @every_client
@@ -205,7 +202,6 @@ def test_no_retry_is_provoked_that_was_not_recorded(deck: Deck, upstream: Upstre
 
 
 def test_a_pool_that_nobody_needs_is_let_go(deck: Deck, upstream: Upstream) -> None:
-    """The stubs stay for the whole session, and know all pools to clean them up at its end."""
     urllib3 = pytest.importorskip("urllib3")
     with deck.recording():
         pool = urllib3.HTTPConnectionPool(upstream.url.removeprefix("http://"))
@@ -380,9 +376,3 @@ def test_aiohttp_uploads_an_open_file(deck: Deck, upstream: Upstream, tmp_path: 
         assert asyncio.run(upload("some words")) == recorded
         with pytest.raises(MissError):
             asyncio.run(upload("other words"))
-
-
-def test_a_class_of_connections_looks_as_it_did(deck: Deck) -> None:
-    before = repr(http.client.HTTPConnection)
-    with deck.recording():
-        assert repr(http.client.HTTPConnection) == before
