@@ -327,7 +327,6 @@ class CassetteManager:
 
     def _tape(self, path: Path, about: dict[str, Any], hint: str, of_base: Path | None = None) -> Tape:
         rules = self._rules
-        name = self.library.name(path)
         cassettes: list[Cassette] = []
         problems: list[str] = []
         base: Cassette | None = None
@@ -340,7 +339,6 @@ class CassetteManager:
                 for source in self.library.sources(path) if self.mode != "record" else ():
                     cassettes.append(Cassette(source, self.library.name(source), rules))
                 if cassettes:
-                    name = cassettes[0].name
                     problems += self._checked(cassettes[0], about)
                 if of_base is not None and exists(of_base):
                     base = Cassette(of_base, of_base.name, rules)
@@ -350,7 +348,7 @@ class CassetteManager:
         if draft is not None:
             about = {**about, "run": self._run, "recorded_at": clock.now().isoformat(timespec="seconds")}
         return Tape(
-            name=name,
+            name=cassettes[0].name if cassettes else self.library.name(path),
             mode=self.mode,
             rules=rules,
             redactor=self.redactor,

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus, urlsplit, urlunsplit
@@ -80,7 +81,7 @@ class Rules:
         self._paths = tuple(tuple(path.split(".")) for path in self.more)
         self._texts = tuple(_FieldPattern(tuple(one.field.split(".")), re.compile(one.pattern)) for one in self.texts)
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """Names these rules: keys made under others cannot be compared with these."""
         known = json.dumps([4, APIS, self.more, sorted(self.headers), self.query, self.texts])

@@ -289,8 +289,9 @@ def _looks_like(text: str) -> dict[str, str]:
         # All but passwords are of ASCII, which takes half the time.
         ascii = plain if plain.isascii() else _in_ascii(plain)
         words = _long_words(ascii)
-        _search_formats(words, note)
-        if level < _LEVELS:
+        if words:
+            _search_formats(words, note)
+        if words and level < _LEVELS:
             texts += ((unescaped(inner), level + 1) for inner in decoded_texts(words))
         _search(plain, ascii, note, chosen, found)
     return found

@@ -199,7 +199,7 @@ def entries(
     """Return all cassettes and drafts, those of one name together; damaged ones as far as they can be read."""
     found = []
     finished = library.files()
-    copies = Counter(_inside(library, path) for path in finished)
+    copies = Counter(library.inside(path) for path in finished)
     for path in [*finished, *library.drafts()]:
         is_draft = path.parent.name == DRAFTS
         name = library.name(path)
@@ -231,14 +231,10 @@ def entries(
                 run_file="" if library.is_own(path) else library.layer(path).name,
                 counts=counts,
                 why=why,
-                several=not is_draft and copies[_inside(library, path)] > 1,
+                several=not is_draft and copies[library.inside(path)] > 1,
             )
         )
     return sorted(found, key=lambda entry: (entry.what, entry.is_draft, entry.name))
-
-
-def _inside(library: Library, path: Path) -> Path:
-    return path.relative_to(library.layer(path).folder)
 
 
 def _counts(library: Library, path: Path) -> tuple[bool | None, str]:
