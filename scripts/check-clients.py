@@ -219,6 +219,9 @@ CLIENTS = (
         f"opentelemetry.instrumentation.threading.ThreadingInstrumentor().instrument()\n{IN_THREADS}",
     ),
     Client("ddtrace", "ddtrace.auto", IN_THREADS),
+    # What sends metrics by datagrams, to where its package sends them by default.
+    Client("statsd", "statsd", f'statsd.StatsClient().incr("asked")\n{IN_THREADS}'),
+    Client("datadog", "datadog", f'datadog.statsd.increment("asked")\ndatadog.statsd.flush()\n{IN_THREADS}'),
     Client("logfire", "logfire", f"logfire.configure(send_to_logfire=False, console=False)\n{IN_THREADS}"),
 )
 UNRECORDED = (

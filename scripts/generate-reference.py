@@ -308,6 +308,7 @@ PARTS: dict[str, Callable[[], Iterator[str]]] = {
     "retrieval-fields": lambda: field_part(Retrieval),
     "telemetry-hosts": lambda: code_part(hosts.TELEMETRY),
     "telemetry-variables": lambda: code_part(hosts.VARIABLES),
+    "telemetry-agents": lambda: code_part(sorted({name for one in hosts.AGENTS for name in one.hosts + one.ports})),
     "repeatable-hosts": lambda: code_part(repeatable_calls.HOSTS),
     "names": name_part,
     "fixtures": fixture_part,

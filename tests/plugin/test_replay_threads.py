@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 
 import pytest
 
@@ -232,6 +233,30 @@ class TestBackground:
         result.stdout.fnmatch_lines([said.format("answered here and not sent")])
         without = project(upstream, "return text(question)").at(pytester)
         assert without.run(*REPLAY).ret == 0
+
+    def test_no_metrics_are_sent_in_a_replay(
+        self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """As clients of statsd send them, by datagrams whose loss they do not mind."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as statsd:
+            statsd.bind(("127.0.0.1", 0))
+            statsd.settimeout(5)
+            monkeypatch.setenv("STATSD_PORT", str(statsd.getsockname()[1]))
+            send = (
+                "import os, socket\nsent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+                "try:\n    sent.sendto(b'asked:1|c', ('127.0.0.1', int(os.environ['STATSD_PORT'])))\n"
+                "except OSError:\n    pass\nsent.close()\n"
+            )
+            checkout = project(upstream, f"{send}return text(question)").at(pytester)
+            assert checkout.run_apart("eval", "--record").ret == 0
+            assert [statsd.recv(99) for _ in "ab"] == [b"asked:1|c"] * 2
+            upstream.close()
+            result = checkout.run_apart(*REPLAY)
+            result.assert_outcomes(passed=2)
+            assert result.ret == 0
+            statsd.setblocking(False)
+            with pytest.raises(BlockingIOError):
+                statsd.recv(99)
 
     def test_an_unknown_service_is_missed_with_the_way_out(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         body = "import httpx2\nsend = threading.Thread(name='out', target=httpx2.post, args=(URL + '/v1/logs',), "

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pytest_recall.replay.hosts import (
     TELEMETRY,
     VARIABLES,
+    agents_of,
     is_address,
     is_telemetry,
     is_telemetry_host,
@@ -134,6 +135,26 @@ def test_the_environment_says_where_telemetry_is_sent() -> None:
     assert is_telemetry("https://o1.example/api/2/envelope/", places)
     assert not is_telemetry("https://o1.example/api/0/issues/", places)
     assert not is_telemetry("http://elsewhere/", places)
+    assert is_telemetry("http://agent:8126/v0.5/traces", telemetry_of({"DD_AGENT_HOST": "agent"}))
+
+
+@pytest.mark.parametrize(
+    ("environment", "places"),
+    [
+        ({}, ("localhost:8126", "localhost:8125")),
+        ({"STATSD_HOST": "stats", "STATSD_PORT": "99"}, ("localhost:8126", "localhost:8125", "stats:8125", "stats:99")),
+        ({"DD_AGENT_HOST": "agent"}, ("agent:8126", "agent:8125", "localhost:8125")),
+        ({"DD_DOGSTATSD_URL": "udp://dog:99", "DD_AGENT_PORT": ""}, ("localhost:8126", "dog:99", "localhost:8125")),
+        ({"DD_DOGSTATSD_URL": "unix:///var/run/dsd.socket"}, ("localhost:8126", "localhost:8125")),
+    ],
+)
+def test_metrics_are_sent_to_agents(environment: dict[str, str], places: tuple[str, ...]) -> None:
+    assert agents_of(environment) == places
+
+
+def test_what_answers_http_at_the_port_of_statsd_is_asked() -> None:
+    assert not is_telemetry("http://localhost:8125/v1/chat/completions")
+    assert is_telemetry("http://127.0.0.1:8126/v0.5/traces")
 
 
 def test_the_lists_are_in_order() -> None:

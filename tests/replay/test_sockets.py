@@ -339,7 +339,13 @@ def test_a_connection_for_telemetry_finds_no_network_and_is_no_miss(player: Play
         socket.create_connection(("i.posthog.com", 443))
     assert player.strays == []
     assert player.telemetry_calls == {"i.posthog.com": 1}
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as metrics:
+        for _ in range(2):  # The socket is not closed, as one of statsd is kept.
+            with pytest.raises(ConnectionRefusedError, match="nothing is sent in a replay"):
+                metrics.sendto(b"asked:1|c", ("127.0.0.1", 8125))
+    assert (player.strays, player.telemetry_calls["127.0.0.1"]) == ([], 2)
     recording = Player("record")
+    recording.notice_socket("127.0.0.1", 8125, "agent.py:1")
     recording.notice_socket("i.posthog.com", 443, "agent.py:1")
     assert recording.strays == []
     recording.notice_socket("db.example", 5432, "")

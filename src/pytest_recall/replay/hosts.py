@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 PORTS = {"http": 80, "https": 443}
@@ -96,6 +97,7 @@ TELEMETRY = (
     "ingest.us.sentry.io",
     "localhost:4317",
     "localhost:4318",
+    "localhost:8126",
     "logfire-*.pydantic.dev/v1/info",
     "logfire-*.pydantic.dev/v1/logs",
     "logfire-*.pydantic.dev/v1/metrics",
@@ -118,10 +120,12 @@ TELEMETRY = (
     "trace.wandb.ai/call/upsert_batch",
 )
 """Where telemetry is taken: a host with all that is below it, or what it takes there if it answers other calls as well.
-A collector of OpenTelemetry listens at the two ports of this machine that are registered for it."""
+A collector of OpenTelemetry listens at the two ports of this machine that are registered for it, and the agent of
+Datadog at its own."""
 _ALL, _LANGSMITH = ("",), ("/info", "/otel/*", "/runs*")
 _LANGFUSE = ("/api/public/ingestion", "/api/public/otel/*")
 VARIABLES: Mapping[str, tuple[str, ...]] = {
+    "DD_AGENT_HOST": _ALL,
     "DD_TRACE_AGENT_URL": _ALL,
     "LANGCHAIN_ENDPOINT": _LANGSMITH,
     "LANGFUSE_BASE_URL": _LANGFUSE,
@@ -138,6 +142,43 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
 }
 """Variables of the environment that say where a package sends its telemetry, as a URL or as `host:port`, with what it
 asks there."""
+_DEFAULT_PORTS = {"DD_AGENT_HOST": 8126}
+
+
+class Agents(NamedTuple):
+    """Variables that name where an agent listens that takes metrics or traces, and the port that it has by default.
+
+    Its clients ask this machine where no host is named.
+    """
+
+    hosts: tuple[str, ...]
+    ports: tuple[str, ...]
+    port: int
+
+
+AGENTS = (
+    Agents(("DD_AGENT_HOST", "DD_TRACE_AGENT_HOSTNAME"), ("DD_AGENT_PORT", "DD_TRACE_AGENT_PORT"), 8126),
+    Agents(
+        ("DD_AGENT_HOST", "DD_DOGSTATSD_HOST", "DD_DOGSTATSD_URL", "DD_TELEMETRY_HOST"),
+        ("DD_AGENT_PORT", "DD_DOGSTATSD_PORT", "DD_TELEMETRY_PORT"),
+        8125,
+    ),
+    Agents(("STATSD_HOST",), ("STATSD_PORT",), 8125),
+)
+"""The agents of Datadog, and servers of statsd, as ddtrace, datadog and statsd find them. Most of what they are sent is
+no HTTP, which a server at such a port of this machine may well answer."""
+
+
+def agents_of(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return where those of `AGENTS` listen by these variables, each as `host:port`."""
+    found: dict[str, None] = {}
+    for agents in AGENTS:
+        named = [value for name in agents.hosts if (value := environment.get(name))]
+        ports = [agents.port, *(value for name in agents.ports if (value := environment.get(name)))]
+        for value in named or ["localhost"]:
+            host, own = place_of(value if "://" in value else f"//{value}")
+            found |= dict.fromkeys(f"{host}:{own or port}" for port in ports if host)
+    return tuple(found)
 
 
 def telemetry_of(environment: Mapping[str, str]) -> tuple[str, ...]:
@@ -152,6 +193,7 @@ def _places_of(values: tuple[str | None, ...]) -> tuple[str, ...]:
     for (variable, paths), value in zip(VARIABLES.items(), values, strict=True):
         url = value if value is None or "://" in value else f"//{value}"
         host, port = place_of(url or "")
+        port = port or _DEFAULT_PORTS.get(variable)
         if host and port:
             base = urlsplit(url or "").path.rstrip("/")
             if variable == "SENTRY_DSN":

@@ -14,6 +14,7 @@ from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Request, Way
 from pytest_recall.replay.hosts import (
+    agents_of,
     is_telemetry,
     is_telemetry_host,
     is_this_machine,
@@ -314,14 +315,17 @@ class Player(OpenTapes):
 
     def leaves_aside(self, host: str, port: int | None) -> bool:
         """Whether a connection that would open in a replay, by a client that is not known, is for telemetry."""
-        if not is_telemetry_host(host, port, self._takes_telemetry()):
+        if not self._is_telemetry_host(host, port):
             return False
         self.telemetry_calls[host] += 1
         return True
 
+    def _is_telemetry_host(self, host: str, port: int | None) -> bool:
+        return is_telemetry_host(host, port, (*self._takes_telemetry(), *agents_of(os.environ)))
+
     def notice_socket(self, host: str, port: int | None, line: str) -> None:
         """Tell of a connection that was made while there is a recording, and that no recorded call has made."""
-        if is_telemetry_host(host, port, self._takes_telemetry()):
+        if self._is_telemetry_host(host, port):
             return
         made = f"a connection to {host}:{port} was made at {line or 'a line that is not known'}"
         message = self._redact(f"{made}, and nothing of it was recorded; {_KNOWN}")

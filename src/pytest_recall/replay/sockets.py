@@ -169,9 +169,10 @@ def _opens(guarded: Guarded, host: str, port: Any, close: Callable[[], object] =
     if player.mode != "replay":
         player.notice_socket(names[0], port, line_of_caller())
         return
-    close()  # MissError is no Exception, after which the caller would close it.
     if player.leaves_aside(host, port):
+        # As where nobody listens, also for a datagram: clients of statsd go on without a word.
         raise ConnectionRefusedError(errno.ECONNREFUSED, NO_TELEMETRY)
+    close()  # MissError is no Exception, after which the caller would close it.
     error = player.refuse_socket(f"{host}:{port}")
     raise ConnectionRefusedError(errno.ECONNREFUSED, str(error)) if _is_beside(player, error) else error
 
