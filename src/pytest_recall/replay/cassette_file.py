@@ -32,7 +32,7 @@ from pytest_recall.replay.cassette_lines import (
     TIMES,
     call_lines,
     exchange_of,
-    has_headers,
+    headers_in,
     heading_of,
     sealed,
     seq_of,
@@ -41,7 +41,7 @@ from pytest_recall.replay.cassette_lines import (
     unsealed,
 )
 from pytest_recall.replay.encodings import MAX_PLAIN_BYTES, unpacks_too_far
-from pytest_recall.replay.equality import equals, key_of, raw_key_of, read_headers, written_key
+from pytest_recall.replay.equality import equals, is_read_alike, key_of, raw_key_of, written_key
 from pytest_recall.replay.exchange import FIRST_MATCHED, Exchange, Request
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.redaction import Redactor
@@ -175,11 +175,10 @@ class Cassette(_Calls):
 
         What is read as one that was recorded was read when that was written down, and is not looked into again.
         """
-        headers = read_headers(request.headers, self.rules)
-        if headers is not None:
-            place = self._raw.get(raw_key_of(request, self.rules, headers))
-            if place is not None and has_headers(self._lines[place], headers):
-                return self.keys[self._key_at[place]]
+        stored = redactor.headers(request.headers)
+        place = self._raw.get(raw_key_of(request, self.rules, stored))
+        if place is not None and is_read_alike(request.headers, stored, headers_in(self._lines[place])):
+            return self.keys[self._key_at[place]]
         return self.keys.get(written_key(request, self.rules, redactor), ())
 
     def exchange(self, place: int, *, with_request: bool = True) -> Exchange:

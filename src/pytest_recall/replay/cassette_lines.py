@@ -41,7 +41,7 @@ KEY = slice(CRC_BYTES + len(CALL), CRC_BYTES + len(CALL) + 32)
 RAW = slice(KEY.stop + len('","raw":"'), KEY.stop + len('","raw":"') + 32)
 NODE_NAME = slice(CRC_BYTES + len(NODE), CRC_BYTES + len(NODE) + 16)
 
-_HEADERS = b'"headers":'
+_HEADERS, _OTHERS, _BODY = b'"headers":', b',"others":{', b',"body":{'
 _SEQ = re.compile(rb'"seq":(\d{1,12})[,}]')
 
 encode = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False).encode
@@ -182,15 +182,22 @@ def heading_of(fields: Mapping[str, Any]) -> Exchange:
     )
 
 
-def has_headers(line: bytes, headers: Headers) -> bool:
-    """Whether these are the headers that are stored of the request in the line of a call, which is not parsed."""
-    # A quote within a text is escaped, so that this is the first such name.
-    return line.startswith(_written_headers(headers), line.find(_HEADERS, RAW.stop))
+def headers_in(line: bytes) -> Headers:
+    """Return the headers that are stored of the request in the line of a call, of which nothing else is parsed."""
+    # A quote within a text is escaped, and a header has a list: nothing before these names looks like them.
+    start = line.find(_HEADERS, RAW.stop) + len(_HEADERS)
+    body = line.find(_BODY, start)
+    others = line.find(_OTHERS, start, body)
+    try:
+        return _parsed_headers(line[start : body if others < 0 else others])
+    except (ValueError, AttributeError, TypeError, RecursionError):
+        return ()  # It is damaged, which is told where it is read.
 
 
+# A client sends the same headers with every call.
 @lru_cache(maxsize=256)
-def _written_headers(headers: Headers) -> bytes:
-    return _HEADERS + encode(_grouped(headers)).encode("utf-8", "surrogatepass") + b","
+def _parsed_headers(text: bytes) -> Headers:
+    return _flat(_parsed(text))
 
 
 def _head(given: Mapping[str, Any]) -> Request:
@@ -242,7 +249,7 @@ def _grouped(headers: Headers) -> dict[str, list[str]]:
 
 
 def _flat(grouped: Mapping[str, Iterable[str]]) -> Headers:
-    return tuple((name, value) for name, values in grouped.items() for value in values)
+    return tuple([(name, value) for name, values in grouped.items() for value in values])
 
 
 def _text(data: bytes) -> dict[str, Any]:

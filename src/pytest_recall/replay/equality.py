@@ -19,6 +19,9 @@ Whether a change alters what is asked is another question, and any other value o
 (`header_differences`): its answer may be another one now, which no recording can tell.
 
 Out of both are who asks, when, in which order, and in which connection.
+
+A request that is a recorded one to the byte, and is read like that, is found without its key being made (`raw_key_of`,
+`is_read_alike`): what was written down is written down as the same again.
 """
 
 from __future__ import annotations
@@ -29,13 +32,16 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from pytest_recall.replay.encodings import NO_JSON, parsed, plain_body
-from pytest_recall.replay.exchange import DESCRIBING, MATCHED, Exchange, Headers, Request, asking
+from pytest_recall.replay.exchange import Exchange, Headers, Request, asking
 from pytest_recall.replay.matching import Rules, SeenRequest, canonical
 from pytest_recall.replay.other_headers import counted, is_compared, may_be_told
 from pytest_recall.replay.redaction import Redactor, boundaries_of, without_addresses
 from pytest_recall.replay.tokens import have_one_answer
 
+_READ = frozenset({"content-encoding", "content-type"})
+"""Headers by which a body is read, though they are in no key."""
 _CREDENTIALS = "authorization"
+_LENGTH = len(_CREDENTIALS)
 
 
 def seen_by(rules: Rules, request: Request) -> SeenRequest:
@@ -69,33 +75,31 @@ def written_key(request: Request, rules: Rules, redactor: Redactor) -> str:
     return key_of(redactor.request(request), rules)
 
 
-def raw_key_of(request: Request, rules: Rules, read: Headers = ()) -> str:
-    """Return a key over the bytes as they are, 32 hex digits, which is quick. `read` are its `read_headers`, if known.
+def raw_key_of(request: Request, rules: Rules, stored: Headers = ()) -> str:
+    """Return a key over the bytes as they are, 32 hex digits, which is quick; over its headers as they are `stored`.
 
-    A request with the raw key and the `read_headers` of a recorded one agrees with it in all that a key is made of.
+    A request with the raw key of a recorded one has its key as well where `is_read_alike`.
     """
-    text = f"{request.method.upper()}\n{request.url}\n{_lines_of(read or request.headers, rules.headers)}"
+    text = f"{request.method.upper()}\n{request.url}\n{_lines_of(stored or request.headers, rules.headers)}"
     # Processors have instructions for this one, and it is made for every call.
     return hashlib.sha256(text.encode("utf-8", "surrogatepass") + request.body).hexdigest()[:32]
 
 
-def read_headers(headers: Headers, rules: Rules) -> Headers | None:
-    """Return the headers of a request that are stored, in which are all that its key is made of.
+def is_read_alike(headers: Headers, stored: Headers, recorded: Headers) -> bool:
+    """Whether a body is made into a key alike with these `headers`, of which these are `stored`, and as it is recorded.
 
-    None where that is also made of credentials: a request for a token is recorded with the client whom these name.
+    Beside the bytes that counts how they are read. What a request for a token is written down with is also the client
+    in its basic credentials, which are stored nowhere.
     """
-    names = _stored(rules)
-    read = [header for header in headers if header[0].lower() in names]
-    if credentials := [header for header in read if header[0].lower() == _CREDENTIALS]:
-        if any(value[:5].lower() == "basic" for _, value in credentials):
-            return None
-        read = [header for header in read if header not in credentials]
-    return tuple(read)
+    for name, value in headers:
+        if len(name) == _LENGTH and name.lower() == _CREDENTIALS and value[:5].lower() == "basic":
+            return False
+    return stored == recorded or _reading(stored) == _reading(recorded)
 
 
-@lru_cache(maxsize=16)
-def _stored(rules: Rules) -> frozenset[str]:
-    return rules.headers | (rules.ignored & MATCHED) | DESCRIBING | {_CREDENTIALS}
+def _reading(headers: Headers) -> list[tuple[str, str]]:
+    named = ((name.lower(), value) for name, value in headers)
+    return [(name, value) for name, value in named if name in _READ]
 
 
 # A client sends the same headers with every call.

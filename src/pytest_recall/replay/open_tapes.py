@@ -86,11 +86,11 @@ class OpenTapes:
         lane = self._lane
         if lane is not None:
             return lane.tapes[-1:]
-        tapes, last = self.opened(), self._tapes[-1:]
+        last = self._tapes[-1:]
         # Where calls are only listened to, what is made in no context is counted by itself.
         if len(self._lanes) > 1 and threading.get_ident() != self._home and not (last and last[0].mode == "off"):
-            return tapes
-        return last or tapes
+            return self.opened()
+        return last or self.opened()
 
     def opened(self) -> list[Tape]:
         """Return the tapes of all cases that are open, and of a fixture that is set up for them."""

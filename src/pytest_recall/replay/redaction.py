@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
 from typing import Final, NamedTuple
@@ -166,6 +167,8 @@ class Redactor:
         everywhere = _Finder(secrets, folds=_LONG)
         in_url, in_host = _Finder(secrets, folds=_LONG, bare=True), _Finder(secrets, folds=0, bare=True)
         self._finders = (everywhere, in_url, in_host)
+        # A client sends the same headers with every call.
+        self._cleaned = lru_cache(maxsize=256)(self._clean)
         self._spans, self._in_url, self._in_host = everywhere.spans, in_url.spans, in_host.spans
 
     def learn(self, tokens: Mapping[str, str]) -> None:
@@ -179,6 +182,7 @@ class Redactor:
             self._learned |= more.keys()
             for finder in self._finders if more else ():
                 finder.know(more)
+            self._cleaned.cache_clear()
 
     def is_proven_otherwise(self, key: str, asked: Request, recorded: Request) -> bool:
         """Whether a request for a token was recorded with this key on behalf of someone else, whom nothing names."""
@@ -217,11 +221,17 @@ class Redactor:
     def _header(self, name: str, value: str) -> str:
         return self.url(value) if name in URLS else self.text(value)
 
+    def headers(self, headers: Headers) -> Headers:
+        """Return those of the headers of a request that are stored, as they are."""
+        kept = self._kept.request
+        return self._cleaned(tuple([header for header in headers if header[0].lower() in kept]))
+
+    def _clean(self, headers: Headers) -> Headers:
+        return tuple((name, self._header(name.lower(), value)) for name, value in headers)
+
     def request(self, request: Request) -> Request:
         """Return the request as it may be stored and matched."""
-        kept = self._kept.request
-        headers = tuple((n, self._header(n.lower(), value)) for n, value in request.headers if n.lower() in kept)
-        headers, (body,) = self._body(headers, (request.body,))
+        headers, (body,) = self._body(self.headers(request.headers), (request.body,))
         clean = Request(request.method, self.url(by_name(request.url)), headers, _by_name(body))
         if (asks_token := without_proof(clean, request.headers, _is_credential)) is not None:
             return asks_token
