@@ -220,6 +220,13 @@ CLIENTS = (
     ),
     Client("ddtrace", "ddtrace.auto", IN_THREADS),
     Client("logfire", "logfire", f"logfire.configure(send_to_logfire=False, console=False)\n{IN_THREADS}"),
+    Client(
+        "traceloop-sdk",
+        "traceloop.sdk",
+        "from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter\n"
+        "traceloop.sdk.Traceloop.init(exporter=InMemorySpanExporter(), telemetry_enabled=False)\n"
+        f"{IN_THREADS}",
+    ),
 )
 UNRECORDED = (
     Client(
