@@ -223,6 +223,13 @@ CLIENTS = (
     Client("statsd", "statsd", f'statsd.StatsClient().incr("asked")\n{IN_THREADS}'),
     Client("datadog", "datadog", f'datadog.statsd.increment("asked")\ndatadog.statsd.flush()\n{IN_THREADS}'),
     Client("logfire", "logfire", f"logfire.configure(send_to_logfire=False, console=False)\n{IN_THREADS}"),
+    Client(
+        "traceloop-sdk",
+        "traceloop.sdk",
+        "from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter\n"
+        "traceloop.sdk.Traceloop.init(exporter=InMemorySpanExporter(), telemetry_enabled=False)\n"
+        f"{IN_THREADS}",
+    ),
 )
 UNRECORDED = (
     Client(

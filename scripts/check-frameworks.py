@@ -59,8 +59,6 @@ CHANGES = {
 }
 SETUPS = {"argument": "base_url= or api_base=", "client": "a client passed in"}
 """The ways to set up a framework besides variables, by what `given.SETUP` says to an agent."""
-FETCHED = {"raw.githubusercontent.com"}
-"""The hosts of what a framework fetches once for a process, such as a list of prices: recorded where it is asked."""
 FAKED = {
     "OPENAI_API_KEY": "no-key-of-openai",
     "ANTHROPIC_API_KEY": "no-key-of-anthropic",
@@ -94,7 +92,7 @@ class Framework(NamedTuple):
     A variant is a file with a script block alone, which names its `agent` and what is other for it.
     Functions in `alone` break in several threads, without a recording too, because of a client that all of them share.
     One that is `cached` keeps answers in its home. `setups` are the ways besides the default in which a user sets it up
-    (`SETUPS`).
+    (`SETUPS`). `fetches` are the URLs of what it fetches once for a process, which is recorded as well.
     """
 
     name: str
@@ -106,6 +104,7 @@ class Framework(NamedTuple):
     mcp: bool
     cached: bool
     setups: list[str]
+    fetches: list[str]
     environment: dict[str, str]
 
 
@@ -117,6 +116,7 @@ class Found(NamedTuple):
     trials: dict[str, list[dict[str, Any]]]
     also: str
     model: str
+    fetches: list[str]
     requests: list[str]
     connections: int
     left: Counter[str]
@@ -150,6 +150,7 @@ def frameworks() -> dict[str, Framework]:
             told_of_agent.get("mcp", False),
             told_of_agent.get("cached", False),
             told_of_agent.get("setups", []),
+            told_of_agent.get("fetches", []),
             told_of_agent.get("environment", {}),
         )
     return found
@@ -195,7 +196,9 @@ class Project:
             for word in WORDS
         ]
         (folder / "pytest.ini").write_text("[pytest]\n")
-        (self.evals / "rubric.yaml").write_text("owner: us\n")
+        # That what leaves is led to the sink is seen by a hook for audit events as a connection of its own.
+        rubric = f"owner: us\nignore_hosts: ['127.0.0.1:{sink.server_address[1]}']\n"
+        (self.evals / "rubric.yaml").write_text(rubric)
         (self.evals / "cases.yaml").write_text("".join(cases))
         (self.evals / "conftest.py").write_text(CONFTEST)
         shutil.copy(framework.file, self.evals / "asked.py")
@@ -255,6 +258,7 @@ class Project:
             trials(self.evals),
             str(ends[-1].get("also") or "") if ends else "the journal has no end",
             self.model.url.removeprefix("http://"),
+            self.framework.fetches,
             self.model.requests,
             self.model.connections,
             Counter(self.sink.noted()),
@@ -298,11 +302,16 @@ def amiss_recorded(found: Found) -> Iterator[str]:
     yield from amiss(found, "passed", "live", 0)
     if not found.requests:
         yield "the model was not asked"
-    asked = {
-        host for text in found.cassettes.values() for host in re.findall(r'"uri": ?"\w+://([^/"]+)', text.decode())
-    }
-    if others := asked - {found.model} - FETCHED:
+    asked = {name: re.findall(r'"uri": ?"([^?"]+)', text.decode()) for name, text in found.cassettes.items()}
+    model = f"http://{found.model}/"
+    if others := {url for urls in asked.values() for url in urls if not url.startswith(model)} - {*found.fetches}:
         yield f"recorded what is not a call of the agent: {', '.join(sorted(others))}"
+    # How often a session of MCP asks is not the agent's.
+    of_cases = Counter(url for name, urls in asked.items() if name.startswith("s/") for url in urls)
+    recorded = sum(number for url, number in of_cases.items() if url.startswith(model) and not url.endswith("/mcp"))
+    counted = sum(not one.endswith("/mcp") for one in found.requests)
+    if recorded != counted:
+        yield f"recorded {recorded} calls, while the model had {counted}"
     names = {f"s/{word}.ndjson" for word in WORDS}
     if missing := names - set(found.cassettes):
         yield f"{len(missing)} cases without a cassette"

@@ -1,7 +1,7 @@
 """Where all connections of a process end that would leave this machine: a server on loopback that counts them.
 
-`way_out` is what a process has to run at its start, as its `sitecustomize`. It is below whatever a plugin of pytest
-patches, so that what it notes has passed that plugin.
+`WAY_OUT` is what a process has to run at its start, as its `sitecustomize`. It is below whatever a plugin of pytest
+patches, and raises the audit events of the functions that it replaces, so that what it notes has passed that plugin.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ELSEWHERE = "127.9.9.9"
 
 WAY_OUT = '''\
 """Lead what would leave this machine to the sink, and note it."""
-import json, os, socket
+import json, os, socket, sys
 
 SINK, NOTES = os.environ.get("RECALL_SINK"), os.environ.get("RECALL_SINK_NOTES")
 HERE = ("", "localhost", "127.0.0.1", "::1", "0.0.0.0", "::", "ELSEWHERE")
@@ -38,10 +38,11 @@ def note(how, host, port):
 def install():
     resolve = socket.getaddrinfo
 
-    def getaddrinfo(host, port, *args, **kwargs):
+    def getaddrinfo(host, port, family=0, type=0, proto=0, flags=0):
         name = host.decode() if isinstance(host, bytes) else host
         if name is None or name.lower() in HERE or name.lower() == socket.gethostname().lower():
-            return resolve(host, port, *args, **kwargs)
+            return resolve(host, port, family, type, proto, flags)
+        sys.audit("socket.getaddrinfo", host, port, family, type, proto)
         note("name", name, port)
         number = port if isinstance(port, int) else {"http": 80, "https": 443}.get(port, 0)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("ELSEWHERE", number))]
@@ -50,6 +51,7 @@ def install():
         def connect(self, address):
             if self.family in (socket.AF_INET, socket.AF_INET6):
                 if address[0] == "ELSEWHERE" or not address[0].startswith(("127.", "::1", "localhost")):
+                    sys.audit("socket.connect", self, address)
                     if self.type & 0xF == socket.SOCK_STREAM:
                         note("connection", address[0], address[1])
                     address = ("127.0.0.1", int(SINK))

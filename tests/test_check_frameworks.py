@@ -141,6 +141,11 @@ def test_an_agent_that_hides_its_prompt_and_asks_at_random_is_seen(
         same = project.run("ask_sync", "cassettes", "--replay", changed=script.CHANGES["prompt"])
         others = project.run("ask_sync", "cassettes", "--replay", changed={"SHUFFLED": "yes"})
     assert [*script.amiss_recorded(recorded)] == []
+    elsewhere = {"s/one.ndjson": b'{"uri": "https://example.com/prices?v=1"}'}
+    assert [*script.amiss_recorded(recorded._replace(cassettes=elsewhere))][:2] == [
+        "recorded what is not a call of the agent: https://example.com/prices",
+        "recorded 0 calls, while the model had 4",
+    ]
     assert len(recorded.requests) == 4
     assert [*script.amiss_missed(same)][:2] == ["exit code 0, not 1", "not error: 2 passed replayed"]
     assert [*script.amiss(others, "passed", "replayed", 0)] == [

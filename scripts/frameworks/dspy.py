@@ -5,6 +5,7 @@
 # [tool.check-frameworks]
 # setups = ["argument"]
 # cached = true
+# fetches = ["https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json"]
 # ///
 from __future__ import annotations
 

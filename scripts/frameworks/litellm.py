@@ -4,6 +4,7 @@
 # dependencies = ["litellm"]
 # [tool.check-frameworks]
 # setups = ["argument", "client"]
+# fetches = ["https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json"]
 # ///
 from __future__ import annotations
 

@@ -117,6 +117,29 @@ class TestOnce:
         upstream.close()
         assert [checkout.run(*REPLAY, "-k", name).ret for name in "abcd"] == [0, 0, 0, 0]
 
+    def test_what_a_conftest_file_fetches_is_served_before_the_session(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        source = f"import httpx2\nWORDS = httpx2.{FETCH}.json()\n\n\n" + agent("return httpx2_sync(question)")
+        files = {"eval/rubric.yaml": f"owner: us\nrepeatable_urls: ['{upstream.url}/.well-known/*']\n"}
+        checkout = talking(upstream, source).with_files(files).with_cases(asking("a"), asking("b")).at(pytester)
+        assert checkout.run("eval", "--record").ret == 0
+        assert checkout.run("eval", "--record=missing", "--recall-mode=all").ret == 0
+        assert upstream.paths.count("/.well-known/words") == 1
+        [shared] = (checkout.path / CASSETTES / "_fixtures").glob("*.ndjson")
+        assert [call.request.url for call in calls(shared)] == [f"{upstream.url}/.well-known/words"]
+        upstream.close()
+        for way in ((), ("-n", "2")):
+            checkout.run(*REPLAY, *way).assert_outcomes(passed=2)
+        shared.unlink()
+        result = checkout.run(*REPLAY)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines(
+            [f"ERROR: GET {upstream.url}/.well-known/words: called outside of any case, and no*"]
+        )
+        shared.write_text("damaged\n")
+        assert checkout.run(*REPLAY).ret == pytest.ExitCode.USAGE_ERROR
+
     def test_a_pattern_that_is_no_url_is_an_error(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         rubric = {"eval/rubric.yaml": "owner: us\nrepeatable_urls: [example.com/data]\n"}
         result = project(upstream).with_files(rubric).at(pytester).run("eval")

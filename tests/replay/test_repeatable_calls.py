@@ -139,6 +139,18 @@ def test_a_forked_process_writes_no_shared_call(tmp_path: Path) -> None:
     assert shared.tape is None
 
 
+def test_what_began_before_the_session_is_written_down_once_there_is_a_tape(tmp_path: Path) -> None:
+    early, later = tape_of(tmp_path, mode="record"), tape_of(tmp_path, mode="record")
+    early.draft_path = None
+    before, shared = RepeatableCalls((), lambda: early), RepeatableCalls((), lambda: later)
+    assert before.tape is early
+    early.keep(call("ended"), record=True)
+    before.hand_over(shared)
+    early.keep(call("going on"), record=True)
+    later.close()
+    assert [made.exchange().key for made in later.made] == ["ended", "going on"]
+
+
 def test_a_case_takes_what_it_has_not_recorded_only_if_there_is_one_answer(tmp_path: Path) -> None:
     for folder, answers in (("one", [b"x", b"x"]), ("two", [b"x", b"y"])):
         recorded = [

@@ -17,6 +17,7 @@ from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.other_headers import digest_of
 from pytest_recall.replay.redaction import Redactor
+from pytest_recall.replay.repeatable_calls import RepeatableCalls
 from pytest_recall.replay.tape import CassetteMode, Mismatch, Tape
 
 RULES = Rules()
@@ -124,6 +125,20 @@ class TestServing:
         tape.serve(ask("a"), "agent")
         assert sorted(map(body_of, tape.unused())) == [b"2", b"3"]
         assert tape.left_over() == ["case: 2 recorded calls were not asked for (2, 3); record it"]
+
+    def test_what_may_be_repeated_is_no_sign_that_a_test_has_asked_its_own_calls(self, tmp_path: Path) -> None:
+        fetched = call("prices")._replace(request=Request("GET", "https://models.dev/api.json"))
+        tape = tape_of(tmp_path, fetched, call("a", "1", 1))
+        assert tape.is_answered_elsewhere()
+        tape.repeatable = RepeatableCalls((), lambda: tape)
+        tape.serve(fetched.request, "agent")
+        assert tape.is_answered_elsewhere()
+        tape.serve(ask("a"), "agent")
+        assert not tape.is_answered_elsewhere()
+        alone = tape_of(tmp_path / "alone", fetched)
+        alone.repeatable = RepeatableCalls((), lambda: alone)
+        alone.serve(fetched.request, "agent")
+        assert not alone.is_answered_elsewhere()
 
     def test_nothing_is_recorded_without_a_cassette(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path)

@@ -22,16 +22,19 @@ if TYPE_CHECKING:
     from pytest_recall.replay.tape import CassetteMode
 
 
-def watch(run: Run, mode: CassetteMode, name: str) -> Watch:
-    """Let the calls of cases that run at once wait for batches. Raises pytest.UsageError if none can."""
+def watch(run: Run, begun: Watch | CassetteMode, name: str) -> Watch:
+    """Let the calls of cases that run at once wait for batches, with what watches already, or in a mode.
+
+    Raises pytest.UsageError if none can.
+    """
     options.concurrency(run.config)
     rubric = run.plan.rubric
     log = BatchLog(run.plan.place.artifacts.folder, name)
-    player = Player(mode)
+    player = Player(begun) if isinstance(begun, str) else begun.player
     player.batches = BatchSender(
         rubric.batch, log, partial(written_key, rules=rubric.rules(), redactor=rubric.redactor(os.environ))
     )
-    return Watch(player)
+    return Watch(player) if isinstance(begun, str) else begun
 
 
 def finish(run: Run) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from datetime import date
@@ -115,7 +114,6 @@ class CassetteManager:
             redact=self.redactor.told,
         )
         self._shared: Tape | None = None
-        self._sharing = threading.Lock()
         if mode != "off":
             player.repeat(rubric.repeatable_urls, self._shared_tape)
         self._hear_no_ends = player.interrupter.hear_ends()
@@ -306,17 +304,14 @@ class CassetteManager:
         definition.addfinalizer(lambda: self.player.push(tape))
 
     def _shared_tape(self) -> Tape:
-        """Return the tape of the calls that all cases share, opened by the first of them."""
-        with self._sharing:
-            if self._shared is None:
-                about = {"fixture": "calls", "scope": SHARED}
-                self._shared = self._tape(self._shared_path, about, "")
-                self.problems += self._shared.misses
-            return self._shared
+        """Open the tape of the calls that all cases share, for the first of them."""
+        self._shared = self._tape(self._shared_path, {"fixture": "calls", "scope": SHARED}, "")
+        self.problems += self._shared.misses
+        return self._shared
 
     @property
     def _shared_path(self) -> Path:
-        return self.library.of_fixture("calls", SHARED, "")
+        return self.library.shared
 
     def finish_shared(self) -> None:
         """Write down the calls that all cases share, beside those that are known already."""

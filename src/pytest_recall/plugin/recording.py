@@ -1,4 +1,4 @@
-"""Read `--record`, `--replay` and their options; in a replay, refuse calls from the conftest files on."""
+"""Read `--record`, `--replay` and their options; record, and in a replay refuse calls, from the conftest files on."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ from pytest_recall.replay.exchange import KINDS, CallKind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.replay.exchange import CallKind, Way
     from pytest_recall.replay.player import Player
-    from pytest_recall.replay.tape import CassetteMode
+    from pytest_recall.replay.redaction import Redactor
+    from pytest_recall.replay.tape import CassetteMode, Tape
     from pytest_recall.trials.record import RecordingFacts
 
 
@@ -118,16 +120,9 @@ def recording(config: pytest.Config) -> Recording:
         raise pytest.UsageError("--record and --replay exclude each other; --record=missing combines the two")
     if option.recall_batch and replay is not None:
         raise pytest.UsageError("--batch is about calls that are sent, and --replay sends none; leave one of them out")
-    mode: CassetteMode = "off"
-    given = record if record is not None else replay
-    if replay is not None:
-        mode = "replay"
-    elif record is not None:
-        mode = "record"
-        if record.lower().partition(":")[0] == "missing" and not record.startswith("missing"):
-            raise pytest.UsageError(f"--record={record}: did you mean --record=missing{record[len('missing') :]}?")
-        if record == "missing" or record.startswith("missing:"):
-            mode, given = "missing", record[len("missing:") :]
+    mode, given = _mode_of(option)
+    if mode == "record" and record.lower().partition(":")[0] == "missing":
+        raise pytest.UsageError(f"--record={record}: did you mean --record=missing{record[len('missing') :]}?")
     if option.recall_replay_max_age is not None and (mode != "replay" or option.recall_replay_max_age < 0):
         problem = "goes with --replay" if mode != "replay" else "is a number of days, 0 or more"
         raise pytest.UsageError(f"--replay-max-age {problem}")
@@ -162,6 +157,18 @@ def recording(config: pytest.Config) -> Recording:
         dry_file=str(config.invocation_params.dir / found_in) if (found_in := option.recall_dry_run_file) else "",
         requests=str(config.invocation_params.dir / into) if (into := option.recall_dry_run_requests) else "",
     )
+
+
+def _mode_of(option: Any) -> tuple[CassetteMode, str]:
+    """Return what `--record` and `--replay` ask for, and the folder of cassettes that is given; empty if none is."""
+    record, replay = option.recall_record, option.recall_replay
+    if replay is not None:
+        return "replay", replay
+    if record is None:
+        return "off", ""
+    if record == "missing" or record.startswith("missing:"):
+        return "missing", record[len("missing:") :]
+    return "record", record
 
 
 def wanted_of(config: pytest.Config) -> frozenset[str]:
@@ -257,16 +264,21 @@ def _exists(path: Path) -> bool:
 
 @contextmanager
 def guarded(config: pytest.Config) -> Iterator[None]:
-    """Watch what is done within if this is a replay, and go on watching. Raises pytest.UsageError for a call."""
+    """Watch what is done within if this run records or replays, and go on watching.
+
+    Raises pytest.UsageError for a call that is refused. Of what is called, only what may be repeated is recorded.
+    """
     known = config.known_args_namespace
     live_later(config)
     if known.recall_dry_run:
         from pytest_recall.replay import files_read
 
         files_read.watch()
-    if known.help or known.version or (known.recall_replay is None and not known.recall_dry_run):
+    mode, given = _mode_of(known)
+    if known.help or known.version or mode == "off":
         yield
         return
+    mode = "replay" if known.recall_dry_run else mode
     from pytest_recall.cases.settings_file import read_settings
     from pytest_recall.plugin.options import place_of, usage_errors
     from pytest_recall.replay.player import Player
@@ -277,9 +289,9 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         rubric = read_settings(place.rubric, place.name(place.rubric))
     redactor = rubric.redactor(os.environ)
     ways: dict[CallKind, Way] = {**rubric.cassette_kinds}
-    ways.update(dict.fromkeys(live_kinds(known.recall_live, "replay"), "live"))
+    ways.update(dict.fromkeys(live_kinds(known.recall_live, mode), "live"))
     player = Player(
-        "replay",
+        mode,
         ways,
         ignored=rubric.ignore_hosts,
         programs=rubric.replay.programs,
@@ -287,6 +299,8 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         redact=redactor.told,
     )
     player.hand(partial(ports_of_controller, config))
+    folder = config.invocation_params.dir / given if given else None
+    player.repeat(rubric.repeatable_urls, partial(_shared_tape, player, place, rubric, redactor, folder))
     with usage_errors():
         watch = config.stash[WATCH] = Watch(player)
     config.add_cleanup(watch.close)
@@ -294,7 +308,26 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         yield
     finally:
         # Even if a conftest file or pytest made another error of it.
-        refuse_strays(player)
+        if mode == "replay":
+            refuse_strays(player)
+
+
+def _shared_tape(player: Player, place: Place, rubric: Settings, redactor: Redactor, folder: Path | None) -> Tape:
+    """Return a tape with what is recorded of the calls that all cases share, which writes nothing yet."""
+    from pytest_recall.files.errors import RecallError, sentence_of
+    from pytest_recall.replay.cassette_file import Cassette
+    from pytest_recall.replay.cassette_library import Library
+    from pytest_recall.replay.run_recordings import layers_from
+    from pytest_recall.replay.tape import Tape
+
+    rules = rubric.rules()
+    try:
+        library = Library(folder or place.cassettes, () if folder else layers_from(place, place.cassettes))
+        sources = library.sources(library.shared) if player.mode != "record" else []
+        cassette = Cassette(sources[0], library.name(sources[0]), rules) if sources else None
+    except (RecallError, OSError) as error:
+        raise player.refuse(sentence_of(error)) from None
+    return Tape(library.shared.name, player.mode, rules, redactor, "", cassette)
 
 
 def ports_of_controller(config: pytest.Config) -> Iterable[object]:

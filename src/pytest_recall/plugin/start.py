@@ -167,7 +167,10 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
     from pytest_recall.replay.run_recordings import layers_from
 
     watch = run.config.stash.get(WATCH, None)
-    if watch is not None:
+    if watch is not None and watch.player.mode != asked.mode:  # A job without keys replays where it would record.
+        watch.call_off()
+        watch = None
+    if watch is not None and asked.mode == "replay":
         recording.refuse_strays(watch.player)
     plan = run.plan
     folder = Path(asked.folder) if asked.folder else plan.place.cassettes
@@ -182,7 +185,7 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
 
         if plan.files and not run.config.option.collectonly:
             overlap.refuse_batch(run.config, overlap.obstacle_in_options(run.config))
-        watch = batching.watch(run, asked.mode, asked.run)
+        watch = batching.watch(run, watch or asked.mode, asked.run)
     max_age = plan.rubric.max_cassette_age if asked.max_age is None and not asked.dry else asked.max_age
     manager = CassetteManager(
         plan.place,

@@ -136,7 +136,9 @@ def _no_evidence(item: pytest.Item, outcome: Outcome) -> str:
         manager = item.config.stash[CASSETTES]
         ends = ", ".join(error_replies(manager.calls_of(manager.exchanges_of(tape))))
         return f"no verdict on the change, since the provider failed: {ends}" if ends else ""
-    if run.dry or tape.mode != "missing" or tape.made or not (run.plan.changes and run.plan.changes.asks(case_id)):
+    if run.dry or tape.mode != "missing" or not (run.plan.changes and run.plan.changes.asks(case_id)):
+        return ""
+    if not tape.is_answered_elsewhere():
         return ""
     return (
         "no verdict on the change: its recording has calls, and this run made none; a cache of the agent may have"

@@ -161,6 +161,11 @@ class Library:
         """Return the cassette of a fixture; `place` tells fixtures of one name apart, and their parameters."""
         return self.folder / FIXTURES / f"{_slug(f'{scope}-{name}', place)}{CASSETTE_SUFFIX}"
 
+    @property
+    def shared(self) -> Path:
+        """The cassette of the calls that all cases share."""
+        return self.of_fixture("calls", SHARED, "")
+
     def has_fixtures(self) -> bool:
         """Whether a fixture is recorded, which may make the calls of the cases."""
         return exists(self.folder / FIXTURES)

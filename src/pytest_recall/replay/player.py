@@ -91,7 +91,9 @@ class Player(OpenTapes):
 
     def repeat(self, patterns: Iterable[str], make: Callable[[], Tape]) -> None:
         """Let a replay repeat calls to known hosts, and those of `patterns`; `make` opens the tape for them."""
-        self.repeatable = RepeatableCalls(patterns, make)
+        before, self.repeatable = self.repeatable, RepeatableCalls(patterns, make)
+        if before is not None:
+            before.hand_over(self.repeatable)
 
     def end(self, is_ours: Callable[[], bool], tell: Callable[[str], None]) -> None:
         """From now on only calls are refused of which `is_ours()` says that the session has left them behind.
@@ -151,6 +153,8 @@ class Player(OpenTapes):
                 self.repeatable.use()
             if not tapes and (step := self._of_all(request, self.repeatable)) is not None:
                 return step
+            if not tapes and self.mode == "replay" and lane is None:
+                raise self._refused((), f"{asked}: {_NOT_SHARED}")
         if not tapes:
             return self._outside(request, way, lane)
         if len(tapes) > 1:
@@ -361,4 +365,5 @@ _WITH_PLACEHOLDER = (
 NO_TELEMETRY = "nothing is sent in a replay, and this host takes telemetry"
 """What a client is told that would send telemetry in a replay."""
 _FORKED = "let the process that runs the test make the call, or a thread of it"
+_NOT_SHARED = "called outside of any case, and no answer to it, or more than one, is recorded; record it with --record"
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"

@@ -8,6 +8,7 @@ cassette, if that has one answer to it and no other. What is answered never depe
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -84,19 +85,24 @@ class RepeatableCalls:
     def __init__(self, patterns: Iterable[str], make: Callable[[], Tape]) -> None:
         self._patterns = tuple(patterns)
         self._make = make
+        self._opened: Tape | None = None
+        self._lock = threading.Lock()
 
     def has(self, request: Request) -> bool:
         """Whether a call may be made any number of times."""
         return is_repeatable(request, self._patterns)
 
-    def use(self) -> None:
+    def use(self) -> Tape:
         """Open the tape, so that recordings of it that came with a merge take their place at the end of the run."""
-        self._make()
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._make()
+            return self._opened
 
     @property
     def tape(self) -> Tape | None:
         """The tape on which such a call is recorded; none in a forked process, whose copy nobody writes down."""
-        tape = self._make()
+        tape = self.use()
         return tape if tape.process == os.getpid() else None
 
     def keep(self, exchange: Exchange) -> None:
@@ -106,5 +112,12 @@ class RepeatableCalls:
 
     def serve(self, request: Request) -> Exchange | None:
         """Return the answer to a request; None if there is none, or more than one."""
-        answers = self._make().answers(request)
+        answers = self.use().answers(request)
         return answers[-1] if answers and have_one_answer(answers) else None
+
+    def hand_over(self, later: RepeatableCalls) -> None:
+        """Let `later` keep what was called before the session had a place to record into, and calls that go on."""
+        if self._opened is not None:
+            self._opened.repeatable = later
+            for made in list(self._opened.made):
+                later.keep(made.exchange())

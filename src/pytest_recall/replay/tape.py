@@ -299,6 +299,10 @@ class Tape:
         self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange, call, is_token))
         if not record:
             return
+        if self.draft_path is None:  # Before the session.
+            if self.repeatable is not None:
+                self.repeatable.keep(exchange)
+            return
         # Only what is written down is searched by so much.
         from pytest_recall.replay.recorded_parts import cleaned
 
@@ -326,7 +330,6 @@ class Tape:
                 return
             try:
                 if self._draft is None:
-                    assert self.draft_path is not None
                     self._draft = Draft(self.draft_path, self.header, self.known_rules)
                 self._draft.append(clean)
             except OSError as error:
@@ -399,11 +402,22 @@ class Tape:
         by_judges = all(exchange.kind == "judge" for exchange in unused)
         self._differs("judge" if by_judges else first.kind, first.seq + 1, ["recorded, and not asked for"])
         numbers = ", ".join(str(number) for number in sorted(exchange.seq + 1 for exchange in unused)[:10])
-        cause = "" if self.made else " (a cache of the agent's framework may have answered; switch it off or empty it)"
+        cached = " (a cache of the agent's framework may have answered; switch it off or empty it)"
+        cause = cached if self.is_answered_elsewhere() else ""
         if len(unused) == 1:
             return [f"{self.name}: recorded call {numbers} was not asked for{cause}; {advice}"]
         more = ", …" if len(unused) > 10 else ""
         return [f"{self.name}: {len(unused)} recorded calls were not asked for ({numbers}{more}){cause}; {advice}"]
+
+    def is_answered_elsewhere(self) -> bool:
+        """Whether no call was made but such as may be repeated, of a test that has others recorded, if it made any."""
+        try:
+            if any(not self._is_repeatable(made.exchange().request) for made in list(self.made)):
+                return False
+            recorded = (one.heading(at) for one in (self.cassette, self.base) if one is not None for at in one.calls)
+            return not self.made or any(not self._is_repeatable(exchange.request) for exchange in recorded)
+        except RecallError:  # What is damaged is told where it is read.
+            return False
 
     def asked(self) -> tuple[str, ...]:
         """Return the keys of what the agent has asked, sorted. Raises RecallError for what cannot be read."""
