@@ -103,11 +103,18 @@ class HttpCalls:
             connection.connect()
             if isinstance(connection.sock, _Line):
                 connection.sock.is_by_hand = False
-        sock = connection.sock
-        if sock is None or (isinstance(sock, _Line) and sock.calls.rank >= self.rank):
+        above, sock = None, connection.sock
+        while isinstance(sock, _Line) and sock.calls.rank > self.rank:
+            above, sock = sock, sock.real
+        if sock is None or (isinstance(sock, _Line) and sock.calls is self) or not self._is_known(connection):
             return
-        if self._is_known(connection) and getattr(sock, "family", None) != getattr(socket, "AF_UNIX", ""):
-            connection.sock = _Line(self, connection, sock)
+        if getattr(sock, "family", None) == getattr(socket, "AF_UNIX", ""):
+            return
+        line = _Line(self, connection, sock)
+        if above is None:
+            connection.sock = line
+        else:
+            above.real = line
 
     def _getresponse(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
@@ -214,6 +221,7 @@ class _Line:
             raise error
 
     def _open_real(self) -> None:
+        front = self._connection.sock
         try:
             self.real = self.calls.open(self._connection, self._open)
         except Exception as error:
@@ -222,7 +230,7 @@ class _Line:
             if not self.is_by_hand or not isinstance(error, TimeoutError):
                 raise
             self._error = error  # Who opens one by hand takes a timeout for one of sending, unless it comes later.
-        self._connection.sock = self
+        self._connection.sock = front
         for name, args in self._settings:
             if self.real is not None:
                 getattr(self.real, name)(*args)
