@@ -58,9 +58,8 @@ OVER = threading.Event()
         begin = "threading.Thread(target=late).start(), threading.Thread(target=other).start()"
         place = lasting.url.removeprefix("http://")
         host, _, port = place.partition(":")
-        other = (
-            f"\n\ndef other():\n    OVER.wait(20)\n    import socket; socket.create_connection(({host!r}, {port}))\n"
-        )
+        opens = f"import socket; socket.create_connection(({host!r}, {port}))"
+        other = f"\n\ndef other():\n    OVER.wait(20)\n    {opens}\n"
         late = self.LATE.format(call="httpx2_sync('late')", begin=begin, after=self.GO + other)
         talking(lasting, late).at(pytester)
         result = checkout.run_apart(*REPLAY)

@@ -110,12 +110,21 @@ def by_botocore(method: str, url: str, body: Body) -> Any:
         return *_head(made.status_code, "", made.url, made.headers.items()), made.content
 
 
+def by_httplib2(method: str, url: str, body: Body) -> Any:
+    httplib2 = pytest.importorskip("httplib2")
+    headers = {"content-type": body.content_type} if body.content_type else {}
+    with closing(httplib2.Http(timeout=5)) as client:
+        made, content = client.request(url, method, body.data, headers)
+        return made.status, made.reason, made.get("content-location"), content, made.previous is None
+
+
 ASKS: dict[str, Ask] = {
     "requests": by_requests,
     "urllib3": by_urllib3,
     "urllib.request": by_urllib_request,
     "http.client": by_http_client,
     "botocore": by_botocore,
+    "httplib2": by_httplib2,
 }
 every_client = pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
 
@@ -424,23 +433,47 @@ def test_a_connection_that_sends_by_hand(deck: Deck, wire: Wire) -> None:
     assert _three_times(deck, wire, calls) == [["POST", "by hand", ""]]
 
 
-def test_a_class_that_opens_its_connections_by_itself_is_left_alone(deck: Deck, tmp_path: Path) -> None:
-    """As docker's and that of any server on a socket in the file system."""
+def test_a_socket_in_the_file_system_is_left_alone(deck: Deck) -> None:
+    """As those of a class that opens them by itself, such as docker's."""
 
     class Connection(http.client.HTTPConnection):
         def connect(self) -> None:
-            self.sock, self.other = socket.socketpair()
-            self.other.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nhere")
+            self.sock, other = socket.socketpair()
+            opened.callback(other.close)
+            other.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\nhere")
 
-        def close(self) -> None:
-            super().close()
-            self.other.close()
-
-    for opened in (deck.recording, deck.replaying):
-        with opened(), closing(Connection("localhost")) as connection:
-            connection.request("GET", "/")
-            assert connection.getresponse().read() == b"here"
+    for running in (deck.recording, deck.replaying):
+        with running(), contextlib.ExitStack() as opened:
+            own, given = Connection("localhost"), http.client.HTTPConnection("localhost")
+            Connection.connect(given)  # type: ignore[arg-type]
+            for connection in (own, given):
+                with closing(connection):
+                    connection.request("GET", "/")
+                    assert connection.getresponse().read() == b"here"
     assert deck.calls() == []
+
+
+def test_players_that_stand_before_one_another(deck: Deck, wire: Wire, tmp_path: Path) -> None:
+    """As those of a session that a test runs within another one: each hears what the other lets through."""
+    (tmp_path / "inner").mkdir()
+    inner = Deck(tmp_path / "inner")
+    with requests.Session() as session:
+
+        def ask(text: bytes) -> bytes:
+            return bytes(session.post(f"{wire.url}/echo", data=text, timeout=5).content)
+
+        def calls() -> list[bytes]:
+            with deck.recording() if not deck.path.exists() else deck.replaying():
+                before = ask(b"1")
+                with inner.recording() if not inner.path.exists() else inner.replaying():
+                    within = [ask(b"2"), requests.post(f"{wire.url}/echo", data=b"3", timeout=5).content]
+                return [before, *within, ask(b"4")]
+
+        recorded, count = calls(), wire.count
+        assert [call.request.body for call in deck.calls()] == [b"1", b"2", b"3", b"4"]
+        assert [call.request.body for call in inner.calls()] == [b"2", b"3"]
+        assert calls() == recorded
+    assert wire.count == count
 
 
 def test_a_websocket_is_never_recorded_and_refused_in_a_replay(deck: Deck, wire: Wire) -> None:

@@ -15,7 +15,7 @@ from tests.replay.http_clients import CLIENTS
 from tests.replay.upstream import Deck, Upstream
 
 forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="each program is a fork of one process")
-CLIENT_MODULES = ("http.client", "requests", "botocore.httpsession", "aiohttp", "urllib3", "httpx", "httplib2", "vcr")
+CLIENT_MODULES = ("http.client", "requests", "botocore.httpsession", "aiohttp", "urllib3", "httpx", "vcr")
 
 
 def _replaceable() -> list[object]:
@@ -98,7 +98,7 @@ def in_new_processes() -> Iterator[InNewProcesses]:
 @forks
 def test_each_may_be_imported_first(in_new_processes: InNewProcesses) -> None:
     """None imports another one, nor vcrpy, while a first call is made."""
-    for name in ("requests", "botocore", "aiohttp", "httplib2"):
+    for name in ("requests", "botocore", "aiohttp", "vcr"):
         pytest.importorskip(name)
     in_new_processes(
         *(
@@ -123,7 +123,6 @@ def test_each_may_be_imported_first(in_new_processes: InNewProcesses) -> None:
                 "import requests; requests.get(URL)",
                 "import urllib3; urllib3.PoolManager().request('GET', URL, retries=False)",
                 "import urllib.request; urllib.request.urlopen(URL)",
-                "import httplib2; httplib2.Http().request(URL)",
             )
         )
     )

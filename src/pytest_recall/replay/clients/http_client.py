@@ -35,7 +35,7 @@ _READ_AT_ONCE = 1 << 16
 _INCOMPLETE = "IncompleteRead"
 _LACKING = re.compile(r"IncompleteRead\(\d+ bytes read, (\d+) more expected\)")
 _ACCEPT_ENCODING = re.compile(rb"^(accept-encoding:)[^\r\n]*", re.IGNORECASE | re.MULTILINE)
-_FOLD = re.compile(r"[ \t]*[\r\n]+[ \t]*")
+_FOLD = re.compile(r"[ \t]*[\r\n]+[ \t]+")
 _ranks = itertools.count()
 
 
@@ -103,11 +103,18 @@ class HttpCalls:
             connection.connect()
             if isinstance(connection.sock, _Line):
                 connection.sock.is_by_hand = False
-        sock = connection.sock
-        if sock is None or (isinstance(sock, _Line) and sock.calls.rank >= self.rank):
+        above, sock = None, connection.sock
+        while isinstance(sock, _Line) and sock.calls.rank > self.rank:
+            above, sock = sock, sock.real
+        if sock is None or (isinstance(sock, _Line) and sock.calls is self) or not self._is_known(connection):
             return
-        if self._is_known(connection) and getattr(sock, "family", None) != getattr(socket, "AF_UNIX", ""):
-            connection.sock = _Line(self, connection, sock)
+        if getattr(sock, "family", None) == getattr(socket, "AF_UNIX", ""):
+            return
+        line = _Line(self, connection, sock)
+        if above is None:
+            connection.sock = line
+        else:
+            above.real = line
 
     def _getresponse(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
@@ -214,6 +221,7 @@ class _Line:
             raise error
 
     def _open_real(self) -> None:
+        front = self._connection.sock
         try:
             self.real = self.calls.open(self._connection, self._open)
         except Exception as error:
@@ -222,7 +230,7 @@ class _Line:
             if not self.is_by_hand or not isinstance(error, TimeoutError):
                 raise
             self._error = error  # Who opens one by hand takes a timeout for one of sending, unless it comes later.
-        self._connection.sock = self
+        self._connection.sock = front
         for name, args in self._settings:
             if self.real is not None:
                 getattr(self.real, name)(*args)
@@ -233,7 +241,7 @@ class _Line:
             return target
         connection = self._connection
         host, port = connection.host, connection.port
-        if getattr(connection, "_tunnel_host", None):
+        if connection._tunnel_host:
             host, port = connection._tunnel_host, connection._tunnel_port
         host = f"[{host}]" if ":" in host and not host.startswith("[") else host
         scheme = _scheme_of(connection)
@@ -249,12 +257,12 @@ class _Line:
         if self._error is not None and self.real is None:
             raise self._error
         if self._played is not None:
-            raw: io.RawIOBase = _PlayedFile(self._played, self.calls.player)
-        elif self._recorder is not None:
-            raw = self._heard = _Heard(self.real.makefile("rb", buffering=0), self._recorder)
-        else:
+            played = _PlayedFile(self._played, self.calls.player)
+            return played if buffering == 0 else io.BufferedReader(played)
+        if self._recorder is None:
             return self.real.makefile(mode, buffering)
-        return raw if buffering == 0 else io.BufferedReader(raw, _READ_AT_ONCE)
+        self._heard = _Heard(self.real.makefile("rb", buffering=0), self._recorder)
+        return self._heard if buffering == 0 else io.BufferedReader(self._heard, _READ_AT_ONCE)
 
     def answer(self, read: Callable[[], Any]) -> Any:
         """Return the response that `read` returns, and stand before the socket no longer."""
@@ -333,8 +341,10 @@ class _Sent:
 
     def __init__(self) -> None:
         self._data = bytearray()
-        self._head = b""
+        self._method = ""
+        self.target = ""
         self._headers: Headers = ()
+        self._body_at = 0
         self._length = 0
         self._chunks: _Chunks | None = None
         self._pieces: list[bytes] = []
@@ -342,64 +352,55 @@ class _Sent:
 
     def take(self, data: Any) -> bool:
         """Take in more, and return whether the request is complete. Raises TypeError for what is no bytes."""
-        more: Any = memoryview(data).cast("B")
+        more = memoryview(data).cast("B")
         self._data += more
-        if not self._head:
-            head, end, more = bytes(self._data).partition(b"\r\n\r\n")
-            if not end:
+        if not self._body_at:
+            end = self._data.find(b"\r\n\r\n")
+            if end < 0:
                 return False
-            self._head = head + end
-            self._read_head()
+            self._body_at = end + 4
+            self._read_head(self._data[:end].decode("latin-1"))
+            more = memoryview(bytes(self._data[self._body_at :]))
         if self._chunks is not None:
             self._pieces += self._chunks.take(more)
-        is_complete = self._chunks.is_over if self._chunks is not None else len(self._body) >= self._length
-        self.waits_to_continue = self.waits_to_continue and not is_complete
+            is_complete = self._chunks.is_over
+        else:
+            is_complete = len(self._data) - self._body_at >= self._length
+        if is_complete:
+            self.waits_to_continue = False
         return is_complete
 
-    @property
-    def _body(self) -> memoryview:
-        return memoryview(self._data)[len(self._head) :]
-
-    def _read_head(self) -> None:
-        lines = self._head.decode("latin-1").split("\r\n")[1:-2]
-        self._headers = tuple(
-            (name, value.strip(" \t")) for name, _, value in (line.partition(":") for line in _unfolded(lines))
-        )
-        for name, value in self._headers:
+    def _read_head(self, head: str) -> None:
+        if "\r\n " in head or "\r\n\t" in head:
+            head = _FOLD.sub(" ", head)
+        first, *lines = head.split("\r\n")
+        self._method, _, first = first.partition(" ")
+        self.target = first.rpartition(" ")[0]
+        headers = []
+        for line in lines:
+            name, _, value = line.partition(":")
+            value = value.strip(" \t")
+            headers.append((name, value))
             lower = name.lower()
-            if lower == "transfer-encoding" and "chunked" in value.lower():
-                self._chunks = _Chunks()
-            elif lower == "content-length" and value.isdigit():
+            if lower == "content-length" and value.isdigit():
                 self._length = int(value)
+            elif lower == "transfer-encoding" and "chunked" in value.lower():
+                self._chunks = _Chunks()
             elif lower == "expect" and value.lower() == "100-continue":
                 self.waits_to_continue = True
-
-    @property
-    def target(self) -> str:
-        """What the request is for, as its first line says."""
-        return self._head.partition(b"\r\n")[0].decode("latin-1").split(" ", 1)[-1].rpartition(" ")[0]
+        self._headers = tuple(headers)
 
     def request(self, url: str) -> Request:
-        """Return the request to `url`."""
-        method = self._head.partition(b" ")[0].decode("latin-1")
-        body = bytes(self._body) if self._chunks is None else b"".join(self._pieces)
-        return Request(method, url, self._headers, body)
+        """Return the request to `url`; `target` is what its first line has."""
+        body = bytes(self._data[self._body_at :]) if self._chunks is None else b"".join(self._pieces)
+        return Request(self._method, url, self._headers, body)
 
     def message(self, *, is_plain: bool) -> bytes:
         """Return the bytes to send; people and redaction have to read an answer, if it `is_plain`."""
         if not is_plain:
             return bytes(self._data)
-        return _ACCEPT_ENCODING.sub(rb"\1 identity", self._head) + bytes(self._body)
-
-
-def _unfolded(lines: list[str]) -> list[str]:
-    made: list[str] = []
-    for line in lines:
-        if made and line[:1] in (" ", "\t"):
-            made[-1] += f" {line.strip()}"
-        else:
-            made.append(line)
-    return made
+        head, body = bytes(self._data[: self._body_at]), bytes(self._data[self._body_at :])
+        return _ACCEPT_ENCODING.sub(rb"\1 identity", head) + body
 
 
 class _Chunks:

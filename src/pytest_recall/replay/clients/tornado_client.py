@@ -1,7 +1,7 @@
 """Listen to the HTTP clients of tornado while recording, and answer for them in a replay.
 
-A call is what a client fetches, with the redirects that it follows. It is heard as a whole, and waits for no rate. The
-error of a call that has no answer comes with the status 599, as tornado hands it out.
+A call is what a client fetches, with the redirects that it follows. It is heard as a whole, without what came before
+an error, and waits for no rate. An error comes with the status 599, as tornado hands it out.
 """
 
 from __future__ import annotations
