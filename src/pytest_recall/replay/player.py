@@ -325,7 +325,7 @@ class Player(OpenTapes):
 
 
 def _opens_websocket(request: Request) -> bool:
-    return any(name.lower() == "upgrade" and value.lower() == _WEBSOCKET for name, value in request.headers)
+    return _WEBSOCKET in [value.lower() for name, value in request.headers if name.lower() == "upgrade"]
 
 
 _WEBSOCKET = "websocket"

@@ -63,13 +63,11 @@ def is_of_mcp_session(request: Request) -> bool:
     A client opens the stream anew whenever it was closed, and need do neither.
     https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
     """
-    names = {name.lower() for name, _ in request.headers}
-    if not names & _OF_MCP:
+    method = request.method.upper()
+    if method not in ("DELETE", "GET") or _OF_MCP.isdisjoint(name.lower() for name, _ in request.headers):
         return False
-    if request.method.upper() == "DELETE":
-        return True
     accepted = (value for name, value in request.headers if name.lower() == "accept")
-    return request.method.upper() == "GET" and any("text/event-stream" in value.lower() for value in accepted)
+    return method == "DELETE" or any("text/event-stream" in value.lower() for value in accepted)
 
 
 def unconditional(request: Request) -> Request:
