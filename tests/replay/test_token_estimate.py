@@ -18,7 +18,7 @@ from pytest_recall.replay.token_estimate import (
     with_estimate,
     writes,
 )
-from pytest_recall.replay.wire_formats import usage_of
+from pytest_recall.replay.wire_formats import documents, usage_of
 from tests.replay.upstreams import CHAT, JSON, SSE, events, frame, plain
 
 CHAT_URL = "https://api.openai.com/v1/chat/completions"
@@ -94,23 +94,23 @@ STREAMS: dict[str, tuple[bytes, int]] = {
 @pytest.mark.parametrize("name", STREAMS)
 def test_the_text_of_a_stream_is_counted_once(name: str) -> None:
     body, count = STREAMS[name]
-    assert answer_tokens(answer(body)) == count
+    assert answer_tokens(documents(answer(body))) == count
 
 
 def test_a_stream_of_bedrock() -> None:
     body = frame(plain({"contentBlockIndex": 0, "delta": {"text": WORD}})) * 2
-    assert answer_tokens(answer(body + body[:20], "application/vnd.amazon.eventstream")) == 20
+    assert answer_tokens(documents(answer(body + body[:20], "application/vnd.amazon.eventstream"))) == 20
 
 
 @pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_that_was_cut_counts_what_came(name: str) -> None:
     body, count = STREAMS[name]
-    assert 0 <= answer_tokens(answer(body[: len(body) // 2], complete=False)) <= count
+    assert 0 <= answer_tokens(documents(answer(body[: len(body) // 2], complete=False))) <= count
 
 
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("a", 1), ("abc", 1), ("abcd", 2), ("漢字", 2), ("Привет", 4)])
 def test_three_bytes_a_token(text: str, count: int) -> None:
-    assert answer_tokens(answer(events(chunk(content=text)))) == count
+    assert answer_tokens(documents(answer(events(chunk(content=text))))) == count
 
 
 class TestWithEstimate:
@@ -230,4 +230,4 @@ def test_whatever_the_bytes_are_a_count_comes_out(body: bytes, reply: bytes, kin
 )
 def test_no_more_than_the_text_itself_is_counted(value: Any) -> None:
     document = json.dumps({"choices": [{"delta": value}]}, ensure_ascii=False).encode("utf-8", "surrogatepass")
-    assert answer_tokens(answer(document, JSON)) <= len(document) // 3 + 1
+    assert answer_tokens(documents(answer(document, JSON))) <= len(document) // 3 + 1

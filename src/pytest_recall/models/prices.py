@@ -73,6 +73,7 @@ def _runs_here(model: str | None, own: Mapping[str, Prices]) -> bool:
     return available() and model not in own and (model is None or not _offers(model.strip().lower(), None))
 
 
+@lru_cache(maxsize=256)
 def is_loopback(url: str | None) -> bool:
     """Return whether a URL leads to this machine."""
     host = (urlsplit(url).hostname or "") if url else ""

@@ -405,7 +405,7 @@ def matched(header: Mapping[str, Any], name: str) -> frozenset[str]:
     names = header.get("headers")
     if names is None:
         return FIRST_MATCHED
-    if not isinstance(names, list) or not all(isinstance(one, str) for one in names):
+    if not isinstance(names, list) or not {str}.issuperset(map(type, names)):
         raise RecallError(f"{name}:1: `headers` must be a list of names; record it again, or restore it from git")
     return frozenset(names)
 

@@ -8,6 +8,7 @@ import os
 import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -453,6 +454,8 @@ def _short(slug: str, text: str) -> str:
     return slug if len(slug) <= 20 else f"{slug[:7]}-{_digest(text)}"
 
 
+# Cases of one scenario are in one folder, and a case asks for its place several times.
+@lru_cache(maxsize=256)
 def _slug(text: str, *more: str) -> str:
     """Return a file name that reads like `text` and is no other text's, also where case does not count."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:80] or "x"

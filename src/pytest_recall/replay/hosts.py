@@ -6,12 +6,14 @@ import ipaddress
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 PORTS = {"http": 80, "https": 443}
 
 
+# Calls go to a few URLs, again and again.
+@lru_cache(maxsize=256)
 def place_of(url: str) -> tuple[str, int | None]:
     """Return the host and the port of a URL; nothing for what is none, which is for its client to say."""
     try:
@@ -143,6 +145,8 @@ VARIABLES: Mapping[str, tuple[str, ...]] = {
 """Variables of the environment that say where a package sends its telemetry, as a URL or as `host:port`, with what it
 asks there."""
 _DEFAULT_PORTS = {"DD_AGENT_HOST": 8126}
+_AS_STORED = frozenset((*VARIABLES, *(name.encode() for name in VARIABLES)))
+"""Their names as `os.environ` holds them: bytes, or text on Windows."""
 
 
 class Agents(NamedTuple):
@@ -183,6 +187,10 @@ def agents_of(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 def telemetry_of(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return where telemetry is sent by these variables, each as `host:port`, with a path if that host takes more."""
+    # Each look-up of what is not set raises an error within `os.environ`, and each call would make all of them.
+    data: Any = getattr(environment, "_data", None)
+    if isinstance(data, dict) and data.keys().isdisjoint(_AS_STORED):
+        return ()
     return _places_of(tuple(map(environment.get, VARIABLES)))
 
 
@@ -224,8 +232,11 @@ def _is_at(known: str, host: str, port: int | None, path: str | None) -> bool:
     known_host, slash, known_path = known.partition("/")
     if slash and (path is None or not fnmatchcase(path, f"/{known_path}")):
         return False
-    return any(
-        fnmatchcase(one, known_host) or fnmatchcase(one, f"*.{known_host}")
-        for name in names_of(host.rstrip("."))
-        for one in (name, f"{name}:{port}")
-    )
+    names = names_of(host.rstrip("."))
+    return any(_is_host(one, known_host) for name in names for one in (name, f"{name}:{port}"))
+
+
+def _is_host(name: str, known: str) -> bool:
+    if set("*?[").isdisjoint(known):  # As nearly all of them, for which no pattern has to be compiled.
+        return name == known or name.endswith(f".{known}")
+    return fnmatchcase(name, known) or fnmatchcase(name, f"*.{known}")

@@ -344,10 +344,9 @@ class Player(OpenTapes):
 
 
 def _opens_websocket(request: Request) -> bool:
-    # By RFC 6455, no other method opens one.
-    return request.method == "GET" and any(
-        name.lower() == "upgrade" and value.lower() == _WEBSOCKET for name, value in request.headers
-    )
+    if request.method != "GET":  # By RFC 6455, no other method opens one.
+        return False
+    return _WEBSOCKET in [value.lower() for name, value in request.headers if name.lower() == "upgrade"]
 
 
 _WEBSOCKET = "websocket"

@@ -1,14 +1,15 @@
 """Search what is recorded for secrets part by part, and name each part that holds one, but nothing of the secret.
 
 It is one search for what is about to be written, for what is about to be published, and for `recall cassettes scan`: a
-call is searched in the lines that a cassette would have of it.
+call is searched in the lines that a cassette would have of it, and its answer as it came.
 """
 
 from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 from pytest_recall.files.errors import RecallError
@@ -23,7 +24,7 @@ from pytest_recall.replay.encodings import (
     spelled,
     unpacks_too_far,
 )
-from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.exchange import Exchange, Headers, Response
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.redaction import Redactor, with_fixed_boundary
 from pytest_recall.replay.secrets import suspicious
@@ -58,11 +59,16 @@ def looks_of(part: RecordedPart) -> list[str]:
     return [f"what looks like {kind}" for kind in suspicious(in_url(part.text) if part.is_url else part.text)]
 
 
-def secrets_in(line: bytes, find: Callable[[RecordedPart], list[str]] = looks_of) -> Iterator[FoundSecret]:
-    """Yield what `find` names in a line: by its parts, or else anywhere in it, as in one that is damaged or unknown."""
+def secrets_in(
+    line: bytes, find: Callable[[RecordedPart], list[str]] = looks_of, more: Iterable[RecordedPart] = ()
+) -> Iterator[FoundSecret]:
+    """Yield what `find` names in a line: by its parts, or else anywhere in it, as in one that is damaged or unknown.
+
+    `more` are parts of it that it is given without.
+    """
     is_clean = True
     plain: list[str] = []
-    for part in parts_of(line):
+    for part in chain(parts_of(line), more):
         kinds = find(part)
         if part.is_joined:
             kinds = [kind for kind in kinds if kind not in plain]
@@ -123,7 +129,14 @@ def cleaned(exchange: Exchange, redactor: Redactor) -> Exchange:
 
 def _kinds_in(exchange: Exchange, find: Callable[[RecordedPart], list[str]]) -> dict[str, dict[str, None]]:
     found: dict[str, dict[str, None]] = {}
-    for one in (one for line in call_lines(exchange, set(), Rules()) for one in secrets_in(line, find)):
+    response = exchange.response
+    answer: Iterable[RecordedPart] = ()
+    if response is not None:
+        # It may be large: it is searched as it is, and not written into a line and read from there first.
+        answer = _answer(response)
+        exchange = exchange._replace(response=response._replace(chunks=(), offsets=()))
+    *lines, call = call_lines(exchange, set(), Rules())
+    for one in chain(*(secrets_in(line, find) for line in lines), secrets_in(call, find, answer)):
         found.setdefault(one.kind, {})[one.part] = None
     return found
 
@@ -166,17 +179,38 @@ def _side(name: str, side: Any) -> Iterator[RecordedPart]:
             data = b64decode(encoded)
         except ValueError:
             return
-        plain = decoded(tuple(headers), (data,))
-        readable = data if plain is None else plain[0]
-        is_all = readable is data and b64encode(data).decode("ascii") == encoded
-        text = readable.decode("utf-8", "replace")
-        yield from _text(name, text, is_sealed=plain is None, written=encoded if is_all else "")
+        text, is_plain, is_sealed = _read(tuple(headers), data)
+        is_all = is_plain and b64encode(data).decode("ascii") == encoded
+        yield from _text(name, text, is_sealed=is_sealed, written=encoded if is_all else "")
     elif isinstance(string := body.get("string"), str):
-        yield from _text(name, string, written=encode(string)[1:-1])
-        if is_form(tuple(headers)):
-            yield RecordedPart(f"the {name} body", pairs(string), is_joined=True)
+        yield from _string(name, tuple(headers), string, written=encode(string)[1:-1])
     else:
         yield RecordedPart(f"the {name} body", _written(body))
+
+
+def _answer(response: Response) -> Iterator[RecordedPart]:
+    """Yield the texts of an answer as `_side` does of what is written of it."""
+    data = response.body
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text, _, is_sealed = _read(response.headers, data)
+        yield from _text("response", text, is_sealed=is_sealed)
+    else:
+        yield from _string("response", response.headers, text)
+
+
+def _read(headers: Headers, data: bytes) -> tuple[str, bool, bool]:
+    """Return a body as text, whether it was in no encoding, and whether it is in one that is not known here."""
+    plain = decoded(headers, (data,))
+    readable = data if plain is None else plain[0]
+    return readable.decode("utf-8", "replace"), readable is data, plain is None
+
+
+def _string(name: str, headers: Headers, text: str, *, written: str = "") -> Iterator[RecordedPart]:
+    yield from _text(name, text, written=written)
+    if is_form(headers):
+        yield RecordedPart(f"the {name} body", pairs(text), is_joined=True)
 
 
 def _text(name: str, text: str, *, is_sealed: bool = False, written: str = "") -> Iterator[RecordedPart]:

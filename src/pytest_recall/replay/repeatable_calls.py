@@ -65,7 +65,7 @@ def is_of_mcp_session(request: Request) -> bool:
     https://modelcontextprotocol.io/specification/2025-11-25/basic/transports#streamable-http
     """
     method = request.method.upper()
-    if method not in ("DELETE", "GET") or not {name.lower() for name, _ in request.headers} & _OF_MCP:
+    if method not in ("DELETE", "GET") or _OF_MCP.isdisjoint(name.lower() for name, _ in request.headers):
         return False
     if method == "DELETE":
         return True

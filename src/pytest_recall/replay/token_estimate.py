@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -64,9 +65,9 @@ def request_tokens(request: Request) -> int:
     return tokens_of(len(body) - spared)
 
 
-def answer_tokens(response: Response) -> int:
-    """Return how many tokens the answer of a model counts, streamed or whole, as far as it came."""
-    return tokens_of(sum(map(_written_in, documents(response))))
+def answer_tokens(answer: Iterable[Mapping[str, Any]]) -> int:
+    """Return how many tokens the `documents` of a model's answer count, streamed or whole, as far as it came."""
+    return tokens_of(sum(map(_written_in, answer)))
 
 
 def reply_limit(request: Request) -> int | None:
@@ -108,7 +109,8 @@ def with_estimate(tokens: Tokens | None, request: Request, response: Response) -
     lacks_output = stated.output is None and kind == "text"
     if kind is None or response.status >= 400 or (stated.input is not None and not lacks_output):
         return tokens, False
-    first = next(documents(response), {})
+    every = documents(response)
+    first = next(every, {})
     if first.get("object") == "response" and first.get("status") in _PENDING:
         return tokens, False
     counted = stated.input
@@ -116,7 +118,7 @@ def with_estimate(tokens: Tokens | None, request: Request, response: Response) -
         counted = max(0, request_tokens(request) - (stated.cache_read or 0) - (stated.cache_write or 0))
     output = stated.output
     if output is None:
-        output = answer_tokens(response) if kind == "text" else 0
+        output = answer_tokens(chain((first,), every)) if kind == "text" else 0
     return stated._replace(input=counted, output=output), True
 
 

@@ -7,6 +7,7 @@ import re
 import struct
 from base64 import b64decode
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -103,6 +104,7 @@ def documents(response: Response) -> Iterator[Plain]:
         yield from _objects(event)
 
 
+@lru_cache(maxsize=256)
 def provider_of(url: str) -> str | None:
     """Return who sells what is at `url`, by its host; None for this machine and for hosts unknown."""
     try:
