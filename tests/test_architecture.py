@@ -276,8 +276,6 @@ WORLD = {
             "open_tapes",
             "other_date",
             "player",
-            "redaction",
-            "repeatable_calls",
             "run_recordings",
             "sockets",
             "tape",

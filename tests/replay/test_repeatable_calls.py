@@ -116,14 +116,6 @@ def test_what_asks_a_model_is_told_by_its_host_or_its_path(method: str, url: str
     assert asks_model(Request(method, url)) is asks
 
 
-def test_a_forked_process_writes_no_shared_call(tmp_path: Path) -> None:
-    tape = tape_of(tmp_path, mode="record")
-    shared = RepeatableCalls((), lambda: tape)
-    assert shared.tape is tape
-    tape.process = -1  # What a forked process has is a copy of the tape of its parent.
-    assert shared.tape is None
-
-
 def test_a_case_takes_what_it_has_not_recorded_only_if_there_is_one_answer(tmp_path: Path) -> None:
     for folder, answers in (("one", [b"x", b"x"]), ("two", [b"x", b"y"])):
         recorded = [

@@ -7,7 +7,6 @@ cassette, if that has one answer to it and no other. What is answered never depe
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -89,20 +88,14 @@ class RepeatableCalls:
         """Whether a call may be made any number of times."""
         return is_repeatable(request, self._patterns)
 
-    def use(self) -> None:
+    def use(self) -> Tape:
         """Open the tape, so that recordings of it that came with a merge take their place at the end of the run."""
-        self._make()
-
-    @property
-    def tape(self) -> Tape | None:
-        """The tape on which such a call is recorded; none in a forked process, whose copy nobody writes down."""
-        tape = self._make()
-        return tape if tape.process == os.getpid() else None
+        return self._make()
 
     def keep(self, exchange: Exchange) -> None:
         """Record a call that a case has recorded."""
-        if (tape := self.tape) is not None:
-            tape.keep(exchange._replace(seq=tape.reserve()), record=True)
+        tape = self._make()
+        tape.keep(exchange._replace(seq=tape.reserve()), record=True)
 
     def serve(self, request: Request) -> Exchange | None:
         """Return the answer to a request; None if there is none, or more than one."""

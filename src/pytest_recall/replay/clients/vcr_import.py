@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from types import FrameType, ModuleType
 from typing import Any
 
+from pytest_recall.replay.forks import lock
 from pytest_recall.replay.hooks import defined, put_beneath
 
 LEFT_OUT = ("httpx", "httpx2", "httpx_curl_cffi", "pyreqwest")
@@ -37,7 +38,7 @@ class PartialImport(importlib.abc.MetaPathFinder):
 
     def __init__(self) -> None:
         self._here = threading.local()
-        self._lock = threading.Lock()
+        self._lock = lock()
         self._lacks = False
 
     def install(self) -> Callable[[], None]:

@@ -25,7 +25,6 @@ import functools
 import importlib
 import importlib.util
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from types import FunctionType, ModuleType
@@ -38,6 +37,7 @@ from pytest_recall.replay.call_recorder import CallStep
 from pytest_recall.replay.clients.replayed import raised
 from pytest_recall.replay.clients.vcr_import import PartialImport, find_methods
 from pytest_recall.replay.exchange import Headers, asks_to_wait, patient
+from pytest_recall.replay.forks import lock
 from pytest_recall.replay.formats.vcr_shapes import as_handed_out, is_raw, request_of, response_dict, tell
 from pytest_recall.replay.hooks import Undo, defined, once_imported, put_beneath
 from pytest_recall.replay.player import Player
@@ -77,7 +77,7 @@ class _Stubs:
         self._cassette = Standin(player)
         self._undo = ExitStack()
         self._entries = ExitStack()
-        self._lock = threading.Lock()
+        self._lock = lock()
         self._partial: PartialImport | None = None
         self._state = "waiting"
         self._real: dict[str, Any] = {}
