@@ -278,8 +278,6 @@ WORLD = {
             "open_tapes",
             "other_date",
             "player",
-            "redaction",
-            "repeatable_calls",
             "run_recordings",
             "sockets",
             "tape",

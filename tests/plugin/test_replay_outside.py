@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
+from collections.abc import Mapping
+from types import MappingProxyType
 
 import pytest
 
@@ -324,66 +326,171 @@ def agent(shared):
 
 
 class TestChildProcesses:
-    """What a child process asks is neither recorded nor replayed."""
+    """What a forked child asks is recorded with its case and served there."""
 
-    POOL = """\
-def ask(question):
-    return httpx2_sync(question)
+    FORKS = """\
+import multiprocessing
+import os
+import signal
+import subprocess
+
+from concurrent.futures import ProcessPoolExecutor
+
+FORK = multiprocessing.get_context("fork") if "fork" in multiprocessing.get_all_start_methods() else None
+KEPT = []
 
 
-@pytest.fixture
-def agent():
-    def answer(question):
-        import multiprocessing
-        with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as pool:
-            {call}
-    return answer
+def strict(question):
+    said = plain_sync(question)
+    if "#" not in said:
+        raise ValueError(said)
+    return said
+
+
+def program(question):
+    return subprocess.run(["expr", "1", "+", "1"], capture_output=True, text=True).stdout
+
+
+def in_child(work):
+    ours, theirs = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(theirs, str(work()).encode())
+        finally:
+            os._exit(0)
+    os.close(theirs)
+    os.waitpid(child, 0)
+    with os.fdopen(ours) as read:
+        return read.read()
+
+
 """
+    POOL = "with FORK.Pool(2) as pool:\n    return "
+    EXECUTOR = "with ProcessPoolExecutor(2, FORK) as pool:\n    return "
 
-    def test_a_forked_one_is_refused_in_one_sentence(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
-        pool = self.POOL.format(call="return pool.submit(ask, question).result()")
-        checkout = talking(upstream, pool).with_cases(asking("a")).at(pytester)
-        recorded = checkout.run_apart("eval", "--record")
-        recorded.assert_outcomes(passed=1)
-        assert recorded.ret == 1
-        assert "a forked process has made it" in recorded.stdout.str()
-        assert not (checkout.path / "eval/cassettes/one/a.ndjson").exists()
-        result = checkout.run_apart(*REPLAY)
-        assert upstream.count == 1
-        assert checkout.outcomes() == {"a": "error"}
-        assert trial(checkout, "a").error.startswith(f"POST {upstream.url}/any: called by a child process, whose calls")
-        assert "Pickl" not in result.stdout.str()
+    WAYS: Mapping[str, str] = MappingProxyType(
+        {
+            "pool": f"{POOL}str(pool.map(plain_sync, ['x', 'y', 'z']))",
+            "async": f"{POOL}pool.apply_async(plain_sync, ('x',)).get() + plain_sync('x')",
+            "executor": f"{EXECUTOR}str([plain_sync('x'), *pool.map(plain_sync, ['y', 'z']), plain_sync('x')])",
+            "process": (
+                "said = FORK.Queue()\n"
+                "for name in ('alice', 'bob', 'alice'):\n"
+                "    child = FORK.Process(target=lambda: said.put(plain_sync(name)))\n"
+                "    child.start()\n"
+                "    child.join()\n"
+                "return str([said.get() for _ in range(3)])"
+            ),
+            "nested": (
+                "def below(levels):\n"
+                "    said = plain_sync('x')\n"
+                "    return said + (in_child(lambda: below(levels - 1)) + plain_sync('x') if levels else '')\n"
+                "return below(2)"
+            ),
+            "thread": (
+                "with concurrent.futures.ThreadPoolExecutor(1) as pool:\n"
+                "    return pool.submit(in_child, lambda: plain_sync('x')).result() + plain_sync('x')"
+            ),
+            "requests": "return in_child(lambda: http_client('x')) + http_client('x')",
+            "killed": (
+                "child = os.fork()\n"
+                "if not child:\n"
+                "    plain_sync('x')\n"
+                "    os.kill(os.getpid(), signal.SIGKILL)\n"
+                "os.waitpid(child, 0)\n"
+                "return plain_sync('x')"
+            ),
+        }
+    )
+    HTTP = (
+        "def http_client(question):\n"
+        "    import urllib.request\n"
+        "    with urllib.request.urlopen(URL + '/any', question.encode()) as reply:\n"
+        "        return reply.read().decode()\n\n\n"
+    )
 
-    @pytest.mark.parametrize("kept", ["", "KEPT = []\n"])
-    def test_a_case_that_makes_nothing_of_it_has_no_verdict(
-        self, pytester: pytest.Pytester, upstream: Upstream, kept: str
+    @pytest.mark.parametrize("mode", ["--record", "--record=missing"])
+    def test_they_are_recorded_and_served_in_turn(
+        self, pytester: pytest.Pytester, upstream: Upstream, mode: str
     ) -> None:
-        """Nor one for which a pool works that an earlier case has begun, or an interpreter that forks by hand."""
-        body = (
-            "import multiprocessing, os\n"
-            "if question == 'b':\n"
-            "    child = os.fork()\n"
-            "    if not child:\n"
-            "        try:\n"
-            "            httpx2_sync(question)\n"
-            "        finally:\n"
-            "            os._exit(0)\n"
-            "    os.waitpid(child, 0)\n"
-            "    return 'said'\n"
-            "pools = KEPT if 'KEPT' in globals() else []\n"
-            "if not pools:\n"
-            "    pools.append(multiprocessing.get_context('fork').Pool(1))\n"
-            "try:\n"
-            "    return pools[0].map(httpx2_sync, [question])[0]\n"
-            "except Exception:\n"
-            "    return 'said'\n"
-        )
-        cases = [asking(name, judges=["answered"]) for name in ("a", "b", "c")]
+        source = self.FORKS + self.HTTP + agents(self.WAYS)
+        checkout = talking(upstream, source).with_cases(*map(asking, self.WAYS)).at(pytester)
+        recorded = checkout.run_apart("eval", "--recall-mode=all", mode)
+        assert (recorded.ret, upstream.count) == (0, 23)
+        answers = {name: trial(checkout, name).answer for name in self.WAYS}
+        assert [call.source for call in trial(checkout, "executor").calls] == ["live"] * 4
+        assert all(call.cost for call in trial(checkout, "executor").calls)
+        for options in ((), ("-n2",)):
+            replayed = checkout.run_apart(*REPLAY, *options)
+            assert (replayed.ret, upstream.count) == (0, 23)
+            assert {name: trial(checkout, name).answer for name in self.WAYS} == answers
+        assert [call.source for call in trial(checkout, "executor").calls] == ["replayed"] * 4
+
+    MISSES: Mapping[str, str] = MappingProxyType(
+        {
+            "map": f"{POOL}str(pool.map(strict, [question]))",
+            "async": f"{POOL}pool.apply_async(strict, (question,)).get()",
+            "executor": f"{EXECUTOR}str(list(pool.map(strict, [question])))",
+            "quiet": f"{POOL}str(pool.map(plain_sync, [question]))",
+            "dies": f"{POOL}str(pool.map(program, [question]))",
+            "broken": f"{EXECUTOR}str(list(pool.map(program, [question])))",
+            "alone": "in_child(lambda: plain_sync(question))\nreturn 'said'",
+            "later": (
+                "if not KEPT:\n"
+                "    KEPT.append(FORK.Pool(1))\n"
+                "    return 'said'\n"
+                "return str(KEPT[0].map(plain_sync, [question]))"
+            ),
+        }
+    )
+
+    def test_a_miss_ends_the_case_whatever_waits_for_the_child(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        """A pool waits for ever for a worker that has died. One that an earlier case has left is that of no other."""
+        cases = [asking(name, judges=["answered"]) for name in ("first", *self.MISSES)]
         judge = "\n\n@pytest.fixture\ndef judge_answered():\n    return lambda answer, case: True\n"
-        checkout = talking(upstream, kept + agent(body) + judge).with_cases(*cases).at(pytester)
+        source = self.FORKS + agents({"first": self.MISSES["later"], **self.MISSES}) + judge
+        checkout = talking(upstream, source).with_cases(*cases).at(pytester)
         checkout.run_apart(*REPLAY)
         assert upstream.count == 0
-        assert checkout.outcomes() == {"a": "error", "b": "error", "c": "error"}
+        assert checkout.outcomes() == {"first": "passed", **dict.fromkeys(self.MISSES, "error")}
+        for name in ("map", "async", "executor", "quiet", "alone"):
+            assert trial(checkout, name).error.startswith(f"eval/cassettes/one/{name}.ndjson: POST {upstream.url}/")
+
+    def test_a_recorded_call_that_no_child_makes_is_missed(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        twice = agent("return in_child(lambda: plain_sync('x')) + in_child(lambda: plain_sync('x'))")
+        checkout = talking(upstream, self.FORKS + twice).with_cases(asking("a")).at(pytester)
+        checkout.run_apart("eval", "--record")
+        talking(upstream, self.FORKS + agent("return in_child(lambda: plain_sync('x'))")).at(pytester)
+        checkout.run_apart(*REPLAY)
+        assert "recorded call 2 was not asked for" in trial(checkout, "a").error
+
+    def test_a_call_that_is_cut_off_is_not_recorded(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        body = (
+            "child = os.fork()\n"
+            "if not child:\n"
+            "    plain_sync('held')\n"
+            "said = plain_sync('comes')\n"
+            "os.kill(child, signal.SIGKILL)\n"
+            "os.waitpid(child, 0)\n"
+            "return said + plain_sync('go')"
+        )
+        checkout = talking(upstream, self.FORKS + agent(body)).with_cases(asking("a")).at(pytester)
+        result = checkout.run_apart("eval", "--record")
+        assert result.ret == 1
+        assert "of a child process was not recorded" in result.stdout.str()
+        assert not (checkout.path / "eval/cassettes/one/a.ndjson").exists()
+
+    def test_they_are_paid_from_the_budget(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        names = [f"c{number}" for number in range(6)]
+        made = talking(upstream, self.FORKS + agent("return in_child(lambda: plain_sync(question))"))
+        rubric = "owner: ana\nprices: {gpt-4o-mini: {input: 100000, output: 0}}\n"
+        checkout = made.with_cases(*map(asking, names)).with_files({"eval/rubric.yaml": rubric}).at(pytester)
+        checkout.run_apart("eval", "--recall-mode=all", "--budget=4.50").assert_outcomes(passed=3, skipped=3)
+        assert upstream.count == 3
+        assert checkout.scorecard()["cost"]["total"]["spent"]["usd"] == 3
 
 
 def test_a_fixture_of_a_plugin_asks_for_the_case(pytester: pytest.Pytester, upstream: Upstream) -> None:

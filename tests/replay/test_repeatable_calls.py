@@ -131,19 +131,11 @@ def test_what_asks_a_model_is_told_by_its_host_or_its_path(method: str, url: str
     assert asks_model(Request(method, url)) is asks
 
 
-def test_a_forked_process_writes_no_shared_call(tmp_path: Path) -> None:
-    tape = tape_of(tmp_path, mode="record")
-    shared = RepeatableCalls((), lambda: tape)
-    assert shared.tape is tape
-    tape.process = -1  # What a forked process has is a copy of the tape of its parent.
-    assert shared.tape is None
-
-
 def test_what_began_before_the_session_is_written_down_once_there_is_a_tape(tmp_path: Path) -> None:
     early, later = tape_of(tmp_path, mode="record"), tape_of(tmp_path, mode="record")
     early.draft_path = None
     before, shared = RepeatableCalls((), lambda: early), RepeatableCalls((), lambda: later)
-    assert before.tape is early
+    assert before.use() is early
     early.keep(call("ended"), record=True)
     before.hand_over(shared)
     early.keep(call("going on"), record=True)

@@ -331,7 +331,7 @@ class Hooks:
     def _called(self, item: pytest.Item) -> Generator[None, object, object]:
         __tracebackhide__ = True
         manager = self.config.stash.get(CASSETTES, None)
-        if manager is None or manager.mode == "off" or TAPE not in item.stash:
+        if manager is None or TAPE not in item.stash:
             return (yield)
         with manager.answerable(item, "call"):
             return (yield)

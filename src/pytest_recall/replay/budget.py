@@ -14,7 +14,6 @@ import math
 import os
 import re
 import struct
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -27,6 +26,7 @@ from pytest_recall.files.disk import check_link, make_ignored, open_file, remove
 from pytest_recall.files.wording import budget_words, dollars
 from pytest_recall.replay.cassette_library import is_running
 from pytest_recall.replay.exchange import Call, Exchange, Request, Tokens
+from pytest_recall.replay.forks import lock
 from pytest_recall.replay.token_estimate import reply_limit, request_tokens, writes
 from pytest_recall.replay.wire_formats import asked_model, asks_model
 
@@ -135,7 +135,7 @@ class Ledger:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = threading.Lock()
+        self._lock = lock()
         self._read = 0
         self._state = _State()
 
@@ -336,7 +336,7 @@ class Meter:
         self._observed: dict[str, _Observed] = {}
         self._cheapest = math.inf
         self._unpriced = ""
-        self._lock = threading.Lock()
+        self._lock = lock()
         self._is_open = False
 
     def may_cost(self, request: Request, recorded: int | None = None) -> float:
@@ -375,6 +375,11 @@ class Meter:
             self._learn(hold.request, call)
         self._unpriced = unpriced(call) or self._unpriced
         self._ledger.add(call.cost, 0 if hold is None else hold.number, estimated=call.estimated and bool(call.cost))
+
+    def learn(self, request: Request, call: Call) -> None:
+        """Take in what a call has shown that another process has made, which is in the ledger already."""
+        self._learn(request, call)
+        self._unpriced = unpriced(call) or self._unpriced
 
     def _learn(self, request: Request, call: Call) -> None:
         if call.cost is None or call.tokens is None:

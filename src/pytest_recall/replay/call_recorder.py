@@ -47,7 +47,7 @@ class CallRecorder:
         self.record = record
         self.batched = False
         self._phase = TEARDOWN if tape.teardown else ""
-        self._seq = tape.reserve(self._left)
+        self._seq = tape.reserve(self._left, request.url if record else "")
         self.begins()
         self._response: Response | None = None
         self._chunks: list[bytes] = []

@@ -1,83 +1,270 @@
-"""Hear in the process of a case what the processes that were forked from it were refused, have asked, and started.
+"""Let processes that were forked from one another follow what each of them has done, in the order in which it was done.
 
-A forked process has a copy of the open tapes, and what it adds to one is not known where the verdict is made. So it
-appends a line to a file without a name, which all of them have open, and which is read before a verdict is made.
+A forked process has a copy of the open tapes, and what it does to one is not known to the others. So once a process has
+forked, everything that changes a tape is added to a log, which is read to its end before the next thing is decided: by
+whichever process, under a lock that the operating system frees with the process that holds it. No process waits for
+another but for this lock, and one that is killed leaves at most an entry that is not whole, which the next one
+overwrites. As long as nobody forks, there is no log.
 """
 
 from __future__ import annotations
 
-import json
 import os
+import pickle
+import signal
+import struct
 import tempfile
+import threading
+import zlib
 from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from contextlib import suppress
+from typing import Any, Literal, NamedTuple, Protocol
 from weakref import WeakSet, finalize
 
-Kind = Literal["refused", "unrecorded", "started"]
+from pytest_recall.files.errors import MissError
+
+_HEAD = struct.Struct("<QI")
+"""What stands before an entry: the number of its bytes, and their checksum."""
 
 
-class Note(NamedTuple):
-    """What a forked process says: `tape` is the `id` of the tape that was open for it, 0 if there was none."""
+class ForkLog:
+    """The log of a process, `home`, and of all that are forked from it. Only who holds the lock reads and writes it.
 
-    kind: Kind
-    tape: int
-    text: str
-
-
-class ForkNotes:
-    """The notes of all processes that are forked from this one, in the order in which they were written.
-
-    Unless they `are_kept`, there are none.
+    It is a file without a name, which is `in_memory` unless this system has none such.
     """
 
-    def __init__(self, are_kept: bool) -> None:
-        self._process = os.getpid()
-        self._file: int | None = None
-        self._read = 0
-        if are_kept:
-            _opened.add(self)
-            _register()
+    def __init__(self) -> None:
+        self.home = os.getpid()
+        self.in_memory = hasattr(os, "memfd_create")
+        if self.in_memory:
+            self._file = os.memfd_create("pytest-recall")
+        else:
+            with tempfile.TemporaryFile() as made:
+                self._file = os.dup(made.fileno())
+        self._number, self._identity = self._file, _identity_of(self._file)
+        self._end = 0
+        self.close = finalize(self, _close, self._file, self._identity)
+        self.close.atexit = False
 
     @property
     def is_forked(self) -> bool:
-        """Whether this is a process that was forked."""
-        return self._process != os.getpid()
+        """Whether this is a process that was forked from the one that made it."""
+        return self.home != os.getpid()
 
-    def open(self) -> None:
-        """Make the file, before the first fork."""
-        if self._file is None and not self.is_forked:
-            # Each write goes to the end of the file, whichever process makes it.
-            with tempfile.TemporaryFile("ab+") as made:
-                self._file = os.dup(made.fileno())
-            finalize(self, os.close, self._file)
+    def lock(self) -> None:
+        """Wait until no other process is at it."""
+        import fcntl
 
-    def write(self, kind: Kind, tape: int, text: str) -> None:
+        self._reopen()
+        fcntl.lockf(self._file, fcntl.LOCK_EX)
+
+    def unlock(self) -> None:
+        """Let others be at it."""
+        import fcntl
+
+        with suppress(OSError):
+            fcntl.lockf(self._file, fcntl.LOCK_UN)
+
+    def news(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the entries that were not read here yet."""
+        size = os.fstat(self._file).st_size
+        while self._end + _HEAD.size <= size:
+            length, checksum = _HEAD.unpack(self._read(_HEAD.size, self._end))
+            begin = self._end + _HEAD.size
+            if not length or begin + length > size:
+                return
+            entry = self._read(length, begin)
+            if zlib.crc32(entry) != checksum:
+                return
+            self._end = begin + length
+            yield pickle.loads(entry)
+
+    def add(self, entry: tuple[Any, ...]) -> None:
+        """Write an entry behind those that were read, which are all."""
+        plain = pickle.dumps(entry)
+        if os.fstat(self._file).st_size > self._end:
+            os.ftruncate(self._file, self._end)  # Who was to write this has died meanwhile.
+        rest, end = memoryview(_HEAD.pack(len(plain), zlib.crc32(plain)) + plain), self._end
+        while rest:
+            written = os.pwrite(self._file, rest, end)
+            rest, end = rest[written:], end + written
+        self._end = end
+
+    def call_home(self) -> None:
+        """Have the process that made it read it soon: it may wait for one that has nothing more to say."""
+        with suppress(OSError):
+            os.kill(self.home, signal.SIGURG)
+
+    def _read(self, length: int, offset: int) -> bytes:
+        pieces = []
+        while length and (piece := os.pread(self._file, length, offset)):
+            pieces.append(piece)
+            length, offset = length - len(piece), offset + len(piece)
+        return b"".join(pieces)
+
+    def _reopen(self) -> None:
+        """Have the file again in a process that has closed whatever it had open, as daemons do."""
+        if _identity_of(self._file) != self._identity:
+            self.close.detach()
+            try:
+                self._file = os.open(f"/proc/{self.home}/fd/{self._number}", os.O_RDWR | os.O_CLOEXEC)
+            except OSError:
+                raise MissError(_CLOSED) from None
+            if _identity_of(self._file) != self._identity:
+                os.close(self._file)
+                raise MissError(_CLOSED)
+            self.close = finalize(self, _close, self._file, self._identity)
+            self.close.atexit = False
+
+
+def _identity_of(file: int) -> tuple[int, int] | None:
+    try:
+        found = os.fstat(file)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _close(file: int, identity: tuple[int, int] | None) -> None:
+    if _identity_of(file) == identity:
+        os.close(file)
+
+
+_CLOSED = (
+    "a child process has closed the files that it was forked with, so that nobody hears what it asks; let it close only"
+    " what it has opened"
+)
+
+
+class Following:
+    """What threads share, and forked processes: `with` it, nobody else changes it, and all that others did is known.
+
+    `log` is None as long as no process was forked while it was open.
+    """
+
+    __slots__ = ("_lock", "log")
+    log: ForkLog | None
+    _lock: threading.Lock
+
+    def _follow(self, kind: str, *args: Any) -> None:
+        """Take in what another process has added to the log."""
+        raise NotImplementedError
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        if self.log is not None:
+            try:
+                self._catch_up(self.log)
+            except BaseException:
+                self.__exit__()
+                raise
+
+    def __exit__(self, *_: object) -> None:
+        if self.log is not None:
+            self.log.unlock()
+        self._lock.release()
+
+    def _catch_up(self, log: ForkLog) -> None:
+        log.lock()
+        for kind, *args in log.news():
+            self._follow(kind, *args)
+
+    def _add(self, kind: str, *args: Any) -> None:
+        """Have the other processes follow what is done here; within the block of a `with`."""
+        if self.log is not None:
+            self.log.add((kind, *args))
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether this is what a forked process has of it."""
+        return self.log is not None and self.log.is_forked
+
+    def before_fork(self) -> None:
+        """Begin a log, unless there is one."""
+        with self:
+            if self.log is not None:
+                return
+            log = ForkLog()
+            log.lock()
+            self.log = log
+
+    def after_fork(self) -> None:
+        """Go on in the new process: a thread that held the lock is not in it."""
+        self._lock = threading.Lock()
+
+
+class ForkNotes(Following):
+    """What forked processes have to say that is of no tape, for the process that they were forked from."""
+
+    def __init__(self) -> None:
+        self.log = None
+        self._lock = threading.Lock()
+        self._unread: list[Note] = []
+
+    def write(self, kind: NoteKind, text: str) -> None:
         """Leave a note, in a process that was forked."""
-        if self._file is not None:
-            os.write(self._file, json.dumps([kind, tape, text]).encode() + b"\n")
+        with self:
+            self._add(kind, text)
 
-    def read(self) -> Iterator[Note]:
-        """Yield the notes that were not read yet, in the process that has made the file."""
-        if self._file is None or self.is_forked:
-            return
-        lines = os.pread(self._file, os.fstat(self._file).st_size - self._read, self._read)
-        whole = lines[: lines.rfind(b"\n") + 1]
-        self._read += len(whole)
-        for line in whole.splitlines():
-            yield Note(*json.loads(line))
+    def read(self) -> list[Note]:
+        """Return the notes that were not read yet; none in a process that was forked."""
+        if self.log is None or self.is_copy:
+            return []
+        with self:
+            notes, self._unread = self._unread, []
+        return notes
 
-
-_opened: WeakSet[ForkNotes] = WeakSet()
-_registered = False
+    def _follow(self, kind: str, *args: Any) -> None:
+        self._unread.append(Note(kind, *args))  # type: ignore[arg-type]
 
 
-def _register() -> None:
-    global _registered
-    if not _registered and hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=_before)  # For good: there is no way to take it back.
-        _registered = True
+NoteKind = Literal["refused", "stray", "telemetry", "unrecorded", "unseen"]
+
+
+class Note(NamedTuple):
+    """A message or a name, and what of it."""
+
+    kind: NoteKind
+    text: str
+
+
+class Forking(Protocol):
+    """Who has to do something when this process forks."""
+
+    def before_fork(self) -> None:
+        """Prepare for a fork."""
+
+    def after_fork(self) -> None:
+        """Go on in the process that was forked."""
+
+
+_forking: WeakSet[Forking] = WeakSet()
+_locks: WeakSet[Any] = WeakSet()
+
+
+def at_fork(one: Forking) -> None:
+    """Let `one` know of each fork, as long as it lives."""
+    _forking.add(one)
+
+
+def lock() -> threading.Lock:
+    """Return a lock that is free in a forked process, whichever thread holds it here."""
+    made = threading.Lock()
+    _locks.add(made)
+    return made
 
 
 def _before() -> None:
-    for notes in list(_opened):
-        notes.open()
+    for one in list(_forking):
+        one.before_fork()
+
+
+def _after() -> None:
+    for made in list(_locks):
+        made._at_fork_reinit()
+    for one in list(_forking):
+        one.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_child=_after)

@@ -104,13 +104,14 @@ class Interrupter:
 
     A case that is run in a block ends by an exception there; each other one has a `Wait` of its own. A thread that
     works for several cases does not end by the miss of one: it is answered in place of the call. Should it end by that
-    answer, the others wait for it in vain: `lost` is called with what they then wait for.
+    answer, the others wait for it in vain: `lost` is called with what they then wait for. `interrupted` is called
+    whenever the main thread is interrupted.
     """
 
-    def __init__(self, lost: Callable[[str], None]) -> None:
+    def __init__(self, lost: Callable[[str], None], interrupted: Callable[[], None]) -> None:
         self.lost = ""
         """What cases may wait for in vain from now on; empty if there is no such thing."""
-        self._lost = lost
+        self._lost, self._interrupted = lost, interrupted
         self._blocks: list[Block] = []
         self._answered: WeakSet[threading.Thread] = WeakSet()
 
@@ -161,7 +162,12 @@ class Interrupter:
         before = signal.getsignal(signal.SIGURG)
         if before is None:
             return []  # A handler that is none of Python's could not be put back.
-        signal.signal(signal.SIGURG, lambda number, frame: self.check(frame))
+
+        def handle(number: int, frame: FrameType | None) -> None:
+            self._interrupted()
+            self.check(frame)
+
+        signal.signal(signal.SIGURG, handle)
 
         def undo() -> None:
             if threading.current_thread() is threading.main_thread():

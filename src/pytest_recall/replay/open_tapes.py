@@ -10,9 +10,11 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.replay.forks import ForkNotes
+from pytest_recall.replay.forks import ForkNotes, Note, at_fork
 from pytest_recall.replay.interrupt import IN_THREAD, Interrupter
 from pytest_recall.replay.tape import LET_THROUGH, LIVE, CassetteMode, Tape
 
@@ -64,13 +66,14 @@ class OpenTapes:
         self._error = error
         self._redact = redact
         self._home = threading.get_ident()
-        self.interrupter = Interrupter(self._end_all_later)
+        self.interrupter = Interrupter(self._end_all_later, self._interrupted)
         self._tapes: list[Tape] = []
         self._contexts: list[CaseContext] = []
         self._lanes: list[CaseContext] = []
         self._phases: list[str] = []
         self._lock = threading.Lock()
-        self.forked = ForkNotes(mode != "off")
+        self.notes = ForkNotes()
+        at_fork(self)
 
     @property
     def tape(self) -> Tape | None:
@@ -120,7 +123,11 @@ class OpenTapes:
         """End a lane; threads that are left in it belong to no case any more, and their calls to `late`, if given."""
         with self._lock:
             self._lanes.remove(lane)
-            lane.tapes[:] = [] if late is None else [late]
+            left, lane.tapes[:] = lane.tapes[:], [] if late is None else [late]
+        still = self._all()
+        for tape in left:
+            if tape not in still:
+                self._forget_forks(tape)
         if self.batches is not None:
             self.batches.call_off(lane)
 
@@ -169,6 +176,7 @@ class OpenTapes:
                 if tape in tapes:
                     tapes.remove(tape)
             self._contexts = [lane for lane in self._contexts if lane.tapes]
+        self._forget_forks(tape)
 
     def clear(self) -> list[Tape]:
         """Close all tapes that are open, and return them."""
@@ -178,6 +186,8 @@ class OpenTapes:
             for some in (*opened, *(lane.tapes for lane in self._contexts)):
                 some.clear()
             self._contexts.clear()
+        for tape in tapes:
+            self._forget_forks(tape)
         return tapes
 
     def carried(self, in_thread: bool) -> list[tuple[ContextVar[Any], Any]]:
@@ -235,10 +245,11 @@ class OpenTapes:
 
     def is_beside(self) -> bool:
         """Whether this thread runs neither the session nor the case that answers for it, so that none hears of it."""
-        if self.forked.is_forked:
+        tapes = self.possible()
+        if self._is_forked(tapes):
             return True
         thread = threading.get_ident()
-        waits = [wait for tape in self.possible() if (wait := self._wait_of(tape)) is not None]
+        waits = [wait for tape in tapes if (wait := self._wait_of(tape)) is not None]
         if waits:
             return all(wait.thread_id != thread for wait in waits)
         lane = self._lane  # Of a question that is asked by no item of pytest, a miss is caught where it is asked.
@@ -248,12 +259,20 @@ class OpenTapes:
         lane = next((lane for lane in list(self._lanes) if tape in lane.tapes), None)
         return self.interrupter.innermost if lane is None else lane.wait
 
+    def _interrupted(self) -> None:
+        """Take in what a forked process was refused, which interrupts its parent to be heard."""
+        if self.notes.log is not None and not self.notes.is_copy:
+            # Not here: this thread may be about to take in the same.
+            threading.Thread(target=self.hear_forked, name="recall-forks", daemon=True).start()
+
     def left_behind(self, message: str) -> BaseException:
         """Return the error for a program that is started by what an earlier case has left behind.
 
         Nobody knows whether a case that is open now waits for it. So this fails none, but a case that does not pass, or
         comes to no end, is one without a verdict.
         """
+        if self.notes.is_copy:
+            return self._refused((), message)
         self.note_left_behind(message)
         self._end_all_later(message)
         return self._refused((), message)
@@ -278,37 +297,86 @@ class OpenTapes:
         """Return the error for what must not happen here, for which all tests of `tapes`, or that may do it, answer."""
         return self._refused(self.possible() if tapes is None else tapes, message)
 
-    def hear_forked(self) -> None:
-        """Take in what forked processes were refused, or have asked or started, since this was last called.
-
-        What is said for a tape that is closed by now, or for none, may be for any of those that are open.
-        """
-        for note in self.forked.read():
-            opened = self.opened()
-            tapes = [tape for tape in opened if id(tape) == note.tape] or opened
-            if note.kind == "refused":
-                self._refused(tapes, note.text)
-            for tape in tapes:
-                if note.kind == "unrecorded":
-                    tape.problems.append(f"{tape.name}: {note.text}")
-                elif note.kind == "started":
-                    tape.started[note.text] = None
-
     def _refused(self, tapes: Sequence[Tape], message: str) -> BaseException:
         message = self._redact(message)
         error = self._error(message)
-        if self.forked.is_forked:
-            for tape in tapes or (None,):
-                self.forked.write("refused", 0 if tape is None else id(tape), message)
-            return error
         if not tapes:
-            self._tell(message)
+            if self.notes.is_copy:
+                self.notes.write("refused", message)
+            else:
+                self._tell(message)
         for tape in tapes:
-            tape.misses.append(message)
-            wait = self._wait_of(tape)
-            if wait is not None and wait.thread_id != threading.get_ident():
-                wait.give_up(error)
+            tape.miss(message)
+            self._give_up(tape, error)
+        if self._is_forked(tapes) and self.notes.log is not None:
+            self.notes.log.call_home()
         return error
+
+    def _give_up(self, tape: Tape, error: BaseException) -> None:
+        wait = self._wait_of(tape)
+        if wait is not None and wait.thread_id != threading.get_ident() and not tape.is_copy:
+            wait.give_up(error)
+
+    # What forked processes do
+
+    def before_fork(self) -> None:
+        """Let what happens to the open tapes be known in all processes from now on."""
+        # It may be imported late, and what a thread imports just now would be locked for ever in the new process.
+        import pytest_recall.replay.secrets  # noqa: F401
+
+        tapes = self._all()
+        try:
+            self.notes.before_fork()
+            for tape in tapes:
+                tape.before_fork()
+                tape.too_late = partial(self.notes.write, "stray")
+        except OSError as error:
+            # What the new process does would not be known here.
+            self._refused(self.possible(), f"a child process was forked that cannot be followed ({error.strerror})")
+
+    def after_fork(self) -> None:
+        """Go on in the new process."""
+        self._lock = threading.Lock()
+        self.notes.after_fork()
+        for tape in self._all():
+            tape.after_fork()
+
+    def _all(self) -> list[Tape]:
+        some = [self._tapes, *(lane.tapes for lane in (*self._lanes, *self._contexts))]
+        return list(dict.fromkeys(chain.from_iterable(some)))
+
+    def _forget_forks(self, tape: Tape) -> None:
+        """Let no forked process do anything to a tape that closes; what it was refused last is said for itself."""
+        tape.forget_forks()
+        while tape.refused:
+            self._tell(tape.refused.popleft())
+
+    def _is_forked(self, tapes: Sequence[Tape]) -> bool:
+        """Whether this is a process that was forked since these tapes were opened."""
+        return any(tape.is_copy for tape in tapes) if tapes else self.notes.is_copy
+
+    def hear_forked(self) -> None:
+        """Take in what forked processes have done since this was last called.
+
+        What they were refused for a tape that is closed by now, or for none, may be for any of those that are open.
+        """
+        if self.notes.log is None:
+            return
+        for tape in self._all():
+            tape.hear()
+            while tape.refused:
+                self._give_up(tape, self._error(tape.refused.popleft()))
+        for note in self.notes.read():
+            self._hear(note)
+
+    def _hear(self, note: Note) -> None:
+        if note.kind == "refused":
+            self._refused(self.opened(), note.text)
+        elif note.kind == "unrecorded" and (tapes := self.opened()):
+            for tape in tapes:
+                tape.problems.append(f"{tape.name}: {note.text}")
+        elif note.text not in self.strays:
+            self._tell(note.text)
 
 
 KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)

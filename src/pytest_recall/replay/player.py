@@ -13,6 +13,7 @@ from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Request, Way
+from pytest_recall.replay.forks import Note
 from pytest_recall.replay.hosts import (
     agents_of,
     is_telemetry,
@@ -95,6 +96,13 @@ class Player(OpenTapes):
         if before is not None:
             before.hand_over(self.repeatable)
 
+    def before_fork(self) -> None:
+        """Let what happens to the open tapes be known in all processes, and here what calls there cost."""
+        super().before_fork()
+        if self.meter is not None:
+            for tape in self._all():
+                tape.learn = self.meter.learn
+
     def end(self, is_ours: Callable[[], bool], tell: Callable[[str], None]) -> None:
         """From now on only calls are refused of which `is_ours()` says that the session has left them behind.
 
@@ -140,7 +148,7 @@ class Player(OpenTapes):
         if lane is not None:
             self._check(request, None, lane)
         if self.mode != "off" and is_telemetry(request.url, self._takes_telemetry()):
-            self.telemetry_calls[host] += 1
+            self._count_telemetry(host)
             return CallStep(served=accepted(request)) if self.mode == "replay" else CallStep()
         tapes, way, asked = self.possible(), self._way(kind), f"{request.method} {request.url}"
         if way == "forbidden":
@@ -149,7 +157,7 @@ class Player(OpenTapes):
             return self._websocket(asked, tapes)
         if way == "cassette" and self.repeatable is not None and self.repeatable.has(request):
             request = unconditional(request)
-            if self.mode != "replay":
+            if self.mode != "replay" and not self._is_forked(tapes):
                 self.repeatable.use()
             if not tapes and (step := self._of_all(request, self.repeatable)) is not None:
                 return step
@@ -170,7 +178,7 @@ class Player(OpenTapes):
                 f" it, or name the host under `ignore_hosts` in rubric.yaml",
             )
         if tapes:
-            self.unseen.append(_WEBSOCKET)
+            self.notice_client(_WEBSOCKET)
         return CallStep()
 
     def _of_all(self, request: Request, shared: RepeatableCalls) -> CallStep | None:
@@ -179,8 +187,15 @@ class Player(OpenTapes):
             return CallStep(served=served)
         if self.mode == "replay":
             return None
-        tape = shared.tape
-        return CallStep() if tape is None else CallStep(recorder=CallRecorder(tape, request, "agent", record=True))
+        if self.notes.is_copy:
+            return self._unrecorded(request, "since a child process made it outside of any case")
+        return CallStep(recorder=CallRecorder(shared.use(), request, "agent", record=True))
+
+    def _unrecorded(self, request: Request, why: str) -> CallStep:
+        """Let a call of a forked process through that is not recorded, and say so."""
+        url = self._redact(without_query(request.url))
+        self.notes.write("unrecorded", f"a call to {url} was not recorded, {why}")
+        return CallStep()
 
     def _outside(self, request: Request, way: Way, lane: CaseContext | None) -> CallStep:
         """Decide on a call that is made while no case is open, or by what a case has left behind in its `lane`."""
@@ -189,7 +204,10 @@ class Player(OpenTapes):
             over = f"since `{lane.name}`, which has begun its thread, is over; let the case wait for it, or begin the"
             over += " thread in a fixture of a wider scope if it works for several cases"
             if self.mode == "replay":
-                self.note_left_behind(message := f"{asked}: was not sent, {over}")
+                message = f"{asked}: was not sent, {over}"
+                if self.notes.is_copy:
+                    raise self._refused((), message)
+                self.note_left_behind(message)
                 return CallStep(held=LeftBehindCall(request, message, self))
             self._refused((), f"{asked}: was not recorded, {over}")
         elif way == "cassette" and self.mode == "replay":
@@ -220,19 +238,12 @@ class Player(OpenTapes):
 
     def _of_tape(self, request: Request, kind: str, way: Way, tape: Tape) -> CallStep:
         asked = f"{request.method} {request.url}"
+        if tape.is_copy:
+            tape.hear()
+            if tape.is_over and way != "live" and tape.mode != "off":
+                return self._of_copy(request, tape)
         if way == "live" or tape.mode == "off":
             return self._tapped(tape, request, kind, record=False) if tape.hears(request) else CallStep()
-        if tape.process != os.getpid():
-            # What a forked process has of the tape is a copy: nothing that it does there is known here.
-            if tape.mode != "replay":
-                url = self._redact(without_query(request.url))
-                message = f"a call to {url} was not recorded, since a forked process has made it; {_FORKED}"
-                self.forked.write("unrecorded", id(tape), message)
-                return CallStep()
-            raise self._refused(
-                [tape],
-                f"{asked}: called by a child process, whose calls are neither recorded nor replayed; {_FORKED}",
-            )
         if tape.mode in ("replay", "missing"):
             try:
                 served = tape.serve(request, kind)
@@ -244,13 +255,20 @@ class Player(OpenTapes):
             if served is not None:
                 return CallStep(served=served)
         if tape.mode == "replay":
-            hint = _OF_A_THREAD if self.is_beside() else ""
+            hint = _OF_A_THREAD if not tape.is_copy and self.is_beside() else ""
             raise self._refused([tape], tape.missed(request, kind) + hint)
         if tape.mode == "missing" and holds_minted(request):
             raise self._refused([tape], f"{asked}: {_WITH_PLACEHOLDER}")
         if not tape.fetches_token(request):
             tape.leave_base(kind)
         return self._tapped(tape, request, kind, record=True)
+
+    def _of_copy(self, request: Request, tape: Tape) -> CallStep:
+        """Decide on a call of a child process that is left of a case, or of the set-up of a fixture, which is over."""
+        over = f"since `{tape.name}`, for which its child process was forked, is over; {_FORKED}"
+        if tape.mode == "replay":
+            raise self._refused((), f"{request.method} {request.url}: was not sent, {over}")
+        return self._unrecorded(request, over)
 
     def _takes_telemetry(self) -> tuple[str, ...]:
         """Return where telemetry is taken beside what is known, as the rubric and the environment say."""
@@ -259,6 +277,10 @@ class Player(OpenTapes):
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
         self._check(request, tape, None)
+        if tape.log is not None and tape.is_copy and not tape.log.in_memory:
+            if not record:
+                return CallStep()
+            return self._unrecorded(request, f"since a forked process has made it, and this system has {_NO_MEMORY}")
 
         def not_paid(why: str) -> BaseException:
             return self._refused([tape], f"{request.method} {request.url}: not asked, since {why}")
@@ -321,11 +343,30 @@ class Player(OpenTapes):
         """Whether a connection that would open in a replay, by a client that is not known, is for telemetry."""
         if not self._is_telemetry_host(host, port):
             return False
-        self.telemetry_calls[host] += 1
+        self._count_telemetry(host)
         return True
 
     def _is_telemetry_host(self, host: str, port: int | None) -> bool:
         return is_telemetry_host(host, port, (*self._takes_telemetry(), *agents_of(os.environ)))
+
+    def _count_telemetry(self, host: str) -> None:
+        self.telemetry_calls[host] += 1
+        if self.notes.is_copy:
+            self.notes.write("telemetry", host)
+
+    def notice_client(self, client: str) -> None:
+        """Tell of a client that asks past the player in a case, by its name."""
+        self.unseen.append(client)
+        if self.notes.is_copy:
+            self.notes.write("unseen", client)
+
+    def _hear(self, note: Note) -> None:
+        if note.kind == "telemetry":
+            self.telemetry_calls[note.text] += 1
+        elif note.kind == "unseen":
+            self.unseen.append(note.text)
+        else:
+            super()._hear(note)
 
     def notice_socket(self, host: str, port: int | None, line: str) -> None:
         """Tell of a connection that was made while there is a recording, and that no recorded call has made."""
@@ -333,8 +374,11 @@ class Player(OpenTapes):
             return
         made = f"a connection to {host}:{port} was made at {line or 'a line that is not known'}"
         message = self._redact(f"{made}, and nothing of it was recorded; {_KNOWN}")
-        if message not in self.strays:
-            self._tell(message)
+        if message in self.strays:
+            return
+        self._tell(message)
+        if self.notes.is_copy:
+            self.notes.write("stray", message)
 
     def refuse_socket(self, address: str) -> BaseException:
         """Return the error for a connection that would open in a replay."""
@@ -363,6 +407,7 @@ _WITH_PLACEHOLDER = (
 )
 NO_TELEMETRY = "nothing is sent in a replay, and this host takes telemetry"
 """What a client is told that would send telemetry in a replay."""
-_FORKED = "let the process that runs the test make the call, or a thread of it"
+_FORKED = "let the case begin its child processes itself, and wait for them"
 _NOT_SHARED = "called outside of any case, and no answer to it, or more than one, is recorded; record it with --record"
+_NO_MEMORY = "no files that are in memory alone (memfd_create); let the process that runs the test make the call"
 _NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"

@@ -14,12 +14,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
-from threading import Lock
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
 from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.exchange import URLS, Failure, Headers, Kept, Request, Response, scrubbed
+from pytest_recall.replay.forks import lock
 from pytest_recall.replay.secrets import spellings
 from pytest_recall.replay.token_requests import REDACTED, is_form, proof_of, without_proof
 from pytest_recall.replay.tokens import MARK as MINTED
@@ -162,7 +162,7 @@ class Redactor:
     def __init__(self, secrets: Mapping[str, str], kept: Kept = EVERY) -> None:
         self._kept = kept
         self._learned: set[str] = set()
-        self._learning = Lock()
+        self._learning = lock()
         self._proofs: dict[str, tuple[str, ...]] = {}
         everywhere = _Finder(secrets, folds=_LONG)
         in_url, in_host = _Finder(secrets, folds=_LONG, bare=True), _Finder(secrets, folds=0, bare=True)

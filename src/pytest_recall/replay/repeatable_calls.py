@@ -7,13 +7,12 @@ cassette, if that has one answer to it and no other. What is answered never depe
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 
 from pytest_recall.replay.exchange import Exchange, Request
+from pytest_recall.replay.forks import lock
 from pytest_recall.replay.hosts import place_of, without_query
 from pytest_recall.replay.tape import Tape
 from pytest_recall.replay.tokens import have_one_answer
@@ -86,7 +85,7 @@ class RepeatableCalls:
         self._patterns = tuple(patterns)
         self._make = make
         self._opened: Tape | None = None
-        self._lock = threading.Lock()
+        self._lock = lock()
 
     def has(self, request: Request) -> bool:
         """Whether a call may be made any number of times."""
@@ -99,16 +98,10 @@ class RepeatableCalls:
                 self._opened = self._make()
             return self._opened
 
-    @property
-    def tape(self) -> Tape | None:
-        """The tape on which such a call is recorded; none in a forked process, whose copy nobody writes down."""
-        tape = self.use()
-        return tape if tape.process == os.getpid() else None
-
     def keep(self, exchange: Exchange) -> None:
         """Record a call that a case has recorded."""
-        if (tape := self.tape) is not None:
-            tape.keep(exchange._replace(seq=tape.reserve()), record=True)
+        tape = self.use()
+        tape.keep(exchange._replace(seq=tape.reserve()), record=True)
 
     def serve(self, request: Request) -> Exchange | None:
         """Return the answer to a request; None if there is none, or more than one."""

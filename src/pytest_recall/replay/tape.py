@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
 from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.equality import EqualCalls, header_differences, key_of, told_apart, written_key
 from pytest_recall.replay.exchange import Call, Exchange, Request
+from pytest_recall.replay.forks import Following, ForkLog
 from pytest_recall.replay.hosts import without_query
 from pytest_recall.replay.matching import Rules, with_known_ids
 from pytest_recall.replay.nearest_request import nearest_request
@@ -75,9 +75,33 @@ class Mismatch(NamedTuple):
     request: str = ""
 
 
+class _Marks(NamedTuple):
+    """What the calls that were asked for leave behind on a tape, beside themselves."""
+
+    difference: Mismatch | None
+    lacks_headers: bool
+    has_left_base: bool
+
+
+class _Abroad(NamedTuple):
+    """A live call of another process that has not ended: what is asked, and in which phase."""
+
+    url: str
+    phase: str
+
+
+class _Ended(NamedTuple):
+    """A live call of another process that has ended."""
+
+    exchange: Exchange
+    record: bool
+    call: Call | None
+
+
 @dataclass(slots=True, eq=False)
-class Tape:
-    """One cassette while it is in use. Threads and tasks share it; each identical call gets the next answer.
+class Tape(Following):
+    """One cassette while it is in use. Threads, tasks and forked processes share it; each identical call gets the next
+    answer.
 
     `older` are older recordings of the same, one of which is replayed in its place if the first request is in that and
     not in the newer ones. `base` is a recording of the same before a change: it answers until the agent asks the first
@@ -87,8 +111,10 @@ class Tape:
     `unkept` says of each call that may not be written down why, and `started` are the programs that were started while
     it was open, as the rubric names them.
     `left_behind` says of each call that an earlier case had left behind that it was refused while this was open.
-    `process` is the one that opened it; `told` counts those of the calls
-    in `made` that someone has already accounted for.
+    `told` counts those of the calls in `made` that someone has already accounted for. `refused` are those of the
+    `misses` that other processes have met and nobody has acted upon, and `is_over` says of a copy that its original is
+    closed. `learn` takes in what a live call of another process has cost, and `too_late` is told of one that was begun
+    after that.
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for
     nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
     count; in a replay it is served all the same, and that is a `difference`. It `lacks_headers` if a recorded call that
@@ -114,7 +140,6 @@ class Tape:
     passed: bool = False
     difference: Mismatch | None = None
     teardown: bool = False
-    process: int = field(default_factory=os.getpid)
     told: int = 0
     live: frozenset[str] = frozenset()
     compares_headers: bool = False
@@ -124,6 +149,11 @@ class Tape:
     older: tuple[Cassette, ...] = ()
     base: Cassette | None = None
     repeatable: Repeatable | None = None
+    log: ForkLog | None = None
+    refused: deque[str] = field(default_factory=deque)
+    is_over: bool = False
+    learn: Callable[[Request, Call], None] = lambda request, call: None
+    too_late: Callable[[str], None] = lambda message: None
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
     _draft: Draft | None = None
     _closed: bool = False
@@ -135,7 +165,9 @@ class Tape:
     _has_left_base: bool = False
     _ids: dict[str, bool] = field(default_factory=dict)
     _tokens: Counter[str] = field(default_factory=Counter)
-    _lock: Any = field(default_factory=threading.Lock)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _abroad: dict[int, _Abroad] = field(default_factory=dict)
+    _ended: deque[_Ended] = field(default_factory=deque)
 
     @property
     def known_rules(self) -> Rules:
@@ -165,7 +197,10 @@ class Tape:
 
     def leave_base(self, kind: str) -> None:
         """Take in that `base` lacks a call of this kind: what an agent asks after that may depend on its answer."""
-        self._has_left_base = self._has_left_base or kind != "judge"
+        if self.base is not None and kind != "judge" and not self._has_left_base:
+            with self:
+                self._has_left_base = True
+                self._add_marks()
 
     def fetches_token(self, request: Request) -> bool:
         """Whether a recorded call that is equal to `request` was not served, as its token is fetched anew."""
@@ -180,21 +215,35 @@ class Tape:
         if cassette is self.base and not exchange.is_answered:
             return None  # An outage of that day says nothing of the change.
         if self.mode == "missing" and hands_out(exchange):
-            self._tokens[self._key(request)] += 1
+            key = self._key(request)
+            with self:
+                self._tokens[key] += 1
+                self._add("fetches", key)
             return None
-        if self.requests is not None:
-            self.requests.append(self.redactor.request(request))
-        self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
+        asked = None if self.requests is None else self.redactor.request(request)
+        self._take_served(cassette, place, kind, seq, asked)
+        if self.log is not None:
+            with self:
+                self._add("asked", cassette.path, place, kind, seq, asked)
         return exchange
+
+    def _take_served(self, cassette: Cassette, place: int, kind: str, seq: int, asked: Request | None) -> None:
+        if self.requests is not None and asked is not None:
+            self.requests.append(asked)
+        self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
 
     def _choose(self, request: Request) -> None:
         """Replay the first of the recordings that holds this request, which is the first that is made."""
-        with self._lock:
-            older, self.older = self.older, ()
-            for one in (self.cassette, *older) if older else ():
+        with self:
+            for one in (self.cassette, *self.older) if self.older else ():
                 if one is not None and one.places_of(request, self.redactor):
-                    self.cassette, self.name = one, one.name
-                    return
+                    self._take_chosen(one)
+                    break
+            self.older = ()
+            self._add("chosen", None if self.cassette is None else self.cassette.path)
+
+    def _take_chosen(self, cassette: Cassette) -> None:
+        self.cassette, self.name, self.older = cassette, cassette.name, ()
 
     def serve_again(self, request: Request) -> Exchange | None:
         """Return the last answer to `request`, however often it was served, or None if it is not recorded."""
@@ -214,14 +263,18 @@ class Tape:
         if self.cassette is None:
             return False
         cassette = self.cassette
+        self.hear()
         return any((cassette, place) not in self._served for place in self._equal(cassette, request))
 
     def _turn(self, cassette: Cassette, request: Request, kind: str) -> tuple[int, int] | None:
         """Return which of the calls that are equal to `request` is next in turn, and its place in this run's order."""
         places = self._equal(cassette, request)
-        with self._lock:
+        with self:
             if self.compares_headers and self.difference is None:
-                place = self._like(cassette, places, request, kind)
+                try:
+                    place = self._like(cassette, places, request, kind)
+                finally:
+                    self._add_marks()
             else:
                 turns = self._turns.setdefault(id(places), iter(places))
                 place = next((place for place in turns if (cassette, place) not in self._served), None)
@@ -229,6 +282,7 @@ class Tape:
                 return None
             self._served.add((cassette, place))
             self._seq += 1
+            self._add("served", cassette.path, place, self._seq)
             return place, self._seq - 1
 
     def _equal(self, cassette: Cassette, request: Request) -> Sequence[int]:
@@ -273,18 +327,27 @@ class Tape:
             raise RecallError(f"{self.name}: call {number}: {differences[0]}; {self.hint}")
         return first
 
-    def reserve(self, leave: Callable[[], None] | None = None) -> int:
+    def reserve(self, leave: Callable[[], None] | None = None, url: str = "") -> int:
         """Return the place of a call that is about to be made, in the order in which calls begin.
 
-        `leave` is called when the tape closes, if the call has not ended by then.
+        `leave` is called when the tape closes, if the call has not ended by then. `url` is where a call goes that is
+        to be recorded.
         """
-        with self._lock:
+        with self:
             self._seq += 1
             if leave is not None:
-                if self._open:
-                    self._bursts = _joined(self._bursts, {*list(self._open), self._seq - 1})
+                self._begins(self._seq - 1)
                 self._open[self._seq - 1] = leave
+            if self.log is not None:
+                url = self.redactor.told(self.redactor.url(url)) if url else ""
+                if self.is_over and url:
+                    self.too_late(self._not_ended(url))
+                self._add("begun", self._seq, url)
             return self._seq - 1
+
+    def _begins(self, seq: int) -> None:
+        if self._open or self._abroad:
+            self._bursts = _joined(self._bursts, {*list(self._open), *self._abroad, seq})
 
     def ends(self, seq: int) -> bool:
         """Whether the call that was reserved this place ends now, and has not before, in whichever thread."""
@@ -292,10 +355,29 @@ class Tape:
 
     def keep(self, exchange: Exchange, *, record: bool, call: Call | None = None) -> None:
         """Take in a live call that ended, and write it down if it is to be recorded."""
+        if self.is_copy:
+            with self:
+                if not self.is_over:
+                    self._add("ended", exchange, record, call)
+            self._learn(exchange)
+            return
+        if self.log is not None:
+            self.hear()  # What it has of their answers is known to be theirs.
+        self._keep(exchange, record, call)
+
+    def _learn(self, exchange: Exchange) -> tuple[Exchange, bool]:
+        """Return a call without the tokens that it has handed out, which are known from now on.
+
+        And whether one of these was fetched anew in place of a recorded one.
+        """
         answered, tokens = minted(exchange, lambda: self._key(exchange.request), self.redactor.text)
         self.redactor.learn(tokens)
         if is_token := bool(tokens) and self.fetches_token(exchange.request):
             self._tokens[self._key(exchange.request)] -= 1
+        return answered, is_token
+
+    def _keep(self, exchange: Exchange, record: bool, call: Call | None) -> None:
+        answered, is_token = self._learn(exchange)
         self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange, call, is_token))
         if not record:
             return
@@ -320,7 +402,7 @@ class Tape:
         others = other_headers(exchange.request.headers, stored, self.rules, self.redactor)
         request = request._replace(others=others)
         clean = clean._replace(request=request, key=key_of(request, self.known_rules))
-        with self._lock:
+        with self:
             if self._closed:
                 if not clean.background:
                     self.problems.append(
@@ -337,6 +419,12 @@ class Tape:
         if self._is_repeatable(exchange.request) and not is_token:
             assert self.repeatable is not None
             self.repeatable.keep(answered)
+
+    def _not_ended(self, url: str) -> str:
+        return (
+            f"{self.name}: a call to {url} of a child process was not recorded, since it had not ended with its test;"
+            " let the test wait for it, and end no child process before its answer"
+        )
 
     def _is_given(self, before: int, call_id: str) -> bool:
         """Whether the id of a call is in an answer to what was asked `before`; if not, the client has made it up."""
@@ -357,11 +445,107 @@ class Tape:
         """
         for leave in list(self._open.values()):
             leave()
-        with self._lock:
+        with self:
             self._closed = True
             if self._draft is not None:
                 self._draft.close()
                 self._draft = None
+
+    # What forked processes do
+
+    def hear(self) -> None:
+        """Take in what other processes have done."""
+        if self.log is None:
+            return
+        with self:
+            pass
+        self._take_ended()
+
+    def _take_ended(self) -> None:
+        while self._ended:
+            try:
+                exchange, record, call = self._ended.popleft()
+            except IndexError:
+                return  # Another thread has it.
+            if self.is_copy:
+                self._learn(exchange)
+                continue
+            self._keep(exchange, record, call)
+            if call is not None:
+                self.learn(exchange.request, call)
+
+    def miss(self, message: str) -> None:
+        """Take in that a call was refused."""
+        self.misses.append(message)
+        if self.is_copy:
+            with self:
+                self._add("refused", message)
+
+    def start(self, program: str) -> None:
+        """Take in that a program was started."""
+        self.started[program] = None
+        if self.is_copy:
+            with self:
+                self._add("started", program)
+
+    def forget_forks(self) -> None:
+        """Let no forked process do anything to it any more."""
+        if self.log is None or self.is_copy:
+            return
+        with self._lock:
+            log, self.log = self.log, None
+            try:
+                self._catch_up(log)
+                log.add(("over",))
+            finally:
+                log.unlock()
+                log.close()
+        self._take_ended()
+        self.problems += (self._not_ended(call.url) for call in self._abroad.values() if call.url)
+
+    def after_fork(self) -> None:
+        """Go on in the new process, to which the calls that are open do not belong."""
+        Following.after_fork(self)
+        self._open.clear()
+
+    def _add_marks(self) -> None:
+        if self.log is not None:
+            self._add("marks", _Marks(self.difference, self.lacks_headers, self._has_left_base))
+
+    def _follow(self, kind: str, *args: Any) -> None:
+        match kind, *args:
+            case "served", path, place, seq:
+                self._served.add((self._of(path), place))
+                self._seq = seq
+            case "asked", path, place, asker, seq, request:
+                self._take_served(self._of(path), place, asker, seq, request)
+            case "chosen", path:
+                if path is not None:
+                    self._take_chosen(self._of(path))
+            case "missed", request:
+                if self.requests is not None:
+                    self.requests.append(request)
+            case "marks", marks:
+                self.difference, self.lacks_headers, self._has_left_base = marks
+            case "begun", seq, url:
+                self._begins(seq - 1)
+                self._seq, self._abroad[seq - 1] = seq, _Abroad(url, TEARDOWN if self.teardown else "")
+            case "ended", exchange, record, call:
+                begun = self._abroad.pop(exchange.seq, None)
+                phase = exchange.phase if begun is None else begun.phase
+                self._ended.append(_Ended(exchange._replace(phase=phase), record, call))
+            case "fetches", key:
+                self._tokens[key] += 1
+            case "refused", message:
+                self.misses.append(message)
+                self.refused.append(message)
+            case "started", program:
+                self.started[program] = None
+            case "over", *_:
+                self.is_over = True
+
+    def _of(self, path: Path) -> Cassette:
+        return next(one for one in (self.cassette, self.base, *self.older) if one is not None and one.path == path)
 
     def unused(self) -> list[Exchange]:
         """Return the recorded calls that were not asked for."""
@@ -450,7 +634,14 @@ class Tape:
 
     def missed(self, request: Request, kind: str = "agent") -> str:
         """Return what to say of a request that nothing answers: the nearest recorded one, and what changed."""
-        return f"{self.name}: {self._missed(request, kind)}"
+        self.hear()
+        missed = f"{self.name}: {self._missed(request, kind)}"
+        if self.is_copy:
+            with self:
+                self._add_marks()
+                if self.requests is not None:
+                    self._add("missed", self.requests[-1])
+        return missed
 
     def _differs(self, kind: str, call: int = 0, lines: Iterable[str] = (), key: str = "") -> None:
         self.difference = self.difference or Mismatch(kind, call, tuple(map(self.redactor.told, lines)), key)

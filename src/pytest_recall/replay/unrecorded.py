@@ -92,9 +92,7 @@ def starts(player: Player, command: Command) -> None:
         if player.is_left_behind:
             raise player.left_behind(f"{refused}, by a thread of a case that is over; let the case wait for it")
     for tape in tapes:
-        if player.forked.is_forked:
-            player.forked.write("started", id(tape), entry)
-        tape.started[entry] = None
+        tape.start(entry)
 
 
 def _advice(player: Player, command: Command, entry: str) -> str:
@@ -172,8 +170,8 @@ def asks(player: Player, client: str, url: str) -> None:
             " a client that is recorded (httpx, aiohttp, requests, urllib3, botocore, http.client), or name the host in"
             " rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes telemetry"
         )
-    if tape is not None and tape.process == os.getpid():
-        player.unseen.append(client)
+    if tape is not None:
+        player.notice_client(client)
 
 
 def _where(tapes: Sequence[Tape]) -> str:

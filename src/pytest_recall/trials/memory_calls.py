@@ -38,7 +38,7 @@ class HeardTape(Tape):
         """Whether the request is put to a model: what a memory asks a database is no matter of cost."""
         return asks_model(request)
 
-    def keep(self, exchange: Exchange, *, record: bool, call: Call | None = None) -> None:
+    def _keep(self, exchange: Exchange, record: bool, call: Call | None) -> None:
         """Take in a call that ended, and nothing of what was asked."""
         found = call or call_of(exchange, exchange.kind, "live", self._rubric.prices)
         self._take(found._replace(trouble=trouble(exchange)))
