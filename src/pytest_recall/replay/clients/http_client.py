@@ -250,8 +250,8 @@ class _Line:
 
     def makefile(self, mode: str = "rb", buffering: int = -1) -> Any:
         """Return what an answer is read from."""
-        if not self._is_asked and self._sent.waits_to_continue:
-            return self._continued().makefile("rb", buffering)
+        if self._continuing and buffering == 0:
+            return self._continuing[0].makefile("rb", buffering)
         if not self._is_asked:
             self._ask()
         if self._error is not None and self.real is None:
@@ -277,11 +277,15 @@ class _Line:
         finally:
             if self._connection.sock is self:
                 self._connection.sock = self.real
+            self._leave_continuing()
             self._begin()
         return response
 
     def _continued(self) -> socket.socket:
-        """Return a socket that says to go on with the body of a request: whether it may is known after that."""
+        """Return a socket that says to go on with the body of a request, for which botocore waits.
+
+        Whether it may go on is known when the request is complete.
+        """
         if not self._continuing:
             self._continuing = socket.socketpair()
             self._continuing[1].sendall(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -293,7 +297,7 @@ class _Line:
         self._continuing = ()
 
     def fileno(self) -> int:
-        if not self._is_asked and self._sent.waits_to_continue:
+        if self._played is not None or self._sent.waits_to_continue:
             return self._continued().fileno()
         return -1 if self.real is None else int(self.real.fileno())
 
