@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pytest_recall.files import clock, event_loop
+from pytest_recall.files.errors import MissError
 from pytest_recall.replay import interrupt
 from pytest_recall.replay.exchange import Exchange, Request
 from pytest_recall.replay.stub_answers import refused
@@ -51,7 +52,7 @@ class LeftBehindCall:
 
     def _refused(self, tapes: list[Tape]) -> Exchange:
         error = self.opened.refuse(self.message, self._pending(tapes))
-        if not self.opened.is_beside():
+        if not isinstance(error, MissError) or not self.opened.is_beside():
             raise error
         self.opened.interrupter.answered()
         return refused(self.request, str(error))
