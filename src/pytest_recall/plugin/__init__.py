@@ -238,10 +238,12 @@ class Hooks:
             # Imported here, and not within the first case, whose agent may have faked the file system or the clock.
             from pytest_recall.plugin import options, trials  # noqa: F401
 
-            if "pyfakefs" in sys.modules:
+            manager = self.config.stash.get(CASSETTES, None)
+            if "pyfakefs" in sys.modules or (manager is not None and manager.mode != "off"):
                 from pytest_recall.models import prices
 
-                prices.available()  # The price list looks for files as it is imported.
+                # The price list looks for files as it is imported, and its many objects need not be walked over.
+                prices.available()
             own = (item for item in session.items if CASE_ID in item.stash and not getattr(item, "arm", ""))
             self.run.collected([item.stash[CASE_ID] for item in own])
             if options.concurrency(self.config) > 1:

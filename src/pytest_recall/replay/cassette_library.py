@@ -156,7 +156,7 @@ class Library:
         """Return the cassette of a case; each baseline that is asked has its own, and each trial of a series."""
         beside = f"{ARM}{_short(_slug(arm), arm)}" if arm else ""
         again = f"{AGAIN}{repeat}" if repeat > 1 else ""
-        return self.folder / _slug(scenario or "_") / f"{_slug(case_id)}{beside}{again}{CASSETTE_SUFFIX}"
+        return self.folder.joinpath(_slug(scenario or "_"), f"{_slug(case_id)}{beside}{again}{CASSETTE_SUFFIX}")
 
     def of_fixture(self, name: str, scope: str, place: str) -> Path:
         """Return the cassette of a fixture; `place` tells fixtures of one name apart, and their parameters."""
