@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+from pytest_recall.replay.forks import is_in_turn
 from pytest_recall.replay.origin import is_importing
 
 GRACE = 0.25
@@ -42,11 +43,11 @@ def keep_interrupting(thread: int, is_over: Callable[[float], bool], error: type
     def interrupt() -> None:
         seconds = GRACE
         while not is_over(seconds):
-            # A module that is imported would stay half there, for all cases that come.
-            importing = is_importing(sys._current_frames().get(thread))
-            if not importing:
+            # A module that is imported would stay half there, for all cases that come, and a lock be held.
+            frame = sys._current_frames().get(thread)
+            if not (busy := is_importing(frame) or is_in_turn(frame)):
                 _interrupt(thread, error)
-            seconds = GRACE if importing else AGAIN
+            seconds = GRACE if busy else AGAIN
 
     # A daemon, here and below: a case that never ends must not keep the process from ending.
     threading.Thread(target=interrupt, name="recall-miss", daemon=True).start()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.replay.forks import ForkNotes, Note, at_fork
+from pytest_recall.replay.forks import ForkNotes, Note, at_fork, is_in_turn
 from pytest_recall.replay.hooks import IN_THREAD
 from pytest_recall.replay.interrupt import end_later, keep_interrupting
 from pytest_recall.replay.origin import is_importing
@@ -298,7 +298,7 @@ class OpenTapes:
         if self.notes.log is not None and not self.notes.is_copy:
             # Not here: this thread may be about to take in the same.
             threading.Thread(target=self.hear_forked, name="recall-forks", daemon=True).start()
-        if is_importing(frame):
+        if is_importing(frame) or is_in_turn(frame):
             return
         for wait in reversed(self._waits):
             if wait.thread_id == threading.get_ident() and wait.error is not None and not wait.over:
