@@ -459,6 +459,33 @@ def in_child(work):
         for name in ("map", "async", "executor", "quiet", "alone"):
             assert trial(checkout, name).error.startswith(f"eval/cassettes/one/{name}.ndjson: POST {upstream.url}/")
 
+    def test_a_pool_of_a_wider_fixture_works_for_its_setup_and_for_no_case(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        source = """\
+@pytest.fixture(scope="session")
+def pool():
+    with FORK.Pool(1) as made:
+        made.map(plain_sync, ["warm", "up"])
+        yield made
+
+
+@pytest.fixture
+def agent(pool):
+    return lambda question: {answer}
+"""
+        asks = self.FORKS + source.format(answer="pool.map(plain_sync, [question])[0]")
+        checkout = talking(upstream, asks).with_cases(asking("a")).at(pytester)
+        result = checkout.run_apart("eval", "--record")
+        assert result.ret == 1
+        assert "for which its child process was forked, is over" in result.stdout.str()
+        checkout.run_apart(*REPLAY)
+        assert (upstream.count, checkout.outcomes()) == (3, {"a": "error"})
+        talking(upstream, self.FORKS + source.format(answer="plain_sync(question)")).at(pytester)
+        assert checkout.run_apart("eval", "--record").ret == 0
+        asked = upstream.count
+        assert (checkout.run_apart(*REPLAY).ret, upstream.count) == (0, asked)
+
     def test_a_recorded_call_that_no_child_makes_is_missed(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         twice = agent("return in_child(lambda: plain_sync('x')) + in_child(lambda: plain_sync('x'))")
         checkout = talking(upstream, self.FORKS + twice).with_cases(asking("a")).at(pytester)

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import socket
+import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay.budget import Ledger, Meter, Pricing
 from pytest_recall.replay.exchange import Call, Request, Tokens
-from pytest_recall.replay.forks import ForkLog, lock
+from pytest_recall.replay.forks import ForkLog, is_in_turn, lock
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
@@ -440,6 +441,21 @@ class TestForkLog:
         with player.playing(one):
             in_child(work)
             assert asked(player, "a") == "1 to a"
+
+    def test_who_takes_a_turn_is_not_interrupted(self, tmp_path: Path) -> None:
+        """An exception would leave the lock to nobody."""
+        said: list[bool] = []
+
+        class Noticing(Tape):
+            def _follow(self, kind: str, *args: Any) -> None:
+                said.append(is_in_turn(sys._getframe()))
+
+        one = Noticing("one", "replay", Rules(), Redactor({}), "")
+        with Player("replay").playing(one):
+            in_child(lambda: one.start("git"))
+            with one:
+                said.append(is_in_turn(sys._getframe()))
+        assert said == [True, False]
 
     def test_a_process_that_closes_its_files_is_followed(self, tmp_path: Path) -> None:
         player = Player("replay")

@@ -9,15 +9,18 @@ overwrites. As long as nobody forks, there is no log.
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import signal
 import struct
 import tempfile
 import threading
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
+from types import FrameType
 from typing import Any, Literal, NamedTuple, Protocol
 from weakref import WeakSet, finalize
 
@@ -25,6 +28,7 @@ from pytest_recall.files.errors import MissError
 
 _HEAD = struct.Struct("<QI")
 """What stands before an entry: the number of its bytes, and their checksum."""
+_PAUSE = 0.001
 
 
 class ForkLog:
@@ -35,12 +39,7 @@ class ForkLog:
 
     def __init__(self) -> None:
         self.home = os.getpid()
-        self.in_memory = hasattr(os, "memfd_create")
-        if self.in_memory:
-            self._file = os.memfd_create("pytest-recall")
-        else:
-            with tempfile.TemporaryFile() as made:
-                self._file = os.dup(made.fileno())
+        self._file, self.in_memory = _new_file()
         self._number, self._identity = self._file, _identity_of(self._file)
         self._end = 0
         self.close = finalize(self, _close, self._file, self._identity)
@@ -56,7 +55,16 @@ class ForkLog:
         import fcntl
 
         self._reopen()
-        fcntl.lockf(self._file, fcntl.LOCK_EX)
+        while True:
+            try:
+                fcntl.lockf(self._file, fcntl.LOCK_EX)
+            except OSError as error:
+                if error.errno != errno.EDEADLK:
+                    raise
+                # The system takes the threads of a process for one, of which no two can wait for each other.
+                time.sleep(_PAUSE)
+            else:
+                return
 
     def unlock(self) -> None:
         """Let others be at it."""
@@ -117,6 +125,14 @@ class ForkLog:
             self.close.atexit = False
 
 
+def _new_file() -> tuple[int, bool]:
+    """Return a file without a name, and whether it is in memory alone."""
+    with suppress(AttributeError, OSError):
+        return os.memfd_create("pytest-recall"), True
+    with tempfile.TemporaryFile() as made:
+        return os.dup(made.fileno()), False
+
+
 def _identity_of(file: int) -> tuple[int, int] | None:
     try:
         found = os.fstat(file)
@@ -160,9 +176,11 @@ class Following:
                 raise
 
     def __exit__(self, *_: object) -> None:
-        if self.log is not None:
-            self.log.unlock()
-        self._lock.release()
+        try:
+            if self.log is not None:
+                self.log.unlock()
+        finally:
+            self._lock.release()
 
     def _catch_up(self, log: ForkLog) -> None:
         log.lock()
@@ -191,6 +209,18 @@ class Following:
     def after_fork(self) -> None:
         """Go on in the new process: a thread that held the lock is not in it."""
         self._lock = threading.Lock()
+
+
+def is_in_turn(frame: FrameType | None) -> bool:
+    """Whether the thread whose innermost frame this is takes or leaves such a block, and must come to its end."""
+    while frame is not None:
+        if frame.f_code in _TURNS:
+            return True
+        frame = frame.f_back
+    return False
+
+
+_TURNS = (Following.__enter__.__code__, Following.__exit__.__code__)
 
 
 class ForkNotes(Following):

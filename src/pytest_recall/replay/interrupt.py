@@ -17,6 +17,7 @@ from typing import Protocol
 from weakref import WeakSet
 
 from pytest_recall.files.errors import MissError
+from pytest_recall.replay.forks import is_in_turn
 from pytest_recall.replay.hooks import Undo
 from pytest_recall.replay.origin import is_importing
 
@@ -80,11 +81,11 @@ class Block:
         assert self.thread_id is not None
         seconds = GRACE
         while not self.is_over(seconds):
-            # A module that is imported would stay half there, for all cases that come.
-            importing = is_importing(sys._current_frames().get(self.thread_id))
-            if not importing:
+            # A module that is imported would stay half there, for all cases that come, and a lock be held.
+            frame = sys._current_frames().get(self.thread_id)
+            if not (busy := is_importing(frame) or is_in_turn(frame)):
                 _interrupt(self.thread_id, type(error))
-            seconds = GRACE if importing else AGAIN
+            seconds = GRACE if busy else AGAIN
 
 
 def _interrupt(thread: int, error: type[BaseException]) -> None:
@@ -146,7 +147,7 @@ class Interrupter:
 
     def check(self, frame: FrameType | None = None) -> None:
         """Raise the error by which a block is to end, in the main thread that runs it at `frame`."""
-        if is_importing(frame):
+        if is_importing(frame) or is_in_turn(frame):
             return
         for block in reversed(self._blocks):
             if block.thread_id == threading.get_ident() and block.error is not None and not block.over:

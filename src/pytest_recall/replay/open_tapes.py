@@ -348,8 +348,8 @@ class OpenTapes:
     def _forget_forks(self, tape: Tape) -> None:
         """Let no forked process do anything to a tape that closes; what it was refused last is said for itself."""
         tape.forget_forks()
-        while tape.refused:
-            self._tell(tape.refused.popleft())
+        for message in tape.refused():
+            self._tell(message)
 
     def _is_forked(self, tapes: Sequence[Tape]) -> bool:
         """Whether this is a process that was forked since these tapes were opened."""
@@ -364,8 +364,8 @@ class OpenTapes:
             return
         for tape in self._all():
             tape.hear()
-            while tape.refused:
-                self._give_up(tape, self._error(tape.refused.popleft()))
+            for message in tape.refused():
+                self._give_up(tape, self._error(message))
         for note in self.notes.read():
             self._hear(note)
 

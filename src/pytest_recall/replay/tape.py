@@ -111,10 +111,9 @@ class Tape(Following):
     `unkept` says of each call that may not be written down why, and `started` are the programs that were started while
     it was open, as the rubric names them.
     `left_behind` says of each call that an earlier case had left behind that it was refused while this was open.
-    `told` counts those of the calls in `made` that someone has already accounted for. `refused` are those of the
-    `misses` that other processes have met and nobody has acted upon, and `is_over` says of a copy that its original is
-    closed. `learn` takes in what a live call of another process has cost, and `too_late` is told of one that was begun
-    after that.
+    `told` counts those of the calls in `made` that someone has already accounted for.
+    `is_over` says of a copy that its original is closed. `learn` takes in what a live call of another process has cost,
+    and `too_late` is told of one that was begun after that.
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for
     nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
     count; in a replay it is served all the same, and that is a `difference`. It `lacks_headers` if a recorded call that
@@ -150,7 +149,6 @@ class Tape(Following):
     base: Cassette | None = None
     repeatable: Repeatable | None = None
     log: ForkLog | None = None
-    refused: deque[str] = field(default_factory=deque)
     is_over: bool = False
     learn: Callable[[Request, Call], None] = lambda request, call: None
     too_late: Callable[[str], None] = lambda message: None
@@ -168,6 +166,7 @@ class Tape(Following):
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _abroad: dict[int, _Abroad] = field(default_factory=dict)
     _ended: deque[_Ended] = field(default_factory=deque)
+    _refused: list[str] = field(default_factory=list)
 
     @property
     def known_rules(self) -> Rules:
@@ -481,6 +480,14 @@ class Tape(Following):
             with self:
                 self._add("refused", message)
 
+    def refused(self) -> list[str]:
+        """Return which of the misses other processes have met since this was last called."""
+        if not self._refused:
+            return []
+        with self:
+            refused, self._refused = self._refused, []
+        return refused
+
     def start(self, program: str) -> None:
         """Take in that a program was started."""
         self.started[program] = None
@@ -538,7 +545,7 @@ class Tape(Following):
                 self._tokens[key] += 1
             case "refused", message:
                 self.misses.append(message)
-                self.refused.append(message)
+                self._refused.append(message)
             case "started", program:
                 self.started[program] = None
             case "over", *_:
