@@ -30,6 +30,7 @@ from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import directly, let_through
 
 _PORTS = {"http": 80, "https": 443}
+_UNVERIFIED = ("0", "CERT_NONE", "VerifyMode.CERT_NONE")
 _FRAMING = frozenset({"connection", "content-length", "keep-alive", "transfer-encoding"})
 _READ_AT_ONCE = 1 << 16
 _INCOMPLETE = "IncompleteRead"
@@ -146,9 +147,6 @@ def _subclasses(cls: type) -> Iterator[type]:
 
 def _scheme_of(connection: Any) -> str:
     return "https" if connection.default_port == _PORTS["https"] else "http"
-
-
-_UNVERIFIED = ("0", "CERT_NONE", "VerifyMode.CERT_NONE")
 
 
 class _Line:
