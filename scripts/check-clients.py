@@ -5,12 +5,12 @@
     scripts/check-clients.py --all              all of them; one that is missing is an error
     scripts/check-clients.py litellm cohere     these
 
-Each is recorded from a server on loopback. Then the server is gone, and the agent is replayed alone and with two
-workers, and once each with another prompt and another header, which has to be a visible miss. Clients that cannot be
-recorded are named by a recording, and refused by a replay before anything reaches the server, unless the rubric allows
-the client or ignores the host; nor is the program of an SDK started. Clients that fetch tokens are also
-replayed 30 days later, and no file may hold a token. `--plugins` replays one agent beside plugins of pytest instead:
-nothing may reach the server, neither by another prompt nor by a bare socket.
+Each is recorded from a server on loopback. Then what listens there only counts connections, of which there may be none:
+the agent is replayed alone and with two workers, and once each with another prompt and another header, which has to be
+a visible miss. Clients that cannot be recorded are named by a recording, and refused by a replay before anything
+reaches the server, unless the rubric allows the client or ignores the host; nor is the program of an SDK started.
+Clients that fetch tokens are also replayed 30 days later, and no file may hold a token. `--plugins` replays one agent
+beside plugins of pytest instead: nothing may reach the server, neither by another prompt nor by a bare socket.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.util
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -98,19 +99,37 @@ async def call():
             return found.content[0].text
 return asyncio.run(call())
 """
+MCP_OF_TWO = """\
+import asyncio
+import httpx2
+from mcp.client.streamable_http import streamable_http_client
+async def call(user):
+    async with httpx2.AsyncClient(headers={"prefer": HEADER, "x-user": user}) as http:
+        transport = streamable_http_client(URL + "/mcp", http_client=http)
+        async with mcp.Client(transport, mode="legacy") as client:
+            found = [await client.call_tool("echo", {"text": f"{prompt} {user} {number}"}) for number in range(2)]
+            return " ".join(one.content[0].text for one in found)
+async def both():
+    return await asyncio.gather(call("alice"), call("bob"))
+answers = asyncio.run(both())
+assert answers == [f"{prompt} {user} 0 {prompt} {user} 1" for user in ("alice", "bob")], answers
+return " ".join(answers)
+"""
 
 
 @dataclass(frozen=True)
 class Client:
     """How an agent asks by one client: the module that it imports first, and the body of its function.
 
-    `unrecorded` is the name by which messages call a client that cannot be recorded.
+    `unrecorded` is the name by which messages call a client that cannot be recorded. What is asked in another order
+    each time is replayed several `times`.
     """
 
     name: str
     module: str
     body: str
     unrecorded: str = ""
+    times: int = 1
 
 
 CLIENTS = (
@@ -211,6 +230,7 @@ CLIENTS = (
     Client("mcp", "mcp", MCP.replace("MODE", "auto")),
     # With an id of a session, and a stream of its own on which the server could speak.
     Client("mcp, sessions", "mcp", MCP.replace("MODE", "legacy")),
+    Client("mcp, alice and bob", "mcp", MCP_OF_TWO, times=20),
     # What wraps the threads in which an agent asks.
     Client("sentry-sdk", "sentry_sdk", f"sentry_sdk.init()\n{IN_THREADS}"),
     Client(
@@ -594,11 +614,32 @@ def check_client(client: Client) -> dict[str, str]:
             found = {"record": outcome(run(folder, url, "--record"), "2 passed")}
         if found["record"] != "ok":
             return found
-        found["replay"] = outcome(run(folder, url, "--replay"), "2 passed")
-        found["-n 2"] = outcome(run(folder, url, "--replay", "-n2"), "2 passed")
-        found["prompt"] = outcome(run(folder, url, "--replay", PROMPT="Say: "), "2 errors")
-        found["header"] = outcome(run(folder, url, "--replay", HEADER="second"), "2 errors")
+        with connections(url) as count:
+            replays = (outcome(run(folder, url, "--replay"), "2 passed") for _ in range(client.times))
+            found["replay"] = next((one for one in replays if one != "ok"), "ok")
+            found["-n 2"] = outcome(run(folder, url, "--replay", "-n2"), "2 passed")
+            found["prompt"] = outcome(run(folder, url, "--replay", PROMPT="Say: "), "2 errors")
+            found["header"] = outcome(run(folder, url, "--replay", HEADER="second"), "2 errors")
+            if opened := count():
+                found["sent"] = f"{opened} connections were opened in a replay"
         return found
+
+
+@contextmanager
+def connections(url: str) -> Iterator[Callable[[], int]]:
+    """Listen where a server was, and yield a function that says how many connections were opened since."""
+    with socket.create_server(("127.0.0.1", int(url.rpartition(":")[2])), backlog=128) as server:
+        server.setblocking(False)
+
+        def count() -> int:
+            opened = 0
+            with suppress(BlockingIOError):
+                while True:
+                    server.accept()[0].close()
+                    opened += 1
+            return opened
+
+        yield count
 
 
 def check_tokens(client: Client) -> dict[str, str]:

@@ -29,7 +29,7 @@ _BYTE = re.compile(r"%(?:25){0,3}([0-9A-Fa-f]{2})")
 _BLANKS = str.maketrans("?&#+", "    ")
 # Wrapped lines, as mails have them, are one run.
 _SHORTEST_RUN = 24
-_BASE64 = re.compile(rb"[\w+/-]{%d,}(?:\r?\n[\w+/-]{4,76})*" % _SHORTEST_RUN, re.ASCII)
+_BASE64 = re.compile(rb"[\w+/-]{%d,}(?:\r?\n[\w+/-]{2,76})*" % _SHORTEST_RUN, re.ASCII)
 _STANDARD = bytes.maketrans(b"-_", b"+/")
 _ALIGNED = 4096
 """A run up to this length may have begun before what is encoded: a path in a URL has `/` as base64 does."""
@@ -46,6 +46,8 @@ def marked(signs: Iterable[int]) -> bytes:
 
 
 _SIGN = marked(byte for byte in range(128) if chr(byte).isalnum() or chr(byte) in "_+/-")
+SHORTEST_LINE = 60
+"""Of wrapped base64; mails have 76 characters in a line, and PEM 64."""
 _PRINTABLE = marked((*b"\t\n\r", *range(0x20, 0x7F)))
 
 
@@ -107,6 +109,18 @@ def decoded_texts(text: str) -> Iterator[str]:
         for at in range(4) if len(run) <= _ALIGNED else (0,):
             plain = from_base64(run[at:])
             yield from _readable(plain)
+
+
+def has_wrapped_base64(data: bytes) -> bool:
+    """Whether a line of what may be base64 ends in these bytes, as a line or escaped for JSON or a URL."""
+    marks, sought, end = data.translate(_SIGN), b"x" * SHORTEST_LINE, 0
+    while (start := marks.find(sought, end)) >= 0:
+        end = marks.find(b" ", start)
+        if end < 0:
+            return False
+        if data[end] in b"\r\n\\%":
+            return True
+    return False
 
 
 def _readable(data: bytes) -> Iterator[str]:

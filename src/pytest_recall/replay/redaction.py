@@ -17,10 +17,10 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from pytest_recall.replay.encodings import decoded
+from pytest_recall.replay.encodings import decoded, has_wrapped_base64
 from pytest_recall.replay.exchange import URLS, Failure, Headers, Kept, Request, Response, scrubbed
 from pytest_recall.replay.forks import lock
-from pytest_recall.replay.secrets import spellings
+from pytest_recall.replay.secrets import Spelling, spellings
 from pytest_recall.replay.token_requests import REDACTED, is_form, proof_of, without_proof
 from pytest_recall.replay.tokens import MARK as MINTED
 from pytest_recall.replay.tokens import NAME, by_name
@@ -74,7 +74,7 @@ class _Finder:
             if value.strip():
                 names.setdefault(value.strip(), re.sub(r"[^\w.-]", "_", name))
         self._folds = folds
-        self._spellings: list[tuple[bytes, bytes, bytes]] = []
+        self._spellings: list[tuple[Spelling, bytes]] = []
         self._folded: set[int] = set()
         self._placeholders = {REDACTED, PLACEHOLDER}
         if bare:
@@ -87,11 +87,11 @@ class _Finder:
     def know(self, names: Mapping[str, str]) -> None:
         """Find these values as well, each of which has a name."""
         for value, name in sorted(names.items(), key=lambda item: -len(item[0])):
-            for way, (needle, expression) in enumerate(spellings(value)):
+            for way, spelling in enumerate(spellings(value)):
                 if way == 0 and len(value) >= self._folds:  # the others are base64, in another case another value
                     self._folded.add(len(self._spellings))
-                    needle, expression = needle.lower(), b"(?i:%b)" % expression
-                self._spellings.append((needle, expression, _raw(f"[{name}]")))
+                    spelling = Spelling(spelling.stretch.lower(), b"(?i:%b)" % spelling.expression)
+                self._spellings.append((spelling, _raw(f"[{name}]")))
             self._placeholders.add(f"[{name}]")
         written = sorted(self._placeholders)
         self._written = re.compile(b"|".join(re.escape(_raw(placeholder)) for placeholder in written))
@@ -111,20 +111,22 @@ class _Finder:
     def _secrets(self, data: bytes) -> list[_Span]:
         """Return where secrets lie and what replaces them, in order; placeholders are no secrets."""
         lower = data.lower() if self._folded else data
+        is_wrapped = has_wrapped_base64(data)
         hits = tuple(
             index
-            for index, (needle, _, _) in enumerate(self._spellings)
-            if needle in (lower if index in self._folded else data)
+            for index, (spelling, _) in enumerate(self._spellings)
+            if spelling.stretch in (lower if index in self._folded else data)
+            or (is_wrapped and any(half in data for half in spelling.halves))
         )
         if not hits:
             return []
         pattern = self._compiled.get(hits)
         if pattern is None:
-            pattern = re.compile(b"|".join(b"(%b)" % self._spellings[index][1] for index in hits))
+            pattern = re.compile(b"|".join(b"(%b)" % self._spellings[index][0].expression for index in hits))
             self._compiled[hits] = pattern
         edges = [0, *(edge for match in self._written.finditer(data) for edge in match.span()), len(data)]
         return [
-            _Span(*match.span(), self._spellings[hits[(match.lastindex or 1) - 1]][2])
+            _Span(*match.span(), self._spellings[hits[(match.lastindex or 1) - 1]][1])
             for start, end in zip(edges[::2], edges[1::2], strict=True)
             for match in pattern.finditer(data, start, end)
         ]

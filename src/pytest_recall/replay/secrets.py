@@ -20,7 +20,7 @@ from itertools import groupby, pairwise
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
-from pytest_recall.replay.encodings import decoded_texts, from_base64, marked, unescaped
+from pytest_recall.replay.encodings import SHORTEST_LINE, decoded_texts, from_base64, marked, unescaped
 from pytest_recall.replay.tokens import claims_read
 
 
@@ -305,7 +305,8 @@ def _in_ascii(text: str) -> str:
 def _long_words(text: str) -> str:
     """Return the lines of what is long enough to be a token: of prose and of bytes that are no text little is left.
 
-    It is what stands between blanks, and has as many signs in a row as the shortest token.
+    It is what stands between blanks, and has as many signs in a row as the shortest token; and a shorter line behind
+    it, which may be the last one of wrapped base64.
     """
     data = text.encode("ascii")
     visible, blanks, words, end = data.translate(_VISIBLE), data.translate(_BLANK), [], 0
@@ -316,7 +317,12 @@ def _long_words(text: str) -> str:
             end = len(data)
         if end - start >= _SHORTEST_TOKEN:
             words.append(text[start:end])
+            if last := _LAST_LINE.match(text, end):
+                words.append(last[1])
     return "\n".join(words)
+
+
+_LAST_LINE = re.compile(rf"\r?\n[ \t]*([\w+/-]{{2,{_SHORTEST_TOKEN - 1}}})(?![\w+/-])", re.ASCII)
 
 
 def _search_formats(words: str, note: Callable[[str, str, str], None]) -> None:
@@ -485,20 +491,35 @@ def _ordinary(name: str, value: str) -> bool:
     return not re.fullmatch(_CHOSEN, name) and (value.isdecimal() or bool(re.fullmatch(r"[a-z _.-]{1,15}", value)))
 
 
-def spellings(value: str) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the ways in which `value` may be spelt: a stretch that it must hold, and a regular expression.
+class Spelling(NamedTuple):
+    """A way in which a value may be spelt: a stretch that it must hold, and a regular expression.
 
-    Any of its characters may be escaped for a URL, a form or JSON, or the whole be base64.
+    In wrapped base64 a line may end within that stretch, and the text holds one of `halves` at least.
     """
-    yield _raw(max(_UNTOUCHED.findall(value), key=len, default="")), _raw(_expression(value))
+
+    stretch: bytes
+    expression: bytes
+    halves: tuple[bytes, ...] = ()
+
+
+def spellings(value: str) -> Iterator[Spelling]:
+    """Yield the ways in which `value` may be spelt.
+
+    Any of its characters may be escaped for a URL, a form or JSON, or the whole be base64, wrapped or not.
+    """
+    yield Spelling(_raw(max(_UNTOUCHED.findall(value), key=len, default="")), _raw(_expression(value)))
     data = _raw(value)
     # Three bytes are four characters, so there are three ways to fall on their boundaries. Only
     # the characters that hold nothing but bits of the value are looked for.
     for lead in range(3) if len(data) >= 6 else ():
         encoded = b64encode(b"\0" * lead + data + b"\0\0").decode()
         sure = encoded[-(-lead * 8 // 6) : (lead + len(data)) * 8 // 6]
-        expression = "".join(_BASE64_SIGNS.get(char, char) for char in sure)
-        yield _raw(max(re.split(r"[+/]", sure), key=len)), _raw(expression)
+        expression = _LINE_BREAK.join(_BASE64_SIGNS.get(char, char) for char in sure)
+        # A line ends in one of two stretches at most, if both together are no longer than a line.
+        half = min(len(sure), SHORTEST_LINE) // 2
+        stretches = (sure, sure[:half], sure[half : 2 * half])
+        whole, *halves = (_raw(max(re.split(r"[+/]", one), key=len)) for one in stretches)
+        yield Spelling(whole, _raw(expression), tuple(halves))
 
 
 def _raw(text: str) -> bytes:
@@ -537,5 +558,12 @@ def _sign(char: str, *also: str) -> str:
     return f"(?:{'|'.join(ways)})"
 
 
+_LINE_BREAK = "(?:{}?{}[ \\t]*)?".format(
+    *(
+        rf"(?:{sign}|{_BACKSLASHES}{letter}|(?i:%(?:25){{0,3}}{byte}))"
+        for sign, letter, byte in ((r"\r", "r", "0d"), (r"\n", "n", "0a"))
+    )
+)
+"""What stands between two lines of it, as it is or escaped for JSON or a URL."""
 # The URL-safe alphabet writes these two otherwise.
 _BASE64_SIGNS = {"+": _sign("+", "-"), "/": _sign("/", "_")}
