@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 
 import pytest
 from hypothesis import given
@@ -134,6 +135,16 @@ def test_the_environment_says_where_telemetry_is_sent() -> None:
     assert is_telemetry("https://o1.example/api/2/envelope/", places)
     assert not is_telemetry("https://o1.example/api/0/issues/", places)
     assert not is_telemetry("http://elsewhere/", places)
+
+
+def test_a_variable_counts_from_when_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    assert telemetry_of(os.environ) == ()
+    monkeypatch.setenv("SENTRY_DSN", "https://key@o1.example/2")
+    assert is_telemetry("https://o1.example/api/2/envelope/", telemetry_of(os.environ))
+    monkeypatch.delenv("SENTRY_DSN")
+    assert telemetry_of(os.environ) == ()
 
 
 def test_the_lists_are_in_order() -> None:
