@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 
 import pytest
 from hypothesis import given
@@ -155,6 +156,16 @@ def test_metrics_are_sent_to_agents(environment: dict[str, str], places: tuple[s
 def test_what_answers_http_at_the_port_of_statsd_is_asked() -> None:
     assert not is_telemetry("http://localhost:8125/v1/chat/completions")
     assert is_telemetry("http://127.0.0.1:8126/v0.5/traces")
+
+
+def test_a_variable_counts_from_when_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    assert telemetry_of(os.environ) == ()
+    monkeypatch.setenv("SENTRY_DSN", "https://key@o1.example/2")
+    assert is_telemetry("https://o1.example/api/2/envelope/", telemetry_of(os.environ))
+    monkeypatch.delenv("SENTRY_DSN")
+    assert telemetry_of(os.environ) == ()
 
 
 def test_the_lists_are_in_order() -> None:
