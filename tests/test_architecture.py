@@ -249,6 +249,7 @@ WORLD = {
     },
     "replay": {
         *(
+            "audit",
             "budget",
             "call_recorder",
             "cassette_check",
@@ -270,6 +271,7 @@ WORLD = {
             "hooks",
             "forks",
             "interrupt",
+            "left_behind",
             "origin",
         ),
         *(

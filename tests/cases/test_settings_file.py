@@ -108,7 +108,7 @@ thresholds: {token_f1: 0.6, helpful: 1}
         ("owner: me\nignore_hosts: ['http://a/']\n", 2, "ignore_hosts: `http://a/` is not a host; write `a`"),
         *(
             (f"owner: me\ntelemetry_hosts: ['{host}']\n", 2, f"telemetry_hosts: `{host}` is not a host; write one like")
-            for host in ("*.a.com", "a.com:x", "a.com:", ":80", "a b", "me@a.com")
+            for host in ("*.a.com", "a.com:x", "a.com:", "a.com:0", "a.com:65536", ":80", "a b", "me@a.com")
         ),
         (
             "owner: me\nrepeatable_urls: ['https://a/v?/x', 'https://a/x?y=*']\n",

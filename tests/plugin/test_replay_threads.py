@@ -61,6 +61,12 @@ SHARED = Worker()
 """
 
 
+ANY_TEXT = """
+def text(question):
+    return asked(question).text
+
+
+"""
 HEARD = "import concurrent.futures\nwith concurrent.futures.ThreadPoolExecutor() as pool:\n"
 HEARD += "    return pool.submit(text, question).result()"
 
@@ -104,18 +110,19 @@ class TestWaitedFor:
         assert lasting.count == asked
         assert signal.getsignal(URGENT) == before
 
+    @pytest.mark.parametrize("more", ["", ANY_TEXT], ids=["ends_by_a_refusal", "hands_on_a_refusal"])
     def test_a_thread_that_a_case_has_begun_is_none_of_the_next(
-        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch
+        self, pytester: pytest.Pytester, lasting: Upstream, monkeypatch: pytest.MonkeyPatch, more: str
     ) -> None:
         monkeypatch.setattr(interrupt, "LONG", 0.5)
-        checkout = project(lasting, "return SHARED.ask(question)").at(pytester)
+        checkout = project(lasting, "return SHARED.ask(question)", more=more).at(pytester)
         result = checkout.run("eval", "--record")
         result.assert_outcomes(passed=2)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
         result.stdout.fnmatch_lines(["*: was not recorded, since `*a.ndjson`, which has begun its thread, is over*"])
         asked = lasting.count
         result = checkout.run(*REPLAY)
-        # The thread ends by what it is answered, and the second case waits for it.
+        # The second case waits for what nobody answers.
         result.assert_outcomes(passed=1, errors=1)
         assert "which has begun its thread, is over" in trial(checkout, "b").error
         assert lasting.count == asked

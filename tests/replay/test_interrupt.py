@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.replay import open_tapes
+from pytest_recall.replay import interrupt
 from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.watch import listen, quiet_misses
 from tests.replay.test_tape import tape_of
 
 
@@ -57,7 +56,7 @@ def test_one_that_is_not_the_main_one_ends_at_its_next_step(tmp_path: Path) -> N
 
 def test_the_main_one_ends_though_it_waits_for_a_lock(tmp_path: Path) -> None:
     player = Player("replay")
-    undo = listen(player.check_waits)
+    undo = player.interrupter.listen()
     try:
         with player.playing(tape_of(tmp_path)) as tape:
             with pytest.raises(MissError, match="missed"):
@@ -84,11 +83,11 @@ def test_one_that_ends_by_itself_is_left_alone(tmp_path: Path) -> None:
 def test_a_handler_that_cannot_be_put_back_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the main thread may set one, and one that is not Python's cannot be read."""
     before, found = signal.getsignal(signal.SIGURG), list[object]()
-    thread = threading.Thread(target=lambda: found.append(listen(Player("replay").check_waits)))
+    thread = threading.Thread(target=lambda: found.append(Player("replay").interrupter.listen()))
     thread.start()
     thread.join()
     monkeypatch.setattr(signal, "getsignal", lambda number: None)
-    found.append(listen(Player("replay").check_waits))
+    found.append(Player("replay").interrupter.listen())
     monkeypatch.undo()
     assert (found, signal.getsignal(signal.SIGURG)) == ([[], []], before)
 
@@ -96,7 +95,7 @@ def test_a_handler_that_cannot_be_put_back_stays(monkeypatch: pytest.MonkeyPatch
 def test_a_thread_that_ends_by_a_miss_ends_without_a_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[type[BaseException]] = []
     monkeypatch.setattr(threading, "excepthook", lambda args: told.append(args.exc_type))
-    undo = quiet_misses(Player("replay"))
+    undo = Player("replay").interrupter.hear_ends()
 
     def end(error: BaseException) -> None:
         raise error
@@ -113,17 +112,18 @@ def test_a_thread_that_a_refused_call_has_ended_ends_the_cases_that_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The ones that run now, and those that are asked later."""
-    monkeypatch.setattr(open_tapes, "end_later", lambda wait, end: end())
+    monkeypatch.setattr(interrupt, "LONG", 0.0)
     player, waits = Player("replay"), (Waiting(), Waiting())
     lanes = [player.lane(), player.lane()]
     for lane, wait in zip(lanes, waits, strict=True):
         lane.wait = wait
     tapes = [tape_of(tmp_path), tape_of(tmp_path)]
     player.push(tapes[0], lanes[0])
-    thread = threading.Thread(target=player.answered)
+    undo = player.interrupter.hear_ends()
+    thread = threading.Thread(target=end_by_an_answer, args=(player,))
     thread.start()
     thread.join()
-    assert player.ended(thread, ValueError)
+    undo()
     player.push(tapes[1], lanes[1])
     token = CURRENT_CASE.set(lanes[1])
     try:
@@ -131,16 +131,25 @@ def test_a_thread_that_a_refused_call_has_ended_ends_the_cases_that_wait(
             pass
     finally:
         CURRENT_CASE.reset(token)
-    assert ["which has missed a recording for another case" in str(wait.error) for wait in waits] == [True, True]
+    for wait in waits:
+        assert wait.ended.wait(20)
+        assert "which has missed a recording for another case" in str(wait.error)
     assert [len(tape.misses) for tape in tapes] == [1, 1]
-    assert not player.ended(threading.current_thread(), ValueError)
+
+
+def end_by_an_answer(player: Player) -> None:
+    player.interrupter.answered()
+    raise ValueError("it cannot be read")
 
 
 class Waiting:
     """A case that runs in another thread."""
 
     thread_id = -1
-    error: BaseException | None = None
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        self.ended = threading.Event()
 
     def is_over(self, seconds: float) -> bool:
         """It is not."""
@@ -149,3 +158,4 @@ class Waiting:
     def give_up(self, error: BaseException) -> None:
         """Take in by what it ends."""
         self.error = error
+        self.ended.set()

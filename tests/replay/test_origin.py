@@ -34,15 +34,14 @@ def test_an_import_is_not_interrupted(tmp_path: Path, monkeypatch: pytest.Monkey
     """A module that an exception leaves half-done would be missing for all that comes after."""
     (tmp_path / "half_done.py").write_text("import sys\n\nFRAME = sys._getframe()\nsys.recall_check(FRAME)\n")
     monkeypatch.syspath_prepend(tmp_path)
-    player = Player("replay")
-    with player.waiting():
-        [wait] = player._waits
-        wait.error = MissError("missed")
-        monkeypatch.setattr(sys, "recall_check", player.check_waits, raising=False)
+    interrupter = Player("replay").interrupter
+    with interrupter.block() as block:
+        block.error = MissError("missed")
+        monkeypatch.setattr(sys, "recall_check", interrupter.check, raising=False)
         importlib.import_module("half_done")
         with pytest.raises(MissError, match="missed"):
-            player.check_waits(sys._getframe())
-        wait.error = None
+            interrupter.check(sys._getframe())
+        block.error = None
     del sys.modules["half_done"]
 
 

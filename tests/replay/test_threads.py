@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import ContextVar, copy_context
+from threading import Event
 
 import pytest
 
@@ -18,7 +19,7 @@ OTHER: ContextVar[str | None] = ContextVar("other", default=None)
 
 @pytest.fixture(autouse=True)
 def _carried() -> Iterator[None]:
-    undo = carry(lambda: [(CASE, CASE.get()), (KIND, KIND.get())])
+    undo = carry(lambda in_thread: [(CASE, CASE.get()), (KIND, KIND.get())])
     yield
     for step in undo:
         step()
@@ -86,7 +87,7 @@ def test_a_thread_of_a_subclass_runs_its_own_run() -> None:
 
 
 def test_two_that_carry_do_not_stand_in_each_others_way() -> None:
-    undo = carry(lambda: [(OTHER, OTHER.get())])
+    undo = carry(lambda in_thread: [(OTHER, OTHER.get())])
 
     def run() -> list[str | None]:
         of_case("a", "judge")
@@ -97,6 +98,23 @@ def test_two_that_carry_do_not_stand_in_each_others_way() -> None:
     finally:
         for step in undo:
             step()
+
+
+def test_what_is_called_back_has_what_its_task_was_submitted_with() -> None:
+    with ThreadPoolExecutor(1) as pool:
+
+        def run(name: str) -> list[str | None]:
+            of_case(name)
+            found: list[str | None] = []
+            submitted = Event()
+            task = pool.submit(submitted.wait, 20)
+            task.add_done_callback(lambda done: found.extend(seen()))
+            submitted.set()
+            pool.submit(seen).result()
+            return found
+
+        assert copy_context().run(run, "a") == ["a", None, None]
+        assert copy_context().run(run, "b") == ["b", None, None]
 
 
 def test_a_thread_of_an_executor_has_what_its_task_was_submitted_with() -> None:

@@ -66,10 +66,10 @@ def through(player: Player) -> Callable[[Request, Callable[[], Response]], Respo
 
     def channel(request: Request, call: Callable[[], Response]) -> Response:
         step = player.ask(request)
-        if step.served is not None:
-            if step.served.response is not None:
-                return step.served.response
-            failure = step.served.failure
+        if (served := step.held.wait() if step.held is not None else step.served) is not None:
+            if served.response is not None:
+                return served.response
+            failure = served.failure
             raise ModelError(
                 failure.message if failure else "the call had not finished when it was recorded; record it again"
             )

@@ -57,8 +57,9 @@ def _are_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
             alone = host.partition("://")[2] or host
             raise ValueError(f"`{host}` is not a host; write `{alone.partition('/')[0]}`")
         name, colon, port = host.rpartition(":")
+        is_port = port.isdecimal() and 0 < int(port) < 65_536
         # What has more than one colon is an address of IPv6.
-        if _NO_HOST.search(host) or (colon and ":" not in name and not (name and port.isdecimal())):
+        if _NO_HOST.search(host) or (colon and ":" not in name and not (name and is_port)):
             raise ValueError(f"`{host}` is not a host; write one like `example.com` or `example.com:8080`")
     return hosts
 

@@ -29,7 +29,7 @@ from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.other_headers import headers_to_match
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import CassetteMode, Made, Tape
-from pytest_recall.replay.watch import Watch, quiet_misses
+from pytest_recall.replay.watch import Watch
 from pytest_recall.replay.wire_formats import troubles
 from pytest_recall.trials.conditions import Prompts, digest_of, kept_answer, prompts
 from pytest_recall.trials.trial import Outcome
@@ -117,7 +117,7 @@ class CassetteManager:
         self._sharing = threading.Lock()
         if mode != "off":
             player.repeat(rubric.repeatable_urls, self._shared_tape)
-        self._unquiet = quiet_misses(player)
+        self._hear_no_ends = player.interrupter.hear_ends()
 
     def limit(self, budget: float, ledger_name: str, of_day: float | None = None) -> None:
         """Let no call begin for which `budget` US dollars do not suffice, in all processes of the run together.
@@ -152,7 +152,7 @@ class CassetteManager:
             self.player.batches.close()
         for tape in self.player.clear():
             tape.close()
-        self._unquiet()
+        self._hear_no_ends()
         self._watch.close()
 
     # What is open

@@ -133,7 +133,7 @@ class Overlap:
         self._output = Output(config)
         self._early: Appended | None = None
         self._writing = threading.Lock()
-        self._undo = [*carry(lambda: [(SINK, SINK.get())]), *steady_environment(config)]
+        self._undo = [*carry(lambda in_thread: [(SINK, SINK.get())]), *steady_environment(config)]
 
     # Ahead of its turn
 

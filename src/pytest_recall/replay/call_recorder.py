@@ -138,13 +138,13 @@ class CallStep(NamedTuple):
 
     What is let through has to wait for its `turn`, and before that until its `hold` on the budget fits, if it has
     them; `refuse` makes what is raised where that will never be. One that is `held` is not let through: it waits for
-    its batch.
+    its batch, or for who may wait for a refusal.
     """
 
     served: Exchange | None = None
     recorder: CallRecorder | None = None
     turn: CallTurn | None = None
-    held: PendingBatchCall | None = None
+    held: HeldCall | None = None
     hold: BudgetHold | None = None
     refuse: Callable[[str], BaseException] = RuntimeError
 
@@ -190,6 +190,16 @@ class CallStep(NamedTuple):
     def _begins(self) -> None:
         if self.recorder is not None:
             self.recorder.begins()
+
+
+class HeldCall(Protocol):
+    """A call that is answered later, and not over the network by its client."""
+
+    def wait(self) -> Exchange:
+        """Wait in this thread."""
+
+    async def waited(self) -> Exchange:
+        """Wait in this task."""
 
 
 class HeldError(Exception):

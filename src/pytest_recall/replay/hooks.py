@@ -188,15 +188,13 @@ def _found(
     return None
 
 
-IN_THREAD: ContextVar[bool] = ContextVar("recall_in_thread", default=False)
-"""Whether this is a thread that was started where something is carried: no exception reaches who waits for it."""
+def carry(values: Callable[[bool], Sequence[tuple[ContextVar[Any], Any]]]) -> list[Undo]:
+    """Let threads that are started have these variables with their values, and return how to take it back.
 
-
-def carry(values: Callable[[], Sequence[tuple[ContextVar[Any], Any]]]) -> list[Undo]:
-    """Let threads that are started have the `values` of these variables there, and return how to take it back.
-
-    Tasks of asyncio have them anyway. A thread of an executor has those of anyone who submitted what
-    it works on, for as long as it does. Other variables stay behind, as without us.
+    `values` is called where a thread is started, with True, and where work is handed to an executor, with False. Tasks
+    of asyncio have the values anyway. A thread of an executor has those of whoever submitted what it works on, and
+    afterwards, for what is called back when that is done, those of a thread that was started there. Other variables
+    stay behind, as without us.
     """
     from concurrent.futures import ThreadPoolExecutor  # a run that neither records nor replays has no use for it
 
@@ -205,11 +203,10 @@ def carry(values: Callable[[], Sequence[tuple[ContextVar[Any], Any]]]) -> list[U
 
     @functools.wraps(start)
     def started(self: threading.Thread) -> None:
-        taken, run = values(), self.run
-        if any(value for _, value in taken):
+        taken, run = values(True), self.run
+        if taken:
 
             def within() -> None:
-                IN_THREAD.set(True)
                 vars(self).pop("run", None)  # Of several sessions in one process each has put its own there.
                 for variable, value in taken:
                     variable.set(value)
@@ -220,17 +217,16 @@ def carry(values: Callable[[], Sequence[tuple[ContextVar[Any], Any]]]) -> list[U
 
     @functools.wraps(submit)
     def submitted(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        taken = values()
+        taken, afterwards = values(False), values(True)
 
         def within() -> Any:
-            # What is raised there is handed on to who waits for it.
-            tokens: list[tuple[ContextVar[Any], Any]] = [(IN_THREAD, IN_THREAD.set(False))]
-            tokens += [(variable, variable.set(value)) for variable, value in taken]
+            for variable, value in taken:
+                variable.set(value)
             try:
                 return fn(*args, **kwargs)
             finally:
-                for variable, token in tokens:
-                    variable.reset(token)
+                for variable, value in afterwards:
+                    variable.set(value)
 
         return submit(self, within)
 

@@ -9,9 +9,15 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import FrameType
 from typing import Protocol
+from weakref import WeakSet
 
+from pytest_recall.files.errors import MissError
+from pytest_recall.replay.hooks import Undo
 from pytest_recall.replay.origin import is_importing
 
 GRACE = 0.25
@@ -21,13 +27,16 @@ AGAIN = 2.0
 LONG = 5.0
 """Seconds after which a case that may wait for a refused call is ended: a replay waits for nothing else."""
 
+IN_THREAD: ContextVar[bool] = ContextVar("recall_in_thread", default=False)
+"""Whether this is a thread that a case has started: no exception reaches who waits for it."""
 
-class Waits(Protocol):
-    """A thread that runs a case, and may wait for another one."""
+
+class Wait(Protocol):
+    """What runs a case, and may wait for another thread."""
 
     @property
     def thread_id(self) -> int | None:
-        """That thread; None before it has begun."""
+        """The thread that it runs on; None before it has begun."""
 
     def is_over(self, seconds: float) -> bool:
         """Wait up to some seconds for the end of what it does, and return whether that has come."""
@@ -36,39 +45,151 @@ class Waits(Protocol):
         """End what it does by `error`, unless it ends by itself soon."""
 
 
-def keep_interrupting(thread: int, is_over: Callable[[float], bool], error: type[BaseException]) -> None:
-    """Interrupt what a thread does, from another thread, until it is over; one that is not the main one by `error`."""
+class Block:
+    """A block of code that a miss of another thread ends, run by the thread that makes this object."""
 
-    def interrupt() -> None:
+    __slots__ = ("_running", "error", "over", "thread_id")
+
+    def __init__(self) -> None:
+        self.thread_id: int | None = threading.get_ident()
+        self.over = False
+        self.error: BaseException | None = None
+        # Held while the block runs. An event takes ten times as long to make, and each case of each run has three.
+        self._running = threading.Lock()
+        self._running.acquire()
+
+    def end(self) -> None:
+        """Say that the block has ended. Called once."""
+        self.over = True
+        self._running.release()
+
+    def is_over(self, seconds: float) -> bool:
+        """Wait up to some seconds for its end, and return whether it has come."""
+        if self._running.acquire(timeout=seconds):
+            self._running.release()
+        return self.over
+
+    def give_up(self, error: BaseException) -> None:
+        """End the block by `error`, unless it ends by itself soon. Called by the thread that has missed."""
+        if self.error is None and self.thread_id is not None:
+            self.error = error
+            # A daemon, as below: a case that never ends must not keep the process from ending.
+            threading.Thread(target=self._keep_interrupting, args=(error,), name="recall-miss", daemon=True).start()
+
+    def _keep_interrupting(self, error: BaseException) -> None:
+        assert self.thread_id is not None
         seconds = GRACE
-        while not is_over(seconds):
+        while not self.is_over(seconds):
             # A module that is imported would stay half there, for all cases that come.
-            importing = is_importing(sys._current_frames().get(thread))
+            importing = is_importing(sys._current_frames().get(self.thread_id))
             if not importing:
-                _interrupt(thread, error)
+                _interrupt(self.thread_id, type(error))
             seconds = GRACE if importing else AGAIN
-
-    # A daemon, here and below: a case that never ends must not keep the process from ending.
-    threading.Thread(target=interrupt, name="recall-miss", daemon=True).start()
-
-
-def end_later(wait: Waits, end: Callable[[], object]) -> None:
-    """Call `end`, from another thread, if what a thread does is not over in a while: it may wait in vain."""
-
-    def look() -> None:
-        if not wait.is_over(LONG):
-            end()
-
-    threading.Thread(target=look, name="recall-wait", daemon=True).start()
 
 
 def _interrupt(thread: int, error: type[BaseException]) -> None:
     """Interrupt what the thread does: the main thread even while it waits for a lock, others at their next step."""
     # An exception that is set from outside is seen between two instructions, and not by a thread that waits in a
-    # lock. A signal ends that wait, and its handler, which `watch` sets, raises. Only the main thread runs handlers.
+    # lock. A signal ends that wait, and its handler, that of `listen`, raises. Only the main thread runs handlers.
     if thread == threading.main_thread().ident and hasattr(signal, "pthread_kill"):
         signal.pthread_kill(thread, signal.SIGURG)
         return
     import ctypes
 
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), ctypes.py_object(error))
+
+
+class Interrupter:
+    """Ends cases that wait for a call which was refused in another thread.
+
+    A case that is run in a block ends by an exception there; each other one has a `Wait` of its own. A thread that
+    works for several cases does not end by the miss of one: it is answered in place of the call. Should it end by that
+    answer, the others wait for it in vain: `lost` is called with what they then wait for.
+    """
+
+    def __init__(self, lost: Callable[[str], None]) -> None:
+        self.lost = ""
+        """What cases may wait for in vain from now on; empty if there is no such thing."""
+        self._lost = lost
+        self._blocks: list[Block] = []
+        self._answered: WeakSet[threading.Thread] = WeakSet()
+
+    @contextmanager
+    def block(self) -> Iterator[Block]:
+        """End what this thread does in this block when another one has missed a recording, whatever it waits for."""
+        block = Block()
+        self._blocks.append(block)
+        try:
+            yield block
+        finally:
+            block.end()
+            self._blocks.remove(block)
+
+    @property
+    def innermost(self) -> Block | None:
+        """The block that was begun last."""
+        return self._blocks[-1] if self._blocks else None
+
+    def end_later(self, wait: Wait, end: Callable[[], object]) -> None:
+        """Call `end`, from another thread, if what a case does is not over in a while: it may wait in vain."""
+
+        def look() -> None:
+            if not wait.is_over(LONG):
+                end()
+
+        threading.Thread(target=look, name="recall-wait", daemon=True).start()
+
+    def answered(self) -> None:
+        """Take in that this thread was answered in place of a call that is refused; other cases may need it."""
+        self._answered.add(threading.current_thread())
+
+    def check(self, frame: FrameType | None = None) -> None:
+        """Raise the error by which a block is to end, in the main thread that runs it at `frame`."""
+        if is_importing(frame):
+            return
+        for block in reversed(self._blocks):
+            if block.thread_id == threading.get_ident() and block.error is not None and not block.over:
+                raise type(block.error)(*block.error.args)
+
+    def listen(self) -> list[Undo]:
+        """Check the blocks whenever the main thread is interrupted; return how to take it back.
+
+        The signal is SIGURG, which processes ignore, so that one which comes late does nothing.
+        """
+        if not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread():
+            return []
+        before = signal.getsignal(signal.SIGURG)
+        if before is None:
+            return []  # A handler that is none of Python's could not be put back.
+        signal.signal(signal.SIGURG, lambda number, frame: self.check(frame))
+
+        def undo() -> None:
+            if threading.current_thread() is threading.main_thread():
+                signal.signal(signal.SIGURG, before)
+
+        return [undo]
+
+    def hear_ends(self) -> Undo:
+        """Hear how threads end. One that ends by a miss does so without a traceback: that is said where the test is."""
+        before = threading.excepthook
+
+        def excepthook(args: threading.ExceptHookArgs) -> None:
+            if not self._ended(args.thread, args.exc_type):
+                before(args)
+
+        threading.excepthook = excepthook
+
+        def undo() -> None:
+            if threading.excepthook is excepthook:
+                threading.excepthook = before
+
+        return undo
+
+    def _ended(self, thread: threading.Thread | None, error: type[BaseException]) -> bool:
+        """Take in that a thread has ended by an exception; return whether a refused call was the cause."""
+        if thread not in self._answered:
+            return issubclass(error, MissError)
+        assert thread is not None
+        self.lost = f"it waits for the thread `{thread.name}`, which has missed a recording for another case"
+        self._lost(self.lost)
+        return True

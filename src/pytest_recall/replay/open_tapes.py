@@ -10,20 +10,15 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from types import FrameType
 from typing import TYPE_CHECKING, Any
-from weakref import WeakSet
 
-from pytest_recall.files.errors import MissError
 from pytest_recall.replay.forks import ForkNotes
-from pytest_recall.replay.hooks import IN_THREAD
-from pytest_recall.replay.interrupt import end_later, keep_interrupting
-from pytest_recall.replay.origin import is_importing
+from pytest_recall.replay.interrupt import IN_THREAD, Interrupter
 from pytest_recall.replay.tape import LET_THROUGH, LIVE, CassetteMode, Tape
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import Sender
-    from pytest_recall.replay.interrupt import Waits
+    from pytest_recall.replay.interrupt import Wait
 
 
 class CaseContext:
@@ -41,44 +36,13 @@ class CaseContext:
         self.name = ""
         self.tapes: list[Tape] = []
         self.over = False
-        self.wait: Waits | None = None
+        self.wait: Wait | None = None
 
     def call_off(self) -> None:
         """Refuse its calls from now on, and let none wait for a batch."""
         self.over = True
         if self.opened.batches is not None:
             self.opened.batches.call_off(self)
-
-
-class Wait:
-    """A block of code that a miss of another thread ends, run by the thread that makes this object."""
-
-    __slots__ = ("_running", "error", "over", "thread_id")
-
-    def __init__(self) -> None:
-        self.thread_id: int | None = threading.get_ident()
-        self.over = False
-        self.error: BaseException | None = None
-        # Held while the block runs. An event takes ten times as long to make, and each case of each run has three.
-        self._running = threading.Lock()
-        self._running.acquire()
-
-    def end(self) -> None:
-        """Say that the block has ended. Called once."""
-        self.over = True
-        self._running.release()
-
-    def is_over(self, seconds: float) -> bool:
-        """Wait up to some seconds for its end, and return whether it has come."""
-        if self._running.acquire(timeout=seconds):
-            self._running.release()
-        return self.over
-
-    def give_up(self, error: BaseException) -> None:
-        """End the block by `error`, unless it ends by itself soon. Called by the thread that has missed."""
-        if self.error is None and self.thread_id is not None:
-            self.error = error
-            keep_interrupting(self.thread_id, self.is_over, type(error))
 
 
 CURRENT_CASE: ContextVar[CaseContext | None] = ContextVar("recall_lane", default=None)
@@ -100,9 +64,7 @@ class OpenTapes:
         self._error = error
         self._redact = redact
         self._home = threading.get_ident()
-        self._waits: list[Wait] = []
-        self._answered: WeakSet[threading.Thread] = WeakSet()
-        self._lost = ""
+        self.interrupter = Interrupter(self._end_all_later)
         self._tapes: list[Tape] = []
         self._contexts: list[CaseContext] = []
         self._lanes: list[CaseContext] = []
@@ -218,12 +180,19 @@ class OpenTapes:
             self._contexts.clear()
         return tapes
 
-    def carried(self) -> list[tuple[ContextVar[Any], Any]]:
-        """Return what a thread takes along that is started here: whose it is, who makes calls in it, and which ones."""
+    def carried(self, in_thread: bool) -> list[tuple[ContextVar[Any], Any]]:
+        """Return what a thread takes along that is started here, or else a task that is handed to an executor.
+
+        That is whose it is, who makes calls in it, and which ones; nothing for a thread that is started for no case.
+        """
         lane, tapes = self._lane, self._tapes[-1:]
         if lane is None and tapes and "fixture" not in tapes[0].header:
             lane = next((one for one in self._contexts if tapes[0] in one.tapes), None)
-        return [(CURRENT_CASE, lane), *((variable, variable.get()) for variable in CARRIED[1:])]
+        taken: list[tuple[ContextVar[Any], Any]] = [(CURRENT_CASE, lane)]
+        taken += ((variable, variable.get()) for variable in CARRIED[1:])
+        if in_thread and not any(value for _, value in taken):
+            return []
+        return [*taken, (IN_THREAD, in_thread)]
 
     @contextmanager
     def asking(self, kind: str) -> Iterator[None]:
@@ -232,8 +201,7 @@ class OpenTapes:
             # Threads take the kind along, and those of other cases are none of this one's.
             token = KIND.set(kind)
             try:
-                for tape in self._lane.tapes[-1:] if self._lost else ():
-                    self._end_later(tape, self._lost)
+                self._end_if_lost(self._lane.tapes)
                 yield
             finally:
                 KIND.reset(token)
@@ -252,15 +220,18 @@ class OpenTapes:
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """End what this thread does in this block when another one has missed a recording, whatever it waits for."""
-        wait = Wait()
-        self._waits.append(wait)
-        for tape in self._tapes[-1:] if self._lost else ():
-            self._end_later(tape, self._lost)
-        try:
+        with self.interrupter.block():
+            self._end_if_lost(self._tapes)
             yield
-        finally:
-            wait.end()
-            self._waits.remove(wait)
+
+    def _end_if_lost(self, tapes: Sequence[Tape]) -> None:
+        if lost := self.interrupter.lost:
+            for tape in tapes[-1:]:
+                self._end_later(tape, lost)
+
+    def _end_all_later(self, message: str) -> None:
+        for tape in self.opened():
+            self._end_later(tape, message)
 
     def is_beside(self) -> bool:
         """Whether this thread runs neither the session nor the case that answers for it, so that none hears of it."""
@@ -273,47 +244,24 @@ class OpenTapes:
         lane = self._lane  # Of a question that is asked by no item of pytest, a miss is caught where it is asked.
         return IN_THREAD.get() or (thread != self._home and not (lane is not None and lane.tapes))
 
-    def _wait_of(self, tape: Tape) -> Waits | None:
+    def _wait_of(self, tape: Tape) -> Wait | None:
         lane = next((lane for lane in list(self._lanes) if tape in lane.tapes), None)
-        if lane is not None:
-            return lane.wait
-        return self._waits[-1] if self._waits else None
-
-    def check_waits(self, frame: FrameType | None = None) -> None:
-        """Raise the error by which one of these blocks is to end, in the main thread that runs it at `frame`."""
-        if is_importing(frame):
-            return
-        for wait in reversed(self._waits):
-            if wait.thread_id == threading.get_ident() and wait.error is not None and not wait.over:
-                raise type(wait.error)(*wait.error.args)
+        return self.interrupter.innermost if lane is None else lane.wait
 
     def left_behind(self, message: str) -> BaseException:
-        """Return the error for a call of what an earlier case has left behind.
+        """Return the error for a program that is started by what an earlier case has left behind.
 
-        Nobody knows whether a case that is open now waits for its answer. So this fails none, but a case that does not
-        pass, or comes to no end, is one without a verdict.
+        Nobody knows whether a case that is open now waits for it. So this fails none, but a case that does not pass, or
+        comes to no end, is one without a verdict.
         """
-        for tape in self.opened():
-            tape.left_behind.append(self._redact(message))
-            self._end_later(tape, message)
+        self.note_left_behind(message)
+        self._end_all_later(message)
         return self._refused((), message)
 
-    def answered(self) -> None:
-        """Take in that this thread was answered in place of a call that is refused; other cases may need it."""
-        self._answered.add(threading.current_thread())
-
-    def ended(self, thread: threading.Thread | None, error: type[BaseException]) -> bool:
-        """Take in that a thread has ended by an exception; return whether a refused call was the cause, which is told.
-
-        Cases that wait for the thread from now on, as one of them does, would do so for ever.
-        """
-        if thread not in self._answered:
-            return issubclass(error, MissError)
-        assert thread is not None
-        self._lost = f"it waits for the thread `{thread.name}`, which has missed a recording for another case"
+    def note_left_behind(self, message: str) -> None:
+        """Let no case that is open now fail, as it may wait for what an earlier one has left behind."""
         for tape in self.opened():
-            self._end_later(tape, self._lost)
-        return True
+            tape.left_behind.append(self._redact(message))
 
     def _end_later(self, tape: Tape, message: str) -> None:
         wait = self._wait_of(tape)
@@ -324,11 +272,11 @@ class OpenTapes:
             if not tape.misses:
                 self._refused([tape], message)
 
-        end_later(wait, end)
+        self.interrupter.end_later(wait, end)
 
-    def refuse(self, message: str) -> BaseException:
-        """Return the error for what must not happen here; all tests that may have done it answer for it."""
-        return self._refused(self.possible(), message)
+    def refuse(self, message: str, tapes: Sequence[Tape] | None = None) -> BaseException:
+        """Return the error for what must not happen here, for which all tests of `tapes`, or that may do it, answer."""
+        return self._refused(self.possible() if tapes is None else tapes, message)
 
     def hear_forked(self) -> None:
         """Take in what forked processes were refused, or have asked or started, since this was last called.

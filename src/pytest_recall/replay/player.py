@@ -22,6 +22,7 @@ from pytest_recall.replay.hosts import (
     telemetry_of,
     without_query,
 )
+from pytest_recall.replay.left_behind import LeftBehindCall
 from pytest_recall.replay.open_tapes import CaseContext, OpenTapes
 from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.replay.repeatable_calls import RepeatableCalls, unconditional
@@ -106,7 +107,7 @@ class Player(OpenTapes):
             if not self.is_beside():
                 raise
             # Its case is ended where that runs. This thread may serve other cases, which would wait for it in vain.
-            self.answered()
+            self.interrupter.answered()
             return CallStep(served=refused(request, str(error)))
         if self.limits is None or step.served is not None or step.held is not None:
             return step
@@ -143,7 +144,7 @@ class Player(OpenTapes):
             if not tapes and (step := self._of_all(request, self.repeatable)) is not None:
                 return step
         if not tapes:
-            return self._outside(asked, way, lane)
+            return self._outside(request, way, lane)
         if len(tapes) > 1:
             return self._of_several(request, kind, way, tapes)
         return self._of_tape(request, kind, way, tapes[0])
@@ -169,13 +170,15 @@ class Player(OpenTapes):
         tape = shared.tape
         return CallStep() if tape is None else CallStep(recorder=CallRecorder(tape, request, "agent", record=True))
 
-    def _outside(self, asked: str, way: Way, lane: CaseContext | None) -> CallStep:
+    def _outside(self, request: Request, way: Way, lane: CaseContext | None) -> CallStep:
         """Decide on a call that is made while no case is open, or by what a case has left behind in its `lane`."""
+        asked = f"{request.method} {request.url}"
         if way == "cassette" and lane is not None and lane.name and self.mode != "off":
             over = f"since `{lane.name}`, which has begun its thread, is over; let the case wait for it, or begin the"
             over += " thread in a fixture of a wider scope if it works for several cases"
             if self.mode == "replay":
-                raise self.left_behind(f"{asked}: was not sent, {over}")
+                self.note_left_behind(message := f"{asked}: was not sent, {over}")
+                return CallStep(held=LeftBehindCall(request, message, self))
             self._refused((), f"{asked}: was not recorded, {over}")
         elif way == "cassette" and self.mode == "replay":
             raise self._refused((), f"{asked}: called outside of any case, and {_NOTHING_SENT}")
@@ -275,7 +278,7 @@ class Player(OpenTapes):
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""
         if self._is_ours is not None and not self._is_ours():
             return True
-        return self._way(self.kind) == "live" or self.ignores(host, port)
+        return self.is_live or self.ignores(host, port)
 
     @property
     def is_live(self) -> bool:

@@ -1,9 +1,6 @@
 """Refuse sockets in a replay, and tell of them in a recording, by the audit events of the interpreter.
 
-Plugins and mocks replace `socket.socket` or its methods, and put back what they take for the original; code may also
-use the class beneath. The events are raised below all of them, and a hook stays for the life of the process.
-
-They do not say everything. Data that is sent by a connected socket raises none, but to connect it does. A name that is
+These do not say everything. Data that is sent by a connected socket raises none, but to connect it does. A name that is
 given to `connect` in place of an address is looked up before its event. Sockets that are not Python's raise none: those
 of uvloop are asked for here, and native clients in `clients/native.py`.
 """
@@ -15,12 +12,13 @@ import errno
 import functools
 import socket
 import sys
+import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextvars import ContextVar
 from types import ModuleType
 from typing import Any, NamedTuple
 
 from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.replay import audit
 from pytest_recall.replay.hooks import Undo, once_imported
 from pytest_recall.replay.hosts import is_address, is_this_machine
 from pytest_recall.replay.origin import line_of_caller
@@ -35,32 +33,30 @@ class Guarded(NamedTuple):
     names: dict[str, set[str]]
 
 
-_guarded: list[Guarded] = []
-"""Of inner sessions, the last ones."""
-_hooked = False
-_TESTING: ContextVar[bool] = ContextVar("recall_testing_sockets", default=False)
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
+_OPENS = "recall.opens"
+"""The event by which a loop says what it opens that is none of Python's own, with host and port."""
+_LOOKED_UP = "recall.looked_up"
+"""The event that comes after a name was looked up, with its addresses."""
 
 
 class _StoppedError(Exception):
-    """Ends an attempt by which the hook is tested."""
-
-
-def _hook() -> None:
-    global _hooked
-    if not _hooked:
-        sys.addaudithook(_audited)  # For good: there is no way to remove one.
-        _hooked = True
+    """Ends an attempt by which it is tested whether events are heard."""
 
 
 def ensure_stopped() -> None:
-    """Raise RecallError if a socket could connect in a replay, since the hook does not hear of it."""
-    _hook()
-    token = _TESTING.set(True)
+    """Raise RecallError if a socket could connect in a replay, since its event is not heard."""
+    thread = threading.get_ident()
+
+    def stop(*_: Any) -> None:
+        if threading.get_ident() == thread:
+            raise _StoppedError
+
+    unlisten = audit.listen(dict.fromkeys(_CHECKS, stop))
     try:
         missing = next((event for event, attempt in _attempts() if not _is_stopped(attempt)), None)
     finally:
-        _TESTING.reset(token)
+        unlisten()
     if missing is not None:
         raise RecallError(
             f"no replay is possible in this process: its audit event `{missing}` does not reach pytest-recall, which"
@@ -97,16 +93,11 @@ def _is_stopped(attempt: Callable[[], object]) -> bool:
 def guard(player: Player) -> list[Undo]:
     """Refuse connections in a replay, except to hosts that the player ignores and for live calls; else tell of them.
 
-    What is told is what a replay would refuse. Raises RecallError if that is not possible here.
+    What is told is what a replay would refuse.
     """
-    if player.mode == "replay":
-        ensure_stopped()
-    _hook()
     guarded = Guarded(player, {})
-    _guarded.append(guarded)
-    undo: list[Undo] = [functools.partial(_guarded.remove, guarded)]
-    for function, addresses in _LOOK_UPS.items():
-        undo.append(_put(function, functools.partial(_noting, addresses, guarded.names)))
+    undo = [audit.listen({event: functools.partial(check, guarded) for event, check in _CHECKS.items()})]
+    undo += (_put(function, functools.partial(_noting, addresses)) for function, addresses in _LOOK_UPS.items())
     undo.append(_put("socketpair", let_through()))  # On Windows it connects one end to the other.
     undo.append(once_imported(("uvloop",), lambda module: undo.extend(patch_uvloop(module))))
     return undo
@@ -133,36 +124,29 @@ def _put(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) ->
     return undo
 
 
-def _noting(
-    addresses: Callable[[Any], Iterable[str]], names: dict[str, set[str]], resolve: Callable[..., Any]
-) -> Callable[..., Any]:
-    """Return the function with its addresses noted, of which an event says nothing."""
+def _noting(addresses: Callable[[Any], Iterable[str]], resolve: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function with an event for its addresses, as the interpreter has none."""
 
     @functools.wraps(resolve)
     def look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
         found = resolve(host, *args, **kwargs)
-        _note(names, host, addresses(found))
+        sys.audit(_LOOKED_UP, host, tuple(addresses(found)))
         return found
 
     return look_up
 
 
-def _note(names: dict[str, set[str]], host: Any, addresses: Iterable[str]) -> None:
+def _looked_up(guarded: Guarded, host: Any, addresses: Iterable[str]) -> None:
     name = _text(host)
     if name and not is_address(name):
         for address in addresses:
-            names.setdefault(address, set()).add(name)
+            guarded.names.setdefault(address, set()).add(name)
 
 
-def _looks_up(host: Any, port: Any = None, *_: Any) -> None:
+def _looks_up(guarded: Guarded, host: Any, port: Any = None, *_: Any) -> None:
+    player = guarded.player
     name = _text(host)
-    if not _is_known(name):
-        for player, _names in reversed(_guarded):
-            _check_name(player, name, port)
-
-
-def _check_name(player: Player, name: str, port: Any) -> None:
-    if player.mode != "replay" or _is_let_through() or player.may_connect(name, port):
+    if _is_known(name) or player.mode != "replay" or _is_let_through() or player.may_connect(name, port):
         return
     if player.leaves_aside(name, port):
         raise socket.gaierror(socket.EAI_NONAME, NO_TELEMETRY)
@@ -170,15 +154,14 @@ def _check_name(player: Player, name: str, port: Any) -> None:
     raise socket.gaierror(socket.EAI_NONAME, str(error)) if _is_beside(player, error) else error
 
 
-def _connects(sock: Any, address: Any) -> None:
+def _connects(guarded: Guarded, sock: Any, address: Any) -> None:
     # A message that is sent by a connected socket has no address.
     if address is None or sock.family not in _FAMILIES:
         return
-    for guarded in reversed(_guarded):
-        _check_address(guarded, _text(address[0]), address[1], sock.close)
+    _opens(guarded, _text(address[0]), address[1], sock.close)
 
 
-def _check_address(guarded: Guarded, host: str, port: Any, close: Callable[[], object]) -> None:
+def _opens(guarded: Guarded, host: str, port: Any, close: Callable[[], object] = lambda: None) -> None:
     player = guarded.player
     names = [*guarded.names.get(host, ()), host]
     if _is_let_through() or player.is_handed(host, port) or any(player.may_connect(name, port) for name in names):
@@ -218,21 +201,9 @@ _CHECKS: Mapping[str, Callable[..., None]] = {
     "socket.gethostbyname": _looks_up,
     "socket.sendmsg": _connects,
     "socket.sendto": _connects,
+    _OPENS: _opens,
+    _LOOKED_UP: _looked_up,
 }
-
-
-def _audited(
-    event: str,
-    args: tuple[Any, ...],
-    check_of: Callable[[str], Callable[..., None] | None] = _CHECKS.get,
-    testing: ContextVar[bool] = _TESTING,
-) -> None:
-    # It is called for every file that is opened, and until the very end, when the names of the module are gone.
-    check = check_of(event)
-    if check is not None:
-        if testing.get():
-            raise _StoppedError
-        check(*args)
 
 
 def patch_uvloop(module: ModuleType) -> list[Undo]:
@@ -245,7 +216,7 @@ def patch_uvloop(module: ModuleType) -> list[Undo]:
         self: Any, protocol_factory: Any, host: Any = None, port: Any = None, **kwargs: Any
     ) -> Any:
         if host is not None:
-            _opens(host, port)
+            sys.audit(_OPENS, _text(host), port)
         return await super(loop, self).create_connection(protocol_factory, host, port, **kwargs)
 
     async def create_datagram_endpoint(
@@ -254,22 +225,16 @@ def patch_uvloop(module: ModuleType) -> list[Undo]:
         # Its transport can be given other addresses later, of which nothing is known.
         place = remote_addr or local_addr
         if isinstance(place, tuple):
-            _opens(*place[:2])
+            sys.audit(_OPENS, _text(place[0]), place[1])
         return await super(loop, self).create_datagram_endpoint(protocol_factory, local_addr, remote_addr, **kwargs)
 
     async def getaddrinfo(self: Any, host: Any, port: Any, **kwargs: Any) -> Any:
-        _looks_up(host, port)
+        sys.audit("socket.getaddrinfo", host, port)
         found = await super(loop, self).getaddrinfo(host, port, **kwargs)
-        for guarded in _guarded:
-            _note(guarded.names, host, _LOOK_UPS["getaddrinfo"](found))
+        sys.audit(_LOOKED_UP, host, tuple(_LOOK_UPS["getaddrinfo"](found)))
         return found
 
     ours: Collection[Callable[..., Any]] = (create_connection, create_datagram_endpoint, getaddrinfo)
     for function in ours:
         setattr(loop, function.__name__, function)
     return [functools.partial(delattr, loop, function.__name__) for function in ours]
-
-
-def _opens(host: Any, port: Any) -> None:
-    for guarded in reversed(_guarded):
-        _check_address(guarded, _text(host), port, lambda: None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import errno
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_recall.files.own_programs import OWN
+from pytest_recall.replay import audit
 from pytest_recall.replay.clients import native
 from pytest_recall.replay.hooks import Undo, once_imported
 from pytest_recall.replay.hosts import place_of, without_query
@@ -39,9 +39,6 @@ _STARTS = frozenset(
 )
 """The audit events of the interpreter that come before a program is started."""
 
-_watching: list[Player] = []
-"""The players that hear of programs, those of inner sessions last."""
-_hooked = False
 _last = threading.local()
 
 
@@ -50,12 +47,7 @@ def watch_unrecorded(player: Player, undo: list[Undo]) -> None:
 
     What takes it back is added to `undo`, also later for what is imported.
     """
-    global _hooked
-    _watching.append(player)
-    undo.append(partial(_watching.remove, player))
-    if not _hooked:
-        sys.addaudithook(_audited)  # For good: there is no way to remove one.
-        _hooked = True
+    undo.append(audit.listen({event: partial(_starts, player, event) for event in _STARTS}))
 
     def patch(module: Any) -> None:
         undo.extend(native.patch(module, partial(asks, player)))
@@ -74,18 +66,12 @@ def watch_unrecorded(player: Player, undo: list[Undo]) -> None:
 _FORKSERVER = "multiprocessing.forkserver"
 
 
-def _audited(
-    event: str, args: tuple[Any, ...], watching: list[Player] = _watching, known: frozenset[str] = _STARTS
-) -> None:
-    # It is called for every file that is opened, and until the very end, when the names of the module are gone.
-    if watching and event in known:
-        if os.name == "nt":
-            if event == "_winapi.CreateProcess" and args[1] == getattr(_last, "line", None):
-                return  # That of the Popen before, in one string.
-            _last.line = _command_line(args[1]) if event == "subprocess.Popen" else None
-        command = of_multiprocessing(command_of(event, args))
-        for player in reversed(watching):
-            starts(player, command)
+def _starts(player: Player, event: str, *args: Any) -> None:
+    if os.name == "nt":
+        if event == "_winapi.CreateProcess" and args[1] == getattr(_last, "line", None):
+            return  # That of the Popen before, in one string.
+        _last.line = _command_line(args[1]) if event == "subprocess.Popen" else None
+    starts(player, of_multiprocessing(command_of(event, args)))
 
 
 def _command_line(args: Any) -> str:

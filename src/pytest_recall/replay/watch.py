@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import atexit
 import functools
-import signal
 import sys
 import threading
-from collections.abc import Callable
 from contextlib import suppress
-from types import FrameType, ModuleType
+from types import ModuleType
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
@@ -97,7 +95,7 @@ class Watch:
         self._before: WeakSet[threading.Thread] = WeakSet(threading.enumerate())
         self._left: WeakSet[threading.Thread] = WeakSet()
         self._undo: list[Undo] = []
-        self._signals = listen(player.check_waits)
+        self._signals = player.interrupter.listen()
         self._closed = False
         self._exiting = False
         self._told: set[str] = set()
@@ -157,39 +155,3 @@ class Watch:
 def _undone(undo: list[Undo]) -> None:
     while undo:
         undo.pop()()
-
-
-def quiet_misses(player: Player) -> Undo:
-    """Let a thread that ends by a miss end without a traceback: its sentence is told where the test is."""
-    before = threading.excepthook
-
-    def excepthook(args: threading.ExceptHookArgs) -> None:
-        if not player.ended(args.thread, args.exc_type):
-            before(args)
-
-    threading.excepthook = excepthook
-
-    def undo() -> None:
-        if threading.excepthook is excepthook:
-            threading.excepthook = before
-
-    return undo
-
-
-def listen(check: Callable[[FrameType | None], None]) -> list[Undo]:
-    """Have `check` called with the frame in the main thread whenever that is interrupted; return how to take it back.
-
-    The signal is SIGURG, which processes ignore, so that one which comes late does nothing.
-    """
-    if not hasattr(signal, "pthread_kill") or threading.current_thread() is not threading.main_thread():
-        return []
-    before = signal.getsignal(signal.SIGURG)
-    if before is None:
-        return []  # A handler that is none of Python's could not be put back.
-    signal.signal(signal.SIGURG, lambda number, frame: check(frame))
-    return [lambda: _listen_no_more(before)]
-
-
-def _listen_no_more(before: signal.Handlers | Callable[..., object] | int) -> None:
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGURG, before)
