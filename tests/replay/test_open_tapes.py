@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -91,6 +93,44 @@ class TestTapes:
             begin.set()
             thread.join()
         assert found == [second if "fixture" in header else None]
+
+    @pytest.mark.parametrize("way", ["to_thread", "thread", "executor"])
+    def test_a_context_of_its_own_is_of_the_case_that_begins_it(
+        self, tmp_path: Path, carrying: Callable[[Player], None], way: str
+    ) -> None:
+        """What runs there until the next case is open is none of that one's."""
+        player, over, found = Player("replay"), threading.Event(), list[bool]()
+        carrying(player)
+
+        def work() -> None:
+            over.wait(20)
+            found.append(player.is_left_behind)
+
+        with ThreadPoolExecutor(1) as pool:
+            with player.playing(tape_of(tmp_path / "one")):
+                if way == "thread":
+                    thread = threading.Thread(target=copy_context().run, args=(work,))
+                    thread.start()
+                elif way == "executor":
+                    pool.submit(partial(copy_context().run, work))
+                else:
+
+                    async def begin() -> None:
+                        asyncio.get_running_loop().set_default_executor(pool)
+                        task = asyncio.create_task(asyncio.to_thread(work))
+                        await asyncio.sleep(0)
+                        task.cancel()
+
+                    loop = asyncio.new_event_loop()
+                    loop.run_until_complete(begin())
+            with player.playing(tape_of(tmp_path / "two")):
+                over.set()
+                if way == "thread":
+                    thread.join()
+                pool.shutdown()
+            if way == "to_thread":
+                loop.close()
+        assert found == [True]
 
     def test_the_one_that_was_opened_last(self, tmp_path: Path) -> None:
         player = Player("replay")

@@ -17,7 +17,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import Context, ContextVar
 from types import FunctionType, ModuleType
 from typing import Any, TypeGuard
 
@@ -204,6 +204,7 @@ def carry(values: Callable[[bool], Sequence[tuple[ContextVar[Any], Any]]]) -> li
     @functools.wraps(start)
     def started(self: threading.Thread) -> None:
         taken, run = values(True), self.run
+        _complete(getattr(self, "_target", None), taken)
         if taken:
 
             def within() -> None:
@@ -218,6 +219,7 @@ def carry(values: Callable[[bool], Sequence[tuple[ContextVar[Any], Any]]]) -> li
     @functools.wraps(submit)
     def submitted(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         taken, afterwards = values(False), values(True)
+        _complete(fn, taken)
 
         def within() -> Any:
             for variable, value in taken:
@@ -236,3 +238,19 @@ def carry(values: Callable[[bool], Sequence[tuple[ContextVar[Any], Any]]]) -> li
         functools.partial(setattr, threading.Thread, "start", start),
         functools.partial(setattr, ThreadPoolExecutor, "submit", submit),
     ]
+
+
+def _complete(function: object, taken: Sequence[tuple[ContextVar[Any], Any]]) -> None:
+    """Give the values that are taken along to the context that `function` is run in, if it is run in one of its own.
+
+    `asyncio.to_thread` copies that of its task, which is the session's where the session runs the case. What the
+    context has counts.
+    """
+    while isinstance(function, functools.partial):
+        function = function.func
+    context = getattr(function, "__self__", None)
+    if isinstance(context, Context):
+        with suppress(RuntimeError):  # It is entered just now, by someone who has values of their own there.
+            for variable, value in taken:
+                if value and not context.get(variable):
+                    context.run(variable.set, value)
