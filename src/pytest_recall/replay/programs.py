@@ -230,7 +230,7 @@ LOOK_UPS = (
     *("ifconfig", "ifconfig -a", "ifconfig -av", "ip link", "arp -an", "lanscan -ai", "netstat -ian"),  # uuid
     *("lslpp -Lqc bos.rte", "xdg-settings get default-web-browser"),  # sysconfig, webbrowser
     *("lsb_release -a", "uname -rs"),  # distro, for the SDKs of OpenAI and Anthropic
-    "git rev-parse HEAD",  # sentry_sdk, for the release that it reports
+    *("git rev-parse HEAD", "git describe --tags --always --dirty"),  # sentry_sdk and langsmith, for what they report
 )
 """What is run to learn about the machine or the commit, with `*` for what varies in a word, and `...` for words."""
 _TRACKER = re.compile(
