@@ -25,6 +25,7 @@ from pytest_recall.replay import sockets
 from pytest_recall.replay.hooks import carry
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import let_through
+from pytest_recall.replay.watch import install
 from tests.replay.test_tape import tape_of
 
 
@@ -61,6 +62,20 @@ def test_a_connection_is_refused_and_its_socket_closed(player: Player, server: s
         client.connect(address)
     assert client.fileno() == -1
     assert len(player.strays) == 1
+
+
+def test_a_session_that_is_over_lets_nobody_past_the_guard_of_another(server: socket.socket) -> None:
+    """The clients may still be patched for what it has left behind."""
+    over = Player("replay")
+    undo = install(over)
+    over.end(lambda: False, lambda message: None)
+    host, port = server.getsockname()
+    try:
+        with guarding(Player("replay")), pytest.raises(MissError):
+            urllib.request.urlopen(f"http://{host}:{port}/", timeout=20)
+    finally:
+        while undo:
+            undo.pop()()
 
 
 def test_it_is_refused_however_it_is_asked_for(player: Player, server: socket.socket) -> None:

@@ -138,7 +138,7 @@ class Player(OpenTapes):
         return step
 
     def _decide(self, request: Request) -> CallStep:
-        if APART.get() or (self._is_ours is not None and not self._is_ours()):
+        if APART.get() or self.is_past:
             return CallStep()
         host, port = place_of(request.url)
         if self._ignored and self.ignores(host, port):
@@ -311,9 +311,12 @@ class Player(OpenTapes):
 
     def may_connect(self, host: str, port: int | None) -> bool:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""
-        if self._is_ours is not None and not self._is_ours():
-            return True
-        return self.is_live or self.ignores(host, port)
+        return self.is_past or self.is_live or self.ignores(host, port)
+
+    @property
+    def is_past(self) -> bool:
+        """Whether the session is over, and this is done by nothing that it has left behind."""
+        return self._is_ours is not None and not self._is_ours()
 
     @property
     def is_live(self) -> bool:
