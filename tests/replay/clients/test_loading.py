@@ -18,16 +18,18 @@ forks = pytest.mark.skipif(not hasattr(os, "fork"), reason="each program is a fo
 CLIENT_MODULES = ("http.client", "requests", "botocore.httpsession", "aiohttp", "urllib3", "httpx", "vcr")
 
 
-def _replaceable() -> list[object]:
+def _replaceable() -> list[tuple[object, object]]:
+    """Return the methods of clients with their code: a hook replaces the one or the other."""
     connection = pytest.importorskip("urllib3.connection")
     aiohttp = pytest.importorskip("aiohttp")
     classes = http.client.HTTPConnection, http.client.HTTPSConnection, connection.HTTPConnection
-    return [
-        *(owner.connect.__code__ for owner in (*classes, connection.HTTPSConnection)),
-        http.client.HTTPConnection.send.__code__,
-        http.client.HTTPConnection.getresponse.__code__,
-        aiohttp.BaseConnector.connect.__code__,
-    ]
+    methods = (
+        *(owner.connect for owner in (*classes, connection.HTTPSConnection)),
+        http.client.HTTPConnection.send,
+        http.client.HTTPConnection.getresponse,
+        aiohttp.BaseConnector.connect,
+    )
+    return [(method, method.__code__) for method in methods]
 
 
 def test_undo_leaves_no_trace(deck: Deck, upstream: Upstream) -> None:
