@@ -25,7 +25,7 @@ _PAUSE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class LeftBehindCall:
-    """One such call. `message` says why it is refused."""
+    """One such call. `message`, which says why it is refused, is told already."""
 
     request: Request
     message: str
@@ -51,7 +51,8 @@ class LeftBehindCall:
         return [tape for tape in tapes if tape in opened and not tape.passed and not tape.misses]
 
     def _refused(self, tapes: list[Tape]) -> Exchange:
-        error = self.opened.refuse(self.message, self._pending(tapes))
+        pending = self._pending(tapes)
+        error = self.opened.refuse(self.message, pending) if pending else self.opened.error_of(self.message)
         if not isinstance(error, MissError) or not self.opened.is_beside():
             raise error
         self.opened.interrupter.answered()

@@ -277,6 +277,10 @@ class OpenTapes:
         self._end_all_later(message)
         return self._refused((), message)
 
+    def error_of(self, message: str) -> BaseException:
+        """Return the error for a call that is refused, of which those know who have to."""
+        return self._error(self._redact(message))
+
     def note_left_behind(self, message: str) -> None:
         """Let no case that is open now fail, as it may wait for what an earlier one has left behind."""
         for tape in self.opened():

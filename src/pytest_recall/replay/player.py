@@ -205,8 +205,9 @@ class Player(OpenTapes):
             over += " thread in a fixture of a wider scope if it works for several cases"
             if self.mode == "replay":
                 message = f"{asked}: was not sent, {over}"
+                error = self._refused((), message)
                 if self.notes.is_copy:
-                    raise self._refused((), message)
+                    raise error
                 self.note_left_behind(message)
                 return CallStep(held=LeftBehindCall(request, message, self))
             self._refused((), f"{asked}: was not recorded, {over}")
