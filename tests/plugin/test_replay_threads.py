@@ -140,6 +140,20 @@ class TestWaitedFor:
         checkout.run(*REPLAY, AT_ONCE).assert_outcomes(errors=2)
         assert all("none of them have it recorded" in trial(checkout, case_id).error for case_id in "ab")
 
+    def test_a_recording_in_which_its_call_is_nobodys_takes_no_cassette_away(
+        self, pytester: pytest.Pytester, lasting: Upstream
+    ) -> None:
+        more = "SHARED.begin()\n\n"
+        checkout = recorded(pytester, project(lasting, "return SHARED.ask(question)", more=more))
+        before = {path: path.read_bytes() for path in checkout.path.rglob("*.ndjson") if "cassettes" in path.parts}
+        body = "BOTH.wait(20)\nreturn SHARED.ask(question)"
+        checkout = project(lasting, body, more=more + "BOTH = threading.Barrier(2)\n\n").at(pytester)
+        result = checkout.run("eval", "--record", "--recall-mode=all", AT_ONCE)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        result.stdout.fnmatch_lines(["*a.ndjson: nothing was recorded of it, and its recording stays as it is*"])
+        assert len(before) == 2
+        assert {path: path.read_bytes() for path in before} == before
+
     def test_what_it_leaves_of_itself_asks_nothing_in_the_name_of_the_next(
         self, pytester: pytest.Pytester, lasting: Upstream
     ) -> None:

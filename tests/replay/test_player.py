@@ -29,6 +29,21 @@ class TestWays:
             player.ask(ask("a"))
         assert len(player.strays) == 1
 
+    @pytest.mark.parametrize("named", ["by the rubric", "by a variable"])
+    def test_a_model_at_a_place_that_takes_telemetry_is_asked_all_the_same(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
+    ) -> None:
+        host = "gateway.example:4318"
+        if named == "by a variable":
+            monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{host}/otel")
+        player = Player("replay", telemetry=[host] if named == "by the rubric" else [])
+        with player.playing(tape_of(tmp_path)) as tape:
+            served = player.ask(Request("POST", f"http://{host}/v1/traces", (), b"")).served
+            assert served is not None
+            with pytest.raises(MissError, match="is not recorded"):
+                player.ask(Request("POST", f"http://{host}/v1/chat/completions", (), b"{}"))
+        assert len(tape.misses) == 1
+
     def test_off_listens_and_records_nothing(self, tmp_path: Path) -> None:
         player = Player("off")
         tape = tape_of(tmp_path, mode="off")

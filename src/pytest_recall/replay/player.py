@@ -31,6 +31,7 @@ from pytest_recall.replay.repeatable_calls import RepeatableCalls, unconditional
 from pytest_recall.replay.stub_answers import accepted, refused
 from pytest_recall.replay.tape import APART, LIVE, CassetteMode, Tape
 from pytest_recall.replay.tokens import holds_minted
+from pytest_recall.replay.wire_formats import is_path_of_model
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import Limits
@@ -147,7 +148,7 @@ class Player(OpenTapes):
         lane, kind = self._lane, self.kind
         if lane is not None:
             self._check(request, None, lane)
-        if self.mode != "off" and is_telemetry(request.url, self._takes_telemetry()):
+        if self.mode != "off" and self._is_telemetry(request.url):
             self._count_telemetry(host)
             return CallStep(served=accepted(request)) if self.mode == "replay" else CallStep()
         tapes, way, asked = self.possible(), self._way(kind), f"{request.method} {request.url}"
@@ -256,7 +257,8 @@ class Player(OpenTapes):
             if served is not None:
                 return CallStep(served=served)
         if tape.mode == "replay":
-            hint = _OF_A_THREAD if not tape.is_copy and self.is_beside() else ""
+            may_be_told = not tape.is_copy and not is_path_of_model(request.url)
+            hint = _OF_A_THREAD if may_be_told and self.is_beside() else ""
             raise self._refused([tape], tape.missed(request, kind) + hint)
         if tape.mode == "missing" and holds_minted(request):
             raise self._refused([tape], f"{asked}: {_WITH_PLACEHOLDER}")
@@ -349,6 +351,12 @@ class Player(OpenTapes):
             return False
         self._count_telemetry(host)
         return True
+
+    def _is_telemetry(self, url: str) -> bool:
+        """Whether what is at a URL takes telemetry. A model does not, which may be at a place that is named for it."""
+        if not is_telemetry(url, self._takes_telemetry()):
+            return False
+        return not is_path_of_model(url) or is_telemetry(url)
 
     def _is_telemetry_host(self, host: str, port: int | None) -> bool:
         return is_telemetry_host(host, port, (*self._takes_telemetry(), *agents_of(os.environ)))

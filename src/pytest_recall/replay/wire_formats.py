@@ -119,10 +119,14 @@ def asks_model(request: Request) -> bool:
     """Return whether a request is put to a model, by its host, or by its path where a gateway may be on any host."""
     if request.method.upper() != "POST":
         return False
-    if provider_of(request.url) is not None:
-        return True
+    return provider_of(request.url) is not None or is_path_of_model(request.url)
+
+
+@lru_cache(maxsize=256)
+def is_path_of_model(url: str) -> bool:
+    """Return whether a model is asked at a URL by its path, on whichever host."""
     try:
-        path = urlsplit(request.url).path.rstrip("/")
+        path = urlsplit(url).path.rstrip("/")
     except ValueError:
         return False
     return path.endswith(_MODEL_PATHS) or _IN_PATH.search(path) is not None

@@ -142,7 +142,8 @@ def unrecorded_line(case_ids: Sequence[str]) -> str:
 
 def telemetry_line(calls: Mapping[str, int], mode: str) -> str:
     """Return what became of calls of telemetry, counted by host; `mode` is that of the recording."""
-    became = "were answered here and not sent" if mode == "replay" else "were made and not recorded"
+    be = "was" if sum(calls.values()) == 1 else "were"
+    became = f"{be} answered here and not sent" if mode == "replay" else f"{be} made and not recorded"
     hosts = listed(f"{host} ({count})" for host, count in sorted(calls.items()))
     return f"{plural(sum(calls.values()), 'call')} of telemetry {became}: {hosts}"
 
