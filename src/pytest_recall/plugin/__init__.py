@@ -267,6 +267,15 @@ class Hooks:
         run_series = trials.replay_series if self.run and self.run.dry else trials.run_series
         return run_series(item, nextitem)
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_runtest_protocol")
+    def pytest_recall_let_go(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Let go of the recording of an item, which pytest keeps to the end of the session."""
+        try:
+            return (yield)
+        finally:
+            if TAPE in item.stash:
+                del item.stash[TAPE]
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
