@@ -210,7 +210,8 @@ class Tape(Following):
         if turn is None:
             return None
         place, seq = turn
-        exchange = renewed(cassette.exchange(place, with_request=False), clock.seen_by_tests())
+        answered, whole = cassette.answered(place)
+        exchange = renewed(answered, clock.seen_by_tests())
         if cassette is self.base and not exchange.is_answered:
             return None  # An outage of that day says nothing of the change.
         if self.mode == "missing" and hands_out(exchange):
@@ -220,16 +221,16 @@ class Tape(Following):
                 self._add("fetches", key)
             return None
         asked = None if self.requests is None else self.redactor.request(request)
-        self._take_served(cassette, place, kind, seq, asked)
+        self._take_served(whole, kind, seq, asked)
         if self.log is not None:
             with self:
                 self._add("asked", cassette.path, place, kind, seq, asked)
         return exchange
 
-    def _take_served(self, cassette: Cassette, place: int, kind: str, seq: int, asked: Request | None) -> None:
+    def _take_served(self, whole: Callable[[], Exchange], kind: str, seq: int, asked: Request | None) -> None:
         if self.requests is not None and asked is not None:
             self.requests.append(asked)
-        self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
+        self.made.append(Made(kind, "replayed", seq, whole))
 
     def _choose(self, request: Request) -> None:
         """Replay the first of the recordings that holds this request, which is the first that is made."""
@@ -254,7 +255,7 @@ class Tape(Following):
             return []
         cassette, now = self.cassette, clock.seen_by_tests()
         places = self._equal(cassette, request)
-        found = [renewed(cassette.exchange(place, with_request=False), now) for place in places]
+        found = [renewed(cassette.answered(place)[0], now) for place in places]
         return [] if self.mode == "missing" and any(map(hands_out, found)) else found
 
     def holds(self, request: Request) -> bool:
@@ -295,7 +296,7 @@ class Tape(Following):
             if id(places) not in self._apart:
                 self._apart[id(places)] = told_apart(
                     {place: cassette.heading(place).request for place in places},
-                    lambda: (cassette.exchange(place, with_request=False) for place in places),
+                    lambda: (cassette.answered(place)[0] for place in places),
                     self.rules,
                 )
             return self._apart[id(places)]
@@ -525,7 +526,7 @@ class Tape(Following):
                 self._served.add((self._of(path), place))
                 self._seq = seq
             case "asked", path, place, asker, seq, request:
-                self._take_served(self._of(path), place, asker, seq, request)
+                self._take_served(partial(self._of(path).exchange, place), asker, seq, request)
             case "chosen", path:
                 if path is not None:
                     self._take_chosen(self._of(path))
