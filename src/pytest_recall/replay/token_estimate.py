@@ -16,8 +16,8 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pytest_recall.replay.encodings import plain_body
-from pytest_recall.replay.exchange import Request, Response, Tokens
-from pytest_recall.replay.wire_formats import documents
+from pytest_recall.replay.exchange import Request, Tokens
+from pytest_recall.replay.wire_formats import AnswerBody, documents
 
 LETTERS_A_TOKEN = 3
 """Fewer than most texts have, so that what fits by this estimate fits."""
@@ -99,7 +99,7 @@ def writes(request: Request) -> Literal["text", "vectors"] | None:
     return "vectors" if _EMBEDDING.search(path) else None
 
 
-def with_estimate(tokens: Tokens | None, request: Request, response: Response) -> tuple[Tokens | None, bool]:
+def with_estimate(tokens: Tokens | None, request: Request, answer: AnswerBody) -> tuple[Tokens | None, bool]:
     """Return the tokens with counts from the text in place of those that the response lacks, and whether there are any.
 
     Nothing is added to a call that was refused, to one whose answer is still to come, and to one that asks no model.
@@ -107,9 +107,9 @@ def with_estimate(tokens: Tokens | None, request: Request, response: Response) -
     kind = writes(request)
     stated = tokens or Tokens()
     lacks_output = stated.output is None and kind == "text"
-    if kind is None or response.status >= 400 or (stated.input is not None and not lacks_output):
+    if kind is None or answer.response.status >= 400 or (stated.input is not None and not lacks_output):
         return tokens, False
-    every = documents(response)
+    every = documents(answer)
     first = next(every, {})
     if first.get("object") == "response" and first.get("status") in _PENDING:
         return tokens, False
