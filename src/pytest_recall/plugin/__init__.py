@@ -331,21 +331,15 @@ class Hooks:
             return (yield)
         item.stash[SUBTESTS], item.stash[CALLED] = [], True
         raised = None
+        manager = self.config.stash.get(CASSETTES, None)
         try:
-            return (yield from self._called(item))
+            with nullcontext() if manager is None or TAPE not in item.stash else manager.answerable(item, "call"):
+                return (yield)
         except BaseException as error:
             raised = error
             raise
         finally:
             item.stash[CALLED], item.stash[UNREPORTED] = False, raised
-
-    def _called(self, item: pytest.Item) -> Generator[None, object, object]:
-        __tracebackhide__ = True
-        manager = self.config.stash.get(CASSETTES, None)
-        if manager is None or TAPE not in item.stash:
-            return (yield)
-        with manager.answerable(item, "call"):
-            return (yield)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:

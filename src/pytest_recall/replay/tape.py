@@ -104,8 +104,9 @@ class Tape(Following):
     answer.
 
     `older` are older recordings of the same, one of which is replayed in its place if the first request is in that and
-    not in the newer ones. `base` is a recording of the same before a change: it answers until the agent asks the first
-    thing that it lacks, and judges also after that. `hint` says how to record the cassette, for the message of a miss;
+    not in the newer ones. What is recorded goes to `draft_path`, and at the end to `path`. `base` is a recording of the
+    same before a change: it answers until the agent asks the first thing that it lacks, and judges also after that.
+    `hint` says how to record the cassette, for the message of a miss;
     `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
     what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over and its fixtures end.
     `unkept` says of each call that may not be written down why, and `started` are the programs that were started while
@@ -129,6 +130,7 @@ class Tape(Following):
     hint: str
     cassette: Cassette | None = None
     draft_path: Path | None = None
+    path: Path | None = None
     header: Mapping[str, Any] = field(default_factory=dict)
     made: list[Made] = field(default_factory=list)
     misses: list[str] = field(default_factory=list)
