@@ -35,6 +35,7 @@ from pytest_recall.plugin.stash import (
 )
 
 if TYPE_CHECKING:
+    from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Run
 
 
@@ -135,11 +136,19 @@ class Hooks:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
+        self._manager: CassetteManager | None = None
 
     @property
     def run(self) -> Run | None:
         """The run of this session, as soon as there is a case."""
         return self.config.stash.get(RUN, None)
+
+    @property
+    def manager(self) -> CassetteManager | None:
+        """The cassettes of this session, as soon as there is a case."""
+        if self._manager is None:
+            self._manager = self.config.stash.get(CASSETTES, None)
+        return self._manager
 
     def pytest_sessionstart(self) -> None:
         """Decide, once and on the controller, which cases run."""
@@ -238,7 +247,7 @@ class Hooks:
             # Imported here, and not within the first case, whose agent may have faked the file system or the clock.
             from pytest_recall.plugin import options, trials  # noqa: F401
 
-            manager = self.config.stash.get(CASSETTES, None)
+            manager = self.manager
             if "pyfakefs" in sys.modules or (manager is not None and manager.mode != "off"):
                 from pytest_recall.models import prices
 
@@ -295,7 +304,7 @@ class Hooks:
         self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
     ) -> Generator[None, object, object]:
         __tracebackhide__ = True
-        manager = self.config.stash.get(CASSETTES, None)
+        manager = self.manager
         if manager is None or fixturedef.scope == "function":
             return (yield)
         with manager.player.outside(), nullcontext() if manager.mode == "off" else manager.fixture(fixturedef, request):
@@ -305,7 +314,7 @@ class Hooks:
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         """Open the cassette of a case, for each attempt at it."""
         __tracebackhide__ = True
-        manager = self.config.stash.get(CASSETTES, None)
+        manager = self.manager
         if CASE_ID in item.stash:
             self.config.stash[CURRENT] = item
             if UNREPORTED in item.stash:
@@ -331,7 +340,7 @@ class Hooks:
             return (yield)
         item.stash[SUBTESTS], item.stash[CALLED] = [], True
         raised = None
-        manager = self.config.stash.get(CASSETTES, None)
+        manager = self.manager
         try:
             with nullcontext() if manager is None or TAPE not in item.stash else manager.answerable(item, "call"):
                 return (yield)
@@ -345,9 +354,9 @@ class Hooks:
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
         """Close the cassette; what was recorded takes its place if the case came to a verdict."""
         __tracebackhide__ = True
-        if TAPE not in item.stash:
+        manager = self.manager
+        if manager is None or TAPE not in item.stash:
             return (yield)
-        manager = self.config.stash[CASSETTES]
         with manager.answerable(item, "teardown"):
             try:
                 return (yield)
@@ -508,8 +517,8 @@ class Hooks:
 
     def leave(self) -> None:
         """Leave the HTTP clients and the garbage collector as they were, after all hooks of the session."""
-        if CASSETTES in self.config.stash:
-            self.config.stash[CASSETTES].close()
+        if self.manager is not None:
+            self.manager.close()
         if self.run:
             from pytest_recall.plugin import garbage
 
