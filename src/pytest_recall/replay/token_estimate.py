@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -86,13 +87,16 @@ def reply_limit(request: Request) -> int | None:
 
 def writes(request: Request) -> Literal["text", "vectors"] | None:
     """Return what a model is asked to give, as far as the path says; None for all that is not billed by its text."""
-    if request.method.upper() != "POST":
-        return None
+    return _written_at(request.url) if request.method.upper() == "POST" else None
+
+
+@lru_cache(maxsize=256)
+def _written_at(url: str) -> Literal["text", "vectors"] | None:
     try:
-        path = urlsplit(request.url).path.rstrip("/")
+        path = urlsplit(url).path.rstrip("/")
     except ValueError:
         return None
-    if request.url.startswith("command:"):
+    if url.startswith("command:"):
         return None
     if _GENERATING.search(path):
         return "text"

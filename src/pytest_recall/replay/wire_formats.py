@@ -241,15 +241,21 @@ def asked_model(request: Request) -> str | None:
     """Return the model that a request asks for."""
     if _is_command(request):
         return None  # What a program is asked is a prompt, whatever it looks like.
-    try:
-        path = urlsplit(request.url).path
-    except ValueError:
-        path = ""
-    if match := _IN_PATH.search(path):
-        # Of a resource name of AWS only the end is the model's.
-        return unquote(match[match.lastgroup or 0]).rpartition("/")[2][:_LONGEST_NAME] or None
+    if (named := _model_in_path(request.url)) is not None:
+        return named or None
     plain = _parsed(request.body) if request.body[:1] == b"{" and len(request.body) <= LIMIT else None
     return _model(plain) if isinstance(plain, dict) else None
+
+
+@lru_cache(maxsize=256)
+def _model_in_path(url: str) -> str | None:
+    """Return the model that the path of a URL names; None where it is of no API that does so."""
+    try:
+        match = _IN_PATH.search(urlsplit(url).path)
+    except ValueError:
+        return None
+    # Of a resource name of AWS only the end is the model's.
+    return None if match is None else unquote(match[match.lastgroup or 0]).rpartition("/")[2][:_LONGEST_NAME]
 
 
 def _tokens(plain: Plain, before: Tokens | None) -> Tokens | None:
