@@ -6,11 +6,12 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -472,6 +473,27 @@ class TestForkLog:
             if not Path("/proc/self/fd").exists():
                 pytest.skip("no file can be opened again here")
             assert [in_child(work), asked(player, "a")] == ["1 to a", "2 to a"]
+
+    def test_a_module_that_another_thread_imports_can_be_imported_in_a_child(self, tmp_path: Path) -> None:
+        (tmp_path / "slow_module.py").write_text("import time\nimport __main__\n__main__.begun.set()\ntime.sleep(1)\n")
+        script = tmp_path / "script.py"
+        script.write_text(
+            "import os, threading\n"
+            "from pytest_recall.replay import forks\n"
+            "begun = threading.Event()\n"
+            "threading.Thread(target=lambda: __import__('slow_module')).start()\n"
+            "begun.wait(20)\n"
+            "if not (child := os.fork()):\n"
+            "    import slow_module\n"
+            "    os._exit(7)\n"
+            "raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        )
+        process = subprocess.Popen([sys.executable, script], start_new_session=True)
+        try:
+            assert process.wait(20) == 7
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def test_locks_are_free_in_a_child_whoever_holds_them(self, tmp_path: Path) -> None:
         made, player = lock(), Player("replay")
