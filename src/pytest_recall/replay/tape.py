@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from pytest_recall.files import clock
 from pytest_recall.files.disk import exists
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import listed
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
 from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.equality import EqualCalls, header_differences, key_of, told_apart, written_key
@@ -23,7 +24,7 @@ from pytest_recall.replay.forks import Following, ForkLog
 from pytest_recall.replay.hosts import without_query
 from pytest_recall.replay.matching import Rules, with_known_ids
 from pytest_recall.replay.nearest_request import nearest_request
-from pytest_recall.replay.other_headers import other_headers
+from pytest_recall.replay.other_headers import is_credential, other_headers
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.tokens import hands_out, minted, renewed
 
@@ -287,7 +288,11 @@ class Tape(Following):
     def _equal(self, cassette: Cassette, request: Request) -> Sequence[int]:
         """Return the places of the recorded calls that are equal to `request`."""
         places = cassette.places_of(request, self.redactor)
-        return places if len(places) < 2 else self._told_apart(cassette, places).equal_to(request, self.rules)
+        return (
+            places
+            if len(places) < 2
+            else self._told_apart(cassette, places).equal_to(request, self.rules, self.redactor)
+        )
 
     def _told_apart(self, cassette: Cassette, places: Sequence[int]) -> EqualCalls:
         """Return the recorded calls with one key by what tells them apart."""
@@ -667,7 +672,7 @@ class Tape(Following):
             places = self.cassette.places_of(made, self.redactor)
             if places:
                 apart = self._told_apart(self.cassette, places)
-                equal = apart.equal_to(made, self.rules)
+                equal = apart.equal_to(made, self.rules, self.redactor)
                 if not equal:
                     return self._of_other_headers(asked, kind, apart.headers)
                 self._differs(kind, lines=[f"{asked} is asked more often than recorded"])
@@ -688,6 +693,11 @@ class Tape(Following):
     def _of_other_headers(self, asked: str, kind: str, headers: Sequence[str]) -> str:
         """Return what to say of a request of which only calls with other headers are recorded, and other answers."""
         self._differs(kind, lines=[f"header {name}: another value than recorded" for name in headers])
+        if tokens := [name for name in headers if is_credential(name)]:
+            return (
+                f"{asked} is recorded with several answers, and with other tokens in {listed(tokens)}, so that none is"
+                f" known to be its own; {self.hint}"
+            )
         names = ", ".join(headers)
         return (
             f"{asked} is recorded with several answers, and with other values of {names}, so that none is known to be"

@@ -199,6 +199,11 @@ def by_name(text: str) -> str:
     return _QUOTED.sub(r"[\1]", MINTED_JWT.sub(r"[\2]", text)) if MARK in text else text
 
 
+def names_in(text: str) -> list[str]:
+    """Return the names of the minted tokens in text, in their order."""
+    return _QUOTED.findall(by_name(text)) if MARK in text else []
+
+
 def claims_read(text: str) -> str:
     """Return text with the claims of each minted JSON web token in its place, as they are to be searched."""
     if MARK not in text:
