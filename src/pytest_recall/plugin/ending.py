@@ -18,13 +18,14 @@ from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import judging, portion
 from pytest_recall.plugin.stash import CASSETTES
-from pytest_recall.replay.exchange import Call
+from pytest_recall.replay.exchange import Call, error_replies
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import (
     alone_line,
     looped_line,
+    lost_calls_line,
     nothing_recorded_line,
     past_lines,
     telemetry_line,
@@ -91,6 +92,7 @@ class Ending:
             self._tell_of_the_budget(session)
             self._tell_how_to_go_on(session)
             self._tell_of_the_unrecorded()
+            self._tell_of_lost_calls()
             unrecorded, mode = run.unrecorded, "off" if run.recording is None else run.recording.mode
             if mode in ("record", "missing"):
                 named = run.config.stash[CASSETTES].player.programs
@@ -299,6 +301,13 @@ class Ending:
                 seen = run.unrecorded
                 others = (seen.telemetry, seen.ignored, seen.programs, seen.clients)
                 run.log.trouble([nothing_recorded_line(silent, *others)])
+
+    def _tell_of_lost_calls(self) -> None:
+        """Say which cases came to a verdict though a call of theirs failed: an agent may go on without its answer."""
+        last = {trial.case_id: trial for trial in self._run.trials if not trial.arm and trial.outcome.is_verdict}
+        lost = {name: error_replies(one for one in trial.calls if one.source == "live") for name, trial in last.items()}
+        if lost := {name: ends for name, ends in lost.items() if ends}:
+            self._run.log.note(lost_calls_line(lost))
 
     def _count_the_unrecorded(self) -> None:
         """Take in what asked past the player in this process."""

@@ -140,6 +140,17 @@ def unrecorded_line(case_ids: Sequence[str]) -> str:
     )
 
 
+def lost_calls_line(ends: Mapping[str, Sequence[str]]) -> str:
+    """Return which cases came to a verdict without answers that the provider did not give, by how their calls ended."""
+    count, one = plural(len(ends), "case"), len(ends) == 1
+    ways = ", ".join(dict.fromkeys(end.removeprefix("http-") for case_id in sorted(ends) for end in ends[case_id]))
+    return (
+        f"{count} came to {'its verdict' if one else 'their verdicts'} though the provider did not answer"
+        f" ({ways}): {listed(sorted(ends))}; what is judged is what the agent says without that answer, and a recording"
+        " holds it: ask again if that is not meant"
+    )
+
+
 def telemetry_line(calls: Mapping[str, int], mode: str) -> str:
     """Return what became of calls of telemetry, counted by host; `mode` is that of the recording."""
     be = "was" if sum(calls.values()) == 1 else "were"
