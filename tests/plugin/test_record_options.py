@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
 
 from pytest_recall.plugin import recording
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
+from pytest_recall.replay.cassette_library import AGAIN
 from pytest_recall.replay.matching import Rules
 from tests.helpers import kept
 from tests.helpers.project import Checkout, Project
@@ -198,6 +200,35 @@ class TestRubric:
         assert upstream.count == 2
         assert sources(checkout) == {"a": "live"}
         assert trial(checkout, "a").calls == ()
+
+    def test_what_is_not_recorded_takes_the_recording_of_its_case_not_away(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        """Of whichever kind it is, and of no other case."""
+        connects = "import socket\nsocket.create_connection(({!r}, {})).close()\nreturn question"
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            host, _, port = upstream.url.removeprefix("http://").partition(":")
+            bodies = {
+                "ignored": "return httpx2_sync(question)",
+                "connected": connects.format(host, int(port)),
+                "stray": connects.format(*server.getsockname()),
+                "program": "import subprocess\nreturn subprocess.run(['true']).args[0]",
+                "silent": "return question",
+            }
+            anything = [{"regex": "."}]
+            cases = [asking(name, judges=anything) for name in bodies]
+            recording = dict.fromkeys(bodies, "return httpx2_sync(question)")
+            checkout = kept.recorded(pytester, talking(upstream, agents(recording)).with_cases(*cases))
+            again = cassette(checkout, "ignored").with_name(f"ignored{AGAIN}2.ndjson")
+            again.write_bytes(cassette(checkout, "ignored").read_bytes())
+            before = finished(checkout)
+            rubric = {"eval/rubric.yaml": f"{RUBRIC}ignore_hosts: ['{host}:{port}']\n"}
+            talking(upstream, agents(bodies)).with_files(rubric).at(pytester)
+            result = checkout.run("eval", "--record", "--recall-mode=all")
+        result.assert_outcomes(passed=len(bodies))
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        assert before.keys() - finished(checkout).keys() == {"one/silent.ndjson"}
+        assert finished(checkout).items() <= before.items()
 
 
 SECRET = "sk-proj-" + "Zq8vT3mKx9Lw2Rb7Nc4Yd1Pf6Hg0Js5"

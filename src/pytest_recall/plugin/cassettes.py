@@ -82,6 +82,7 @@ class CassetteManager:
         self.differing: set[str] = set()
         self.lacking_headers: set[str] = set()
         self.started: dict[str, None] = {}
+        self._staying: set[Path] = set()
         self._started_by: dict[str, dict[str, None]] = {}
         self.to_match: dict[str, list[str]] = {}
         self.compares_headers = False
@@ -253,7 +254,12 @@ class CassetteManager:
         return count
 
     def forget(self, item: pytest.Item, after: int) -> None:
-        """Delete recordings of later trials than the `after`-th, which a new recording did not come to."""
+        """Delete recordings of later trials than the `after`-th, which a new recording did not come to.
+
+        They stay where that of an earlier one does.
+        """
+        if not self._staying.isdisjoint(self._path(item, repeat) for repeat in range(1, after + 1)):
+            return
         while self.mode == "record":
             after += 1
             path = self._path(item, after)
@@ -402,9 +408,10 @@ class CassetteManager:
             return
         try:
             news = tape.kept()
-            if self.player.strays and not news and not for_all and exists(path):
-                # A call that is nobody's may have been one of this case, whose recording is not lost for that.
-                self.problems.append(f"{tape.name}: nothing was recorded of it, and its recording stays as it is")
+            lacks_all = self.mode == "record" and not news and bool(tape.is_partial or tape.started)
+            if lacks_all and not for_all and exists(path):
+                self._staying.add(path)
+                self.problems.append(f"{tape.name}: {_STAYS}")
                 return
             for unmatched in () if for_all else headers_to_match(news, tape.known_rules):
                 self.to_match.setdefault(unmatched, []).append(tape.name)
@@ -511,6 +518,12 @@ def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exc
     if len(news) <= fetched and len(rest) == len(unused) and not tape.is_of_base:
         return []
     return [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
+
+
+_STAYS = (
+    "nothing was recorded of it, and its recording stays as it is: what was called or started meanwhile is in none;"
+    " delete the file if it is not to be replayed any more"
+)
 
 
 def _not_written(tape: Tape, error: Exception, draft: str) -> str:

@@ -13,7 +13,7 @@ from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.exchange import Request, Way
-from pytest_recall.replay.forks import Note
+from pytest_recall.replay.forks import Note, NoteKind
 from pytest_recall.replay.hosts import (
     agents_of,
     is_telemetry,
@@ -44,7 +44,8 @@ class Player(OpenTapes):
     """Decides for every call of the process, by the tape that it belongs to and the kind of who makes it.
 
     Hosts in `ignored` (`host` or `host:port`) are no upstream, and those in `telemetry` are sent nothing in a replay;
-    `telemetry_calls` and `ignored_calls` count those by host, in each mode. Of what cases start, a replay starts the
+    `telemetry_calls` and `ignored_calls` count those by host, in each mode, and `ignored_places` are where clients that
+    are not known have connected to the former. Of what cases start, a replay starts the
     `programs` that the rubric names, or `any`; `unseen` are the names of the clients that ask past the player in cases,
     one for each time. One that `listens` is asked by each client that it knows, also where nothing is recorded.
     `repeatable` has the calls that a replay may make any number of times. `error` and `redact` are as in OpenTapes.
@@ -64,6 +65,7 @@ class Player(OpenTapes):
         super().__init__(mode, error, redact)
         self.telemetry_calls: Counter[str] = Counter()
         self.ignored_calls: Counter[str] = Counter()
+        self.ignored_places: dict[str, None] = {}
         self.meter: Meter | None = None
         self.limits: Limits | None = None
         self.repeatable: RepeatableCalls | None = None
@@ -143,7 +145,7 @@ class Player(OpenTapes):
             return CallStep()
         host, port = place_of(request.url)
         if self._ignored and self.ignores(host, port):
-            self.ignored_calls[host] += 1
+            self.count_ignored(host)
             return CallStep()
         lane, kind = self._lane, self.kind
         if lane is not None:
@@ -345,6 +347,22 @@ class Player(OpenTapes):
             return True
         return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names)
 
+    def count_ignored(self, host: str) -> None:
+        """Count a call to a host that is let through by `ignore_hosts`."""
+        self.ignored_calls[host] += 1
+        self._take_ignored("ignored", host)
+
+    def notice_ignored(self, host: str, port: int | None) -> None:
+        """Take in where a client has connected that is not known, which is let through by `ignore_hosts`."""
+        place = f"{host}:{port}"
+        self.ignored_places[place] = None
+        self._take_ignored("connected", place)
+
+    def _take_ignored(self, kind: NoteKind, text: str) -> None:
+        self.note_unrecorded()
+        if self.notes.is_copy:
+            self.notes.write(kind, text)
+
     def leaves_aside(self, host: str, port: int | None) -> bool:
         """Whether a connection that would open in a replay, by a client that is not known, is for telemetry."""
         if not self._is_telemetry_host(host, port):
@@ -369,12 +387,17 @@ class Player(OpenTapes):
     def notice_client(self, client: str) -> None:
         """Tell of a client that asks past the player in a case, by its name."""
         self.unseen.append(client)
+        self.note_unrecorded()
         if self.notes.is_copy:
             self.notes.write("unseen", client)
 
     def _hear(self, note: Note) -> None:
         if note.kind == "telemetry":
             self.telemetry_calls[note.text] += 1
+        elif note.kind == "ignored":
+            self.ignored_calls[note.text] += 1
+        elif note.kind == "connected":
+            self.ignored_places[note.text] = None
         elif note.kind == "unseen":
             self.unseen.append(note.text)
         else:
@@ -384,6 +407,7 @@ class Player(OpenTapes):
         """Tell of a connection that was made while there is a recording, and that no recorded call has made."""
         if self._is_telemetry_host(host, port):
             return
+        self.note_unrecorded()
         made = f"a connection to {host}:{port} was made at {line or 'a line that is not known'}"
         message = self._redact(f"{made}, and nothing of it was recorded; {_KNOWN}")
         if message in self.strays:

@@ -164,7 +164,12 @@ def _connects(guarded: Guarded, sock: Any, address: Any) -> None:
 def _opens(guarded: Guarded, host: str, port: Any, close: Callable[[], object] = lambda: None) -> None:
     player = guarded.player
     names = [*guarded.names.get(host, ()), host]
-    if _is_let_through() or player.is_handed(host, port) or any(player.may_connect(name, port) for name in names):
+    if _is_let_through() or player.is_handed(host, port):
+        return
+    if (ignored := next((name for name in names if player.ignores(name, port)), None)) is not None:
+        player.notice_ignored(ignored, port)
+        return
+    if player.may_connect(host, port):
         return
     if player.mode != "replay":
         player.notice_socket(names[0], port, line_of_caller())

@@ -156,8 +156,10 @@ def asks(player: Player, client: str, url: str) -> None:
     if OWN.get() or LET_THROUGH.get() or APART.get() or (tape is None and player.mode != "replay"):
         return
     host, port = place_of(url)
+    if player.ignores(host, port):
+        player.count_ignored(host)
+        return
     if player.may_connect(host, port):
-        player.ignored_calls[host] += player.ignores(host, port)
         return
     if player.leaves_aside(host, port):
         if player.mode == "replay":
