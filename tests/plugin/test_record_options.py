@@ -12,6 +12,7 @@ from pytest_recall.plugin import recording
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
 from pytest_recall.replay.cassette_library import AGAIN
 from pytest_recall.replay.matching import Rules
+from pytest_recall.trials.record import LetThrough
 from tests.helpers import kept
 from tests.helpers.project import Checkout, Project
 from tests.helpers.talking import (
@@ -200,6 +201,42 @@ class TestRubric:
         assert upstream.count == 2
         assert sources(checkout) == {"a": "live"}
         assert trial(checkout, "a").calls == ()
+
+    @pytest.mark.parametrize("option", ["--record", "--replay", "--replay -n2", "--replay --recall-concurrency=2"])
+    def test_what_is_asked_of_an_ignored_host_is_said_and_counted_beside_the_cost(
+        self, pytester: pytest.Pytester, lasting: Upstream, upstream: Upstream, option: str
+    ) -> None:
+        other = upstream.url.removeprefix("http://")
+        body = f"import httpx2\nhttpx2.post({upstream.url!r} + '/any', json=dict(prompt=question))\n"
+        body += f"import socket\nsocket.create_connection({tuple(other.split(':'))!r}).close()\n"
+        rubric = {"eval/rubric.yaml": f"{RUBRIC}ignore_hosts: ['{other}']\n"}
+        project = talking(lasting, agent(f"{body}return plain_sync(question)")).with_files(rubric)
+        checkout = kept.recorded(pytester, project.with_cases(asking("a"), asking("b")))
+        before = upstream.count
+        result = checkout.run("eval", *option.split(), "--recall-mode=all")
+        result.assert_outcomes(passed=2)
+        host, _, _ = other.partition(":")
+        assert upstream.count == before + 2
+        assert checkout.journal().let_through == LetThrough({host: 2}, (other,))
+        assert checkout.scorecard()["let_through"] == {"calls": {host: 2}, "places": [other], "programs": []}
+        [_] = [line for line in result.outlines if "eval/rubric.yaml:2" in line and line.startswith("2 calls ")]
+        assert not [line for line in result.outlines if "spent" in line and "that is counted" not in line]
+
+    def test_a_dry_run_says_it_as_well(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        named = upstream.url.removeprefix("http://")
+        checkout = recorded(pytester, asks(upstream, "httpx2_sync", "a"))
+        rubric = f"{RUBRIC}ignore_hosts: ['{named}']\n"
+        (checkout.path / "eval/rubric.yaml").write_text(rubric, encoding="utf-8")
+        result = checkout.run("eval", "--record=missing", "--recall-dry-run", "--recall-mode=all")
+        assert upstream.count == 2
+        result.stdout.fnmatch_lines(["*; nothing was written to the state", "1 call went live to *"])
+
+    def test_no_budget_holds_it(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        named = upstream.url.removeprefix("http://")
+        rubric = {"eval/rubric.yaml": f"{RUBRIC}ignore_hosts: ['{named}']\n"}
+        checkout = asks(upstream, "httpx2_sync", "a").with_files(rubric).at(pytester)
+        result = checkout.run("eval", "--budget", "1")
+        result.stdout.fnmatch_lines(["spent $0.00 of the budget of $1.00, without what the rubric lets through"])
 
     def test_what_is_not_recorded_takes_the_recording_of_its_case_not_away(
         self, pytester: pytest.Pytester, upstream: Upstream

@@ -229,10 +229,10 @@ class DryRun:
         else:
             write_bytes(self._path, text.encode("utf-8", "surrogatepass"))
 
-    def lines(self, plan: Plan) -> Iterator[str]:
+    def lines(self, plan: Plan, *, nothing_sent: bool) -> Iterator[str]:
         """Yield what was found, for a terminal."""
         changes = self.changes(plan)
-        yield f"{changes.summary}; nothing was sent or written to the state"
+        yield f"{changes.summary}; nothing was {'sent or ' if nothing_sent else ''}written to the state"
         yield from changes.lines()
         name = plan.place.name(self._path or plan.place.artifacts.folder / NAME)
         yield f"{name}: written"
