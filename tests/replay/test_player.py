@@ -34,8 +34,7 @@ class TestWays:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
     ) -> None:
         host = "gateway.example:4318"
-        if named == "by a variable":
-            monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{host}/otel")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{host}" if named == "by a variable" else "")
         player = Player("replay", telemetry=[host] if named == "by the rubric" else [])
         with player.playing(tape_of(tmp_path)) as tape:
             served = player.ask(Request("POST", f"http://{host}/v1/traces", (), b"")).served

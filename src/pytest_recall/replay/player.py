@@ -12,15 +12,16 @@ from typing import TYPE_CHECKING, Any
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
+from pytest_recall.replay.environment import once_read
 from pytest_recall.replay.exchange import Request, Way
 from pytest_recall.replay.forks import Note, NoteKind
 from pytest_recall.replay.hosts import (
-    agents_of,
     is_telemetry,
     is_telemetry_host,
     is_this_machine,
     names_of,
     place_of,
+    sockets_of,
     telemetry_of,
     without_query,
 )
@@ -71,6 +72,7 @@ class Player(OpenTapes):
         self.repeatable: RepeatableCalls | None = None
         self.listens = False
         self.unseen: list[str] = []
+        self._named_by_variables = once_read(telemetry_of)
         self._is_ours: Callable[[], bool] | None = None
         self._handed: Callable[[], Iterable[object]] = tuple
         self.know(ways, ignored=ignored, programs=programs, telemetry=telemetry, error=error, redact=redact)
@@ -275,10 +277,6 @@ class Player(OpenTapes):
             raise self._refused((), f"{request.method} {request.url}: was not sent, {over}")
         return self._unrecorded(request, over)
 
-    def _takes_telemetry(self) -> tuple[str, ...]:
-        """Return where telemetry is taken beside what is known, as the rubric and the environment say."""
-        return (*self._telemetry, *telemetry_of(os.environ))
-
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
         self._check(request, tape, None)
@@ -363,21 +361,27 @@ class Player(OpenTapes):
         if self.notes.is_copy:
             self.notes.write(kind, text)
 
-    def leaves_aside(self, host: str, port: int | None) -> bool:
-        """Whether a connection that would open in a replay, by a client that is not known, is for telemetry."""
-        if not self._is_telemetry_host(host, port):
+    def leaves_aside(self, host: str, port: int | None, url: str = "") -> bool:
+        """Whether a connection that would open in a replay, by a client that is not known, is for telemetry.
+
+        A `url` is that of a call by HTTP, if it is known to be one.
+        """
+        if not (self._is_telemetry(url) if url else self._is_telemetry_host(host, port)):
             return False
         self._count_telemetry(host)
         return True
 
     def _is_telemetry(self, url: str) -> bool:
-        """Whether what is at a URL takes telemetry. A model does not, which may be at a place that is named for it."""
-        if not is_telemetry(url, self._takes_telemetry()):
-            return False
-        return not is_path_of_model(url) or is_telemetry(url)
+        """Whether what is at a URL takes telemetry.
+
+        Of a host that the rubric names it is not known what it takes, and a model may be there as well.
+        """
+        if is_telemetry(url, self._named_by_variables()):
+            return True
+        return bool(self._telemetry) and is_telemetry(url, self._telemetry) and not is_path_of_model(url)
 
     def _is_telemetry_host(self, host: str, port: int | None) -> bool:
-        return is_telemetry_host(host, port, (*self._takes_telemetry(), *agents_of(os.environ)))
+        return is_telemetry_host(host, port, (*self._telemetry, *sockets_of(os.environ)))
 
     def _count_telemetry(self, host: str) -> None:
         self.telemetry_calls[host] += 1

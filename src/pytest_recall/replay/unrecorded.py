@@ -161,7 +161,7 @@ def asks(player: Player, client: str, url: str) -> None:
         return
     if player.may_connect(host, port):
         return
-    if player.leaves_aside(host, port):
+    if player.leaves_aside(host, port, url if url.startswith(("http://", "https://")) else ""):
         if player.mode == "replay":
             raise ConnectionRefusedError(errno.ECONNREFUSED, NO_TELEMETRY)
         return
