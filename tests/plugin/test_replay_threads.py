@@ -280,7 +280,7 @@ class TestBackground:
         checkout = project(upstream, body.replace("id(question)", "1")).at(pytester)
         result = checkout.run(*REPLAY)
         result.assert_outcomes(errors=2)
-        result.stdout.fnmatch_lines(["*a thread made this call: if it sends telemetry, name its host under*"])
+        result.stdout.fnmatch_lines(["*if this call sends telemetry, name its host under `telemetry_hosts`*"])
 
     def test_what_it_asks_as_was_recorded_is_served_and_a_model_is_asked_for_the_case(
         self, pytester: pytest.Pytester, upstream: Upstream

@@ -176,6 +176,11 @@ AGENTS = (
 the port of statsd is another one."""
 
 
+def is_path_of_otlp(url: str) -> bool:
+    """Return whether a URL ends as those do to which OTLP is sent, which says nothing of what is there."""
+    return without_query(url).endswith(VARIABLES[f"{_OTLP}_ENDPOINT"])
+
+
 def telemetry_of(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return where calls of HTTP send telemetry by these variables, each as `host:port` and a path.
 

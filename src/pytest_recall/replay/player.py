@@ -16,6 +16,7 @@ from pytest_recall.replay.environment import once_read
 from pytest_recall.replay.exchange import Request, Way
 from pytest_recall.replay.forks import Note, NoteKind
 from pytest_recall.replay.hosts import (
+    is_path_of_otlp,
     is_telemetry,
     is_telemetry_host,
     is_this_machine,
@@ -205,19 +206,20 @@ class Player(OpenTapes):
     def _outside(self, request: Request, way: Way, lane: CaseContext | None) -> CallStep:
         """Decide on a call that is made while no case is open, or by what a case has left behind in its `lane`."""
         asked = f"{request.method} {request.url}"
+        hint = _IF_TELEMETRY if is_path_of_otlp(request.url) else ""
         if way == "cassette" and lane is not None and lane.name and self.mode != "off":
             over = f"since `{lane.name}`, which has begun its thread, is over; let the case wait for it, or begin the"
             over += " thread in a fixture of a wider scope if it works for several cases"
             if self.mode == "replay":
-                message = f"{asked}: was not sent, {over}"
+                message = f"{asked}: was not sent, {over}{hint}"
                 error = self._refused((), message)
                 if self.notes.is_copy:
                     raise error
                 self.note_left_behind(message)
                 return CallStep(held=LeftBehindCall(request, message, self))
-            self._refused((), f"{asked}: was not recorded, {over}")
+            self._refused((), f"{asked}: was not recorded, {over}{hint}")
         elif way == "cassette" and self.mode == "replay":
-            raise self._refused((), f"{asked}: called outside of any case, and {_NOTHING_SENT}")
+            raise self._refused((), f"{asked}: called outside of any case, and {_NOTHING_SENT}{hint}")
         if self.batches is not None:
             self.batches.direct("outside of any case")
         return CallStep()
@@ -261,8 +263,8 @@ class Player(OpenTapes):
             if served is not None:
                 return CallStep(served=served)
         if tape.mode == "replay":
-            may_be_told = not tape.is_copy and not is_path_of_model(request.url)
-            hint = _OF_A_THREAD if may_be_told and self.is_beside() else ""
+            may_be_telemetry = self.is_beside() and not tape.is_copy and not is_path_of_model(request.url)
+            hint = _IF_TELEMETRY if may_be_telemetry or is_path_of_otlp(request.url) else ""
             raise self._refused([tape], tape.missed(request, kind) + hint)
         if tape.mode == "missing" and holds_minted(request):
             raise self._refused([tape], f"{asked}: {_WITH_PLACEHOLDER}")
@@ -438,9 +440,7 @@ _KNOWN = (
     "its client is none that is recorded (httpx, aiohttp, requests, urllib3, botocore, http.client), or name the host"
     " in rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes telemetry"
 )
-_OF_A_THREAD = (
-    "\n  a thread made this call: if it sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
-)
+_IF_TELEMETRY = "\n  if this call sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
 _WITH_PLACEHOLDER = (
     "is not recorded, and was not sent, since it holds the placeholder of a token that a replay has handed out; empty"
     " the agent's cache of tokens, so that it asks for one"
