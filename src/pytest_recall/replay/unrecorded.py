@@ -98,7 +98,9 @@ def starts(player: Player, command: Command) -> None:
 def _advice(player: Player, command: Command, entry: str) -> str:
     if not can_be_named(command):
         return "its command does not say what it runs, so that no rubric can name it: start it with a script"
-    return f"if a replay is to start it, have in rubric.yaml: {player.programs.with_entries([entry])}"
+    return (
+        f"if it asks no model and a replay may start it, have in rubric.yaml: {player.programs.with_entries([entry])}"
+    )
 
 
 def patch_uvloop(module: Any, player: Player) -> list[Undo]:
