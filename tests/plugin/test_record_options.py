@@ -231,6 +231,21 @@ class TestRubric:
         assert upstream.count == 2
         result.stdout.fnmatch_lines(["*; nothing was written to the state", "1 call went live to *"])
 
+    def test_the_replay_before_a_run_is_counted_as_well(
+        self, pytester: pytest.Pytester, lasting: Upstream, upstream: Upstream
+    ) -> None:
+        named = upstream.url.removeprefix("http://")
+        rubric = {"eval/rubric.yaml": f"{RUBRIC}ignore_hosts: ['{named}']\n"}
+        body = f"import httpx2\nhttpx2.post({upstream.url!r} + '/any', json=dict(prompt=question))\n"
+        body += "return plain_sync(question)"
+        checkout = recorded(pytester, talking(lasting, agent(body)).with_cases(asking("a")).with_files(rubric))
+        before = upstream.count
+        result = checkout.run_afresh("-p", "recall", "eval")
+        assert result.ret == pytest.ExitCode.OK
+        # The run itself, which asks what is due, is live as a whole.
+        assert [upstream.count - before, trial(checkout, "a").source] == [2, "live"]
+        assert checkout.journal().let_through.calls == {named.partition(":")[0]: 1}
+
     def test_no_budget_holds_it(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         named = upstream.url.removeprefix("http://")
         rubric = {"eval/rubric.yaml": f"{RUBRIC}ignore_hosts: ['{named}']\n"}

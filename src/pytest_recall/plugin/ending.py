@@ -106,7 +106,7 @@ class Ending:
         run.money.calls += self._manager_calls()
         if run.dry is not None and not run.log.refused and not run.config.option.collectonly:
             try:
-                run.dry.write(run.plan)
+                run.dry.write(run.plan, self._let_through)
             except OSError as error:
                 run.log.problems.append(f"{run.plan.place.artifacts.folder}: not written ({error.strerror})")
         if run.journal is None:
@@ -324,9 +324,10 @@ class Ending:
 
     @property
     def _let_through(self) -> LetThrough:
-        """What the rubric lets through in this run, in all its processes."""
+        """What the rubric lets through in this run, in all its processes, and in the replay before it."""
         run = self._run
-        return run.unrecorded.let_through(replays=run.recording is not None and run.recording.mode == "replay")
+        own = run.unrecorded.let_through(replays=run.recording is not None and run.recording.mode == "replay")
+        return own if run.plan.changes is None else run.plan.changes.let_through.joined(own)
 
     def _let_through_lines(self) -> list[str]:
         """Return what is to be said of that."""
@@ -503,7 +504,7 @@ class Ending:
     def _summary_of_dry_run(self, reporter: pytest.TerminalReporter) -> None:
         assert self._run.dry is not None
         reporter.section("recall dry run")
-        for line in self._run.dry.lines(self._run.plan, nothing_sent=not any(self._let_through)):
+        for line in self._run.dry.lines(self._run.plan, self._let_through):
             reporter.line(line)
         for line in self._let_through_lines():
             reporter.line(line)
