@@ -12,8 +12,8 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.results import sentences
 from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
-from pytest_recall.results.sentences import let_through_lines, nothing_recorded_line, past_lines, unrecorded_line
-from pytest_recall.trials.record import Header, LetThrough
+from pytest_recall.results.sentences import nothing_recorded_line, past_lines, unrecorded_line
+from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, failing, header, row, trial
 
@@ -29,21 +29,6 @@ def test_a_recording_says_what_a_replay_refuses() -> None:
         " to hosts under `ignore_hosts`",
     ]
     assert past_lines(["git", "rg"], {}, NamedPrograms(every=True)) == []
-
-
-def test_what_the_rubric_lets_through_is_said() -> None:
-    assert let_through_lines(LetThrough(), "eval/rubric.yaml") == []
-    assert let_through_lines(LetThrough({"db": 1}), "eval/rubric.yaml:3") == [
-        "1 call went live to db, which `ignore_hosts` of eval/rubric.yaml:3 lets through; it is neither recorded nor"
-        " counted in the cost"
-    ]
-    assert let_through_lines(LetThrough({"db": 1, "llm": 2}, ("db:5432",), ("git", "rg")), "eval/rubric.yaml:3") == [
-        "3 calls went live to llm (2), db (1), which `ignore_hosts` of eval/rubric.yaml:3 lets through; they are"
-        " neither recorded nor counted in the cost",
-        "clients that are not recorded have connected to db:5432, which `ignore_hosts` of eval/rubric.yaml:3 lets"
-        " through; what they asked there is not counted in the cost",
-        "2 programs ran, whose calls are not counted in the cost: git, rg",
-    ]
 
 
 def test_a_recording_of_nothing_says_what_the_cases_did_instead() -> None:

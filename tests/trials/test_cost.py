@@ -17,6 +17,7 @@ from pytest_recall.trials.cost_text import (
     budget_line,
     cost_json,
     cost_lines,
+    let_through_lines,
     let_through_words,
     markdown,
     table,
@@ -181,6 +182,21 @@ def test_what_is_let_through_in_words() -> None:
     assert let_through_words(LetThrough({"db": 2, "a": 1}, ("db:5432",), ("git", "rg"))) == (
         "let through by the rubric, and not counted: 3 calls (db, a), connections (db:5432), programs (git, rg)"
     )
+
+
+def test_what_the_rubric_lets_through_is_said() -> None:
+    assert let_through_lines(LetThrough(), "eval/rubric.yaml") == []
+    assert let_through_lines(LetThrough({"db": 1}), "eval/rubric.yaml:3") == [
+        "1 call went live to db, which `ignore_hosts` of eval/rubric.yaml:3 lets through; it is neither recorded nor"
+        " counted in the cost"
+    ]
+    assert let_through_lines(LetThrough({"db": 1, "llm": 2}, ("db:5432",), ("git", "rg")), "eval/rubric.yaml:3") == [
+        "3 calls went live to llm (2), db (1), which `ignore_hosts` of eval/rubric.yaml:3 lets through; they are"
+        " neither recorded nor counted in the cost",
+        "clients that are not recorded have connected to db:5432, which `ignore_hosts` of eval/rubric.yaml:3 lets"
+        " through; what they asked there is not counted in the cost",
+        "2 programs ran, whose calls are not counted in the cost: git, rg",
+    ]
 
 
 # Tables

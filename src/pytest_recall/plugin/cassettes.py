@@ -408,10 +408,9 @@ class CassetteManager:
             return
         try:
             news = tape.kept()
-            lacks_all = self.mode == "record" and not news and bool(tape.is_partial or tape.started)
-            if lacks_all and not for_all and exists(path):
+            if (why := tape.stays(news)) and not for_all and exists(path):
                 self._staying.add(path)
-                self.problems.append(f"{tape.name}: {_STAYS}")
+                self.problems.append(why)
                 return
             for unmatched in () if for_all else headers_to_match(news, tape.known_rules):
                 self.to_match.setdefault(unmatched, []).append(tape.name)
@@ -518,12 +517,6 @@ def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exc
     if len(news) <= fetched and len(rest) == len(unused) and not tape.is_of_base:
         return []
     return [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
-
-
-_STAYS = (
-    "nothing was recorded of it, and its recording stays as it is: what was called or started meanwhile is in none;"
-    " delete the file if it is not to be replayed any more"
-)
 
 
 def _not_written(tape: Tape, error: Exception, draft: str) -> str:

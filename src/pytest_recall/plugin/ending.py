@@ -24,7 +24,6 @@ from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import (
     alone_line,
-    let_through_lines,
     looped_line,
     nothing_recorded_line,
     past_lines,
@@ -39,7 +38,7 @@ from pytest_recall.runs.checkout import folds_here
 from pytest_recall.runs.ci import append_summary
 from pytest_recall.runs.plan import read_cases
 from pytest_recall.schedule.boxes import OF_CHANGE
-from pytest_recall.trials.cost_text import budget_line
+from pytest_recall.trials.cost_text import budget_line, let_through_lines
 from pytest_recall.trials.record import LetThrough, Record
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome

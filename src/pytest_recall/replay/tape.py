@@ -651,6 +651,12 @@ class Tape(Following):
             numbers |= {call.seq: place.seq for call, place in zip(ordered, several, strict=True)}
         return [call._replace(seq=numbers.get(call.seq, call.seq)) for call in calls]
 
+    def stays(self, news: Sequence[Exchange]) -> str:
+        """Return why an earlier recording of the same stays, though this one has no call; empty if it does not."""
+        if news or self.mode != "record" or not (self.is_partial or self.started):
+            return ""
+        return f"{self.name}: {_STAYS}"
+
     def missed(self, request: Request, kind: str = "agent") -> str:
         """Return what to say of a request that nothing answers: the nearest recorded one, and what changed."""
         self.hear()
@@ -736,6 +742,10 @@ def _joined(bursts: list[set[int]], calls: set[int]) -> list[set[int]]:
     return [*(burst for burst in bursts if not burst & calls), calls.union(*touched)]
 
 
+_STAYS = (
+    "nothing was recorded of it, and its recording stays as it is: what was called or started meanwhile is in none;"
+    " delete the file if it is not to be replayed any more"
+)
 APART: ContextVar[bool] = ContextVar("recall_apart", default=False)
 """Whether what is called here passes by the player: it is allowed, and neither recorded nor counted."""
 LET_THROUGH: ContextVar[bool] = ContextVar("recall_let_through", default=False)

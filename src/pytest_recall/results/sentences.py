@@ -13,7 +13,7 @@ from pytest_recall.replay.programs import NamedPrograms, can_be_named
 from pytest_recall.results.scorecard import NOT_RUN, FailureKind, Scorecard, is_incomplete, not_evaluated_line
 from pytest_recall.schedule.boxes import OF_CHANGE, UNSCHEDULED
 from pytest_recall.schedule.forecast import without_verdict
-from pytest_recall.trials.record import Header, LetThrough, Record
+from pytest_recall.trials.record import Header, Record
 from pytest_recall.trials.trial import Outcome
 
 if TYPE_CHECKING:
@@ -146,27 +146,6 @@ def telemetry_line(calls: Mapping[str, int], mode: str) -> str:
     became = f"{be} answered here and not sent" if mode == "replay" else f"{be} made and not recorded"
     hosts = listed(f"{host} ({count})" for host, count in sorted(calls.items()))
     return f"{plural(sum(calls.values()), 'call')} of telemetry {became}: {hosts}"
-
-
-def let_through_lines(let_through: LetThrough, rubric: str) -> list[str]:
-    """Return what was called that the setting `ignore_hosts` lets through, which stands at `rubric`, or `programs`."""
-    lines, by = [], f"which `ignore_hosts` of {rubric} lets through"
-    if count := sum(let_through.calls.values()):
-        hosts = listed(let_through.calls) if len(let_through.calls) == 1 else _counted(let_through.calls)
-        are = "is" if count == 1 else "are"
-        lines.append(
-            f"{plural(count, 'call')} went live to {hosts}, {by}; {'it' if count == 1 else 'they'} {are} neither"
-            " recorded nor counted in the cost"
-        )
-    if let_through.places:
-        lines.append(
-            f"clients that are not recorded have connected to {listed(let_through.places)}, {by}; what they asked there"
-            " is not counted in the cost"
-        )
-    if let_through.programs:
-        ran = plural(len(let_through.programs), "program")
-        lines.append(f"{ran} ran, whose calls are not counted in the cost: {listed(let_through.programs)}")
-    return lines
 
 
 def to_match_line(header: str, names: Sequence[str]) -> str:

@@ -56,6 +56,27 @@ def let_through_words(let_through: LetThrough) -> str:
     return f"let through by the rubric, and not counted: {', '.join(parts)}" if parts else ""
 
 
+def let_through_lines(let_through: LetThrough, rubric: str) -> list[str]:
+    """Return what was called that the setting `ignore_hosts` lets through, which stands at `rubric`, or `programs`."""
+    lines, by = [], f"which `ignore_hosts` of {rubric} lets through"
+    if count := sum(let_through.calls.values()):
+        hosts = listed(let_through.calls) if len(let_through.calls) == 1 else _by_count(let_through.calls)
+        are = "is" if count == 1 else "are"
+        lines.append(
+            f"{plural(count, 'call')} went live to {hosts}, {by}; {'it' if count == 1 else 'they'} {are} neither"
+            " recorded nor counted in the cost"
+        )
+    if let_through.places:
+        lines.append(
+            f"clients that are not recorded have connected to {listed(let_through.places)}, {by}; what they asked there"
+            " is not counted in the cost"
+        )
+    if let_through.programs:
+        ran = plural(len(let_through.programs), "program")
+        lines.append(f"{ran} ran, whose calls are not counted in the cost: {listed(let_through.programs)}")
+    return lines
+
+
 def table(spends: Mapping[str, Spend], let_through: LetThrough = NOTHING_LET_THROUGH) -> list[str]:
     """Return the record-against-replay table for a terminal, with its notes; nothing without calls."""
     rows = _rows(spends)
@@ -131,6 +152,11 @@ def price_advice(models: Sequence[str]) -> list[str]:
     if len(models) > _ADVISED:
         lines.append(f"    # and {len(models) - _ADVISED} more")
     return lines if available() else [*lines, f"the list prices of vendors come with {PRICE_LIST}"]
+
+
+def _by_count(names: Mapping[str, int]) -> str:
+    ordered = sorted(names.items(), key=lambda item: (-item[1], item[0]))
+    return listed(f"{name} ({count:,})" for name, count in ordered)
 
 
 def _called(spends: Mapping[str, Spend]) -> dict[str, Spend]:
