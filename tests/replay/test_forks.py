@@ -389,17 +389,21 @@ class TestRecording:
         assert (len(shared.kept()), len(player.strays)) == (1, 1)
 
     def test_what_goes_past_the_player_is_said(self, tmp_path: Path) -> None:
-        player = Player("record", telemetry=["t.example"])
+        player = Player("record", telemetry=["t.example"], ignored=["i.example"])
 
         def work() -> None:
+            player.ask(Request("POST", "https://i.example/v1/messages"))
+            player.notice_ignored("i.example", 5432)
             player.notice_socket("h.example", 80, "a.py:1")
             player.notice_client("grpc")
             player.ask(Request("POST", "https://t.example/v1/traces"))
 
-        with player.playing(tape("one", "record", tmp_path)):
+        with player.playing(tape("one", "record", tmp_path)) as one:
             in_child(work)
             player.hear_forked()
         assert (len(player.strays), player.unseen, dict(player.telemetry_calls)) == (1, ["grpc"], {"t.example": 1})
+        assert (dict(player.ignored_calls), [*player.ignored_places]) == ({"i.example": 1}, ["i.example:5432"])
+        assert one.is_partial
 
     def test_what_calls_cost_is_learned(self, tmp_path: Path) -> None:
         unpriced = Call("agent", "live", "m", "openai", Tokens(12, 6), None)

@@ -367,3 +367,22 @@ class TestUvloop:
             self.start(loop, "git log")
         self.start(loop, "git", "log")
         assert ran() == ["git"]
+
+
+@pytest.mark.parametrize(
+    ("url", "error"),
+    [
+        ("http://gateway.example/v1/traces", ConnectionRefusedError),
+        ("http://gateway.example/v1/chat/completions", MissError),
+        ("grpc://gateway.example:80", ConnectionRefusedError),
+        ("grpc://gateway.example:81", MissError),
+    ],
+)
+def test_what_a_native_client_asks_is_telemetry_by_its_path_or_without_http_by_its_place(
+    url: str, error: type[BaseException], watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://gateway.example")
+    player = watched("replay")
+    with pytest.raises(error):
+        unrecorded.asks(player, "native", url)
+    assert player.telemetry_calls["gateway.example"] == (error is ConnectionRefusedError)

@@ -22,8 +22,9 @@ def test_a_recording_says_what_a_replay_refuses() -> None:
     assert past_lines([], {}, NamedPrograms()) == []
     named = NamedPrograms.of(["git"])
     assert past_lines(["git", "python server.py", "node"], {"primp": 3, "grpc": 1}, named) == [
-        "a replay does not start what cases have started, and they have no verdict there: python server.py, node; if it"
-        ' is to, have in rubric.yaml: replay: {programs: [git, "python server.py"]}',
+        "a replay does not start what cases have started, and they have no verdict there: python server.py, node; for"
+        " those that ask no model and may start there, have in rubric.yaml: replay: {programs: [git, "
+        '"python server.py"]}',
         "clients that cases asked by: primp (3), grpc (1); nothing of it is recorded, and a replay refuses them, except"
         " to hosts under `ignore_hosts`",
     ]

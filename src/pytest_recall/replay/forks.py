@@ -251,7 +251,7 @@ class ForkNotes(Following):
         self._unread.append(Note(kind, *args))  # type: ignore[arg-type]
 
 
-NoteKind = Literal["refused", "stray", "telemetry", "unrecorded", "unseen"]
+NoteKind = Literal["connected", "ignored", "refused", "stray", "telemetry", "unrecorded", "unseen"]
 
 
 class Note(NamedTuple):

@@ -301,10 +301,16 @@ class OpenTapes:
         """Return the error for what must not happen here, for which all tests of `tapes`, or that may do it, answer."""
         return self._refused(self.possible() if tapes is None else tapes, message)
 
+    def note_unrecorded(self) -> None:
+        """Let the recordings know of a call that they do not hold, and that may be one of theirs."""
+        for tape in self.possible() or self.opened():
+            tape.note_unrecorded()
+
     def _refused(self, tapes: Sequence[Tape], message: str) -> BaseException:
         message = self._redact(message)
         error = self._error(message)
         if not tapes:
+            self.note_unrecorded()
             if self.notes.is_copy:
                 self.notes.write("refused", message)
             else:

@@ -12,15 +12,17 @@ from typing import TYPE_CHECKING, Any
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
+from pytest_recall.replay.environment import once_read
 from pytest_recall.replay.exchange import Request, Way
-from pytest_recall.replay.forks import Note
+from pytest_recall.replay.forks import Note, NoteKind
 from pytest_recall.replay.hosts import (
-    agents_of,
+    is_path_of_otlp,
     is_telemetry,
     is_telemetry_host,
     is_this_machine,
     names_of,
     place_of,
+    sockets_of,
     telemetry_of,
     without_query,
 )
@@ -44,7 +46,8 @@ class Player(OpenTapes):
     """Decides for every call of the process, by the tape that it belongs to and the kind of who makes it.
 
     Hosts in `ignored` (`host` or `host:port`) are no upstream, and those in `telemetry` are sent nothing in a replay;
-    `telemetry_calls` and `ignored_calls` count those by host, in each mode. Of what cases start, a replay starts the
+    `telemetry_calls` and `ignored_calls` count those by host, in each mode, and `ignored_places` are where clients that
+    are not known have connected to the former. Of what cases start, a replay starts the
     `programs` that the rubric names, or `any`; `unseen` are the names of the clients that ask past the player in cases,
     one for each time. One that `listens` is asked by each client that it knows, also where nothing is recorded.
     `repeatable` has the calls that a replay may make any number of times. `error` and `redact` are as in OpenTapes.
@@ -64,11 +67,13 @@ class Player(OpenTapes):
         super().__init__(mode, error, redact)
         self.telemetry_calls: Counter[str] = Counter()
         self.ignored_calls: Counter[str] = Counter()
+        self.ignored_places: dict[str, None] = {}
         self.meter: Meter | None = None
         self.limits: Limits | None = None
         self.repeatable: RepeatableCalls | None = None
         self.listens = False
         self.unseen: list[str] = []
+        self._named_by_variables = once_read(telemetry_of)
         self._is_ours: Callable[[], bool] | None = None
         self._handed: Callable[[], Iterable[object]] = tuple
         self.know(ways, ignored=ignored, programs=programs, telemetry=telemetry, error=error, redact=redact)
@@ -143,7 +148,7 @@ class Player(OpenTapes):
             return CallStep()
         host, port = place_of(request.url)
         if self._ignored and self.ignores(host, port):
-            self.ignored_calls[host] += 1
+            self.count_ignored(host)
             return CallStep()
         lane, kind = self._lane, self.kind
         if lane is not None:
@@ -201,19 +206,20 @@ class Player(OpenTapes):
     def _outside(self, request: Request, way: Way, lane: CaseContext | None) -> CallStep:
         """Decide on a call that is made while no case is open, or by what a case has left behind in its `lane`."""
         asked = f"{request.method} {request.url}"
+        hint = _IF_TELEMETRY if is_path_of_otlp(request.url) else ""
         if way == "cassette" and lane is not None and lane.name and self.mode != "off":
             over = f"since `{lane.name}`, which has begun its thread, is over; let the case wait for it, or begin the"
             over += " thread in a fixture of a wider scope if it works for several cases"
             if self.mode == "replay":
-                message = f"{asked}: was not sent, {over}"
+                message = f"{asked}: was not sent, {over}{hint}"
                 error = self._refused((), message)
                 if self.notes.is_copy:
                     raise error
                 self.note_left_behind(message)
                 return CallStep(held=LeftBehindCall(request, message, self))
-            self._refused((), f"{asked}: was not recorded, {over}")
+            self._refused((), f"{asked}: was not recorded, {over}{hint}")
         elif way == "cassette" and self.mode == "replay":
-            raise self._refused((), f"{asked}: called outside of any case, and {_NOTHING_SENT}")
+            raise self._refused((), f"{asked}: called outside of any case, and {_NOTHING_SENT}{hint}")
         if self.batches is not None:
             self.batches.direct("outside of any case")
         return CallStep()
@@ -257,8 +263,8 @@ class Player(OpenTapes):
             if served is not None:
                 return CallStep(served=served)
         if tape.mode == "replay":
-            may_be_told = not tape.is_copy and not is_path_of_model(request.url)
-            hint = _OF_A_THREAD if may_be_told and self.is_beside() else ""
+            may_be_telemetry = self.is_beside() and not tape.is_copy and not is_path_of_model(request.url)
+            hint = _IF_TELEMETRY if may_be_telemetry or is_path_of_otlp(request.url) else ""
             raise self._refused([tape], tape.missed(request, kind) + hint)
         if tape.mode == "missing" and holds_minted(request):
             raise self._refused([tape], f"{asked}: {_WITH_PLACEHOLDER}")
@@ -272,10 +278,6 @@ class Player(OpenTapes):
         if tape.mode == "replay":
             raise self._refused((), f"{request.method} {request.url}: was not sent, {over}")
         return self._unrecorded(request, over)
-
-    def _takes_telemetry(self) -> tuple[str, ...]:
-        """Return where telemetry is taken beside what is known, as the rubric and the environment say."""
-        return (*self._telemetry, *telemetry_of(os.environ))
 
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
@@ -345,21 +347,43 @@ class Player(OpenTapes):
             return True
         return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names)
 
-    def leaves_aside(self, host: str, port: int | None) -> bool:
-        """Whether a connection that would open in a replay, by a client that is not known, is for telemetry."""
-        if not self._is_telemetry_host(host, port):
+    def count_ignored(self, host: str) -> None:
+        """Count a call to a host that is let through by `ignore_hosts`."""
+        self.ignored_calls[host] += 1
+        self._take_ignored("ignored", host)
+
+    def notice_ignored(self, host: str, port: int | None) -> None:
+        """Take in where a client has connected that is not known, which is let through by `ignore_hosts`."""
+        place = f"{host}:{port}"
+        self.ignored_places[place] = None
+        self._take_ignored("connected", place)
+
+    def _take_ignored(self, kind: NoteKind, text: str) -> None:
+        self.note_unrecorded()
+        if self.notes.is_copy:
+            self.notes.write(kind, text)
+
+    def leaves_aside(self, host: str, port: int | None, url: str = "") -> bool:
+        """Whether a connection that would open in a replay, by a client that is not known, is for telemetry.
+
+        A `url` is that of a call by HTTP, if it is known to be one.
+        """
+        if not (self._is_telemetry(url) if url else self._is_telemetry_host(host, port)):
             return False
         self._count_telemetry(host)
         return True
 
     def _is_telemetry(self, url: str) -> bool:
-        """Whether what is at a URL takes telemetry. A model does not, which may be at a place that is named for it."""
-        if not is_telemetry(url, self._takes_telemetry()):
-            return False
-        return not is_path_of_model(url) or is_telemetry(url)
+        """Whether what is at a URL takes telemetry.
+
+        Of a host that the rubric names it is not known what it takes, and a model may be there as well.
+        """
+        if is_telemetry(url, self._named_by_variables()):
+            return True
+        return bool(self._telemetry) and is_telemetry(url, self._telemetry) and not is_path_of_model(url)
 
     def _is_telemetry_host(self, host: str, port: int | None) -> bool:
-        return is_telemetry_host(host, port, (*self._takes_telemetry(), *agents_of(os.environ)))
+        return is_telemetry_host(host, port, (*self._telemetry, *sockets_of(os.environ)))
 
     def _count_telemetry(self, host: str) -> None:
         self.telemetry_calls[host] += 1
@@ -369,12 +393,17 @@ class Player(OpenTapes):
     def notice_client(self, client: str) -> None:
         """Tell of a client that asks past the player in a case, by its name."""
         self.unseen.append(client)
+        self.note_unrecorded()
         if self.notes.is_copy:
             self.notes.write("unseen", client)
 
     def _hear(self, note: Note) -> None:
         if note.kind == "telemetry":
             self.telemetry_calls[note.text] += 1
+        elif note.kind == "ignored":
+            self.ignored_calls[note.text] += 1
+        elif note.kind == "connected":
+            self.ignored_places[note.text] = None
         elif note.kind == "unseen":
             self.unseen.append(note.text)
         else:
@@ -384,6 +413,7 @@ class Player(OpenTapes):
         """Tell of a connection that was made while there is a recording, and that no recorded call has made."""
         if self._is_telemetry_host(host, port):
             return
+        self.note_unrecorded()
         made = f"a connection to {host}:{port} was made at {line or 'a line that is not known'}"
         message = self._redact(f"{made}, and nothing of it was recorded; {_KNOWN}")
         if message in self.strays:
@@ -410,9 +440,7 @@ _KNOWN = (
     "its client is none that is recorded (httpx, aiohttp, requests, urllib3, botocore, http.client), or name the host"
     " in rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes telemetry"
 )
-_OF_A_THREAD = (
-    "\n  a thread made this call: if it sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
-)
+_IF_TELEMETRY = "\n  if this call sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
 _WITH_PLACEHOLDER = (
     "is not recorded, and was not sent, since it holds the placeholder of a token that a replay has handed out; empty"
     " the agent's cache of tokens, so that it asks for one"

@@ -110,7 +110,7 @@ class Tape(Following):
     `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
     what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over and its fixtures end.
     `unkept` says of each call that may not be written down why, and `started` are the programs that were started while
-    it was open, as the rubric names them.
+    it was open, as the rubric names them. It `is_partial` if a call may have been one of its own that nothing records.
     `left_behind` says of each call that an earlier case had left behind that it was refused while this was open.
     `told` counts those of the calls in `made` that someone has already accounted for.
     `is_over` says of a copy that its original is closed. `learn` takes in what a live call of another process has cost,
@@ -136,6 +136,7 @@ class Tape(Following):
     problems: list[str] = field(default_factory=list)
     unkept: list[str] = field(default_factory=list)
     started: dict[str, None] = field(default_factory=dict)
+    is_partial: bool = False
     left_behind: list[str] = field(default_factory=list)
     passed: bool = False
     difference: Mismatch | None = None
@@ -500,6 +501,15 @@ class Tape(Following):
             with self:
                 self._add("started", program)
 
+    def note_unrecorded(self) -> None:
+        """Take in that a call was made, maybe one of its own, that nothing records."""
+        if self.is_partial:
+            return
+        self.is_partial = True
+        if self.is_copy:
+            with self:
+                self._add("unrecorded")
+
     def forget_forks(self) -> None:
         """Let no forked process do anything to it any more."""
         if self.log is None or self.is_copy:
@@ -553,6 +563,8 @@ class Tape(Following):
                 self._refused.append(message)
             case "started", program:
                 self.started[program] = None
+            case "unrecorded", *_:
+                self.is_partial = True
             case "over", *_:
                 self.is_over = True
 
@@ -644,6 +656,12 @@ class Tape(Following):
             numbers |= {call.seq: place.seq for call, place in zip(ordered, several, strict=True)}
         return [call._replace(seq=numbers.get(call.seq, call.seq)) for call in calls]
 
+    def stays(self, news: Sequence[Exchange]) -> str:
+        """Return why an earlier recording of the same stays, though this one has no call; empty if it does not."""
+        if news or self.mode != "record" or not (self.is_partial or self.started):
+            return ""
+        return f"{self.name}: {_STAYS}"
+
     def missed(self, request: Request, kind: str = "agent") -> str:
         """Return what to say of a request that nothing answers: the nearest recorded one, and what changed."""
         self.hear()
@@ -734,6 +752,10 @@ def _joined(bursts: list[set[int]], calls: set[int]) -> list[set[int]]:
     return [*(burst for burst in bursts if not burst & calls), calls.union(*touched)]
 
 
+_STAYS = (
+    "nothing was recorded of it, and its recording stays as it is: what was called or started meanwhile is in none;"
+    " delete the file if it is not to be replayed any more"
+)
 APART: ContextVar[bool] = ContextVar("recall_apart", default=False)
 """Whether what is called here passes by the player: it is allowed, and neither recorded nor counted."""
 LET_THROUGH: ContextVar[bool] = ContextVar("recall_let_through", default=False)

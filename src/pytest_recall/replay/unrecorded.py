@@ -98,7 +98,9 @@ def starts(player: Player, command: Command) -> None:
 def _advice(player: Player, command: Command, entry: str) -> str:
     if not can_be_named(command):
         return "its command does not say what it runs, so that no rubric can name it: start it with a script"
-    return f"if a replay is to start it, have in rubric.yaml: {player.programs.with_entries([entry])}"
+    return (
+        f"if it asks no model and a replay may start it, have in rubric.yaml: {player.programs.with_entries([entry])}"
+    )
 
 
 def patch_uvloop(module: Any, player: Player) -> list[Undo]:
@@ -156,10 +158,12 @@ def asks(player: Player, client: str, url: str) -> None:
     if OWN.get() or LET_THROUGH.get() or APART.get() or (tape is None and player.mode != "replay"):
         return
     host, port = place_of(url)
-    if player.may_connect(host, port):
-        player.ignored_calls[host] += player.ignores(host, port)
+    if player.ignores(host, port):
+        player.count_ignored(host)
         return
-    if player.leaves_aside(host, port):
+    if player.may_connect(host, port):
+        return
+    if player.leaves_aside(host, port, url if url.startswith(("http://", "https://")) else ""):
         if player.mode == "replay":
             raise ConnectionRefusedError(errno.ECONNREFUSED, NO_TELEMETRY)
         return

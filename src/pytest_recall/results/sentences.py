@@ -198,7 +198,8 @@ def past_lines(programs: Iterable[str], clients: Mapping[str, int], named: Named
     if refused:
         line = f"a replay does not start what cases have started, and they have no verdict there: {listed(refused)}"
         if nameable := [entry for entry, command in refused.items() if can_be_named(command)]:
-            line += f"; if it is to, have in rubric.yaml: {named.with_entries(nameable)}"
+            setting = named.with_entries(nameable)
+            line += f"; for those that ask no model and may start there, have in rubric.yaml: {setting}"
         lines.append(line)
     if clients:
         unseen = "nothing of it is recorded, and a replay refuses them, except to hosts under `ignore_hosts`"
