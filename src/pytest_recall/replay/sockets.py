@@ -16,7 +16,6 @@ import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import ModuleType
 from typing import Any, NamedTuple
-from weakref import WeakSet
 
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.replay import audit
@@ -32,10 +31,6 @@ class Guarded(NamedTuple):
 
     player: Player
     names: dict[str, set[str]]
-
-    def names_of(self, host: str) -> list[str]:
-        """Return by which names a host was looked up, and then its own."""
-        return [*self.names.get(host, ()), host]
 
 
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
@@ -104,8 +99,6 @@ def guard(player: Player) -> list[Undo]:
     undo = [audit.listen({event: functools.partial(check, guarded) for event, check in _CHECKS.items()})]
     undo += (_put(function, functools.partial(_noting, addresses)) for function, addresses in _LOOK_UPS.items())
     undo.append(_put("socketpair", let_through()))  # On Windows it connects one end to the other.
-    if player.mode == "replay":
-        undo += _lose_datagrams(guarded)
     undo.append(once_imported(("uvloop",), lambda module: undo.extend(patch_uvloop(module))))
     return undo
 
@@ -170,7 +163,7 @@ def _connects(guarded: Guarded, sock: Any, address: Any) -> None:
 
 def _opens(guarded: Guarded, host: str, port: Any, close: Callable[[], object] = lambda: None) -> None:
     player = guarded.player
-    names = guarded.names_of(host)
+    names = [*guarded.names.get(host, ()), host]
     if _is_let_through() or player.is_handed(host, port):
         return
     if (ignored := next((name for name in names if player.ignores(name, port)), None)) is not None:
@@ -181,98 +174,12 @@ def _opens(guarded: Guarded, host: str, port: Any, close: Callable[[], object] =
     if player.mode != "replay":
         player.notice_socket(names[0], port, line_of_caller())
         return
-    if any(player.leaves_aside(name, port) for name in names):
+    if player.leaves_aside(host, port):
+        # As where nobody listens, also for a datagram: clients of statsd go on without a word.
         raise ConnectionRefusedError(errno.ECONNREFUSED, NO_TELEMETRY)
     close()  # MissError is no Exception, after which the caller would close it.
     error = player.refuse_socket(f"{host}:{port}")
     raise ConnectionRefusedError(errno.ECONNREFUSED, str(error)) if _is_beside(player, error) else error
-
-
-def _lose_datagrams(guarded: Guarded) -> list[Undo]:
-    """Let datagrams for telemetry be lost, as any may be, and let who sends them have an address of its host.
-
-    An event could only raise an error, which is what it does where this was taken out.
-    """
-    player, lost, base = guarded.player, WeakSet[socket.socket](), socket.socket
-
-    def goes_aside(host: str, port: Any) -> bool:
-        names = guarded.names_of(host)
-        if _is_let_through() or any(player.may_connect(name, port) for name in names):
-            return False
-        return any(player.leaves_aside(name, port) for name in names)
-
-    def is_lost(sock: socket.socket, address: Any) -> bool:
-        if sock.type != socket.SOCK_DGRAM or sock.family not in _FAMILIES or not isinstance(address, tuple):
-            return False
-        return goes_aside(_text(address[0]), address[1])
-
-    def connect(sock: socket.socket, address: Any) -> None:
-        if is_lost(sock, address):
-            lost.add(sock)
-            return
-        lost.discard(sock)
-        originals["connect"](sock, address)
-
-    def connect_ex(sock: socket.socket, address: Any) -> int:
-        if is_lost(sock, address):
-            lost.add(sock)
-            return 0
-        lost.discard(sock)
-        return int(originals["connect_ex"](sock, address))
-
-    def send(sock: socket.socket, data: Any, *flags: int) -> int:
-        return memoryview(data).nbytes if sock in lost else originals["send"](sock, data, *flags)
-
-    def sendall(sock: socket.socket, data: Any, *flags: int) -> None:
-        if sock not in lost:
-            originals["sendall"](sock, data, *flags)
-
-    def sendto(sock: socket.socket, data: Any, *rest: Any) -> int:
-        return memoryview(data).nbytes if rest and is_lost(sock, rest[-1]) else originals["sendto"](sock, data, *rest)
-
-    def sendmsg(sock: socket.socket, buffers: Iterable[Any], *rest: Any) -> int:
-        address = rest[2] if len(rest) > 2 else None
-        if is_lost(sock, address) if address is not None else sock in lost:
-            return sum(memoryview(data).nbytes for data in buffers)
-        return int(originals["sendmsg"](sock, buffers, *rest))
-
-    ours = {
-        one.__name__: one
-        for one in (connect, connect_ex, send, sendall, sendto, sendmsg)
-        if hasattr(base, one.__name__)
-    }
-    originals: dict[str, Callable[..., Any]] = {name: getattr(base, name) for name in ours}
-    before = {name: vars(base)[name] for name in ours if name in vars(base)}
-    for name, one in ours.items():
-        setattr(base, name, one)
-
-    def undo() -> None:
-        for name, one in ours.items():
-            if vars(base).get(name) is one:
-                setattr(base, name, before[name]) if name in before else delattr(base, name)
-
-    def resolving(resolve: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(resolve)
-        def getaddrinfo(host: Any, port: Any, family: int = 0, type: int = 0, *args: Any, **kwargs: Any) -> Any:
-            name = _text(host)
-            if type != socket.SOCK_DGRAM or _is_known(name) or not goes_aside(name, port):
-                return resolve(host, port, family, type, *args, **kwargs)
-            address = _NOBODY.get(family, _NOBODY[socket.AF_INET])
-            guarded.names.setdefault(address[0], set()).add(name)
-            return [
-                (family or socket.AF_INET, type, socket.IPPROTO_UDP, "", (address[0], int(port or 0), *address[1:]))
-            ]
-
-        return getaddrinfo
-
-    return [undo, _put("getaddrinfo", resolving)]
-
-
-_NOBODY: Mapping[int, tuple[Any, ...]] = {
-    socket.AF_INET: ("192.0.2.1",),
-    socket.AF_INET6: ("2001:db8::1", 0, 0),
-}
-"""Addresses that nobody has, by RFC 5737 and RFC 3849, as they stand in that of a socket beside its port."""
 
 
 def _is_let_through() -> bool:
