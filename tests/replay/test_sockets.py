@@ -23,6 +23,7 @@ import pytest
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay import sockets
 from pytest_recall.replay.hooks import carry
+from pytest_recall.replay.open_tapes import carried
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import let_through
 from pytest_recall.replay.watch import install
@@ -216,7 +217,7 @@ def test_a_call_that_the_player_has_let_through_may_connect_also_from_an_executo
             writer.close()
 
         asyncio.run(opened())
-        undo = carry(playing.carried)
+        undo = carry(carried)
         with ThreadPoolExecutor(1) as pool:
             pool.submit(socket.create_connection, server.getsockname()).result().close()
         for back in undo:

@@ -133,7 +133,8 @@ class Overlap:
         self._output = Output(config)
         self._early: Appended | None = None
         self._writing = threading.Lock()
-        self._undo = [*carry(lambda in_thread: [(SINK, SINK.get())]), *steady_environment(config)]
+        self._undo = carry(lambda in_thread: [(SINK, SINK.get())])
+        self._undo += steady_environment(config)
 
     # Ahead of its turn
 

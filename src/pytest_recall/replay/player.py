@@ -133,7 +133,7 @@ class Player(OpenTapes):
         if limiter is None:
             return step
         tape = None if step.recorder is None else self.tape
-        step = step._replace(turn=limiter.turn(request, partial(self._check, request, tape, self._lane)))
+        step = step._replace(turn=limiter.turn(request, partial(self._check, request, tape, self._context)))
         if step.recorder is not None:
             step.recorder.turn = step.turn
         return step
@@ -145,9 +145,9 @@ class Player(OpenTapes):
         if self._ignored and self.ignores(host, port):
             self.ignored_calls[host] += 1
             return CallStep()
-        lane, kind = self._lane, self.kind
-        if lane is not None:
-            self._check(request, None, lane)
+        context, kind = self._context, self.kind
+        if context is not None:
+            self._check(request, None, context)
         if self.mode != "off" and self._is_telemetry(request.url):
             self._count_telemetry(host)
             return CallStep(served=accepted(request)) if self.mode == "replay" else CallStep()
@@ -162,10 +162,10 @@ class Player(OpenTapes):
                 self.repeatable.use()
             if not tapes and (step := self._of_all(request, self.repeatable)) is not None:
                 return step
-            if not tapes and self.mode == "replay" and lane is None:
+            if not tapes and self.mode == "replay" and context is None:
                 raise self._refused((), f"{asked}: {_NOT_SHARED}")
         if not tapes:
-            return self._outside(request, way, lane)
+            return self._outside(request, way, context)
         if len(tapes) > 1:
             return self._of_several(request, kind, way, tapes)
         return self._of_tape(request, kind, way, tapes[0])
@@ -198,12 +198,11 @@ class Player(OpenTapes):
         self.notes.write("unrecorded", f"a call to {url} was not recorded, {why}")
         return CallStep()
 
-    def _outside(self, request: Request, way: Way, lane: CaseContext | None) -> CallStep:
-        """Decide on a call that is made while no case is open, or by what a case has left behind in its `lane`."""
+    def _outside(self, request: Request, way: Way, context: CaseContext | None) -> CallStep:
+        """Decide on a call that is made while no case is open, or by what a case has left behind in its `context`."""
         asked = f"{request.method} {request.url}"
-        if way == "cassette" and lane is not None and lane.name and self.mode != "off":
-            over = f"since `{lane.name}`, which has begun its thread, is over; let the case wait for it, or begin the"
-            over += " thread in a fixture of a wider scope if it works for several cases"
+        if way == "cassette" and context is not None and context.owner and self.mode != "off":
+            over = f"since {context.owner} is over, which has begun its thread or task; {_BEGUN}"
             if self.mode == "replay":
                 message = f"{asked}: was not sent, {over}"
                 error = self._refused((), message)
@@ -268,7 +267,7 @@ class Player(OpenTapes):
 
     def _of_copy(self, request: Request, tape: Tape) -> CallStep:
         """Decide on a call of a child process that is left of a case, or of the set-up of a fixture, which is over."""
-        over = f"since `{tape.name}`, for which its child process was forked, is over; {_FORKED}"
+        over = f"since {tape.owner} is over, for which its child process was forked; {_FORKED}"
         if tape.mode == "replay":
             raise self._refused((), f"{request.method} {request.url}: was not sent, {over}")
         return self._unrecorded(request, over)
@@ -288,7 +287,8 @@ class Player(OpenTapes):
         def not_paid(why: str) -> BaseException:
             return self._refused([tape], f"{request.method} {request.url}: not asked, since {why}")
 
-        check = partial(self._check, request, tape, self._lane)
+        context = self._context
+        check = partial(self._check, request, tape, context)
         hold = None if self.meter is None else self.meter.begin(request, tape.answer_tokens, check)
         if hold is not None and not hold.is_taken and (why := hold.refusal()):
             hold.release()
@@ -302,12 +302,13 @@ class Player(OpenTapes):
         def refuse(message: str, noted: bool) -> BaseException:
             return self._refused([tape], message) if noted else self._error(message)
 
-        held = self.batches.hold(request, self._lane, tape, recorder, refuse)
+        case = context if context is not None and context.is_at_once else None
+        held = self.batches.hold(request, case, tape, recorder, refuse)
         return CallStep(recorder=recorder, held=held, hold=hold, refuse=not_paid)
 
-    def _check(self, request: Request, tape: Tape | None, lane: CaseContext | None) -> None:
+    def _check(self, request: Request, tape: Tape | None, context: CaseContext | None) -> None:
         """Raise for a call that must not begin: its case was called off, or what it costs cannot be counted."""
-        if lane is not None and lane.over:
+        if context is not None and context.over:
             raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
         if tape is not None and self.meter is not None and (why := self.meter.barred()):
             raise self._refused([tape], f"{request.method} {request.url}: not asked, since {why}")
@@ -419,6 +420,7 @@ _WITH_PLACEHOLDER = (
 )
 NO_TELEMETRY = "nothing is sent in a replay, and this host takes telemetry"
 """What a client is told that would send telemetry in a replay."""
+_BEGUN = "let the case wait for it, or begin it in a fixture of a wider scope if it works for several cases"
 _FORKED = "let the case begin its child processes itself, and wait for them"
 _NOT_SHARED = "called outside of any case, and no answer to it, or more than one, is recorded; record it with --record"
 _NO_MEMORY = "no files that are in memory alone (memfd_create); let the process that runs the test make the call"

@@ -169,6 +169,14 @@ class Tape(Following):
     _refused: list[str] = field(default_factory=list)
 
     @property
+    def owner(self) -> str:
+        """Whose calls these are, in words: a case or a fixture; the name of the cassette where it is neither's."""
+        for kind in ("case", "fixture"):
+            if kind in self.header:
+                return f"{kind} `{self.header[kind]}`"
+        return self.name and f"`{self.name}`"
+
+    @property
     def known_rules(self) -> Rules:
         """The rules for what is recorded beside what is there: a header that is unknown of that decides nothing."""
         return self.rules if self.cassette is None else self.cassette.rules
