@@ -293,10 +293,10 @@ class OpenTapes:
         comes to no end, is one without a verdict.
         """
         if self.notes.is_copy:
-            return self._refused((), message)
+            return self.refuse(message, ())
         self.note_left_behind(message)
         self._end_all_later(message)
-        return self._refused((), message)
+        return self.refuse(message, ())
 
     def error_of(self, message: str) -> BaseException:
         """Return the error for a call that is refused, of which those know who have to."""
@@ -314,16 +314,13 @@ class OpenTapes:
 
         def end() -> None:
             if not tape.misses:
-                self._refused([tape], message)
+                self.refuse(message, [tape])
 
         self.interrupter.end_later(wait, end)
 
     def refuse(self, message: str, tapes: Sequence[Tape] | None = None) -> BaseException:
         """Return the error for what must not happen here, for which all tests of `tapes`, or that may do it, answer."""
-        return self._refused(self.possible() if tapes is None else tapes, message)
-
-    def _refused(self, tapes: Sequence[Tape], message: str) -> BaseException:
-        message = self._redact(message)
+        tapes, message = self.possible() if tapes is None else tapes, self._redact(message)
         error = self._error(message)
         if not tapes:
             if self.notes.is_copy:
@@ -357,7 +354,7 @@ class OpenTapes:
                 tape.too_late = partial(self.notes.write, "stray")
         except OSError as error:
             # What the new process does would not be known here.
-            self._refused(self.possible(), f"a child process was forked that cannot be followed ({error.strerror})")
+            self.refuse(f"a child process was forked that cannot be followed ({error.strerror})")
 
     def after_fork(self) -> None:
         """Go on in the new process."""
@@ -399,7 +396,7 @@ class OpenTapes:
 
     def _hear(self, note: Note) -> None:
         if note.kind == "refused":
-            self._refused(self.opened(), note.text)
+            self.refuse(note.text, self.opened())
         elif note.kind == "unrecorded" and (tapes := self.opened()):
             for tape in tapes:
                 tape.problems.append(f"{tape.name}: {note.text}")

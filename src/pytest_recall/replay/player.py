@@ -153,7 +153,7 @@ class Player(OpenTapes):
             return CallStep(served=accepted(request)) if self.mode == "replay" else CallStep()
         tapes, way, asked = self.possible(), self._way(kind), f"{request.method} {request.url}"
         if way == "forbidden":
-            raise self._refused(tapes, f"{asked}: calls of the kind `{kind}` are forbidden")
+            raise self.refuse(f"{asked}: calls of the kind `{kind}` are forbidden", tapes)
         if way == "cassette" and self.mode != "off" and _opens_websocket(request):
             return self._websocket(asked, tapes)
         if way == "cassette" and self.repeatable is not None and self.repeatable.has(request):
@@ -163,7 +163,7 @@ class Player(OpenTapes):
             if not tapes and (step := self._of_all(request, self.repeatable)) is not None:
                 return step
             if not tapes and self.mode == "replay" and context is None:
-                raise self._refused((), f"{asked}: {_NOT_SHARED}")
+                raise self.refuse(f"{asked}: {_NOT_SHARED}", ())
         if not tapes:
             return self._outside(request, way, context)
         if len(tapes) > 1:
@@ -173,10 +173,10 @@ class Player(OpenTapes):
     def _websocket(self, asked: str, tapes: Sequence[Tape]) -> CallStep:
         """Decide on a websocket that is about to open: what goes over it after the first answer is not seen here."""
         if self.mode == "replay":
-            raise self._refused(
-                tapes,
+            raise self.refuse(
                 f"{asked}: a websocket did not open, which is neither recorded nor replayed; let a replay do without"
                 f" it, or name the host under `ignore_hosts` in rubric.yaml",
+                tapes,
             )
         if tapes:
             self.notice_client(_WEBSOCKET)
@@ -205,14 +205,14 @@ class Player(OpenTapes):
             over = f"since {context.owner} is over, which has begun its thread or task; {_BEGUN}"
             if self.mode == "replay":
                 message = f"{asked}: was not sent, {over}"
-                error = self._refused((), message)
+                error = self.refuse(message, ())
                 if self.notes.is_copy:
                     raise error
                 self.note_left_behind(message)
                 return CallStep(held=LeftBehindCall(request, message, self))
-            self._refused((), f"{asked}: was not recorded, {over}")
+            self.refuse(f"{asked}: was not recorded, {over}", ())
         elif way == "cassette" and self.mode == "replay":
-            raise self._refused((), f"{asked}: called outside of any case, and {_NOTHING_SENT}")
+            raise self.refuse(f"{asked}: called outside of any case, and {_NOTHING_SENT}", ())
         if self.batches is not None:
             self.batches.direct("outside of any case")
         return CallStep()
@@ -232,9 +232,9 @@ class Player(OpenTapes):
         if self.mode == "replay":
             known = f"{len(holding) or 'none'} of them have it recorded"
             alone = "replay it without --recall-concurrency"
-            raise self._refused(tapes, f"{asked}: is made by {whose}, and {known}; {alone}")
+            raise self.refuse(f"{asked}: is made by {whose}, and {known}; {alone}", tapes)
         alone = "record it without --recall-concurrency"
-        self._refused((), f"{asked}: was not recorded, since it is made by {whose}; {alone}")
+        self.refuse(f"{asked}: was not recorded, since it is made by {whose}; {alone}", ())
         return CallStep()
 
     def _of_tape(self, request: Request, kind: str, way: Way, tape: Tape) -> CallStep:
@@ -250,7 +250,7 @@ class Player(OpenTapes):
                 served = tape.serve(request, kind)
             except RecallError as error:
                 # A damaged line ends the test as a miss does: the agent must not take it for a bad connection.
-                raise self._refused([tape], str(error)) from None
+                raise self.refuse(str(error), [tape]) from None
             if served is None and self.repeatable is not None and self.repeatable.has(request):
                 served = tape.serve_again(request) or self.repeatable.serve(request)
             if served is not None:
@@ -258,9 +258,9 @@ class Player(OpenTapes):
         if tape.mode == "replay":
             may_be_told = not tape.is_copy and not is_path_of_model(request.url)
             hint = _OF_A_THREAD if may_be_told and self.is_beside() else ""
-            raise self._refused([tape], tape.missed(request, kind) + hint)
+            raise self.refuse(tape.missed(request, kind) + hint, [tape])
         if tape.mode == "missing" and holds_minted(request):
-            raise self._refused([tape], f"{asked}: {_WITH_PLACEHOLDER}")
+            raise self.refuse(f"{asked}: {_WITH_PLACEHOLDER}", [tape])
         if not tape.fetches_token(request):
             tape.leave_base(kind)
         return self._tapped(tape, request, kind, record=True)
@@ -269,7 +269,7 @@ class Player(OpenTapes):
         """Decide on a call of a child process that is left of a case, or of the set-up of a fixture, which is over."""
         over = f"since {tape.owner} is over, for which its child process was forked; {_FORKED}"
         if tape.mode == "replay":
-            raise self._refused((), f"{request.method} {request.url}: was not sent, {over}")
+            raise self.refuse(f"{request.method} {request.url}: was not sent, {over}", ())
         return self._unrecorded(request, over)
 
     def _takes_telemetry(self) -> tuple[str, ...]:
@@ -285,7 +285,7 @@ class Player(OpenTapes):
             return self._unrecorded(request, f"since a forked process has made it, and this system has {_NO_MEMORY}")
 
         def not_paid(why: str) -> BaseException:
-            return self._refused([tape], f"{request.method} {request.url}: not asked, since {why}")
+            return self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
 
         context = self._context
         check = partial(self._check, request, tape, context)
@@ -300,7 +300,7 @@ class Player(OpenTapes):
             return CallStep(recorder=recorder, hold=hold, refuse=not_paid)
 
         def refuse(message: str, noted: bool) -> BaseException:
-            return self._refused([tape], message) if noted else self._error(message)
+            return self.refuse(message, [tape]) if noted else self._error(message)
 
         case = context if context is not None and context.is_at_once else None
         held = self.batches.hold(request, case, tape, recorder, refuse)
@@ -311,7 +311,7 @@ class Player(OpenTapes):
         if context is not None and context.over:
             raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
         if tape is not None and self.meter is not None and (why := self.meter.barred()):
-            raise self._refused([tape], f"{request.method} {request.url}: not asked, since {why}")
+            raise self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
 
     def may_connect(self, host: str, port: int | None) -> bool:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""
@@ -396,7 +396,7 @@ class Player(OpenTapes):
     def refuse_socket(self, address: str) -> BaseException:
         """Return the error for a connection that would open in a replay."""
         if self._is_ours is not None:
-            return self._refused((), f"a connection to {address} would open after the session, and {_NOTHING_SENT}")
+            return self.refuse(f"a connection to {address} would open after the session, and {_NOTHING_SENT}", ())
         return self.refuse(f"a connection to {address} would open, and no socket opens in a replay; {_KNOWN}")
 
 
