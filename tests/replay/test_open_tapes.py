@@ -175,14 +175,14 @@ class TestTapes:
         assert found == [(True, None), (False, last)]
 
     def test_a_context_is_left_where_its_tape_is_closed(self, tmp_path: Path) -> None:
-        player, around = Player("replay"), Player("replay")
+        player, around, outside = Player("replay"), Player("replay"), CURRENT_CASE.get()
         with around.playing(tape_of(tmp_path / "around")):
             before = CURRENT_CASE.get()
             with player.playing(tape_of(tmp_path / "one")), player.playing(tape_of(tmp_path / "two")):
                 assert around.tape is not None
                 player.clear()
                 assert CURRENT_CASE.get() is before
-        assert CURRENT_CASE.get() is None
+        assert CURRENT_CASE.get() is outside
 
     @pytest.mark.usefixtures("carrying")
     def test_a_thread_that_a_fixture_begins_is_its_own_until_it_is_there(self, tmp_path: Path) -> None:

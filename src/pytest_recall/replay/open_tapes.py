@@ -15,6 +15,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from pytest_recall.files.context_values import assigned
 from pytest_recall.replay.forks import ForkNotes, Note, at_fork
 from pytest_recall.replay.interrupt import IN_THREAD, Interrupter
 from pytest_recall.replay.tape import LET_THROUGH, LIVE, CassetteMode, Tape
@@ -161,11 +162,8 @@ class OpenTapes:
     @contextmanager
     def outside(self) -> Iterator[None]:
         """Be in no lane: what is done in this block is done for all cases."""
-        token = CURRENT_CASE.set(None)
-        try:
+        with assigned(CURRENT_CASE, None):
             yield
-        finally:
-            CURRENT_CASE.reset(token)
 
     @property
     def kind(self) -> str:
@@ -230,21 +228,16 @@ class OpenTapes:
         context = self._context
         if context is not None and not (context.tapes and context.thread_id == threading.get_ident()):
             # Threads take the kind along, and those of other cases are none of this one's.
-            token = KIND.set(kind)
-            try:
+            with assigned(KIND, kind):
                 self._end_if_lost(context.tapes)
                 yield
-            finally:
-                KIND.reset(token)
             return
         with self._lock:
             self._phases.append(kind)
-        token = KIND.set(kind)
         try:
-            with self.waiting():
+            with assigned(KIND, kind), self.waiting():
                 yield
         finally:
-            KIND.reset(token)
             with self._lock:
                 self._phases.remove(kind)
 

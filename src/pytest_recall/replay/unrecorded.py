@@ -154,7 +154,7 @@ def asks(player: Player, client: str, url: str) -> None:
     An empty `url` is one that is not known.
     """
     tape = player.tape
-    if OWN.get() or LET_THROUGH.get() or APART.get() or (tape is None and player.mode != "replay"):
+    if OWN.get() or player in LET_THROUGH.get() or APART.get() or (tape is None and player.mode != "replay"):
         return
     host, port = place_of(url)
     if player.may_connect(host, port):
