@@ -219,7 +219,8 @@ WORLD = {
         *("repeats", "rows", "verifying"),
     },
     "files": {
-        *("clock", "disk", "eval_directory", "event_loop", "git", "interruptible", "json_lines", "own_programs"),
+        *("clock", "context_values", "disk", "eval_directory", "event_loop", "git", "interruptible", "json_lines"),
+        "own_programs",
         "validation",
     },
     "forge": {"client", "push"},

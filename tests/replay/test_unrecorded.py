@@ -18,8 +18,9 @@ from typing import Any
 
 import pytest
 
+from pytest_recall.files.context_values import assigned
 from pytest_recall.files.errors import MissError
-from pytest_recall.files.own_programs import own_start
+from pytest_recall.files.own_programs import OWN
 from pytest_recall.replay import unrecorded
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import CassetteMode, Tape
@@ -229,7 +230,7 @@ def test_a_thread_that_outlives_its_case_starts_none_in_the_next(
 
 def test_our_own_programs_are_none_of_the_case(ran: Callable[[], list[str]], watched: Watched) -> None:
     player = watched("replay")
-    with own_start():
+    with assigned(OWN, True):
         by_popen("claude")
         by_asyncio("git")
     assert (started(player), ran()) == ([], ["claude", "git"])

@@ -138,7 +138,7 @@ class Player(OpenTapes):
         if limiter is None:
             return step
         tape = None if step.recorder is None else self.tape
-        step = step._replace(turn=limiter.turn(request, partial(self._check, request, tape, self._lane)))
+        step = step._replace(turn=limiter.turn(request, partial(self._check, request, tape, self._context)))
         if step.recorder is not None:
             step.recorder.turn = step.turn
         return step
@@ -150,15 +150,15 @@ class Player(OpenTapes):
         if self._ignored and self.ignores(host, port):
             self.count_ignored(host)
             return CallStep()
-        lane, kind = self._lane, self.kind
-        if lane is not None:
-            self._check(request, None, lane)
+        context, kind = self._context, self.kind
+        if context is not None:
+            self._check(request, None, context)
         if self.mode != "off" and self._is_telemetry(request.url):
             self._count_telemetry(host)
             return CallStep(served=accepted(request)) if self.mode == "replay" else CallStep()
         tapes, way, asked = self.possible(), self._way(kind), f"{request.method} {request.url}"
         if way == "forbidden":
-            raise self._refused(tapes, f"{asked}: calls of the kind `{kind}` are forbidden")
+            raise self.refuse(f"{asked}: calls of the kind `{kind}` are forbidden", tapes)
         if way == "cassette" and self.mode != "off" and _opens_websocket(request):
             return self._websocket(asked, tapes)
         if way == "cassette" and self.repeatable is not None and self.repeatable.has(request):
@@ -167,10 +167,10 @@ class Player(OpenTapes):
                 self.repeatable.use()
             if not tapes and (step := self._of_all(request, self.repeatable)) is not None:
                 return step
-            if not tapes and self.mode == "replay" and lane is None:
-                raise self._refused((), f"{asked}: {_NOT_SHARED}")
+            if not tapes and self.mode == "replay" and context is None:
+                raise self.refuse(f"{asked}: {_NOT_SHARED}", ())
         if not tapes:
-            return self._outside(request, way, lane)
+            return self._outside(request, way, context)
         if len(tapes) > 1:
             return self._of_several(request, kind, way, tapes)
         return self._of_tape(request, kind, way, tapes[0])
@@ -178,10 +178,10 @@ class Player(OpenTapes):
     def _websocket(self, asked: str, tapes: Sequence[Tape]) -> CallStep:
         """Decide on a websocket that is about to open: what goes over it after the first answer is not seen here."""
         if self.mode == "replay":
-            raise self._refused(
-                tapes,
+            raise self.refuse(
                 f"{asked}: a websocket did not open, which is neither recorded nor replayed; let a replay do without"
                 f" it, or name the host under `ignore_hosts` in rubric.yaml",
+                tapes,
             )
         if tapes:
             self.notice_client(_WEBSOCKET)
@@ -203,23 +203,22 @@ class Player(OpenTapes):
         self.notes.write("unrecorded", f"a call to {url} was not recorded, {why}")
         return CallStep()
 
-    def _outside(self, request: Request, way: Way, lane: CaseContext | None) -> CallStep:
-        """Decide on a call that is made while no case is open, or by what a case has left behind in its `lane`."""
+    def _outside(self, request: Request, way: Way, context: CaseContext | None) -> CallStep:
+        """Decide on a call that is made while no case is open, or by what a case has left behind in its `context`."""
         asked = f"{request.method} {request.url}"
         hint = _IF_TELEMETRY if is_path_of_otlp(request.url) else ""
-        if way == "cassette" and lane is not None and lane.name and self.mode != "off":
-            over = f"since `{lane.name}`, which has begun its thread, is over; let the case wait for it, or begin the"
-            over += " thread in a fixture of a wider scope if it works for several cases"
+        if way == "cassette" and context is not None and context.owner and self.mode != "off":
+            over = f"since {context.owner} is over, which has begun its thread or task; {_BEGUN}"
             if self.mode == "replay":
                 message = f"{asked}: was not sent, {over}{hint}"
-                error = self._refused((), message)
+                error = self.refuse(message, ())
                 if self.notes.is_copy:
                     raise error
                 self.note_left_behind(message)
                 return CallStep(held=LeftBehindCall(request, message, self))
-            self._refused((), f"{asked}: was not recorded, {over}{hint}")
+            self.refuse(f"{asked}: was not recorded, {over}{hint}", ())
         elif way == "cassette" and self.mode == "replay":
-            raise self._refused((), f"{asked}: called outside of any case, and {_NOTHING_SENT}{hint}")
+            raise self.refuse(f"{asked}: called outside of any case, and {_NOTHING_SENT}{hint}", ())
         if self.batches is not None:
             self.batches.direct("outside of any case")
         return CallStep()
@@ -239,9 +238,9 @@ class Player(OpenTapes):
         if self.mode == "replay":
             known = f"{len(holding) or 'none'} of them have it recorded"
             alone = "replay it without --recall-concurrency"
-            raise self._refused(tapes, f"{asked}: is made by {whose}, and {known}; {alone}")
+            raise self.refuse(f"{asked}: is made by {whose}, and {known}; {alone}", tapes)
         alone = "record it without --recall-concurrency"
-        self._refused((), f"{asked}: was not recorded, since it is made by {whose}; {alone}")
+        self.refuse(f"{asked}: was not recorded, since it is made by {whose}; {alone}", ())
         return CallStep()
 
     def _of_tape(self, request: Request, kind: str, way: Way, tape: Tape) -> CallStep:
@@ -257,7 +256,7 @@ class Player(OpenTapes):
                 served = tape.serve(request, kind)
             except RecallError as error:
                 # A damaged line ends the test as a miss does: the agent must not take it for a bad connection.
-                raise self._refused([tape], str(error)) from None
+                raise self.refuse(str(error), [tape]) from None
             if served is None and self.repeatable is not None and self.repeatable.has(request):
                 served = tape.serve_again(request) or self.repeatable.serve(request)
             if served is not None:
@@ -265,18 +264,18 @@ class Player(OpenTapes):
         if tape.mode == "replay":
             may_be_telemetry = self.is_beside() and not tape.is_copy and not is_path_of_model(request.url)
             hint = _IF_TELEMETRY if may_be_telemetry or is_path_of_otlp(request.url) else ""
-            raise self._refused([tape], tape.missed(request, kind) + hint)
+            raise self.refuse(tape.missed(request, kind) + hint, [tape])
         if tape.mode == "missing" and holds_minted(request):
-            raise self._refused([tape], f"{asked}: {_WITH_PLACEHOLDER}")
+            raise self.refuse(f"{asked}: {_WITH_PLACEHOLDER}", [tape])
         if not tape.fetches_token(request):
             tape.leave_base(kind)
         return self._tapped(tape, request, kind, record=True)
 
     def _of_copy(self, request: Request, tape: Tape) -> CallStep:
         """Decide on a call of a child process that is left of a case, or of the set-up of a fixture, which is over."""
-        over = f"since `{tape.name}`, for which its child process was forked, is over; {_FORKED}"
+        over = f"since {tape.owner} is over, for which its child process was forked; {_FORKED}"
         if tape.mode == "replay":
-            raise self._refused((), f"{request.method} {request.url}: was not sent, {over}")
+            raise self.refuse(f"{request.method} {request.url}: was not sent, {over}", ())
         return self._unrecorded(request, over)
 
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
@@ -288,9 +287,10 @@ class Player(OpenTapes):
             return self._unrecorded(request, f"since a forked process has made it, and this system has {_NO_MEMORY}")
 
         def not_paid(why: str) -> BaseException:
-            return self._refused([tape], f"{request.method} {request.url}: not asked, since {why}")
+            return self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
 
-        check = partial(self._check, request, tape, self._lane)
+        context = self._context
+        check = partial(self._check, request, tape, context)
         hold = None if self.meter is None else self.meter.begin(request, tape.answer_tokens, check)
         if hold is not None and not hold.is_taken and (why := hold.refusal()):
             hold.release()
@@ -302,17 +302,18 @@ class Player(OpenTapes):
             return CallStep(recorder=recorder, hold=hold, refuse=not_paid)
 
         def refuse(message: str, noted: bool) -> BaseException:
-            return self._refused([tape], message) if noted else self._error(message)
+            return self.refuse(message, [tape]) if noted else self._error(message)
 
-        held = self.batches.hold(request, self._lane, tape, recorder, refuse)
+        case = context if context is not None and context.is_at_once else None
+        held = self.batches.hold(request, case, tape, recorder, refuse)
         return CallStep(recorder=recorder, held=held, hold=hold, refuse=not_paid)
 
-    def _check(self, request: Request, tape: Tape | None, lane: CaseContext | None) -> None:
+    def _check(self, request: Request, tape: Tape | None, context: CaseContext | None) -> None:
         """Raise for a call that must not begin: its case was called off, or what it costs cannot be counted."""
-        if lane is not None and lane.over:
+        if context is not None and context.over:
             raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
         if tape is not None and self.meter is not None and (why := self.meter.barred()):
-            raise self._refused([tape], f"{request.method} {request.url}: not asked, since {why}")
+            raise self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
 
     def may_connect(self, host: str, port: int | None) -> bool:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""
@@ -425,7 +426,7 @@ class Player(OpenTapes):
     def refuse_socket(self, address: str) -> BaseException:
         """Return the error for a connection that would open in a replay."""
         if self._is_ours is not None:
-            return self._refused((), f"a connection to {address} would open after the session, and {_NOTHING_SENT}")
+            return self.refuse(f"a connection to {address} would open after the session, and {_NOTHING_SENT}", ())
         return self.refuse(f"a connection to {address} would open, and no socket opens in a replay; {_KNOWN}")
 
 
@@ -447,6 +448,7 @@ _WITH_PLACEHOLDER = (
 )
 NO_TELEMETRY = "nothing is sent in a replay, and this host takes telemetry"
 """What a client is told that would send telemetry in a replay."""
+_BEGUN = "let the case wait for it, or begin it in a fixture of a wider scope if it works for several cases"
 _FORKED = "let the case begin its child processes itself, and wait for them"
 _NOT_SHARED = "called outside of any case, and no answer to it, or more than one, is recorded; record it with --record"
 _NO_MEMORY = "no files that are in memory alone (memfd_create); let the process that runs the test make the call"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pytest_recall.files import clock
+from pytest_recall.files.context_values import assigned
 from pytest_recall.files.disk import exists
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import listed
@@ -169,6 +170,14 @@ class Tape(Following):
     _abroad: dict[int, _Abroad] = field(default_factory=dict)
     _ended: deque[_Ended] = field(default_factory=deque)
     _refused: list[str] = field(default_factory=list)
+
+    @property
+    def owner(self) -> str:
+        """Whose calls these are, in words: a case or a fixture; the name of the cassette where it is neither's."""
+        for kind in ("case", "fixture"):
+            if kind in self.header:
+                return f"{kind} `{self.header[kind]}`"
+        return self.name and f"`{self.name}`"
 
     @property
     def known_rules(self) -> Rules:
@@ -758,45 +767,24 @@ _STAYS = (
 )
 APART: ContextVar[bool] = ContextVar("recall_apart", default=False)
 """Whether what is called here passes by the player: it is allowed, and neither recorded nor counted."""
-LET_THROUGH: ContextVar[bool] = ContextVar("recall_let_through", default=False)
-"""Whether a call that the player has let through is being made here, and may connect."""
+LET_THROUGH: ContextVar[tuple[object, ...]] = ContextVar("recall_let_through", default=())
+"""The players that have let a call through which is being made here: it may connect, as far as they have a say."""
 LIVE: ContextVar[bool] = ContextVar("recall_live", default=False)
 """Whether what is called here is made over the network and counted, and not recorded."""
-_DIRECT: ContextVar[str] = ContextVar("recall_direct", default="")
-
-
-@contextmanager
-def directly(reason: str) -> Iterator[None]:
-    """Let what is called in this block wait for no batch, for this reason."""
-    token = _DIRECT.set(reason)
-    try:
-        yield
-    finally:
-        _DIRECT.reset(token)
+DIRECT: ContextVar[str] = ContextVar("recall_direct", default="")
+"""Why what is called here must not wait for a batch; empty if it may."""
 
 
 @contextmanager
 def known_answers() -> Iterator[None]:
     """Ask a judging model today what it makes of known answers: no case's recording holds these calls."""
-    token = LIVE.set(True)
-    try:
-        # All cases wait for these answers, which come one after the other.
-        with directly("known answers, put to a judge"):
-            yield
-    finally:
-        LIVE.reset(token)
+    # All cases wait for these answers, which come one after the other.
+    with assigned(LIVE, True), assigned(DIRECT, "known answers, put to a judge"):
+        yield
 
 
 @contextmanager
-def let_through() -> Iterator[None]:
-    """Make a call that the player has let through in this block."""
-    token = LET_THROUGH.set(True)
-    try:
+def let_through(player: object) -> Iterator[None]:
+    """Make a call that `player` has let through in this block."""
+    with assigned(LET_THROUGH, (*LET_THROUGH.get(), player)):
         yield
-    finally:
-        LET_THROUGH.reset(token)
-
-
-def reason() -> str:
-    """Return why what is called here must not wait for a batch; empty if it may."""
-    return _DIRECT.get()

@@ -42,12 +42,12 @@ _STARTS = frozenset(
 _last = threading.local()
 
 
-def watch_unrecorded(player: Player, undo: list[Undo]) -> None:
+def watch_unrecorded(player: Player) -> list[Undo]:
     """Let `player` know of programs that are started, and of clients whose calls it does not see.
 
-    What takes it back is added to `undo`, also later for what is imported.
+    What is returned takes it back, and grows with what is imported.
     """
-    undo.append(audit.listen({event: partial(_starts, player, event) for event in _STARTS}))
+    undo = [audit.listen({event: partial(_starts, player, event) for event in _STARTS})]
 
     def patch(module: Any) -> None:
         undo.extend(native.patch(module, partial(asks, player)))
@@ -61,6 +61,7 @@ def watch_unrecorded(player: Player, undo: list[Undo]) -> None:
     )
     undo.append(once_imported(("_posixsubprocess",), lambda module: undo.extend(_patch_fork_exec(module, player))))
     undo.append(once_imported((_FORKSERVER,), lambda module: undo.extend(_patch_forkserver(module, player))))
+    return undo
 
 
 _FORKSERVER = "multiprocessing.forkserver"
@@ -155,7 +156,7 @@ def asks(player: Player, client: str, url: str) -> None:
     An empty `url` is one that is not known.
     """
     tape = player.tape
-    if OWN.get() or LET_THROUGH.get() or APART.get() or (tape is None and player.mode != "replay"):
+    if OWN.get() or player in LET_THROUGH.get() or APART.get() or (tape is None and player.mode != "replay"):
         return
     host, port = place_of(url)
     if player.ignores(host, port):
@@ -181,6 +182,4 @@ def asks(player: Player, client: str, url: str) -> None:
 def _where(tapes: Sequence[Tape]) -> str:
     if len(tapes) != 1:
         return "outside of any case" if not tapes else "one of the cases that run at once"
-    header = tapes[0].header
-    case = header.get("case")
-    return f"case `{case}`" if case else f"fixture `{header.get('fixture', tapes[0].name)}`"
+    return tapes[0].owner

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from pytest_recall.cases.settings import Settings
 from pytest_recall.cases.settings_file import place_of_setting
 from pytest_recall.files import clock
+from pytest_recall.files.context_values import assigned
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import listed
@@ -190,12 +191,10 @@ def at_once(player: Player, tape: Tape) -> Iterator[None]:
     """
     lane = player.lane()
     player.push(tape, lane)
-    token = CURRENT_CASE.set(lane)
     try:
-        with player.asking("judge"):
+        with assigned(CURRENT_CASE, lane), player.asking("judge"):
             yield
     finally:
-        CURRENT_CASE.reset(token)
         player.leave(lane)
 
 
