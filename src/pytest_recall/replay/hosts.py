@@ -200,7 +200,7 @@ def telemetry_of(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 def sockets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return where telemetry is sent by what is no HTTP, each as `host:port`: to `AGENTS`, and by gRPC."""
-    found = {place: None for agents in AGENTS for place in _places_of(agents, environment)}
+    places = {place: None for agents in AGENTS for place in _places_of(agents, environment)}
     every = environment.get(f"{_OTLP}_PROTOCOL", "")
     protocols = {signal: environment.get(f"{_OTLP}_{signal}_PROTOCOL") or every for signal in _SIGNALS}
     by_grpc = {signal for signal, protocol in protocols.items() if not protocol.startswith("http/")}
@@ -209,10 +209,10 @@ def sockets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
         *([f"{_OTLP}_ENDPOINT"] if by_grpc else ()),
     ):
         host, port = place_of(_url_of(environment.get(variable, "")))
-        found |= {f"{host}:{port}": None} if host and port else {}
+        places |= {f"{host}:{port}": None} if host and port else {}
     phoenix, _ = place_of(_url_of(environment.get("PHOENIX_COLLECTOR_ENDPOINT", "")))
-    found |= {f"{phoenix}:{environment.get('PHOENIX_GRPC_PORT') or 4317}": None} if phoenix else {}
-    return tuple(found)
+    places |= {f"{phoenix}:{environment.get('PHOENIX_GRPC_PORT') or 4317}": None} if phoenix else {}
+    return tuple(places)
 
 
 def _places_of(agents: Agents, environment: Mapping[str, str]) -> list[str]:
