@@ -18,7 +18,7 @@ from pytest_recall.replay.token_estimate import (
     with_estimate,
     writes,
 )
-from pytest_recall.replay.wire_formats import documents, usage_of
+from pytest_recall.replay.wire_formats import AnswerBody, documents, usage_in
 from tests.replay.upstreams import CHAT, JSON, SSE, events, frame, plain
 
 CHAT_URL = "https://api.openai.com/v1/chat/completions"
@@ -28,8 +28,8 @@ def asked(body: Any = None, url: str = CHAT_URL) -> Request:
     return Request("POST", url, (), plain({"model": "m", "messages": []} if body is None else body))
 
 
-def answer(body: bytes, kind: str = SSE, status: int = 200, **more: Any) -> Response:
-    return Response(status, "OK", (("content-type", kind),), (body,), **more)
+def answer(body: bytes, kind: str = SSE, status: int = 200, **more: Any) -> AnswerBody:
+    return AnswerBody.of(Response(status, "OK", (("content-type", kind),), (body,), **more))
 
 
 def chunk(**delta: Any) -> dict[str, Any]:
@@ -133,7 +133,7 @@ class TestWithEstimate:
 
     def test_what_the_vendor_states_stays(self) -> None:
         response = answer(plain(CHAT), JSON)
-        tokens = usage_of(asked(), response)[1]
+        tokens = usage_in(asked(), response)[1]
         assert with_estimate(tokens, asked(), response) == (tokens, False)
 
     def test_of_a_stream_that_was_cut_the_input_is_as_its_first_event_has_it(self) -> None:
@@ -141,7 +141,7 @@ class TestWithEstimate:
         body = events(start, {"type": "content_block_delta", "delta": {"type": "text_delta", "text": WORD}})
         request = asked(url="https://api.anthropic.com/v1/messages")
         response = answer(body, complete=False)
-        tokens = usage_of(request, response)[1]
+        tokens = usage_in(request, response)[1]
         assert with_estimate(tokens, request, response) == (Tokens(7, 10), True)
 
     def test_a_whole_answer_without_usage_has_its_text(self) -> None:
@@ -171,7 +171,7 @@ class TestWithEstimate:
             ),
         ],
     )
-    def test_what_is_not_billed_by_its_text_gets_none(self, request_: Request, response: Response) -> None:
+    def test_what_is_not_billed_by_its_text_gets_none(self, request_: Request, response: AnswerBody) -> None:
         assert with_estimate(None, request_, response) == (None, False)
 
 
@@ -179,7 +179,7 @@ def test_cohere_states_what_it_bills() -> None:
     request = asked(url="https://api.cohere.com/v2/chat")
     billed = {"billed_units": {"input_tokens": 5, "output_tokens": 9}, "tokens": {"input_tokens": 71}}
     for document in ({"usage": billed}, {"type": "message-end", "delta": {"usage": billed}}, {"meta": billed}):
-        assert usage_of(request, answer(plain(document), JSON))[1] == Tokens(5, 9)
+        assert usage_in(request, answer(plain(document), JSON))[1] == Tokens(5, 9)
 
 
 def test_an_image_counts_no_more_than_vendors_bill_for_one() -> None:

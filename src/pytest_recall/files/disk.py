@@ -89,8 +89,8 @@ def size_of(path: Path) -> int:
 
 def read_bytes(path: Path) -> bytes:
     """Return what a file holds. Raises OSError."""
-    with _open(path, "rb") as file:
-        data: bytes = file.read()
+    with _open(path, "rb", 0) as file:  # All of it is read at once, which needs no buffer.
+        data: bytes = file.readall()
         return data
 
 

@@ -18,7 +18,7 @@ from pytest_recall.models.model import Model, Reply, parse
 from pytest_recall.replay.budget import Pricing
 from pytest_recall.replay.exchange import BATCHED, Call, Exchange, Request, Tokens
 from pytest_recall.replay.token_estimate import with_estimate
-from pytest_recall.replay.wire_formats import asked_model, provider_of, usage_of
+from pytest_recall.replay.wire_formats import AnswerBody, asked_model, provider_of, usage_in
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, Provider
@@ -163,8 +163,9 @@ def call_of(exchange: Exchange, kind: str, source: str, prices: Mapping[str, Pri
     response = exchange.response
     model, tokens, estimated = None, None, False
     if response:
-        model, tokens = usage_of(exchange.request, response)
-        tokens, estimated = with_estimate(tokens, exchange.request, response)
+        body = AnswerBody.of(response)
+        model, tokens = usage_in(exchange.request, body)
+        tokens, estimated = with_estimate(tokens, exchange.request, body)
     provider = provider_of(exchange.request.url)
     on = datetime.fromisoformat(exchange.at) if source == "live" else None
     asked, url = asked_model(exchange.request) or "", exchange.request.url

@@ -35,6 +35,7 @@ from pytest_recall.plugin.stash import (
 )
 
 if TYPE_CHECKING:
+    from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.plugin.session import Run
 
 
@@ -135,11 +136,19 @@ class Hooks:
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
+        self._manager: CassetteManager | None = None
 
     @property
     def run(self) -> Run | None:
         """The run of this session, as soon as there is a case."""
         return self.config.stash.get(RUN, None)
+
+    @property
+    def manager(self) -> CassetteManager | None:
+        """The cassettes of this session, as soon as there is a case."""
+        if self._manager is None:
+            self._manager = self.config.stash.get(CASSETTES, None)
+        return self._manager
 
     def pytest_sessionstart(self) -> None:
         """Decide, once and on the controller, which cases run."""
@@ -238,7 +247,7 @@ class Hooks:
             # Imported here, and not within the first case, whose agent may have faked the file system or the clock.
             from pytest_recall.plugin import options, trials  # noqa: F401
 
-            manager = self.config.stash.get(CASSETTES, None)
+            manager = self.manager
             if "pyfakefs" in sys.modules or (manager is not None and manager.mode != "off"):
                 from pytest_recall.models import prices
 
@@ -267,6 +276,15 @@ class Hooks:
         run_series = trials.replay_series if self.run and self.run.dry else trials.run_series
         return run_series(item, nextitem)
 
+    @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_runtest_protocol")
+    def pytest_recall_let_go(self, item: pytest.Item) -> Generator[None, object, object]:
+        """Let go of the recording of an item, which pytest keeps to the end of the session."""
+        try:
+            return (yield)
+        finally:
+            if TAPE in item.stash:
+                del item.stash[TAPE]
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_fixture_setup(
         self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
@@ -279,7 +297,7 @@ class Hooks:
     @contextmanager
     def _shared(self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
         __tracebackhide__ = True
-        manager = self.config.stash.get(CASSETTES, None)
+        manager = self.manager
         if manager is None or fixturedef.scope == "function":
             yield
             return
@@ -300,7 +318,7 @@ class Hooks:
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         """Open the cassette of a case, for each attempt at it."""
         __tracebackhide__ = True
-        manager = self.config.stash.get(CASSETTES, None)
+        manager = self.manager
         if CASE_ID in item.stash:
             self.config.stash[CURRENT] = item
             if UNREPORTED in item.stash:
@@ -326,21 +344,17 @@ class Hooks:
             return (yield)
         item.stash[SUBTESTS], item.stash[CALLED] = [], True
         raised = None
+        manager = self.manager
         try:
-            return (yield from self._called(item))
+            if manager is None or TAPE not in item.stash:
+                return (yield)
+            with manager.answerable(item, "call"), self._in_case(item):
+                return (yield)
         except BaseException as error:
             raised = error
             raise
         finally:
             item.stash[CALLED], item.stash[UNREPORTED] = False, raised
-
-    def _called(self, item: pytest.Item) -> Generator[None, object, object]:
-        __tracebackhide__ = True
-        manager = self.config.stash.get(CASSETTES, None)
-        if manager is None or TAPE not in item.stash:
-            return (yield)
-        with manager.answerable(item, "call"), self._in_case(item):
-            return (yield)
 
     def _in_case(self, item: pytest.Item) -> AbstractContextManager[None]:
         if not iscoroutinefunction(getattr(item, "obj", None)):
@@ -353,9 +367,9 @@ class Hooks:
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:
         """Close the cassette; what was recorded takes its place if the case came to a verdict."""
         __tracebackhide__ = True
-        if TAPE not in item.stash:
+        manager = self.manager
+        if manager is None or TAPE not in item.stash:
             return (yield)
-        manager = self.config.stash[CASSETTES]
         with manager.answerable(item, "teardown"):
             try:
                 return (yield)
@@ -516,8 +530,8 @@ class Hooks:
 
     def leave(self) -> None:
         """Leave the HTTP clients and the garbage collector as they were, after all hooks of the session."""
-        if CASSETTES in self.config.stash:
-            self.config.stash[CASSETTES].close()
+        if self.manager is not None:
+            self.manager.close()
         if self.run:
             from pytest_recall.plugin import garbage
 

@@ -172,13 +172,12 @@ class CassetteManager:
         self.player.pop(tape)
         if tape.mode != "off":
             tape.close()
-            path = self._path(item, _repeat(item))
             if tape.cassette is not None and _repeat(item) == 1:
                 self.library.use(tape.cassette.path)
             # A row comes to its verdict at its end, an ordinary test may fail before it.
             all_asked = tape.passed or hasattr(item, "case")
             whole = item.stash[OUTCOME].is_verdict and not tape.misses
-            self._finish(tape, path, whole=whole, all_asked=all_asked, came_to=_came_to(item, tape))
+            self._finish(tape, whole=whole, all_asked=all_asked, came_to=_came_to(item, tape))
             if whole and OUTCOMES not in item.stash:
                 self.forget(item, 1)
         self._account(tape)
@@ -284,7 +283,7 @@ class CassetteManager:
             # Workers may agree that one of them asks, and hands on what it got: who asked nothing need not have.
             if self.mode == "replay" and tape.passed and not tape.misses and (tape.made or not self._follows):
                 tape.misses += tape.left_over()
-            self._finish(tape, path, whole=tape.passed and not tape.misses, shared=True, all_asked=True)
+            self._finish(tape, whole=tape.passed and not tape.misses, shared=True, all_asked=True)
             self.problems += tape.misses
             self._account(tape)
 
@@ -311,20 +310,16 @@ class CassetteManager:
 
     def _shared_tape(self) -> Tape:
         """Open the tape of the calls that all cases share, for the first of them."""
-        self._shared = self._tape(self._shared_path, {"fixture": "calls", "scope": SHARED}, "")
+        self._shared = self._tape(self.library.shared, {"fixture": "calls", "scope": SHARED}, "")
         self.problems += self._shared.misses
         return self._shared
-
-    @property
-    def _shared_path(self) -> Path:
-        return self.library.shared
 
     def finish_shared(self) -> None:
         """Write down the calls that all cases share, beside those that are known already."""
         self.player.hear_forked()
         if self._shared is not None:
             self._shared.close()
-            self._finish(self._shared, self._shared_path, whole=True)
+            self._finish(self._shared, whole=True)
 
     def _tape(self, path: Path, about: dict[str, Any], hint: str, of_base: Path | None = None) -> Tape:
         rules = self._rules
@@ -359,6 +354,7 @@ class CassetteManager:
             base=base if base is not None and base.is_current and base.rules is rules else None,
             older=() if problems else tuple(one for one in cassettes[1:] if not self._checked(one, about)),
             draft_path=draft,
+            path=path,
             header=about,
             misses=problems,
             live=frozenset(kind for kind, way in self.player.ways.items() if way != "cassette"),
@@ -388,7 +384,6 @@ class CassetteManager:
     def _finish(
         self,
         tape: Tape,
-        path: Path,
         *,
         whole: bool,
         shared: bool = False,
@@ -403,8 +398,8 @@ class CassetteManager:
         # A thread may still have something to say later, which is then said at the end of the run.
         problems, tape.problems = tape.problems, self.problems
         self.problems += problems
-        draft, for_all = tape.draft_path, tape.header.get("scope") == SHARED
-        if draft is None or not whole or (problems and not for_all):
+        draft, path, for_all = tape.draft_path, tape.path, tape.header.get("scope") == SHARED
+        if draft is None or path is None or not whole or (problems and not for_all):
             return
         try:
             news = tape.kept()

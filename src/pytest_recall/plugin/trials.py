@@ -46,6 +46,7 @@ from pytest_recall.trials.trial import Outcome, Trial, judged_by_models
 
 if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
+    from pytest_recall.plugin.session import Run
     from pytest_recall.replay.tape import Tape
 
 
@@ -83,7 +84,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if call.when == "call" and outcome in (Outcome.PASSED, Outcome.SKIPPED) and item.stash.get(SUBTESTS, []):
         outcome, error = _by_subtests(item)
         report.outcome, report.longrepr = "failed", error
-    if outcome.is_verdict and (why := _no_evidence(item, outcome)):
+    if outcome.is_verdict and (why := _no_evidence(item, outcome, run)):
         outcome, error = Outcome.ERROR, why
         report.outcome, report.longrepr = "failed", why
     item.stash[OUTCOME] = outcome
@@ -122,15 +123,18 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         set_apart(item, report)
 
 
-def _no_evidence(item: pytest.Item, outcome: Outcome) -> str:
+def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> str:
     """Return why the verdict on a case that a change affects, or that is replayed to see if it does, is no evidence.
 
     A fail that rests on an error reply is asked again. A case that was recorded with calls, and makes none now, has its
     answer from elsewhere.
     """
-    run, tape, case_id = item.config.stash[RUN], item.stash.get(TAPE, None), item.stash[CASE_ID]
+    case_id = item.stash[CASE_ID]
     of_change = run.plan.changes is not None and run.plan.reasons.get(case_id) in OF_CHANGE
-    if tape is None or str(getattr(item, "arm", "")) or not (run.dry or of_change):
+    if not (run.dry or of_change) or str(getattr(item, "arm", "")):
+        return ""
+    tape = item.stash.get(TAPE, None)
+    if tape is None:
         return ""
     if outcome is Outcome.FAILED:
         manager = item.config.stash[CASSETTES]

@@ -13,9 +13,9 @@ a sum is looked through for calls and parts that stand twice or in another place
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -34,6 +34,7 @@ from pytest_recall.replay.cassette_lines import (
     exchange_of,
     headers_in,
     heading_of,
+    request_of,
     sealed,
     seq_of,
     sum_of,
@@ -67,9 +68,28 @@ class _Calls:
         """Return the fields of the line at `place`. Raises RecallError."""
         return unsealed(self._lines[place], self.name, place + 1)
 
-    def exchange(self, place: int, *, with_request: bool = True) -> Exchange:
-        """Return the call at `place`; its request takes longest, and is `NOT_READ` if it is not wanted."""
+    def exchange(self, place: int) -> Exchange:
+        """Return the call at `place`. Raises RecallError."""
+        return self.answered(place)[1]()
+
+    def answered(self, place: int) -> tuple[Exchange, Callable[[], Exchange]]:
+        """Return the call at `place` without its request, and what reads that, which takes longest, for the whole call.
+
+        Both raise RecallError.
+        """
         fields = self.line(place)
+        try:
+            found = exchange_of(fields, self._times.get(place))
+        except _NO_CALL as error:
+            raise self._no_call(place, error) from None
+        if found.response is not None and unpacks_too_far(found.response.headers, found.response.chunks):
+            raise RecallError(
+                f"{self.name}:{place + 1}: its compressed answer is larger than {MAX_PLAIN_BYTES >> 20} MB when it is"
+                " unpacked, which would fill the memory; restore the cassette from git, or record it again"
+            )
+        return found, partial(self._whole, place, found, fields.get("request"))
+
+    def _whole(self, place: int, found: Exchange, given: Any) -> Exchange:
         used = 0
 
         def node(name: str) -> dict[str, Any]:
@@ -82,15 +102,9 @@ class _Calls:
             return self.line(at)
 
         try:
-            found = exchange_of(fields, self._times.get(place), node if with_request else None)
+            return found._replace(request=request_of(given, node))
         except _NO_CALL as error:
             raise self._no_call(place, error) from None
-        if found.response is not None and unpacks_too_far(found.response.headers, found.response.chunks):
-            raise RecallError(
-                f"{self.name}:{place + 1}: its compressed answer is larger than {MAX_PLAIN_BYTES >> 20} MB when it is"
-                " unpacked, which would fill the memory; restore the cassette from git, or record it again"
-            )
-        return found
 
     def heading(self, place: int) -> Exchange:
         """Return the call at `place` without its answer and the body of its request. Raises RecallError."""
@@ -181,15 +195,10 @@ class Cassette(_Calls):
             return self.keys[self._key_at[place]]
         return self.keys.get(written_key(request, self.rules, redactor), ())
 
-    def exchange(self, place: int, *, with_request: bool = True) -> Exchange:
-        """Return the call at `place`, with its key under the rules that the cassette was opened with.
-
-        Without its request it has the key that was written down.
-        """
-        found = super().exchange(place, with_request=with_request)
-        if self.is_current or not with_request:
-            return found
-        return found._replace(key=key_of(found.request, self.rules))
+    def _whole(self, place: int, found: Exchange, given: Any) -> Exchange:
+        """Return the call with its key under the rules that the cassette was opened with, not that of its line."""
+        whole = super()._whole(place, found, given)
+        return whole if self.is_current else whole._replace(key=key_of(whole.request, self.rules))
 
     def exchanges(self) -> Iterator[Exchange]:
         """Yield every call in order."""

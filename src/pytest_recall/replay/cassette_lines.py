@@ -144,8 +144,8 @@ def times_of(exchange: Exchange) -> dict[str, Any]:
     return times
 
 
-def exchange_of(fields: Mapping[str, Any], times: Mapping[str, Any] | None, node: BodyNode | None) -> Exchange:
-    """Return the call of a line; without `node` its request is `NOT_READ`.
+def exchange_of(fields: Mapping[str, Any], times: Mapping[str, Any] | None) -> Exchange:
+    """Return the call of a line; its request is `NOT_READ`.
 
     Its `times` are in the line itself if there are none. Raises KeyError, TypeError, ValueError, AttributeError,
     OverflowError or RecursionError for what is not a call.
@@ -157,7 +157,7 @@ def exchange_of(fields: Mapping[str, Any], times: Mapping[str, Any] | None, node
         key=fields["call"],
         seq=int(fields["seq"]),
         kind=fields["kind"],
-        request=NOT_READ if node is None else _request(fields["request"], node),
+        request=NOT_READ,
         response=None if response is None else _response(response, times),
         failure=None if failure is None else Failure(failure["kind"], failure["message"]),
         at=times["recorded_at"],
@@ -210,7 +210,8 @@ def _head(given: Mapping[str, Any]) -> Request:
     )
 
 
-def _request(given: Mapping[str, Any], node: BodyNode) -> Request:
+def request_of(given: Mapping[str, Any], node: BodyNode) -> Request:
+    """Return the request of a call, as its line has it. Raises what `exchange_of` does."""
     return _head(given)._replace(body=_body(given["body"], node))
 
 

@@ -409,7 +409,7 @@ def parsed(body: bytes) -> Any:
     if body[:1] not in (b"{", b"[") or len(body) > MAX_JSON_BYTES:
         return NO_JSON
     try:
-        return json.loads(body, parse_float=_number)
+        return _decode(body.decode(json.detect_encoding(body), "surrogatepass"))
     except (ValueError, RecursionError):
         return NO_JSON
 
@@ -420,3 +420,7 @@ MAX_JSON_BYTES = 64 * 1024 * 1024
 def _number(text: str) -> float | int:
     value = float(text)
     return int(value) if value.is_integer() and abs(value) < 2**53 else value
+
+
+# What `json.loads` does with bytes; with an argument it would make a decoder each time.
+_decode = json.JSONDecoder(parse_float=_number).decode

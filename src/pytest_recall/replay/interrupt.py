@@ -9,8 +9,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar
 from types import FrameType
 from typing import Protocol
@@ -47,22 +46,30 @@ class Wait(Protocol):
 
 
 class Block:
-    """A block of code that a miss of another thread ends, run by the thread that makes this object."""
+    """A block of code that a miss of another thread ends, run by the thread that makes this object.
 
-    __slots__ = ("_running", "error", "over", "thread_id")
+    It is one of `blocks` until the end of a `with` statement. Each case of each run has several.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_blocks", "_running", "error", "over", "thread_id")
+
+    def __init__(self, blocks: list[Block]) -> None:
         self.thread_id: int | None = threading.get_ident()
         self.over = False
         self.error: BaseException | None = None
-        # Held while the block runs. An event takes ten times as long to make, and each case of each run has three.
+        # Held while the block runs. An event takes ten times as long to make.
         self._running = threading.Lock()
         self._running.acquire()
+        self._blocks = blocks
+        blocks.append(self)
 
-    def end(self) -> None:
-        """Say that the block has ended. Called once."""
+    def __enter__(self) -> Block:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
         self.over = True
         self._running.release()
+        self._blocks.remove(self)
 
     def is_over(self, seconds: float) -> bool:
         """Wait up to some seconds for its end, and return whether it has come."""
@@ -116,16 +123,9 @@ class Interrupter:
         self._blocks: list[Block] = []
         self._answered: WeakSet[threading.Thread] = WeakSet()
 
-    @contextmanager
-    def block(self) -> Iterator[Block]:
+    def block(self) -> Block:
         """End what this thread does in this block when another one has missed a recording, whatever it waits for."""
-        block = Block()
-        self._blocks.append(block)
-        try:
-            yield block
-        finally:
-            block.end()
-            self._blocks.remove(block)
+        return Block(self._blocks)
 
     @property
     def innermost(self) -> Block | None:

@@ -22,7 +22,7 @@ from pytest_recall.replay.tape import LET_THROUGH, LIVE, CassetteMode, Tape
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import Sender
-    from pytest_recall.replay.interrupt import Wait
+    from pytest_recall.replay.interrupt import Block, Wait
 
 
 class CaseContext:
@@ -241,12 +241,11 @@ class OpenTapes:
             with self._lock:
                 self._phases.remove(kind)
 
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
+    def waiting(self) -> Block:
         """End what this thread does in this block when another one has missed a recording, whatever it waits for."""
-        with self.interrupter.block():
-            self._end_if_lost(self._innermost)
-            yield
+        block = self.interrupter.block()
+        self._end_if_lost(self._innermost)
+        return block
 
     def _end_if_lost(self, tapes: Sequence[Tape]) -> None:
         if lost := self.interrupter.lost:

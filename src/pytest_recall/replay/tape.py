@@ -106,8 +106,9 @@ class Tape(Following):
     answer.
 
     `older` are older recordings of the same, one of which is replayed in its place if the first request is in that and
-    not in the newer ones. `base` is a recording of the same before a change: it answers until the agent asks the first
-    thing that it lacks, and judges also after that. `hint` says how to record the cassette, for the message of a miss;
+    not in the newer ones. What is recorded goes to `draft_path`, and at the end to `path`. `base` is a recording of the
+    same before a change: it answers until the agent asks the first thing that it lacks, and judges also after that.
+    `hint` says how to record the cassette, for the message of a miss;
     `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
     what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over and its fixtures end.
     `unkept` says of each call that may not be written down why, and `started` are the programs that were started while
@@ -131,6 +132,7 @@ class Tape(Following):
     hint: str
     cassette: Cassette | None = None
     draft_path: Path | None = None
+    path: Path | None = None
     header: Mapping[str, Any] = field(default_factory=dict)
     made: list[Made] = field(default_factory=list)
     misses: list[str] = field(default_factory=list)
@@ -221,7 +223,8 @@ class Tape(Following):
         if turn is None:
             return None
         place, seq = turn
-        exchange = renewed(cassette.exchange(place, with_request=False), clock.seen_by_tests())
+        answered, whole = cassette.answered(place)
+        exchange = renewed(answered, clock.seen_by_tests())
         if cassette is self.base and not exchange.is_answered:
             return None  # An outage of that day says nothing of the change.
         if self.mode == "missing" and hands_out(exchange):
@@ -231,16 +234,16 @@ class Tape(Following):
                 self._add("fetches", key)
             return None
         asked = None if self.requests is None else self.redactor.request(request)
-        self._take_served(cassette, place, kind, seq, asked)
+        self._take_served(whole, kind, seq, asked)
         if self.log is not None:
             with self:
                 self._add("asked", cassette.path, place, kind, seq, asked)
         return exchange
 
-    def _take_served(self, cassette: Cassette, place: int, kind: str, seq: int, asked: Request | None) -> None:
+    def _take_served(self, whole: Callable[[], Exchange], kind: str, seq: int, asked: Request | None) -> None:
         if self.requests is not None and asked is not None:
             self.requests.append(asked)
-        self.made.append(Made(kind, "replayed", seq, lambda: cassette.exchange(place)))
+        self.made.append(Made(kind, "replayed", seq, whole))
 
     def _choose(self, request: Request) -> None:
         """Replay the first of the recordings that holds this request, which is the first that is made."""
@@ -265,7 +268,7 @@ class Tape(Following):
             return []
         cassette, now = self.cassette, clock.seen_by_tests()
         places = self._equal(cassette, request)
-        found = [renewed(cassette.exchange(place, with_request=False), now) for place in places]
+        found = [renewed(cassette.answered(place)[0], now) for place in places]
         return [] if self.mode == "missing" and any(map(hands_out, found)) else found
 
     def holds(self, request: Request) -> bool:
@@ -310,7 +313,7 @@ class Tape(Following):
             if id(places) not in self._apart:
                 self._apart[id(places)] = told_apart(
                     {place: cassette.heading(place).request for place in places},
-                    lambda: (cassette.exchange(place, with_request=False) for place in places),
+                    lambda: (cassette.answered(place)[0] for place in places),
                     self.rules,
                 )
             return self._apart[id(places)]
@@ -549,7 +552,7 @@ class Tape(Following):
                 self._served.add((self._of(path), place))
                 self._seq = seq
             case "asked", path, place, asker, seq, request:
-                self._take_served(self._of(path), place, asker, seq, request)
+                self._take_served(partial(self._of(path).exchange, place), asker, seq, request)
             case "chosen", path:
                 if path is not None:
                     self._take_chosen(self._of(path))

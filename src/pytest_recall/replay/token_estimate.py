@@ -11,13 +11,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import chain
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from pytest_recall.replay.encodings import plain_body
-from pytest_recall.replay.exchange import Request, Response, Tokens
-from pytest_recall.replay.wire_formats import documents
+from pytest_recall.replay.exchange import Request, Tokens
+from pytest_recall.replay.wire_formats import AnswerBody, documents
 
 LETTERS_A_TOKEN = 3
 """Fewer than most texts have, so that what fits by this estimate fits."""
@@ -86,20 +87,23 @@ def reply_limit(request: Request) -> int | None:
 
 def writes(request: Request) -> Literal["text", "vectors"] | None:
     """Return what a model is asked to give, as far as the path says; None for all that is not billed by its text."""
-    if request.method.upper() != "POST":
-        return None
+    return _written_at(request.url) if request.method.upper() == "POST" else None
+
+
+@lru_cache(maxsize=256)
+def _written_at(url: str) -> Literal["text", "vectors"] | None:
     try:
-        path = urlsplit(request.url).path.rstrip("/")
+        path = urlsplit(url).path.rstrip("/")
     except ValueError:
         return None
-    if request.url.startswith("command:"):
+    if url.startswith("command:"):
         return None
     if _GENERATING.search(path):
         return "text"
     return "vectors" if _EMBEDDING.search(path) else None
 
 
-def with_estimate(tokens: Tokens | None, request: Request, response: Response) -> tuple[Tokens | None, bool]:
+def with_estimate(tokens: Tokens | None, request: Request, answer: AnswerBody) -> tuple[Tokens | None, bool]:
     """Return the tokens with counts from the text in place of those that the response lacks, and whether there are any.
 
     Nothing is added to a call that was refused, to one whose answer is still to come, and to one that asks no model.
@@ -107,9 +111,9 @@ def with_estimate(tokens: Tokens | None, request: Request, response: Response) -
     kind = writes(request)
     stated = tokens or Tokens()
     lacks_output = stated.output is None and kind == "text"
-    if kind is None or response.status >= 400 or (stated.input is not None and not lacks_output):
+    if kind is None or answer.response.status >= 400 or (stated.input is not None and not lacks_output):
         return tokens, False
-    every = documents(response)
+    every = documents(answer)
     first = next(every, {})
     if first.get("object") == "response" and first.get("status") in _PENDING:
         return tokens, False

@@ -9,7 +9,7 @@ from base64 import b64decode
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from pytest_recall.replay.encodings import decoded, json_of
@@ -75,32 +75,50 @@ _MOST = 2**53  # No count of tokens is beyond what a float holds exactly.
 Plain = Mapping[str, Any]
 
 
+class AnswerBody(NamedTuple):
+    """The body of a response out of its content encoding; `whole` is the JSON value that it is, None for a stream."""
+
+    response: Response
+    plain: bytes
+    whole: Any
+
+    @classmethod
+    def of(cls, response: Response) -> AnswerBody:
+        """Return the body of a response; empty if it is not to be had."""
+        plain = plain_response(response) or b""
+        return cls(response, plain, _parsed(plain) if plain.lstrip()[:1] in (b"{", b"[") else None)
+
+    def texts(self) -> Iterator[bytes]:
+        """Yield the JSON texts of a stream, one for each event."""
+        yield from islice(_texts(self.response, self.plain), EVENTS)
+
+
 def usage_of(request: Request, response: Response) -> tuple[str | None, Tokens | None]:
     """Return the model, as the response names it or else the request, and the tokens by kind.
 
     What the response does not say is None. Never raises, whatever the bytes are.
     """
-    if _is_command(request) and (response.header("content-type") or "").startswith("text/"):
+    return usage_in(request, AnswerBody.of(response))
+
+
+def usage_in(request: Request, body: AnswerBody) -> tuple[str | None, Tokens | None]:
+    """Return what `usage_of` does, by a body that is read already."""
+    if _is_command(request) and (body.response.header("content-type") or "").startswith("text/"):
         return None, None  # All that it printed is the reply.
-    body = plain_response(response) or b""
-    whole = _parsed(body) if body.lstrip()[:1] in (b"{", b"[") else None
     model: str | None = None
     tokens: Tokens | None = None
     # Most events of a stream are a word of the answer; once the model is known these are passed over.
-    texts = islice(_texts(response, body), EVENTS)
-    events = (_parsed(text) for text in texts if not model or any(word in text for word in _TELLING))
-    for event in events if whole is None else (whole,):
+    events = (_parsed(text) for text in body.texts() if not model or any(word in text for word in _TELLING))
+    for event in events if body.whole is None else (body.whole,):
         for plain in _objects(event):
             model = model or _model(plain)
             tokens = _tokens(plain, tokens)
     return model or asked_model(request), None if tokens == Tokens() else tokens
 
 
-def documents(response: Response) -> Iterator[Plain]:
+def documents(body: AnswerBody) -> Iterator[Plain]:
     """Yield the JSON objects of a body: the one that it is, or those of its events as far as they came."""
-    body = plain_response(response) or b""
-    whole = _parsed(body) if body.lstrip()[:1] in (b"{", b"[") else None
-    for event in map(_parsed, islice(_texts(response, body), EVENTS)) if whole is None else (whole,):
+    for event in map(_parsed, body.texts()) if body.whole is None else (body.whole,):
         yield from _objects(event)
 
 
@@ -223,15 +241,21 @@ def asked_model(request: Request) -> str | None:
     """Return the model that a request asks for."""
     if _is_command(request):
         return None  # What a program is asked is a prompt, whatever it looks like.
-    try:
-        path = urlsplit(request.url).path
-    except ValueError:
-        path = ""
-    if match := _IN_PATH.search(path):
-        # Of a resource name of AWS only the end is the model's.
-        return unquote(match[match.lastgroup or 0]).rpartition("/")[2][:_LONGEST_NAME] or None
+    if (named := _model_in_path(request.url)) is not None:
+        return named or None
     plain = _parsed(request.body) if request.body[:1] == b"{" and len(request.body) <= LIMIT else None
     return _model(plain) if isinstance(plain, dict) else None
+
+
+@lru_cache(maxsize=256)
+def _model_in_path(url: str) -> str | None:
+    """Return the model that the path of a URL names; None where it is of no API that does so."""
+    try:
+        match = _IN_PATH.search(urlsplit(url).path)
+    except ValueError:
+        return None
+    # Of a resource name of AWS only the end is the model's.
+    return None if match is None else unquote(match[match.lastgroup or 0]).rpartition("/")[2][:_LONGEST_NAME]
 
 
 def _tokens(plain: Plain, before: Tokens | None) -> Tokens | None:

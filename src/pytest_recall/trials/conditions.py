@@ -30,9 +30,11 @@ _NAME = re.compile(r"[\w.@/:-]{1,60}")
 _SYSTEM = ("system", "instructions", "systemInstruction", "system_instruction")
 _TOOLS = ("tools", "functions", "toolConfig", "tool_config")
 _DIALOGUE = ("messages", "contents", "input", "prompt")
-# What names the caller, the model or the turn, and what is drawn again each time.
+_RULING = ("system", "developer")
+# What is a part of its own, what names the caller, the model or the turn, and what is drawn again each time.
 _NO_SETTING = frozenset(
     {
+        *(*_SYSTEM, *_TOOLS, *_DIALOGUE),
         *("user", "safety_identifier", "prompt_cache_key", "metadata", "model"),
         *("stream", "stream_options", "streamOptions", "seed", "store", "previous_response_id", "conversation"),
     }
@@ -192,13 +194,14 @@ def _embeds(request: Request) -> bool:
 
 def _parts(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     told = next(body[name] for name in _DIALOGUE if name in body)
-    messages = told if isinstance(told, list) else [told]
-    ruling = [message for message in messages if _role(message) in ("system", "developer")]
-    known = {*_SYSTEM, *_TOOLS, *_DIALOGUE, *_NO_SETTING}
-    yield "system", [*(body[name] for name in _SYSTEM if name in body), *ruling]
+    system: list[Any] = [body[name] for name in _SYSTEM if name in body]
+    dialogue: list[Any] = []
+    for message in told if isinstance(told, list) else [told]:
+        (system if _role(message) in _RULING else dialogue).append(message)
+    yield "system", system
     yield "tools", [body[name] for name in _TOOLS if name in body]
-    yield "settings", {name: value for name, value in body.items() if name not in known}
-    yield "dialogue", [message for message in messages if _role(message) not in ("system", "developer")]
+    yield "settings", {name: value for name, value in body.items() if name not in _NO_SETTING}
+    yield "dialogue", dialogue
 
 
 def _role(message: Any) -> str:
@@ -209,7 +212,7 @@ def _masked(value: Any, own: list[str]) -> Any:
     if isinstance(value, str):
         for text in own:
             value = value.replace(text, "\0")
-        return _PASSING.sub("\1", value)
+        return _PASSING.sub("\1", value) if "-" in value or ":" in value else value
     if isinstance(value, Mapping):
         return {name: _masked(item, own) for name, item in value.items()}
     if isinstance(value, list):
