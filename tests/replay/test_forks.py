@@ -219,10 +219,10 @@ class TestReplay:
         player, said = Player("replay"), dict[str, object]()
 
         def run(name: str) -> None:
-            lane = player.lane()
+            lane, one = player.lane(), tape(name, "replay", tmp_path, *"aa")
+            player.push(one, lane)
             CURRENT_CASE.set(lane)
-            with player.playing(tape(name, "replay", tmp_path, *"aa")) as one:
-                said[name] = [in_child(lambda: asked(player, "a")), asked(player, "a"), one.left_over()]
+            said[name] = [in_child(lambda: asked(player, "a")), asked(player, "a"), one.left_over()]
             player.leave(lane)
 
         threads = [threading.Thread(target=run, args=(name,)) for name in ("one", "another")]

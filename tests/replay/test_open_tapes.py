@@ -99,14 +99,14 @@ class TestTapes:
     @pytest.mark.parametrize("way", ["to_thread", "thread", "executor"])
     def test_a_context_of_its_own_is_of_the_case_that_begins_it(self, tmp_path: Path, way: str) -> None:
         """What runs there until the next case is open is none of that one's."""
-        player, over, found = Player("replay"), threading.Event(), list[bool]()
+        player, over, found = Player("replay"), threading.Event(), list[str]()
 
         def work() -> None:
             over.wait(20)
-            found.append(player.is_left_behind)
+            found.append(player.left_by)
 
         with ThreadPoolExecutor(1) as pool:
-            with player.playing(tape_of(tmp_path / "one")):
+            with player.playing(left := tape_of(tmp_path / "one")):
                 if way == "thread":
                     thread = threading.Thread(target=copy_context().run, args=(work,))
                     thread.start()
@@ -129,7 +129,7 @@ class TestTapes:
                 pool.shutdown()
             if way == "to_thread":
                 loop.close()
-        assert found == [True]
+        assert found == [left.owner]
 
     @pytest.mark.usefixtures("carrying")
     @pytest.mark.parametrize("kept", ["loop", "runner", "loop of a thread"])
@@ -139,7 +139,7 @@ class TestTapes:
 
         async def look(over: asyncio.Event) -> None:
             await over.wait()
-            found.append((player.is_left_behind, player.tape))
+            found.append((player.left_by, player.tape))
 
         async def one(over: asyncio.Event) -> None:
             left.append(asyncio.create_task(look(over)))
@@ -164,15 +164,15 @@ class TestTapes:
                 else:
                     asyncio.run_coroutine_threadsafe(work, loop).result(20)
 
-            over, last = asyncio.Event(), tape_of(tmp_path / "two")
-            with player.playing(tape_of(tmp_path / "one")):
+            over, first, last = asyncio.Event(), tape_of(tmp_path / "one"), tape_of(tmp_path / "two")
+            with player.playing(first):
                 run(one(over))
             with player.playing(last):
                 run(two(over))
             if thread is not None:
                 loop.call_soon_threadsafe(loop.stop)
                 thread.join()
-        assert found == [(True, None), (False, last)]
+        assert found == [(first.owner, None), ("", last)]
 
     def test_a_context_is_left_where_its_tape_is_closed(self, tmp_path: Path) -> None:
         player, around, outside = Player("replay"), Player("replay"), CURRENT_CASE.get()

@@ -124,10 +124,10 @@ class OpenTapes:
         return [tape for context in self._contexts[-1:] for tape in context.tapes]
 
     @property
-    def is_left_behind(self) -> bool:
-        """Whether this is done by what a case has left behind that is over."""
+    def left_by(self) -> str:
+        """The case that is over, if what does this was left behind by it, in words; empty if it was not."""
         context = self._context
-        return context is not None and bool(context.owner) and not context.tapes
+        return "" if context is None or context.tapes else context.owner
 
     @property
     def _context(self) -> CaseContext | None:
@@ -278,26 +278,9 @@ class OpenTapes:
             # Not here: this thread may be about to take in the same.
             threading.Thread(target=self.hear_forked, name="recall-forks", daemon=True).start()
 
-    def left_behind(self, message: str) -> BaseException:
-        """Return the error for a program that is started by what an earlier case has left behind.
-
-        Nobody knows whether a case that is open now waits for it. So this fails none, but a case that does not pass, or
-        comes to no end, is one without a verdict.
-        """
-        if self.notes.is_copy:
-            return self.refuse(message, ())
-        self.note_left_behind(message)
-        self._end_all_later(message)
-        return self.refuse(message, ())
-
     def error_of(self, message: str) -> BaseException:
         """Return the error for a call that is refused, of which those know who have to."""
         return self._error(self._redact(message))
-
-    def note_left_behind(self, message: str) -> None:
-        """Let no case that is open now fail, as it may wait for what an earlier one has left behind."""
-        for tape in self.opened():
-            tape.left_behind.append(self._redact(message))
 
     def _end_later(self, tape: Tape, message: str) -> None:
         wait = self._wait_of(tape)

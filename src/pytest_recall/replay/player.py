@@ -26,7 +26,7 @@ from pytest_recall.replay.hosts import (
     telemetry_of,
     without_query,
 )
-from pytest_recall.replay.left_behind import LeftBehindCall
+from pytest_recall.replay.left_behind import LeftBehind, LeftBehindCall
 from pytest_recall.replay.open_tapes import CaseContext, OpenTapes
 from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.replay.repeatable_calls import RepeatableCalls, unconditional
@@ -170,7 +170,7 @@ class Player(OpenTapes):
             if not tapes and self.mode == "replay" and context is None:
                 raise self.refuse(f"{asked}: {_NOT_SHARED}", ())
         if not tapes:
-            return self._outside(request, way, context)
+            return self._outside(request, way)
         if len(tapes) > 1:
             return self._of_several(request, kind, way, tapes)
         return self._of_tape(request, kind, way, tapes[0])
@@ -203,25 +203,38 @@ class Player(OpenTapes):
         self.notes.write("unrecorded", f"a call to {url} was not recorded, {why}")
         return CallStep()
 
-    def _outside(self, request: Request, way: Way, context: CaseContext | None) -> CallStep:
-        """Decide on a call that is made while no case is open, or by what a case has left behind in its `context`."""
+    def _outside(self, request: Request, way: Way) -> CallStep:
+        """Decide on a call that is made while no case is open, or by what a case has left behind."""
         asked = f"{request.method} {request.url}"
         hint = _IF_TELEMETRY if is_path_of_otlp(request.url) else ""
-        if way == "cassette" and context is not None and context.owner and self.mode != "off":
-            over = f"since {context.owner} is over, which has begun its thread or task; {_BEGUN}"
-            if self.mode == "replay":
-                message = f"{asked}: was not sent, {over}{hint}"
-                error = self.refuse(message, ())
-                if self.notes.is_copy:
-                    raise error
-                self.note_left_behind(message)
-                return CallStep(held=LeftBehindCall(request, message, self))
-            self.refuse(f"{asked}: was not recorded, {over}{hint}", ())
-        elif way == "cassette" and self.mode == "replay":
+        if way == "cassette" and self.mode == "replay":
+            if (left := self.left_behind(f"{asked}: was not sent", hint)) is not None:
+                return CallStep(held=LeftBehindCall(request, left))
             raise self.refuse(f"{asked}: called outside of any case, and {_NOTHING_SENT}{hint}", ())
+        if way == "cassette" and self.mode != "off" and self.left_by:
+            self.refuse(f"{asked}: was not recorded, {self._over()}{hint}", ())
         if self.batches is not None:
             self.batches.direct("outside of any case")
         return CallStep()
+
+    def left_behind(self, refused: str, hint: str = "") -> LeftBehind | None:
+        """Tell that something is `refused`, and hold it back, if a case has left behind what does it; else None.
+
+        The message ends with the `hint`.
+        Raises the error at once in a forked process, whose parent is told.
+        """
+        if not self.left_by:
+            return None
+        message = f"{refused}, {self._over()}{hint}"
+        error = self.refuse(message, ())
+        if self.notes.is_copy:
+            raise error
+        for tape in self.opened():
+            tape.left_behind.append(self._redact(message))
+        return LeftBehind(message, self)
+
+    def _over(self) -> str:
+        return f"since {self.left_by} is over, which has begun its thread or task; {_BEGUN}"
 
     def _of_several(self, request: Request, kind: str, way: Way, tapes: Sequence[Tape]) -> CallStep:
         """Decide on a call that is made in no context while several cases run: it is for the one that has it."""

@@ -113,7 +113,8 @@ class Tape(Following):
     what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over and its fixtures end.
     `unkept` says of each call that may not be written down why, and `started` are the programs that were started while
     it was open, as the rubric names them. It `is_partial` if a call may have been one of its own that nothing records.
-    `left_behind` says of each call that an earlier case had left behind that it was refused while this was open.
+    `left_behind` says of each call, and of each program, of what an earlier case had left behind that it was refused
+    while this was open.
     `told` counts those of the calls in `made` that someone has already accounted for.
     `is_over` says of a copy that its original is closed. `learn` takes in what a live call of another process has cost,
     and `too_late` is told of one that was begun after that.

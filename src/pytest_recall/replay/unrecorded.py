@@ -87,11 +87,12 @@ def starts(player: Player, command: Command) -> None:
     tapes = player.possible()
     entry = entry_of(command, str(Path.cwd()))
     if player.mode == "replay" and not player.is_live and not player.programs.has(command):
-        refused = f"`{entry}` was not started, since nothing records what a program asks"
+        refused = f"`{entry}` was not started"
         if tapes:
-            raise player.refuse(f"{_where(tapes)}: {refused}; {_advice(player, command, entry)}")
-        if player.is_left_behind:
-            raise player.left_behind(f"{refused}, by a thread of a case that is over; let the case wait for it")
+            why = f"since nothing records what a program asks; {_advice(player, command, entry)}"
+            raise player.refuse(f"{_where(tapes)}: {refused}, {why}")
+        if (left := player.left_behind(refused)) is not None:
+            raise left.wait()
     for tape in tapes:
         tape.start(entry)
 
