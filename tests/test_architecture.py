@@ -219,7 +219,8 @@ WORLD = {
         *("repeats", "rows", "verifying"),
     },
     "files": {
-        *("clock", "disk", "eval_directory", "event_loop", "git", "interruptible", "json_lines", "own_programs"),
+        *("clock", "context_values", "disk", "eval_directory", "event_loop", "git", "interruptible", "json_lines"),
+        "own_programs",
         "validation",
     },
     "forge": {"client", "push"},
@@ -265,6 +266,7 @@ WORLD = {
             "clients.tornado_client",
             "dry_runs",
             "encodings",
+            "environment",
             "files_read",
             "formats.lore",
             "formats.vcrpy",

@@ -8,7 +8,7 @@ import pytest
 
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.cases.settings_fields import Quarantine
-from pytest_recall.cases.settings_file import gates_in, read_settings
+from pytest_recall.cases.settings_file import gates_in, place_of_setting, read_settings
 from tests.schedule.state_samples import problem, problems
 
 NAME = "eval/rubric.yaml"
@@ -35,6 +35,22 @@ def test_no_number_of_lapses_is_no_quarantine(tmp_path: Path, lapses: str, found
 @pytest.mark.parametrize("text", ["[", "- a\n", "owner: me\n", "gates: 3\n", "gates: [{odd: 1}]\n", "gates: null\n"])
 def test_a_rubric_of_another_version_has_no_gates(text: str) -> None:
     assert gates_in(text) == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("owner: me\n# hosts\nignore_hosts:\n- db\n", f"{NAME}:4"),
+        ("owner: me\n", NAME),
+        ("ignore_hosts: [", NAME),
+        ("", NAME),
+    ],
+)
+def test_where_a_setting_stands(tmp_path: Path, text: str, place: str) -> None:
+    path = tmp_path / "rubric.yaml"
+    assert place_of_setting(path, NAME, "ignore_hosts") == NAME
+    path.write_text(text, encoding="utf-8")
+    assert place_of_setting(path, NAME, "ignore_hosts") == place
 
 
 def test_every_knob(tmp_path: Path) -> None:

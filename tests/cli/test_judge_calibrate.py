@@ -291,6 +291,24 @@ class TestCassettes:
         assert checkout.recall(*COMMAND, "--replay", "tapes").ret == 0
         assert upstream.count == 10
 
+    def test_what_an_ignored_host_is_asked_is_said_and_takes_no_recording_away(
+        self, checkout: Checkout, upstream: Upstream
+    ) -> None:
+        checkout.recall(*COMMAND, "--record")
+        cassette = checkout.path / "eval/cassettes/_calibration/labels-rubric.ndjson"
+        before = cassette.read_bytes()
+        with (checkout.path / "eval/rubric.yaml").open("a", encoding="utf-8") as rubric:
+            rubric.write("ignore_hosts: [127.0.0.1]\n")
+        again = checkout.recall(*COMMAND, "--record")
+        assert (again.ret, cassette.read_bytes()) == (2, before)
+        again.stderr.fnmatch_lines(["*labels-rubric.ndjson: nothing was recorded of it, and its recording stays *"])
+        replayed = checkout.recall(*COMMAND, "--replay")
+        replayed.stdout.fnmatch_lines(["let through by the rubric, and not counted: 10 calls (127.0.0.1)"])
+        replayed.stderr.fnmatch_lines(["*10 calls went live to 127.0.0.1, which `ignore_hosts` of eval/rubric.yaml:*"])
+        found = json.loads("\n".join(checkout.recall(*COMMAND, "--replay", "--json").outlines))
+        assert found["let_through"]["calls"] == {"127.0.0.1": 10}
+        assert upstream.count == 40
+
     def test_a_call_that_is_not_recorded_ends_it_in_one_sentence(self, checkout: Checkout, upstream: Upstream) -> None:
         missing = checkout.recall(*COMMAND, "--replay")
         missing.stderr.fnmatch_lines(["recall: eval/cassettes/_calibration/labels-rubric.ndjson: no such recording; *"])

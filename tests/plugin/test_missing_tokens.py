@@ -12,7 +12,7 @@ import pytest
 
 from tests.helpers.loopback import Loopback
 from tests.helpers.project import Checkout, Project
-from tests.helpers.talking import agent, asking, calls, cassette, finished, sources, talking
+from tests.helpers.talking import agent, asking, calls, cassette, finished, sources, talking, trial
 
 SECRET = "h7Kx92mQpLw4Rt8Z"
 FETCHING = """\
@@ -42,6 +42,19 @@ def fetched(client):
 """
 
 
+WHOSE = """\
+import os
+import httpx2
+said = {}
+with httpx2.Client() as client:
+    for name in os.environ["NAMES"].split():
+        asked = dict(grant_type="client_credentials", client_id=name, client_secret=os.environ["OUR_SECRET"])
+        token = client.post(URL + "/token", data=asked).raise_for_status().json()["access_token"]
+        done = client.post(URL + "/any", json=dict(prompt="me"), headers=dict(authorization="Bearer " + token))
+        said[name] = str(done.raise_for_status().json()["number"])
+return " ".join(said[name] for name in sorted(said))"""
+
+
 class Bank:
     """A server that hands out another token each time, and answers only who holds the newest."""
 
@@ -60,7 +73,7 @@ class Bank:
                 status, said = 200, {"access_token": self.tokens[-1], "token_type": "Bearer", "expires_in": 3599}
         elif self.tokens and handler.headers["authorization"] == f"Bearer {self.tokens[-1]}":
             self.prompts.append(json.loads(body)["prompt"])
-            status, said = 200, {"text": f"{self.prompts[-1]}!"}
+            status, said = 200, {"text": f"{self.prompts[-1]}!", "number": len(self.tokens)}
         data = json.dumps(said).encode()
         handler.send_response(status)
         handler.send_header("content-type", "application/json")
@@ -166,3 +179,21 @@ def test_a_placeholder_of_elsewhere_is_not_sent(
     result = checkout.run_afresh(*MISSING)
     result.assert_outcomes(errors=2)
     assert bank.counted() == (0, [])
+
+
+def test_the_calls_of_two_clients_are_told_apart_by_their_tokens(
+    pytester: pytest.Pytester, bank: Bank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NAMES", "alice bob")
+    checkout = talking(bank, agent(WHOSE)).with_cases(asking("a")).at(pytester)
+    assert checkout.run_afresh("eval", "--record").ret == 0
+    recorded = trial(checkout, "a").answer
+    assert recorded is not None
+    assert recorded.text == "1 2"
+    bank.close()
+    monkeypatch.setenv("NAMES", "bob alice")
+    assert checkout.run_afresh(*REPLAY).ret == 0
+    assert trial(checkout, "a").answer == recorded
+    monkeypatch.setenv("NAMES", "bob carol")
+    result = checkout.run_afresh(*REPLAY)
+    result.assert_outcomes(errors=1)

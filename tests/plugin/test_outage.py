@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.helpers.project import BARE, Project, case, row
+from tests.helpers.upstream import Upstream
 from tests.models.endpoint import Answer, endpoint, failure
 
 NAMES = [f"c{number}" for number in range(14)]
@@ -26,6 +27,26 @@ def agent():
         reply = httpx.post(os.environ["URL"], json={"question": question})
         reply.raise_for_status()
         return reply.json()
+
+    return answer
+"""
+
+GOING_ON = """\
+import os
+
+
+@pytest.fixture
+def agent():
+    import httpx
+
+    def answer(question):
+        for _ in range(2):
+            try:
+                httpx.post(os.environ["URL"], json={"prompt": question}).raise_for_status()
+                break
+            except httpx.HTTPError:
+                pass
+        return question
 
     return answer
 """
@@ -173,3 +194,17 @@ def test_other():
 def test_the_traceback_is_there_for_whoever_wants_it(pytester: pytest.Pytester) -> None:
     result = project("a").at(pytester).run("eval", "--tb=long")
     result.stdout.fnmatch_lines(["*E *ConnectError: *"])
+
+
+@pytest.mark.parametrize(("word", "said"), [("broken", True), ("busy", False), ("fine", False)])
+def test_a_verdict_without_the_answer_of_the_provider_is_said_by_the_run_that_asks(
+    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch, word: str, said: bool
+) -> None:
+    monkeypatch.setenv("URL", f"{upstream.url}/any")
+    checkout = BARE.with_agent(GOING_ON).with_cases(case("a", input=word)).at(pytester)
+    recorded = checkout.run("eval", "--record")
+    recorded.assert_outcomes(passed=1)
+    assert ("the provider did not answer" in recorded.stdout.str()) is said
+    replayed = checkout.run("eval", "--replay", "--recall-mode=all")
+    replayed.assert_outcomes(passed=1)
+    assert "the provider did not answer" not in replayed.stdout.str()

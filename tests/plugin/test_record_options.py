@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import socket
 from pathlib import Path
 
 import pytest
 
 from pytest_recall.plugin import recording
 from pytest_recall.replay.cassette_file import Cassette, write_cassette
+from pytest_recall.replay.cassette_library import AGAIN
 from pytest_recall.replay.matching import Rules
+from pytest_recall.trials.record import LetThrough
 from tests.helpers import kept
 from tests.helpers.project import Checkout, Project
 from tests.helpers.talking import (
@@ -198,6 +201,86 @@ class TestRubric:
         assert upstream.count == 2
         assert sources(checkout) == {"a": "live"}
         assert trial(checkout, "a").calls == ()
+
+    @pytest.mark.parametrize("option", ["--record", "--replay", "--replay -n2", "--replay --recall-concurrency=2"])
+    def test_what_is_asked_of_an_ignored_host_is_said_and_counted_beside_the_cost(
+        self, pytester: pytest.Pytester, lasting: Upstream, upstream: Upstream, option: str
+    ) -> None:
+        other = upstream.url.removeprefix("http://")
+        body = f"import httpx2\nhttpx2.post({upstream.url!r} + '/any', json=dict(prompt=question))\n"
+        body += f"import socket\nsocket.create_connection({tuple(other.split(':'))!r}).close()\n"
+        rubric = {"eval/rubric.yaml": f"{RUBRIC}ignore_hosts: ['{other}']\n"}
+        project = talking(lasting, agent(f"{body}return plain_sync(question)")).with_files(rubric)
+        checkout = kept.recorded(pytester, project.with_cases(asking("a"), asking("b")))
+        before = upstream.count
+        result = checkout.run("eval", *option.split(), "--recall-mode=all")
+        result.assert_outcomes(passed=2)
+        host, _, _ = other.partition(":")
+        assert upstream.count == before + 2
+        assert checkout.journal().let_through == LetThrough({host: 2}, (other,))
+        assert checkout.scorecard()["let_through"] == {"calls": {host: 2}, "places": [other], "programs": []}
+        [_] = [line for line in result.outlines if "eval/rubric.yaml:2" in line and line.startswith("2 calls ")]
+        assert not [line for line in result.outlines if "spent" in line and "that is counted" not in line]
+
+    def test_a_dry_run_says_it_as_well(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        named = upstream.url.removeprefix("http://")
+        checkout = recorded(pytester, asks(upstream, "httpx2_sync", "a"))
+        rubric = f"{RUBRIC}ignore_hosts: ['{named}']\n"
+        (checkout.path / "eval/rubric.yaml").write_text(rubric, encoding="utf-8")
+        result = checkout.run("eval", "--record=missing", "--recall-dry-run", "--recall-mode=all")
+        assert upstream.count == 2
+        result.stdout.fnmatch_lines(["*; nothing was written to the state", "1 call went live to *"])
+
+    def test_the_replay_before_a_run_is_counted_as_well(
+        self, pytester: pytest.Pytester, lasting: Upstream, upstream: Upstream
+    ) -> None:
+        named = upstream.url.removeprefix("http://")
+        rubric = {"eval/rubric.yaml": f"{RUBRIC}ignore_hosts: ['{named}']\n"}
+        body = f"import httpx2\nhttpx2.post({upstream.url!r} + '/any', json=dict(prompt=question))\n"
+        body += "return plain_sync(question)"
+        checkout = recorded(pytester, talking(lasting, agent(body)).with_cases(asking("a")).with_files(rubric))
+        before = upstream.count
+        result = checkout.run_afresh("-p", "recall", "eval")
+        assert result.ret == pytest.ExitCode.OK
+        # The run itself, which asks what is due, is live as a whole.
+        assert [upstream.count - before, trial(checkout, "a").source] == [2, "live"]
+        assert checkout.journal().let_through.calls == {named.partition(":")[0]: 1}
+
+    def test_no_budget_holds_it(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        named = upstream.url.removeprefix("http://")
+        rubric = {"eval/rubric.yaml": f"{RUBRIC}ignore_hosts: ['{named}']\n"}
+        checkout = asks(upstream, "httpx2_sync", "a").with_files(rubric).at(pytester)
+        result = checkout.run("eval", "--budget", "1")
+        result.stdout.fnmatch_lines(["spent $0.00 of the budget of $1.00, without what the rubric lets through"])
+
+    def test_what_is_not_recorded_takes_the_recording_of_its_case_not_away(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        """Of whichever kind it is, and of no other case."""
+        connects = "import socket\nsocket.create_connection(({!r}, {})).close()\nreturn question"
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            host, _, port = upstream.url.removeprefix("http://").partition(":")
+            bodies = {
+                "ignored": "return httpx2_sync(question)",
+                "connected": connects.format(host, int(port)),
+                "stray": connects.format(*server.getsockname()),
+                "program": "import subprocess\nreturn subprocess.run(['true']).args[0]",
+                "silent": "return question",
+            }
+            anything = [{"regex": "."}]
+            cases = [asking(name, judges=anything) for name in bodies]
+            recording = dict.fromkeys(bodies, "return httpx2_sync(question)")
+            checkout = kept.recorded(pytester, talking(upstream, agents(recording)).with_cases(*cases))
+            again = cassette(checkout, "ignored").with_name(f"ignored{AGAIN}2.ndjson")
+            again.write_bytes(cassette(checkout, "ignored").read_bytes())
+            before = finished(checkout)
+            rubric = {"eval/rubric.yaml": f"{RUBRIC}ignore_hosts: ['{host}:{port}']\n"}
+            talking(upstream, agents(bodies)).with_files(rubric).at(pytester)
+            result = checkout.run("eval", "--record", "--recall-mode=all")
+        result.assert_outcomes(passed=len(bodies))
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        assert before.keys() - finished(checkout).keys() == {"one/silent.ndjson"}
+        assert finished(checkout).items() <= before.items()
 
 
 SECRET = "sk-proj-" + "Zq8vT3mKx9Lw2Rb7Nc4Yd1Pf6Hg0Js5"

@@ -120,12 +120,12 @@ class TestWaitedFor:
         result = checkout.run("eval", "--record")
         result.assert_outcomes(passed=2)
         assert result.ret == pytest.ExitCode.TESTS_FAILED
-        result.stdout.fnmatch_lines(["*: was not recorded, since `*a.ndjson`, which has begun its thread, is over*"])
+        result.stdout.fnmatch_lines(["*: was not recorded, since case `a` is over*"])
         asked = lasting.count
         result = checkout.run(*REPLAY)
         # The second case waits for what nobody answers.
         result.assert_outcomes(passed=1, errors=1)
-        assert "which has begun its thread, is over" in trial(checkout, "b").error
+        assert "was not sent, since case `a` is over" in trial(checkout, "b").error
         assert lasting.count == asked
 
     def test_what_no_case_has_recorded_is_a_miss_of_all_that_run(
@@ -191,6 +191,125 @@ def agent():
             checkout.run(*REPLAY, *way).assert_outcomes(passed=2)
             assert sources(checkout) == {"a": "replayed", "b": "replayed"}
         assert lasting.count == asked
+
+
+LEAVING = """\
+LEFT = []
+GO = []
+
+
+async def late():
+    await GO[0].wait()
+    await httpx2_async("same")
+
+
+async def answer(question):
+    if question == "a":
+        GO.append(asyncio.Event())
+        LEFT.append(asyncio.get_running_loop().create_task(late()))
+        return await httpx2_async(question)
+    GO[0].set()
+    if {is_recording}:
+        await asyncio.wait(LEFT)
+    for _ in range(200):
+        await asyncio.sleep(0)  # The call of the task is made now, and held back.
+    return await httpx2_async("same")
+
+
+async def cancel():
+    for task in LEFT:
+        task.cancel()
+    await asyncio.wait(LEFT)
+
+
+"""
+OF_SESSION = "@pytest.fixture(scope='session')\n"
+KEEPING = {
+    "loop": f"{OF_SESSION}def loop():\n    made = asyncio.new_event_loop()\n    yield made\n"
+    "    made.run_until_complete(cancel())\n    made.close()\n\n"
+    "@pytest.fixture\ndef agent(loop):\n    return lambda question: loop.run_until_complete(answer(question))\n",
+    "loop of a thread": f"{OF_SESSION}def loop():\n    made = asyncio.new_event_loop()\n"
+    "    thread = threading.Thread(target=made.run_forever)\n    thread.start()\n    yield made\n"
+    "    asyncio.run_coroutine_threadsafe(cancel(), made).result()\n"
+    "    made.call_soon_threadsafe(made.stop)\n    thread.join()\n    made.close()\n\n"
+    "@pytest.fixture\ndef agent(loop):\n"
+    "    return lambda question: asyncio.run_coroutine_threadsafe(answer(question), loop).result()\n",
+    "runner": f"{OF_SESSION}def runner():\n    made = asyncio.Runner()\n    yield made\n    made.close()\n\n"
+    "@pytest.fixture\ndef agent(runner):\n    return lambda question: runner.run(answer(question))\n",
+    "loop of ours": "@pytest.fixture\ndef agent():\n    return answer\n",
+}
+"""Agents whose event loop serves all cases, by what keeps it."""
+MARKED = "import pytest\nfrom conftest import answer\n\n" + "".join(
+    f"@pytest.mark.{{mark}}\n@pytest.mark.recall('{one}', scenario='one')\n"
+    f"async def test_{one}(kept):\n    assert await answer('{one}')\n\n"
+    for one in "ab"
+)
+ASYNCIO = """
+import pytest_asyncio
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def kept():
+    pass
+"""
+ANYIO = """
+@pytest.fixture(scope="session")
+def anyio_backend():
+    return "asyncio"
+
+@pytest.fixture(scope="session")
+async def kept(anyio_backend):
+    yield
+"""
+
+
+class TestTasks:
+    """A task that a case leaves on an event loop which others use as well."""
+
+    def left(self, pytester: pytest.Pytester, upstream: Upstream, source: str, *args: str, marked: str = "") -> None:
+        """Assert that what the case `a` leaves asks nothing in the name of `b`."""
+
+        def at(is_recording: bool) -> Checkout:
+            made = talking(upstream, LEAVING.format(is_recording=is_recording) + source)
+            cases = (
+                made.with_files({"eval/test_it.py": marked}) if marked else made.with_cases(asking("a"), asking("b"))
+            )
+            return cases.at(pytester)
+
+        checkout = at(is_recording=True)
+        result = checkout.run("eval", "--record", *args)
+        result.assert_outcomes(passed=2)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        result.stdout.fnmatch_lines(["*: was not recorded, since case `a` is over*"])
+        assert [len(calls(cassette(checkout, name))) for name in "ab"] == [1, 1]
+        asked, checkout = upstream.count, at(is_recording=False)
+        result = checkout.run(*REPLAY, *args)
+        result.assert_outcomes(passed=2)
+        result.stdout.fnmatch_lines(["*: was not sent, since case `a` is over*"])
+        assert sources(checkout) == {"a": "replayed", "b": "replayed"}
+        assert upstream.count == asked
+
+    @pytest.mark.parametrize("kept", KEEPING)
+    def test_it_asks_nothing_in_the_name_of_the_next(
+        self, pytester: pytest.Pytester, lasting: Upstream, kept: str
+    ) -> None:
+        self.left(pytester, lasting, KEEPING[kept])
+
+    @pytest.mark.parametrize(
+        ("mark", "source", "args"),
+        [
+            (
+                "asyncio(loop_scope='session')",
+                ASYNCIO,
+                ("-p", "pytest_asyncio.plugin", "-o", "asyncio_default_fixture_loop_scope=session"),
+            ),
+            ("anyio", ANYIO, ("-p", "anyio.pytest_plugin")),
+        ],
+        ids=["asyncio", "anyio"],
+    )
+    def test_nor_in_that_of_a_test_on_the_loop_of_another_plugin(
+        self, pytester: pytest.Pytester, lasting: Upstream, mark: str, source: str, args: tuple[str, ...]
+    ) -> None:
+        self.left(pytester, lasting, source, *args, marked=MARKED.format(mark=mark))
 
 
 EXPORTER = """\
@@ -281,7 +400,7 @@ class TestBackground:
         checkout = project(upstream, body.replace("id(question)", "1")).at(pytester)
         result = checkout.run(*REPLAY)
         result.assert_outcomes(errors=2)
-        result.stdout.fnmatch_lines(["*a thread made this call: if it sends telemetry, name its host under*"])
+        result.stdout.fnmatch_lines(["*if this call sends telemetry, name its host under `telemetry_hosts`*"])
 
     def test_what_it_asks_as_was_recorded_is_served_and_a_model_is_asked_for_the_case(
         self, pytester: pytest.Pytester, upstream: Upstream

@@ -260,6 +260,7 @@ def test_runs_with_and_without_workers_agree_on_state_and_scorecard(
         "judged_by_models": None,
         "judged_rates": [],
         "programs_ran": {},
+        "let_through": {"calls": {}, "places": [], "programs": []},
         "unproven": [],
         "regraded": None,
     }

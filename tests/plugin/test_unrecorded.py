@@ -129,6 +129,9 @@ def test_a_replay_starts_what_the_rubric_names_and_nothing_else(pytester: pytest
     assert upstream.count == 2 * asked
     assert {one.source for one in checkout.journal().trials} == {"replayed"}
     assert {one.programs for one in checkout.journal().trials} == {()}
+    programs = checkout.journal().let_through.programs
+    assert {"cli.py", "multiprocessing"} <= set(programs)
+    result.stdout.fnmatch_lines([f"{len(programs)} programs ran, whose calls are not counted in the cost: *"])
     assert checkout.boxes() == before
     assert "have in rubric.yaml" not in run(checkout, "--record").stdout.str()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from base64 import b64encode
+from collections.abc import Hashable
 
 import pytest
 from hypothesis import example, given
@@ -17,6 +18,7 @@ from pytest_recall.replay.equality import (
     headers_to_match,
     is_read_alike,
     key_of,
+    told_apart,
     written_key,
 )
 from pytest_recall.replay.exchange import MATCHED, Exchange, Headers, Request, Response
@@ -133,6 +135,11 @@ def of_tenant(tenant: str | None) -> Request:
     return recorded(*([("X-Tenant", tenant)] if tenant else []), redactor=HERE)
 
 
+def by_token(token: str) -> Request:
+    """Return a recorded request with this as its credential."""
+    return recorded(("Authorization", f"Bearer {token}"), redactor=HERE)
+
+
 def made_by(*calls: tuple[str, str | None, bytes]) -> list[Exchange]:
     """Return recorded calls by their keys, tenants and answers."""
     return [
@@ -164,6 +171,41 @@ class TestToldApart:
         assert len(set(equals(made, RULES))) == groups
         assert headers_to_match(made, Rules(ignored=["x-tenant"])) == ()
 
+    @pytest.mark.parametrize(
+        ("credentials", "groups"),
+        [
+            (("[MINTED_ACCESS_TOKEN-00000001]", "[MINTED_ACCESS_TOKEN-00000002]"), 2),
+            (("[MINTED_ACCESS_TOKEN-00000001]", "[MINTED_ACCESS_TOKEN-00000001]"), 1),
+            (("[MINTED_ACCESS_TOKEN-00000001]", "of-nobody-we-know"), 1),
+            (("[MINTED_ACCESS_TOKEN-00000001]", SECRET), 1),
+            (("this-one", "that-one"), 1),
+            (("[MINTED_ACCESS_TOKEN-00000001]", "[MINTED_ACCESS_TOKEN-00000002]", "of-nobody-we-know"), 3),
+        ],
+    )
+    def test_tokens_that_answers_hand_out_are_known_by_their_names(
+        self, credentials: tuple[str, ...], groups: int
+    ) -> None:
+        made = [
+            Exchange("k", seq, "agent", by_token(one), Response(200, chunks=(b"%d" % seq,)))
+            for seq, one in enumerate(credentials)
+        ]
+        assert len(set(equals(made, RULES))) == groups
+        assert headers_to_match(made, RULES) == ()
+
+    def test_a_token_that_is_handed_out_anew_is_the_one_of_its_name(self) -> None:
+        redactor = Redactor({})
+        redactor.learn({"MINTED_ACCESS_TOKEN-00000001": "ya29.as-it-is-now"})
+        made: dict[Hashable, Request] = {seq: by_token(f"[MINTED_ACCESS_TOKEN-0000000{seq}]") for seq in (2, 1)}
+        answers = [Exchange("k", 0, "agent", made[seq], Response(200, chunks=(b"%d" % seq,))) for seq in (2, 1)]
+        apart = told_apart(made, lambda: answers, RULES)
+        for token, equal in {
+            "ya29.as-it-is-now": [1],
+            "[MINTED_ACCESS_TOKEN-00000002]": [2],
+            "[MINTED_ACCESS_TOKEN-00000003]": [],
+            "ya29.of-nobody": [],
+        }.items():
+            assert list(apart.equal_to(at(("authorization", f"Bearer {token}")), RULES, redactor)) == equal
+
     def test_nothing_is_known_where_a_recording_does_not_say(self) -> None:
         one, other = made_by(("k", "acme", b"1"), ("k", "zen", b"2"))
         assert headers_to_match([one, other._replace(request=other.request._replace(others=None))], RULES) == ()
@@ -187,6 +229,21 @@ class TestDifferences:
             "header x-old: recorded → not asked",
             "header x-variant: another value than recorded",
         ]
+
+    def test_of_credentials_only_tokens_that_are_known_differ(self) -> None:
+        one, other, nobody = (
+            (("authorization", f"Bearer {token}"),)
+            for token in ("[MINTED_ACCESS_TOKEN-00000001]", "[MINTED_ACCESS_TOKEN-00000002]", "of-nobody-we-know")
+        )
+        assert differences(one, other) == ["header authorization: another value than recorded"]
+        assert differences(one, ()) == ["header authorization: recorded → not asked"]
+        assert (
+            differences(one, one)
+            == differences(one, nobody)
+            == differences(nobody, one)
+            == differences((), nobody)
+            == []
+        )
 
     def test_of_a_content_type_its_parameters_do_not_count(self) -> None:
         form = "multipart/form-data; boundary="

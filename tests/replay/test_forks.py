@@ -6,11 +6,12 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -218,10 +219,10 @@ class TestReplay:
         player, said = Player("replay"), dict[str, object]()
 
         def run(name: str) -> None:
-            lane = player.lane()
+            lane, one = player.lane(), tape(name, "replay", tmp_path, *"aa")
+            player.push(one, lane)
             CURRENT_CASE.set(lane)
-            with player.playing(tape(name, "replay", tmp_path, *"aa")) as one:
-                said[name] = [in_child(lambda: asked(player, "a")), asked(player, "a"), one.left_over()]
+            said[name] = [in_child(lambda: asked(player, "a")), asked(player, "a"), one.left_over()]
             player.leave(lane)
 
         threads = [threading.Thread(target=run, args=(name,)) for name in ("one", "another")]
@@ -388,17 +389,21 @@ class TestRecording:
         assert (len(shared.kept()), len(player.strays)) == (1, 1)
 
     def test_what_goes_past_the_player_is_said(self, tmp_path: Path) -> None:
-        player = Player("record", telemetry=["t.example"])
+        player = Player("record", telemetry=["t.example"], ignored=["i.example"])
 
         def work() -> None:
+            player.ask(Request("POST", "https://i.example/v1/messages"))
+            player.notice_ignored("i.example", 5432)
             player.notice_socket("h.example", 80, "a.py:1")
             player.notice_client("grpc")
             player.ask(Request("POST", "https://t.example/v1/traces"))
 
-        with player.playing(tape("one", "record", tmp_path)):
+        with player.playing(tape("one", "record", tmp_path)) as one:
             in_child(work)
             player.hear_forked()
         assert (len(player.strays), player.unseen, dict(player.telemetry_calls)) == (1, ["grpc"], {"t.example": 1})
+        assert (dict(player.ignored_calls), [*player.ignored_places]) == ({"i.example": 1}, ["i.example:5432"])
+        assert one.is_partial
 
     def test_what_calls_cost_is_learned(self, tmp_path: Path) -> None:
         unpriced = Call("agent", "live", "m", "openai", Tokens(12, 6), None)
@@ -472,6 +477,27 @@ class TestForkLog:
             if not Path("/proc/self/fd").exists():
                 pytest.skip("no file can be opened again here")
             assert [in_child(work), asked(player, "a")] == ["1 to a", "2 to a"]
+
+    def test_a_module_that_another_thread_imports_can_be_imported_in_a_child(self, tmp_path: Path) -> None:
+        (tmp_path / "slow_module.py").write_text("import time\nimport __main__\n__main__.begun.set()\ntime.sleep(1)\n")
+        script = tmp_path / "script.py"
+        script.write_text(
+            "import os, threading\n"
+            "from pytest_recall.replay import forks\n"
+            "begun = threading.Event()\n"
+            "threading.Thread(target=lambda: __import__('slow_module')).start()\n"
+            "begun.wait(20)\n"
+            "if not (child := os.fork()):\n"
+            "    import slow_module\n"
+            "    os._exit(7)\n"
+            "raise SystemExit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+        )
+        process = subprocess.Popen([sys.executable, script], start_new_session=True)
+        try:
+            assert process.wait(20) == 7
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def test_locks_are_free_in_a_child_whoever_holds_them(self, tmp_path: Path) -> None:
         made, player = lock(), Player("replay")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 
 import pytest
 from hypothesis import given
@@ -12,13 +11,13 @@ from hypothesis import strategies as st
 from pytest_recall.replay.hosts import (
     TELEMETRY,
     VARIABLES,
-    agents_of,
     is_address,
     is_telemetry,
     is_telemetry_host,
     is_this_machine,
     names_of,
     place_of,
+    sockets_of,
     telemetry_of,
     without_query,
 )
@@ -123,20 +122,66 @@ def test_a_rubric_names_more_by_host_or_by_port() -> None:
 def test_the_environment_says_where_telemetry_is_sent() -> None:
     environment = {
         "LANGFUSE_HOST": "http://localhost:3000/traces/",
-        "OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4317",
+        "PHOENIX_COLLECTOR_ENDPOINT": "https://phoenix.example",
         "SENTRY_DSN": "https://key@o1.example/2",
         "LANGSMITH_ENDPOINT": "",
         "PATH": "http://elsewhere",
     }
     places = telemetry_of(environment)
-    assert is_telemetry("http://collector:4317/any", places)
-    assert is_telemetry_host("collector", 4317, places)
     assert is_telemetry("http://127.0.0.1:3000/traces/api/public/ingestion", places)
     assert not is_telemetry("http://127.0.0.1:3000/traces/api/public/v2/prompts/greeting", places)
+    assert is_telemetry("https://phoenix.example/v1/traces", places)
+    assert not is_telemetry("https://phoenix.example/v1/prompts", places)
     assert is_telemetry("https://o1.example/api/2/envelope/", places)
     assert not is_telemetry("https://o1.example/api/0/issues/", places)
     assert not is_telemetry("http://elsewhere/", places)
-    assert is_telemetry("http://agent:8126/v0.5/traces", telemetry_of({"DD_AGENT_HOST": "agent"}))
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "taken", "not_taken"),
+    [
+        (
+            "ENDPOINT=http://c:4318",
+            ["http://c:4318/v1/traces", "http://c:4318/v1/logs"],
+            ["http://c:4318/", "http://c/"],
+        ),
+        ("ENDPOINT=http://c/a/", ["http://c/a/v1/metrics", "http://c:80/a/v1/logs"], ["http://c/v1/metrics"]),
+        ("ENDPOINT=https://c", ["https://c/v1/logs"], ["http://c/v1/logs", "https://c/v1/chat/completions"]),
+        ("TRACES_ENDPOINT=http://c/a", ["http://c/a"], ["http://c/a/v1/traces", "http://c/v1/traces", "http://c/a/"]),
+        ("LOGS_ENDPOINT=http://c/a/", ["http://c/a/"], ["http://c/a", "http://c/a/v1/logs"]),
+        ("METRICS_ENDPOINT=http://c", ["http://c/", "http://c"], ["http://c/v1/metrics"]),
+        ("ENDPOINT=", [], ["http://c/v1/logs"]),
+    ],
+)
+def test_calls_of_otlp_go_to_the_urls_of_its_specification(
+    endpoint: str, taken: list[str], not_taken: list[str]
+) -> None:
+    name, _, value = endpoint.partition("=")
+    places = telemetry_of({f"OTEL_EXPORTER_OTLP_{name}": value})
+    assert [url for url in (*taken, *not_taken) if is_telemetry(url, places)] == taken
+
+
+@pytest.mark.parametrize(
+    ("environment", "places"),
+    [
+        ({"ENDPOINT": "collector:4317"}, {"collector:4317"}),
+        ({"ENDPOINT": "https://c/a", "PROTOCOL": "grpc"}, {"c:443"}),
+        ({"ENDPOINT": "http://c", "PROTOCOL": "http/protobuf"}, set()),
+        ({"ENDPOINT": "http://c", "PROTOCOL": "http/json", "LOGS_PROTOCOL": "grpc"}, {"c:80"}),
+        ({"LOGS_ENDPOINT": "http://c", "TRACES_ENDPOINT": "http://t", "TRACES_PROTOCOL": "http/protobuf"}, {"c:80"}),
+        ({"LOGS_ENDPOINT": "http://c", "PROTOCOL": "http/protobuf"}, set()),
+        ({f"{signal}_PROTOCOL": "http/json" for signal in ("LOGS", "METRICS", "TRACES")} | {"ENDPOINT": "c:1"}, set()),
+    ],
+)
+def test_sockets_of_otlp_are_those_of_grpc(environment: dict[str, str], places: set[str]) -> None:
+    named = {f"OTEL_EXPORTER_OTLP_{name}": value for name, value in environment.items()}
+    assert {*sockets_of(named)} - {*sockets_of({})} == places
+
+
+def test_sockets_of_phoenix_are_at_the_port_of_its_collector() -> None:
+    named = {"PHOENIX_COLLECTOR_ENDPOINT": "https://phoenix.example:6006"}
+    assert {*sockets_of(named)} - {*sockets_of({})} == {"phoenix.example:4317"}
+    assert "phoenix.example:99" in sockets_of({**named, "PHOENIX_GRPC_PORT": "99"})
 
 
 @pytest.mark.parametrize(
@@ -145,27 +190,24 @@ def test_the_environment_says_where_telemetry_is_sent() -> None:
         ({}, ("localhost:8126", "localhost:8125")),
         ({"STATSD_HOST": "stats", "STATSD_PORT": "99"}, ("localhost:8126", "localhost:8125", "stats:8125", "stats:99")),
         ({"DD_AGENT_HOST": "agent"}, ("agent:8126", "agent:8125", "localhost:8125")),
+        ({"DD_TRACE_AGENT_URL": "http://agent:99"}, ("agent:99", "localhost:8125")),
         ({"DD_DOGSTATSD_URL": "udp://dog:99", "DD_AGENT_PORT": ""}, ("localhost:8126", "dog:99", "localhost:8125")),
         ({"DD_DOGSTATSD_URL": "unix:///var/run/dsd.socket"}, ("localhost:8126", "localhost:8125")),
     ],
 )
 def test_metrics_are_sent_to_agents(environment: dict[str, str], places: tuple[str, ...]) -> None:
-    assert agents_of(environment) == places
+    assert sockets_of(environment) == places
+
+
+def test_agents_of_traces_answer_http() -> None:
+    named = {"DD_AGENT_HOST": "agent", "DD_TRACE_AGENT_PORT": "99", "STATSD_HOST": "stats"}
+    assert telemetry_of(named) == ("agent:8126", "agent:99")
+    assert is_telemetry("http://agent:99/v0.5/traces", telemetry_of(named))
 
 
 def test_what_answers_http_at_the_port_of_statsd_is_asked() -> None:
     assert not is_telemetry("http://localhost:8125/v1/chat/completions")
     assert is_telemetry("http://127.0.0.1:8126/v0.5/traces")
-
-
-def test_a_variable_counts_from_when_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in VARIABLES:
-        monkeypatch.delenv(name, raising=False)
-    assert telemetry_of(os.environ) == ()
-    monkeypatch.setenv("SENTRY_DSN", "https://key@o1.example/2")
-    assert is_telemetry("https://o1.example/api/2/envelope/", telemetry_of(os.environ))
-    monkeypatch.delenv("SENTRY_DSN")
-    assert telemetry_of(os.environ) == ()
 
 
 def test_the_lists_are_in_order() -> None:

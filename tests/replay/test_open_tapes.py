@@ -5,27 +5,28 @@ from __future__ import annotations
 import asyncio
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay.call_recorder import CallStep
-from pytest_recall.replay.hooks import Undo, carry
-from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext
+from pytest_recall.replay.hooks import carry
+from pytest_recall.replay.open_tapes import CURRENT_CASE, CaseContext, carried
 from pytest_recall.replay.player import Player
 from tests.replay.test_tape import ask, body_of, call, tape_of
 
 
 @pytest.fixture
-def carrying() -> Iterator[Callable[[Player], None]]:
+def carrying() -> Iterator[None]:
     """Let threads take along whose they are."""
-    undo: list[Undo] = []
-    yield lambda player: undo.extend(carry(player.carried))
+    undo = carry(carried)
+    yield
     for step in undo:
         step()
 
@@ -42,9 +43,9 @@ class TestKinds:
             kinds.append(player.kind)
         assert [*kinds, player.kind] == ["agent", "worker", "judge", "agent"]
 
-    def test_it_holds_for_threads_that_are_started_within(self, carrying: Callable[[Player], None]) -> None:
+    @pytest.mark.usefixtures("carrying")
+    def test_it_holds_for_threads_that_are_started_within(self) -> None:
         player = Player("off")
-        carrying(player)
         found = []
         with player.asking("agent"), player.asking("worker"):
             with player.asking("agent"):
@@ -73,12 +74,12 @@ class TestKinds:
 class TestTapes:
     """Which tape a call belongs to."""
 
+    @pytest.mark.usefixtures("carrying")
     @pytest.mark.parametrize("header", [{"case": "a"}, {"fixture": "client"}])
     def test_a_thread_is_of_the_case_that_begins_it_and_one_of_a_fixture_of_all(
-        self, tmp_path: Path, carrying: Callable[[Player], None], header: dict[str, str]
+        self, tmp_path: Path, header: dict[str, str]
     ) -> None:
         player, begin, found = Player("replay"), threading.Event(), []
-        carrying(player)
 
         def look() -> None:
             begin.wait(20)
@@ -94,20 +95,18 @@ class TestTapes:
             thread.join()
         assert found == [second if "fixture" in header else None]
 
+    @pytest.mark.usefixtures("carrying")
     @pytest.mark.parametrize("way", ["to_thread", "thread", "executor"])
-    def test_a_context_of_its_own_is_of_the_case_that_begins_it(
-        self, tmp_path: Path, carrying: Callable[[Player], None], way: str
-    ) -> None:
+    def test_a_context_of_its_own_is_of_the_case_that_begins_it(self, tmp_path: Path, way: str) -> None:
         """What runs there until the next case is open is none of that one's."""
-        player, over, found = Player("replay"), threading.Event(), list[bool]()
-        carrying(player)
+        player, over, found = Player("replay"), threading.Event(), list[str]()
 
         def work() -> None:
             over.wait(20)
-            found.append(player.is_left_behind)
+            found.append(player.left_by)
 
         with ThreadPoolExecutor(1) as pool:
-            with player.playing(tape_of(tmp_path / "one")):
+            with player.playing(left := tape_of(tmp_path / "one")):
                 if way == "thread":
                     thread = threading.Thread(target=copy_context().run, args=(work,))
                     thread.start()
@@ -130,7 +129,86 @@ class TestTapes:
                 pool.shutdown()
             if way == "to_thread":
                 loop.close()
-        assert found == [True]
+        assert found == [left.owner]
+
+    @pytest.mark.usefixtures("carrying")
+    @pytest.mark.parametrize("kept", ["loop", "runner", "loop of a thread"])
+    def test_a_task_is_of_the_case_that_begins_it(self, tmp_path: Path, kept: str) -> None:
+        """What it leaves on an event loop is none of the next one's, and what that one runs there is its own."""
+        player, found, left = Player("replay"), list[object](), list[asyncio.Task[None]]()
+
+        async def look(over: asyncio.Event) -> None:
+            await over.wait()
+            found.append((player.left_by, player.tape))
+
+        async def one(over: asyncio.Event) -> None:
+            left.append(asyncio.create_task(look(over)))
+            await asyncio.sleep(0)
+
+        async def two(over: asyncio.Event) -> None:
+            over.set()
+            await left[0]
+            await asyncio.create_task(look(over))
+
+        with asyncio.Runner() as runner:
+            loop, thread = runner.get_loop(), None
+            if kept == "loop of a thread":
+                thread = threading.Thread(target=loop.run_forever)
+                thread.start()
+
+            def run(work: Coroutine[Any, Any, None]) -> None:
+                if kept == "runner":
+                    runner.run(work)
+                elif kept == "loop":
+                    loop.run_until_complete(work)
+                else:
+                    asyncio.run_coroutine_threadsafe(work, loop).result(20)
+
+            over, first, last = asyncio.Event(), tape_of(tmp_path / "one"), tape_of(tmp_path / "two")
+            with player.playing(first):
+                run(one(over))
+            with player.playing(last):
+                run(two(over))
+            if thread is not None:
+                loop.call_soon_threadsafe(loop.stop)
+                thread.join()
+        assert found == [(first.owner, None), ("", last)]
+
+    def test_a_context_is_left_where_its_tape_is_closed(self, tmp_path: Path) -> None:
+        player, around, outside = Player("replay"), Player("replay"), CURRENT_CASE.get()
+        with around.playing(tape_of(tmp_path / "around")):
+            before = CURRENT_CASE.get()
+            with player.playing(tape_of(tmp_path / "one")), player.playing(tape_of(tmp_path / "two")):
+                assert around.tape is not None
+                player.clear()
+                assert CURRENT_CASE.get() is before
+        assert CURRENT_CASE.get() is outside
+
+    @pytest.mark.usefixtures("carrying")
+    def test_a_thread_that_a_fixture_begins_is_its_own_until_it_is_there(self, tmp_path: Path) -> None:
+        """Also while other cases run."""
+        player, found, steps = Player("replay"), list[object](), threading.Barrier(2)
+        for name in "ab":
+            player.push(tape_of(tmp_path / name), player.lane())
+
+        def look() -> None:
+            for _ in range(2):
+                steps.wait(20)
+                found.append(player.possible())
+                steps.wait(20)
+
+        shared = tape_of(tmp_path / "shared")
+        shared.header = {"fixture": "client"}
+        thread = threading.Thread(target=look)
+        with player.playing(shared):
+            thread.start()
+            steps.wait(20)
+            steps.wait(20)
+        steps.wait(20)
+        steps.wait(20)
+        thread.join()
+        assert found == [[shared], player.opened()]
+        assert len(player.opened()) == 2
 
     def test_the_one_that_was_opened_last(self, tmp_path: Path) -> None:
         player = Player("replay")

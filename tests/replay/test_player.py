@@ -34,8 +34,7 @@ class TestWays:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str
     ) -> None:
         host = "gateway.example:4318"
-        if named == "by a variable":
-            monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{host}/otel")
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://{host}" if named == "by a variable" else "")
         player = Player("replay", telemetry=[host] if named == "by the rubric" else [])
         with player.playing(tape_of(tmp_path)) as tape:
             served = player.ask(Request("POST", f"http://{host}/v1/traces", (), b"")).served
@@ -43,6 +42,17 @@ class TestWays:
             with pytest.raises(MissError, match="is not recorded"):
                 player.ask(Request("POST", f"http://{host}/v1/chat/completions", (), b"{}"))
         assert len(tape.misses) == 1
+
+    @pytest.mark.parametrize(
+        ("path", "names"), [("/otel/v1/traces?a=b", True), ("/v1/logs", True), ("/v1/messages", False), ("/any", False)]
+    )
+    def test_a_miss_where_telemetry_may_be_sent_names_its_setting(self, tmp_path: Path, path: str, names: bool) -> None:
+        player, request = Player("replay"), Request("POST", f"http://h.example{path}", (), b"")
+        with pytest.raises(MissError) as outside:
+            player.ask(request)
+        with player.playing(tape_of(tmp_path)), pytest.raises(MissError) as missed:
+            player.ask(request)
+        assert [("`telemetry_hosts`" in str(one.value)) for one in (outside, missed)] == [names] * 2
 
     def test_off_listens_and_records_nothing(self, tmp_path: Path) -> None:
         player = Player("off")

@@ -18,14 +18,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay import sockets
 from pytest_recall.replay.hooks import carry
+from pytest_recall.replay.open_tapes import carried
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import let_through
 from pytest_recall.replay.watch import install
+from tests.replay.http_clients import by_aiohttp, by_stdlib, by_urllib3
 from tests.replay.test_tape import tape_of
 
 
@@ -64,18 +67,42 @@ def test_a_connection_is_refused_and_its_socket_closed(player: Player, server: s
     assert len(player.strays) == 1
 
 
-def test_a_session_that_is_over_lets_nobody_past_the_guard_of_another(server: socket.socket) -> None:
-    """The clients may still be patched for what it has left behind."""
-    over = Player("replay")
+def _by_httpx(url: str) -> None:
+    httpx2.get(url)
+
+
+def _by_async_httpx(url: str) -> None:
+    async def get() -> None:
+        async with httpx2.AsyncClient() as client:
+            await client.get(url)
+
+    asyncio.run(get())
+
+
+@pytest.mark.parametrize(
+    "get",
+    [
+        lambda url: by_stdlib(url, b"{}"),
+        lambda url: by_urllib3(url, b"{}"),
+        lambda url: by_aiohttp(url, b"{}"),
+        _by_httpx,
+        _by_async_httpx,
+    ],
+    ids=["stdlib", "urllib3", "aiohttp", "httpx", "async httpx"],
+)
+def test_a_session_lets_nobody_past_the_guard_of_another(server: socket.socket, get: Callable[[str], object]) -> None:
+    """Such as one that is over, for what it has left behind: the clients may still be patched for its sake."""
+    over, guarded = Player("replay"), Player("replay")
     undo = install(over)
     over.end(lambda: False, lambda message: None)
     host, port = server.getsockname()
     try:
-        with guarding(Player("replay")), pytest.raises(MissError):
-            urllib.request.urlopen(f"http://{host}:{port}/", timeout=20)
+        with guarding(guarded), pytest.raises((MissError, BaseExceptionGroup)):  # anyio makes a group of one error.
+            get(f"http://{host}:{port}/")
     finally:
         while undo:
             undo.pop()()
+    assert len(guarded.strays) == 1
 
 
 def test_it_is_refused_however_it_is_asked_for(player: Player, server: socket.socket) -> None:
@@ -208,7 +235,7 @@ def test_a_pair_of_sockets_is_let_alone_also_where_one_connects(monkeypatch: pyt
 
 def test_a_call_that_the_player_has_let_through_may_connect_also_from_an_executor(server: socket.socket) -> None:
     playing = Player("replay")
-    with guarding(playing), let_through():
+    with guarding(playing), let_through(playing):
         socket.create_connection(server.getsockname()).close()
 
         async def opened() -> None:
@@ -216,7 +243,7 @@ def test_a_call_that_the_player_has_let_through_may_connect_also_from_an_executo
             writer.close()
 
         asyncio.run(opened())
-        undo = carry(playing.carried)
+        undo = carry(carried)
         with ThreadPoolExecutor(1) as pool:
             pool.submit(socket.create_connection, server.getsockname()).result().close()
         for back in undo:
@@ -299,7 +326,7 @@ def test_a_recording_tells_of_what_a_replay_would_refuse(way: str, server: socke
     port = server.getsockname()[1]
     recording = Player("record", ignored=["localhost"] if way == "ignored" else [])
     recording.hand(lambda: [port] if way == "handed" else [])
-    with guarding(recording), let_through() if way == "let through" else nullcontext():
+    with guarding(recording), let_through(recording) if way == "let through" else nullcontext():
         if way == "its own names":
             socket.getaddrinfo("localhost", port)
         else:

@@ -79,6 +79,31 @@ HANDED_OUT = [
     (XML, URL, {"ASIA5RAGHX3SDIK7QL2M", "wJalrXUt/nFE+MIK7", "FwoGZXIvYXdzE=="}),
     ({"token": "ghs_16C7e42F292c69", "expires_at": "2026-03-10T10:00:00Z"}, GITHUB, {"ghs_16C7e42F292c69"}),
     (jwt(), "http://metadata.google.internal/identity", {jwt()}),
+    ({"access_token": jwt(), "expires_at": MADE * 1000}, URL, {jwt()}),
+    ({"code": 0, "tenant_access_token": "t-g1044qeGEDXTB6NDJ", "expire": 7140}, URL, {"t-g1044qeGEDXTB6NDJ"}),
+    (
+        {"token": "tid=2f1;exp=1773133200;sku=x", "expires_at": MADE, "refresh_in": 1500},
+        URL,
+        {"tid=2f1;exp=1773133200;sku=x"},
+    ),
+    ({"token": jwt(), "issued_at": "2026-03-10T09:00:00Z"}, URL, {jwt()}),
+    ({"data": {"token": "tk9Xq2LmZ8vRw4Ns7Yc1", "user": {"id": 1}}}, URL, {"tk9Xq2LmZ8vRw4Ns7Yc1"}),
+    (
+        {"auth": {"client_token": "hvs.CAESItk9Xq2LmZ8vRw4Ns7Yc1", "lease_duration": 9}},
+        URL,
+        {"hvs.CAESItk9Xq2LmZ8vRw4Ns7Yc1"},
+    ),
+    ({"client_secret": {"value": "ek_tk9Xq2LmZ8vRw4Ns7", "expires_at": MADE}}, URL, {"ek_tk9Xq2LmZ8vRw4Ns7"}),
+    ({"AuthenticationResult": {"IdToken": jwt(), "RefreshToken": "r-1"}}, URL, {jwt(), "r-1"}),
+    ({"idToken": jwt(), "refreshToken": "AMf-vBw9", "expiresIn": "3600"}, URL, {jwt(), "AMf-vBw9"}),
+    ({"sessionToken": "20111nt7", "expiresAt": "2026-03-10T10:00:00Z"}, URL, {"20111nt7"}),
+    ({"accessJwt": jwt(), "refreshJwt": jwt(sub="b"), "handle": "x"}, URL, {jwt(), jwt(sub="b")}),
+    (
+        {"Credentials": {"AccessKeyId": "STS.N", "AccessKeySecret": "s3", "SecurityToken": "CAIS"}},
+        URL,
+        {"STS.N", "s3", "CAIS"},
+    ),
+    ("access_token=gho_16C7e42F&scope=repo&token_type=bearer", URL, {"gho_16C7e42F"}),
 ]
 
 
@@ -104,9 +129,13 @@ def test_an_answer_that_repeats_a_placeholder_hands_out_none(text: str) -> None:
 @pytest.mark.parametrize(
     ("body", "url"),
     [
-        ({"access_token": "a"}, URL),
-        ({"token": "ghs_16C7e42F292c69", "expires_at": "2026-03-10T10:00:00Z"}, "https://x.example/other"),
         ({"token": "a text", "text": jwt()}, URL),
+        ({"token": "a-word-that-is-very-long", "next_page_token": "CAUQAA0123456789abcdef"}, URL),
+        ({"value": "a value that is cached", "expires_at": MADE}, URL),
+        ({"value": "tk9Xq2LmZ8vRw4Ns7Yc1"}, URL),
+        ({"choices": [{"logprobs": {"content": [{"token": "Hello", "logprob": -0.1}]}}]}, URL),
+        ({"access_token": 7, "expires_in": 3599}, URL),
+        ("Call it with ?a=b&access_token=abcdef", URL),
         ({"choices": [{"access_token": "a", "token_type": "b"}]}, URL),
         ({"access_token": "", "token_type": "Bearer"}, URL),
         ({"access_token": "[MY_TOKEN]", "token_type": "Bearer"}, URL),

@@ -228,6 +228,7 @@ def test_json_of_a_whole_run() -> None:
         "altered": [],
         "unrecorded": [],
         "programs_ran": {},
+        "let_through": {"calls": {}, "places": [], "programs": []},
         "unproven": [],
         "not_run": [{"id": "late", "reason": "new"}],
         "orphans": ["gone"],

@@ -12,7 +12,7 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.results import sentences
 from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
-from pytest_recall.results.sentences import nothing_recorded_line, past_lines, unrecorded_line
+from pytest_recall.results.sentences import lost_calls_line, nothing_recorded_line, past_lines, unrecorded_line
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, failing, header, row, trial
@@ -22,8 +22,9 @@ def test_a_recording_says_what_a_replay_refuses() -> None:
     assert past_lines([], {}, NamedPrograms()) == []
     named = NamedPrograms.of(["git"])
     assert past_lines(["git", "python server.py", "node"], {"primp": 3, "grpc": 1}, named) == [
-        "a replay does not start what cases have started, and they have no verdict there: python server.py, node; if it"
-        ' is to, have in rubric.yaml: replay: {programs: [git, "python server.py"]}',
+        "a replay does not start what cases have started, and they have no verdict there: python server.py, node; for"
+        " those that ask no model and may start there, have in rubric.yaml: replay: {programs: [git, "
+        '"python server.py"]}',
         "clients that cases asked by: primp (3), grpc (1); nothing of it is recorded, and a replay refuses them, except"
         " to hosts under `ignore_hosts`",
     ]
@@ -37,6 +38,14 @@ def test_a_recording_of_nothing_says_what_the_cases_did_instead() -> None:
         "; seen were telemetry: i.posthog.com (2); seen were calls to hosts under `ignore_hosts`: db (3), llm.internal"
         " (1); seen were clients that are not recorded: primp (1); seen were programs: node"
     )
+
+
+def test_cases_whose_agent_goes_on_without_an_answer_are_named() -> None:
+    assert lost_calls_line({"b": ["http-503"], "a": ["ReadTimeout", "http-503"]}) == (
+        "2 cases came to their verdicts though the provider did not answer (ReadTimeout, 503): a, b; what is judged is"
+        " what the agent says without that answer, and a recording holds it: ask again if that is not meant"
+    )
+    assert lost_calls_line({"a": ["http-529"]}).startswith("1 case came to its verdict though")
 
 
 # What every rendering says in the same words

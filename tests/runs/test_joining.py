@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.runs.resume import Shard, extended, fingerprint, join
-from pytest_recall.trials.record import Record
+from pytest_recall.trials.record import LetThrough, Record
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, FAILED, calls, case_ids, header, outcomes, trial, unhurried
 
@@ -41,7 +41,7 @@ def cut(whole: Record, count: int) -> list[Record]:
             fingerprint=fingerprint(whole.header.picks),
         )
         code = int(any(one.outcome in (FAILED, ERROR) for one in trials))
-        made.append(Record(part, trials, code, whole.calls if number == 1 else ()))
+        made.append(Record(part, trials, code, whole.calls if number == 1 else (), let_through=LetThrough({"db": 1})))
     return made
 
 
@@ -63,6 +63,7 @@ def test_any_partition_in_any_order_is_the_run(given: Any, count: int, made: lis
     joined = join(twice).record
     assert known(joined.trials) == known(whole.trials)
     assert joined.calls == whole.calls
+    assert joined.let_through.calls == {"db": count}
     assert joined.exit_code == whole.exit_code
     assert len(joined.header.merged) == count
     own: dict[str, Any] = {"run": "", "started": "", "merged": (), "fingerprint": ""}

@@ -27,6 +27,7 @@ from pytest_recall.schedule.changes import (
 )
 from pytest_recall.trials.conditions import RecordedAnswer, digest_of
 from pytest_recall.trials.execution import Result
+from pytest_recall.trials.record import LetThrough
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Row, Trial, Verdict
 from tests.helpers.samples import costly
 
@@ -224,13 +225,19 @@ CASES = st.dictionaries(st.text(min_size=1, max_size=4), FINDINGS, max_size=6)
 @costly
 @given(CASES, st.integers(0, 9))
 def test_what_is_written_is_read_again(found: dict[str, ReplayFinding], more: int) -> None:
-    changes = Changes(found, len(found) + more)
+    changes = Changes(found, len(found) + more, let_through=LetThrough({"db": more}, ("db:1",), ("git",)))
     again = from_text(to_text(changes, "2026-03-10"), "changed.json")
     kept = {
         case_id: ReplayFinding(ReplayState.NOT_RECORDED) if one.state is ReplayState.NOT_RECORDED else one
         for case_id, one in found.items()
     }
-    assert again == Changes(kept, changes.of)
+    assert again == Changes(kept, changes.of, let_through=changes.let_through)
+
+
+def test_what_went_past_the_recordings_is_added_up() -> None:
+    one = Changes({"a": ReplayFinding(ReplayState.CHANGED)}, 1, let_through=LetThrough({"db": 1}, ("db:1",)))
+    assert one.joined(one).let_through == LetThrough({"db": 2}, ("db:1",))
+    assert one.completed(one, "base").compared(one).let_through.calls == {"db": 3}
 
 
 @costly

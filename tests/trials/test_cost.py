@@ -17,9 +17,12 @@ from pytest_recall.trials.cost_text import (
     budget_line,
     cost_json,
     cost_lines,
+    let_through_lines,
+    let_through_words,
     markdown,
     table,
 )
+from pytest_recall.trials.record import LetThrough
 
 SOME = Tokens(100, 20)
 
@@ -154,6 +157,46 @@ def test_what_is_left_of_a_budget(spent: LedgerTotal, more: dict[str, Any], told
 def test_calls_outside_of_scenarios_and_hostile_names() -> None:
     spends = by_scenario([("", calls(1, 0.25)), ("a\n\x1b[31mb", calls(1, 0.25))])
     assert cost_lines(spends) == ["spent $0.50", "  (none): spent $0.25", "  a [31mb: spent $0.25"]
+
+
+@pytest.mark.parametrize(
+    "what", [LetThrough(calls={"db": 2}), LetThrough(places=("db:5432",)), LetThrough(programs=("git",))]
+)
+def test_what_is_let_through_is_in_no_sum(what: LetThrough) -> None:
+    replayed = {"a": spend_of(calls(1, 0.25, "replayed")), "b": spend_of(calls(1, 0.0))}
+    assert cost_lines(replayed, what) == [
+        "spent $0.00 that is counted, replayed 1 call that would cost $0.25",
+        "  a: spent nothing that is counted, replayed 1 call that would cost $0.25",
+        "  b: spent $0.00 that is counted",
+    ]
+    balance = Balance(1.0, spent=LedgerTotal(0.0, 1))
+    assert budget_line(balance, let_through=what) == (
+        "spent $0.00 of the budget of $1.00, without 1 call of unknown cost and what the rubric lets through"
+    )
+    assert f"{let_through_words(what)}." in table(replayed, what)
+    assert f"- {let_through_words(what)}." in markdown(replayed, what)
+
+
+def test_what_is_let_through_in_words() -> None:
+    assert let_through_words(LetThrough()) == ""
+    assert let_through_words(LetThrough({"db": 2, "a": 1}, ("db:5432",), ("git", "rg"))) == (
+        "let through by the rubric, and not counted: 3 calls (db, a), connections (db:5432), programs (git, rg)"
+    )
+
+
+def test_what_the_rubric_lets_through_is_said() -> None:
+    assert let_through_lines(LetThrough(), "eval/rubric.yaml") == []
+    assert let_through_lines(LetThrough({"db": 1}), "eval/rubric.yaml:3") == [
+        "1 call went live to db, which `ignore_hosts` of eval/rubric.yaml:3 lets through; it is neither recorded nor"
+        " counted in the cost"
+    ]
+    assert let_through_lines(LetThrough({"db": 1, "llm": 2}, ("db:5432",), ("git", "rg")), "eval/rubric.yaml:3") == [
+        "3 calls went live to llm (2), db (1), which `ignore_hosts` of eval/rubric.yaml:3 lets through; they are"
+        " neither recorded nor counted in the cost",
+        "clients that are not recorded have connected to db:5432, which `ignore_hosts` of eval/rubric.yaml:3 lets"
+        " through; what they asked there is not counted in the cost",
+        "2 programs ran, whose calls are not counted in the cost: git, rg",
+    ]
 
 
 # Tables

@@ -17,7 +17,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials import journal as journal_module
 from pytest_recall.trials.journal import NAME, Journal, TakenTrials, is_cut_off, read_journal, write_journal
-from pytest_recall.trials.record import Header, Record, Waiver
+from pytest_recall.trials.record import Header, LetThrough, Record, Waiver
 from pytest_recall.trials.trial import Trial
 from tests.helpers.samples import ERROR, FAILED, PASSED, costly, cuts, maybe_text, row, trial, trials, unhurried
 from tests.schedule.state_samples import problem
@@ -362,6 +362,17 @@ def test_calls_that_belong_to_no_trial_are_written_again(tmp_path: Path) -> None
     record = Record(HEADER, TRIALS, 0, (Call("judge", "live", cost=0.5),))
     write_journal(tmp_path, record)
     assert read_journal(tmp_path).calls == record.calls
+
+
+def test_what_was_let_through_each_time_is_added_up_and_written_again(tmp_path: Path) -> None:
+    first, second = LetThrough({"db": 1}, ("db:1",), ("git",)), LetThrough({"db": 2, "llm": 1}, (), ("git", "rg"))
+    with Journal(tmp_path, HEADER) as journal:
+        journal.let_through(first)
+        journal.let_through(second)
+    record = read_journal(tmp_path)
+    assert record.let_through == LetThrough({"db": 3, "llm": 1}, ("db:1",), ("git", "rg"))
+    write_journal(tmp_path, record)
+    assert read_journal(tmp_path) == record
 
 
 def test_where_files_have_no_locks_a_run_without_an_end_is_cut_off(

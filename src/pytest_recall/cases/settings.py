@@ -218,7 +218,9 @@ class Settings(BaseModel):
         default=(), description="Response headers that are not recorded, though they would be by default."
     )
     ignore_hosts: Hosts = Field(
-        default=(), description="Hosts that are not an upstream, such as a local database: never recorded nor refused."
+        default=(),
+        description="Hosts that are not an upstream, such as a local database: never recorded nor refused, and in no"
+        " cost. The end of a run says what was called there.",
     )
     repeatable_urls: CallPatterns = Field(
         default=(),

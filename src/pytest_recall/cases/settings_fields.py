@@ -136,8 +136,9 @@ class Replay(BaseModel):
     programs: Programs = Field(
         default=(),
         description="The programs that the code of a case may start in a replay, each by the first words of its"
-        " command, such as `git` or `python server.py`. A case that starts another one has no verdict there. Under"
-        " `any` all are started, and the verdict of a case that starts one moves nothing.",
+        " command, such as `git` or `python server.py`. A case that starts another one has no verdict there. Name those"
+        " alone that ask no model: what they ask is live in each replay, and in no cost. Under `any` all are started,"
+        " and the verdict of a case that starts one moves nothing.",
     )
 
 

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from pytest_recall.cases.gate import Gate
 from pytest_recall.cases.settings import DEFAULT_SETTINGS, Settings
 from pytest_recall.files import strict_yaml
+from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.validation import parse_mapping, read_mapping
 
@@ -23,6 +24,15 @@ def read_settings(path: Path, name: str) -> Settings:
 def parse_settings(text: str, name: str) -> Settings:
     """Return the rubric in `text`, which messages call `name`. Raises RecallError."""
     return parse_mapping(text, name, Settings, "`owner: <who answers for it>`")
+
+
+def place_of_setting(path: Path, name: str, setting: str) -> str:
+    """Return where a setting stands in the rubric in `path`, as `name:line`; the name alone if it does not."""
+    try:
+        line = strict_yaml.lines(read_text(path), name).get((setting,))
+    except RecallError:
+        line = None
+    return name if line is None else f"{name}:{line}"
 
 
 def gates_in(text: str) -> tuple[Gate, ...]:

@@ -10,15 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
+from pytest_recall.files.context_values import assigned
 from pytest_recall.files.disk import MAX_BYTES, exists
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.own_programs import own_start
+from pytest_recall.files.own_programs import OWN
 from pytest_recall.files.wording import one_line
 
 NO_GIT = "git: not found; install it, or put it on the PATH"
 
 
-@own_start()
+@assigned(OWN, True)
 def _git(folder: Path, *arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False, input=stdin)
@@ -101,7 +102,7 @@ def is_repository(folder: Path, environ: Mapping[str, str]) -> bool:
     return "GIT_DIR" in environ or any(exists(above / ".git") for above in (here, *here.parents))
 
 
-@own_start()
+@assigned(OWN, True)
 def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the commit that is checked out in a folder, and its branch; empty where that is not known."""
     if not is_repository(folder, environ):
@@ -279,7 +280,7 @@ class Repository:
             raise RecallError(f"git says: {said or f'nothing, and ends with {done.returncode}'}")
         return done.stdout
 
-    @own_start()
+    @assigned(OWN, True)
     def _git(self, *command: str, environ: Mapping[str, str] = NOTHING) -> subprocess.CompletedProcess[bytes]:
         try:
             return subprocess.run(

@@ -58,7 +58,7 @@ from pytest_recall.trials.cost import spend_of
 from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.priced import check_prices
-from pytest_recall.trials.record import Record
+from pytest_recall.trials.record import LetThrough, Record
 
 CALIBRATE_DETAILS = """\
 LABELS has one JSON object on each line: an answer, with the verdict of a person.
@@ -161,10 +161,14 @@ def run_calibrate(args: argparse.Namespace) -> int:
         if meter is not None:
             meter.close()
     found_out = done.agreements, spend_of(done.calls), done.left
+    let_through = LetThrough(player.ignored_calls, tuple(player.ignored_places))
     if args.json:
-        print(json.dumps(calibration_json(*found_out), indent=2, ensure_ascii=False))
+        plain = {**calibration_json(*found_out), "let_through": let_through.to_json()}
+        print(json.dumps(plain, indent=2, ensure_ascii=False))
+    elif args.markdown:
+        print(calibration_markdown(*found_out, why, let_through))
     else:
-        print(calibration_markdown(*found_out, why) if args.markdown else "\n".join(terminal(*found_out, why)))
+        print("\n".join(terminal(*found_out, why, let_through)))
     if done.left:
         unwritten = f"{place.name(place.calibration)} is as it was; " if args.write else ""
         again = "the same command without --fresh" if args.fresh else "the same command again"

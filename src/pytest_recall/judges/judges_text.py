@@ -9,6 +9,7 @@ from pytest_recall.files.wording import cell, code, listed, one_line, percent, p
 from pytest_recall.metrics.intervals import Interval
 from pytest_recall.trials import cost_text
 from pytest_recall.trials.cost import Spend
+from pytest_recall.trials.record import NOTHING_LET_THROUGH, LetThrough
 
 if TYPE_CHECKING:  # Most runs have no judging model, and need no statistics for one.
     from pytest_recall.judges.audit import Regraded
@@ -27,8 +28,17 @@ def left_line(left: Sequence[str], why: str) -> str:
     return f"not judged ({len(left)}): {', '.join(left[:MAX_SHOWN])}{more}; {why}"
 
 
-def terminal(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = (), why: str = "") -> Iterator[str]:
-    """Yield the report line by line; the answers `left` were not judged, and `why` says the reason."""
+def terminal(
+    found: Iterable[Agreement],
+    spend: Spend,
+    left: Sequence[str] = (),
+    why: str = "",
+    let_through: LetThrough = NOTHING_LET_THROUGH,
+) -> Iterator[str]:
+    """Yield the report line by line; the answers `left` were not judged, and `why` says the reason.
+
+    What was `let_through` is in no cost.
+    """
     for one in found:
         yield one.name
         yield f"  {_figures(one)}"
@@ -41,10 +51,17 @@ def terminal(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = (),
                 yield f"    and {len(opinions) - MAX_SHOWN} more, which --json lists"
     if left:
         yield one_line(left_line(left, why), 10_000)
-    yield from cost_text.cost_lines({"": spend}) or ["no calls were made: every reply was kept from before"]
+    none = cost_text.let_through_words(let_through) or "no calls were made: every reply was kept from before"
+    yield from cost_text.cost_lines({"": spend}, let_through) or [none]
 
 
-def calibration_markdown(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = (), why: str = "") -> str:
+def calibration_markdown(
+    found: Iterable[Agreement],
+    spend: Spend,
+    left: Sequence[str] = (),
+    why: str = "",
+    let_through: LetThrough = NOTHING_LET_THROUGH,
+) -> str:
     """Return the report as Markdown."""
     every = list(found)
     lines = ["# Judges compared with people", ""]
@@ -63,7 +80,8 @@ def calibration_markdown(found: Iterable[Agreement], spend: Spend, left: Sequenc
                 lines += [""]
     if left:
         lines += ["", prose(left_line(left, why))]
-    return "\n".join([*lines, "", *cost_text.cost_lines({"": spend})]).rstrip("\n")
+    cost = cost_text.cost_lines({"": spend}, let_through) or [cost_text.let_through_words(let_through)]
+    return "\n".join([*lines, "", *cost]).rstrip("\n")
 
 
 def calibration_json(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = ()) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.files import clock
+from pytest_recall.files.context_values import assigned
 from pytest_recall.files.wording import one_line
 from pytest_recall.memory.fingerprint import files_of
 from pytest_recall.models.model import Model
@@ -141,11 +142,10 @@ _WAITS: ContextVar[RetriedCalls | None] = ContextVar("recall_memory_waits", defa
 def noting_waits() -> Iterator[RetriedCalls]:
     """Count how often calls of memories in this block are tried again; blocks around it count them as well."""
     waits, around = RetriedCalls(), _WAITS.get()
-    token = _WAITS.set(waits)
     try:
-        yield waits
+        with assigned(_WAITS, waits):
+            yield waits
     finally:
-        _WAITS.reset(token)
         if around is not None:
             around.count += waits.count
             around.seconds += waits.seconds
@@ -189,11 +189,8 @@ _LEAST = 0.001
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
     """Let calls of memories in this block, and in what copies its context, end by themselves in so many seconds."""
-    token = _UNTIL.set(clock.monotonic() + seconds)
-    try:
+    with assigned(_UNTIL, clock.monotonic() + seconds):
         yield
-    finally:
-        _UNTIL.reset(token)
 
 
 def patience(own: float) -> float:

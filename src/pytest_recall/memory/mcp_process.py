@@ -10,8 +10,9 @@ from threading import Lock
 from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from pytest_recall.cases.memory_part import MemoryFault
+from pytest_recall.files.context_values import assigned
 from pytest_recall.files.errors import nearest
-from pytest_recall.files.own_programs import own_start
+from pytest_recall.files.own_programs import OWN
 from pytest_recall.files.wording import one_line
 from pytest_recall.memory.fingerprint import named_files
 from pytest_recall.models import process
@@ -115,7 +116,7 @@ class McpProcess:
             portal = stack.enter_context(start_blocking_portal())
             client = McpClient(stdio_client(parameters, errlog=errors), read_timeout_seconds=self._timeout)
             try:
-                with own_start():
+                with assigned(OWN, True):
                     stack.enter_context(portal.wrap_async_context_manager(client))
                 listed = portal.call(client.list_tools)
             except Exception as error:

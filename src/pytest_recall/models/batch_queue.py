@@ -23,7 +23,7 @@ from pytest_recall.models.rate import Retry, wait
 from pytest_recall.models.settings import Batching
 from pytest_recall.replay.call_recorder import HeldError, PendingBatchCall
 from pytest_recall.replay.exchange import Request, Response
-from pytest_recall.replay.tape import APART, reason
+from pytest_recall.replay.tape import APART, DIRECT
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import CallRecorder
@@ -128,7 +128,7 @@ class BatchSender:
         refuse: Callable[[str, bool], BaseException],
     ) -> PendingBatchCall | None:
         """Let a call of this case wait for a batch; None if it is to be made directly, which is counted."""
-        why = reason()
+        why = DIRECT.get()
         if case is None:
             why = "outside of the cases that run at once"
         elif threading.current_thread() is threading.main_thread():

@@ -23,7 +23,8 @@ from types import FrameType
 from typing import IO, Literal, NamedTuple
 
 from pytest_recall.files import clock
-from pytest_recall.files.own_programs import own_start
+from pytest_recall.files.context_values import assigned
+from pytest_recall.files.own_programs import OWN
 from pytest_recall.models.model import ModelError
 
 LIMIT = 32 * 2**20
@@ -92,7 +93,7 @@ def run(
         start = clock.monotonic()
         process: subprocess.Popen[bytes] | None = None
         try:
-            with _ctrl_c_after(), own_start():
+            with _ctrl_c_after(), assigned(OWN, True):
                 process = subprocess.Popen(
                     argv, stdin=given, stdout=out, stderr=err, cwd=folder, env=dict(env), start_new_session=True
                 )

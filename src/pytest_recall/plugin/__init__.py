@@ -7,8 +7,8 @@ adds ini settings, a mark and fixtures, and nothing else happens: no file is rea
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator, Sequence
-from contextlib import nullcontext
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from inspect import isasyncgenfunction, iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -291,24 +291,28 @@ class Hooks:
     ) -> Generator[None, object, object]:
         """Open a cassette for a fixture that several tests share, and note the event loop of an async one."""
         __tracebackhide__ = True
+        with self._shared(fixturedef, request), self._noted(fixturedef):
+            return (yield)
+
+    @contextmanager
+    def _shared(self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest) -> Iterator[None]:
+        __tracebackhide__ = True
+        manager = self.manager
+        if manager is None or fixturedef.scope == "function":
+            yield
+            return
+        with manager.player.outside(), nullcontext() if manager.mode == "off" else manager.fixture(fixturedef, request):
+            yield
+
+    def _noted(self, fixturedef: pytest.FixtureDef[Any]) -> AbstractContextManager[None]:
         if self.run is None or (not iscoroutinefunction(fixturedef.func) and not isasyncgenfunction(fixturedef.func)):
-            return (yield from self._shared(fixturedef, request))
+            return nullcontext()
         from pytest_recall.plugin.loops import FixtureLoops
 
         if LOOPS not in self.config.stash:
             self.config.stash[LOOPS] = FixtureLoops()
-        with self.config.stash[LOOPS].noted(fixturedef):
-            return (yield from self._shared(fixturedef, request))
-
-    def _shared(
-        self, fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
-    ) -> Generator[None, object, object]:
-        __tracebackhide__ = True
-        manager = self.manager
-        if manager is None or fixturedef.scope == "function":
-            return (yield)
-        with manager.player.outside(), nullcontext() if manager.mode == "off" else manager.fixture(fixturedef, request):
-            return (yield)
+        noted: AbstractContextManager[None] = self.config.stash[LOOPS].noted(fixturedef)
+        return noted
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
@@ -342,13 +346,22 @@ class Hooks:
         raised = None
         manager = self.manager
         try:
-            with nullcontext() if manager is None or TAPE not in item.stash else manager.answerable(item, "call"):
+            if manager is None or TAPE not in item.stash:
+                return (yield)
+            with manager.answerable(item, "call"), self._in_case(item):
                 return (yield)
         except BaseException as error:
             raised = error
             raise
         finally:
             item.stash[CALLED], item.stash[UNREPORTED] = False, raised
+
+    def _in_case(self, item: pytest.Item) -> AbstractContextManager[None]:
+        if not iscoroutinefunction(getattr(item, "obj", None)):
+            return nullcontext()
+        from pytest_recall.plugin.loops import run_in_case
+
+        return run_in_case(item)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:

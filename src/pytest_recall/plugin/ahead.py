@@ -83,7 +83,8 @@ class _Own(dict[str, Sequence[Any]]):
         self.is_early = True
 
     def get(self, name: str, default: Any = None) -> Any:
-        if CURRENT_CASE.get() is not None and not self.is_early:
+        case = CURRENT_CASE.get()
+        if case is not None and case.is_at_once and not self.is_early:
             raise RecallError(
                 f"asked for the fixture `{name}` while it ran, which has to be set up before with --recall-concurrency;"
                 " name it as an argument of the fixture that uses it"

@@ -82,6 +82,7 @@ class CassetteManager:
         self.differing: set[str] = set()
         self.lacking_headers: set[str] = set()
         self.started: dict[str, None] = {}
+        self._staying: set[Path] = set()
         self._started_by: dict[str, dict[str, None]] = {}
         self.to_match: dict[str, list[str]] = {}
         self.compares_headers = False
@@ -252,7 +253,12 @@ class CassetteManager:
         return count
 
     def forget(self, item: pytest.Item, after: int) -> None:
-        """Delete recordings of later trials than the `after`-th, which a new recording did not come to."""
+        """Delete recordings of later trials than the `after`-th, which a new recording did not come to.
+
+        They stay where that of an earlier one does.
+        """
+        if not self._staying.isdisjoint(self._path(item, repeat) for repeat in range(1, after + 1)):
+            return
         while self.mode == "record":
             after += 1
             path = self._path(item, after)
@@ -397,9 +403,9 @@ class CassetteManager:
             return
         try:
             news = tape.kept()
-            if self.player.strays and not news and not for_all and exists(path):
-                # A call that is nobody's may have been one of this case, whose recording is not lost for that.
-                self.problems.append(f"{tape.name}: nothing was recorded of it, and its recording stays as it is")
+            if (why := tape.stays(news)) and not for_all and exists(path):
+                self._staying.add(path)
+                self.problems.append(why)
                 return
             for unmatched in () if for_all else headers_to_match(news, tape.known_rules):
                 self.to_match.setdefault(unmatched, []).append(tape.name)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_recall.models.settings import Prices
     from pytest_recall.replay.exchange import Exchange
     from pytest_recall.runs.plan import Plan
+    from pytest_recall.trials.record import LetThrough
 
 _SHOWN = {
     ReplayState.UNAFFECTED: ("not affected", ".", "NOT AFFECTED"),
@@ -217,22 +218,22 @@ class DryRun:
         # At the end of a teardown there may be something to say against it.
         self._found[case_id] = found if known is None else worst([known, found])
 
-    def changes(self, plan: Plan) -> Changes:
+    def changes(self, plan: Plan, let_through: LetThrough) -> Changes:
         """Return what was found of the cases of `plan`."""
-        return Changes(self._found, len(plan.picks), _sources(plan, self._cache))
+        return Changes(self._found, len(plan.picks), _sources(plan, self._cache), let_through=let_through)
 
-    def write(self, plan: Plan) -> None:
+    def write(self, plan: Plan, let_through: LetThrough) -> None:
         """Write what was found, for the run that asked for it and for people. Raises OSError."""
-        text = to_text(self.changes(plan), plan.context.date.isoformat(), plan.checkout.commit)
+        text = to_text(self.changes(plan, let_through), plan.context.date.isoformat(), plan.checkout.commit)
         if self._path is None:
             plan.place.artifacts.write(NAME, text)
         else:
             write_bytes(self._path, text.encode("utf-8", "surrogatepass"))
 
-    def lines(self, plan: Plan) -> Iterator[str]:
+    def lines(self, plan: Plan, let_through: LetThrough) -> Iterator[str]:
         """Yield what was found, for a terminal."""
-        changes = self.changes(plan)
-        yield f"{changes.summary}; nothing was sent or written to the state"
+        changes = self.changes(plan, let_through)
+        yield f"{changes.summary}; nothing was {'' if any(let_through) else 'sent or '}written to the state"
         yield from changes.lines()
         name = plan.place.name(self._path or plan.place.artifacts.folder / NAME)
         yield f"{name}: written"

@@ -18,13 +18,14 @@ from pytest_recall.files.errors import RecallError, sentence_of
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.plugin import judging, portion
 from pytest_recall.plugin.stash import CASSETTES
-from pytest_recall.replay.exchange import Call
+from pytest_recall.replay.exchange import Call, error_replies
 from pytest_recall.results import scorecard_text
 from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import (
     alone_line,
     looped_line,
+    lost_calls_line,
     nothing_recorded_line,
     past_lines,
     telemetry_line,
@@ -38,8 +39,8 @@ from pytest_recall.runs.checkout import folds_here
 from pytest_recall.runs.ci import append_summary
 from pytest_recall.runs.plan import read_cases
 from pytest_recall.schedule.boxes import OF_CHANGE
-from pytest_recall.trials.cost_text import budget_line
-from pytest_recall.trials.record import Record
+from pytest_recall.trials.cost_text import budget_line, let_through_lines
+from pytest_recall.trials.record import LetThrough, Record
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome
 
@@ -91,12 +92,14 @@ class Ending:
             self._tell_of_the_budget(session)
             self._tell_how_to_go_on(session)
             self._tell_of_the_unrecorded()
+            self._tell_of_lost_calls()
             unrecorded, mode = run.unrecorded, "off" if run.recording is None else run.recording.mode
             if mode in ("record", "missing"):
                 named = run.config.stash[CASSETTES].player.programs
                 run.log.note(*past_lines(unrecorded.programs, unrecorded.clients, named))
             if unrecorded.telemetry:
                 run.log.note(telemetry_line(unrecorded.telemetry, mode))
+            run.log.note(*self._let_through_lines())
             if names_judges and run.judged == {False}:
                 run.log.note(judging.idle_line(run.config))
         run.append_crashed_tests()
@@ -104,7 +107,7 @@ class Ending:
         run.money.calls += self._manager_calls()
         if run.dry is not None and not run.log.refused and not run.config.option.collectonly:
             try:
-                run.dry.write(run.plan)
+                run.dry.write(run.plan, self._let_through)
             except OSError as error:
                 run.log.problems.append(f"{run.plan.place.artifacts.folder}: not written ({error.strerror})")
         if run.journal is None:
@@ -133,14 +136,17 @@ class Ending:
                 run.plan.place.artifacts.write("today.yaml", run.plan.today())
             if run.money.calls:
                 run.journal.spent(run.money.calls)
+            if any(self._let_through):
+                run.journal.let_through(self._let_through)
             run.journal.end(int(session.exitstatus), why, run.beside.failed())
         except OSError as error:
             run.log.problems.append(f"{folder}: the journal was not ended ({error.strerror})")
         calls = (*(run.before.calls if run.before else ()), *run.money.calls)
+        let_through = self._let_through if run.before is None else run.before.let_through.joined(self._let_through)
         seconds = run.journal.seconds if run.before is None else None
-        self._record = Record(
-            header, tuple(run.trials), int(session.exitstatus), calls, why, seconds, tuple(run.beside.failed())
-        )
+        failed_beside = tuple(run.beside.failed())
+        self._record = Record(header, tuple(run.trials), int(session.exitstatus), calls, why, seconds, failed_beside)
+        self._record = self._record._replace(let_through=let_through)
         self._write_state(folder, self._record)
         self._keep_recordings(folder.name)
         with self._guarded("the scorecard"):
@@ -229,6 +235,7 @@ class Ending:
             "halted": run.log.halted,
             "telemetry": run.unrecorded.telemetry,
             "ignored": run.unrecorded.ignored,
+            "places": list(run.unrecorded.places),
             "calls": [call.to_json() for call in self._manager_calls()],
             "alone": run.money.alone,
             "looped": run.money.looped,
@@ -250,7 +257,7 @@ class Ending:
         why = meter.closed()
         unpaid = self._run.money.unpaid
         left = {name: len(unpaid[name]) for name in self._run.plan.baselines if name in unpaid}
-        self._run.log.note(budget_line(meter.balance(), left))
+        self._run.log.note(budget_line(meter.balance(), left, self._let_through))
         if unpaid and self._run.journal is not None and not self._run.log.refused:
             # The budget is that of the whole run, so that resuming with the same one asks nothing.
             if meter.barred():
@@ -300,6 +307,13 @@ class Ending:
                 others = (seen.telemetry, seen.ignored, seen.programs, seen.clients)
                 run.log.trouble([nothing_recorded_line(silent, *others)])
 
+    def _tell_of_lost_calls(self) -> None:
+        """Say which cases came to a verdict though a call of theirs failed: an agent may go on without its answer."""
+        last = {trial.case_id: trial for trial in self._run.trials if not trial.arm and trial.outcome.is_verdict}
+        lost = {name: error_replies(one for one in trial.calls if one.source == "live") for name, trial in last.items()}
+        if lost := {name: ends for name, ends in lost.items() if ends}:
+            self._run.log.note(lost_calls_line(lost))
+
     def _count_the_unrecorded(self) -> None:
         """Take in what asked past the player in this process."""
         manager: CassetteManager | None = self._run.config.stash.get(CASSETTES, None)
@@ -308,12 +322,29 @@ class Ending:
             self._run.log.note(*(to_match_line(header, names) for header, names in sorted(manager.to_match.items())))
             self._run.unrecorded.programs.update(manager.started)
             self._run.unrecorded.clients.update(manager.player.unseen)
-            if manager.mode != "off":
+            if manager.mode != "off" or manager.player.meter is not None:
                 told, unrecorded = manager.redactor.told, self._run.unrecorded
                 for host, count in manager.player.telemetry_calls.items():
                     unrecorded.telemetry[told(host)] += count
                 for host, count in manager.player.ignored_calls.items():
                     unrecorded.ignored[told(host)] += count
+                unrecorded.places.update((told(place), None) for place in manager.player.ignored_places)
+
+    @property
+    def _let_through(self) -> LetThrough:
+        """What the rubric lets through in this run, in all its processes, and in the replay before it."""
+        run = self._run
+        own = run.unrecorded.let_through(replays=run.recording is not None and run.recording.mode == "replay")
+        return own if run.plan.changes is None else run.plan.changes.let_through.joined(own)
+
+    def _let_through_lines(self) -> list[str]:
+        """Return what is to be said of that."""
+        what, place = self._let_through, self._run.plan.place
+        if not any(what):
+            return []
+        from pytest_recall.cases.settings_file import place_of_setting
+
+        return let_through_lines(what, place_of_setting(place.rubric, place.name(place.rubric), "ignore_hosts"))
 
     def _manager_problems(self) -> list[str]:
         manager = self._run.config.stash.get(CASSETTES, None)
@@ -481,7 +512,9 @@ class Ending:
     def _summary_of_dry_run(self, reporter: pytest.TerminalReporter) -> None:
         assert self._run.dry is not None
         reporter.section("recall dry run")
-        for line in self._run.dry.lines(self._run.plan):
+        for line in self._run.dry.lines(self._run.plan, self._let_through):
+            reporter.line(line)
+        for line in self._let_through_lines():
             reporter.line(line)
         self._tell_problems(reporter)
 

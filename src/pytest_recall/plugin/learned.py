@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
     from pytest_recall.replay.exchange import Call
     from pytest_recall.trials.concurrency import Loop
+    from pytest_recall.trials.record import LetThrough
 
 
 class SessionLog:
@@ -89,8 +90,8 @@ class Money:
 class Unrecorded:
     """What was asked and not recorded: the programs that cases have started, and how often they asked by each client.
 
-    `telemetry`, and `ignored` by the setting, count by host the calls that are not recorded, as the players of all
-    processes do.
+    `telemetry`, and `ignored` by the setting, count by host the calls that are not recorded, and `places` are where
+    other clients have connected that the setting lets through, as the players of all processes know.
     """
 
     def __init__(self) -> None:
@@ -98,6 +99,13 @@ class Unrecorded:
         self.clients: Counter[str] = Counter()
         self.telemetry: Counter[str] = Counter()
         self.ignored: Counter[str] = Counter()
+        self.places: dict[str, None] = {}
+
+    def let_through(self, *, replays: bool) -> LetThrough:
+        """Return what the rubric lets through; the programs of a recording are said by themselves."""
+        from pytest_recall.trials.record import LetThrough
+
+        return LetThrough(self.ignored, tuple(sorted(self.places)), tuple(self.programs) if replays else ())
 
 
 class SessionLoop:

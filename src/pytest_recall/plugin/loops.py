@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import Awaitable, Callable, Generator, Iterator
+from collections.abc import Awaitable, Callable, Generator, Iterator, Sequence
 from contextlib import aclosing, contextmanager
+from contextvars import ContextVar
 from inspect import isasyncgenfunction, isawaitable, ismethod
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -18,12 +19,42 @@ import pytest
 
 from pytest_recall.files.errors import RecallError
 from pytest_recall.plugin.pytest_internals import active_fixtures, anyio_runner, set_function, value_of
-from pytest_recall.replay.open_tapes import CARRIED
+from pytest_recall.replay.open_tapes import carried
 from pytest_recall.trials.concurrency import run_awaitable
 from pytest_recall.trials.execution import Awaiter
 
 SCOPES = ("function", "class", "module", "package", "session")
 """From the shortest life to the longest."""
+Values = Sequence[tuple[ContextVar[Any], Any]]
+"""What an async function takes along: a plugin may run it in a task that is older than the case, as anyio's does."""
+
+
+@contextmanager
+def run_in_case(item: Any) -> Iterator[None]:
+    """Have an async test take along whose it is, while it is called in this block."""
+    function, values = item.obj, carried(False)
+
+    @functools.wraps(function)
+    async def test(*args: Any, **kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        with _set(values):
+            return await function(*args, **kwargs)
+
+    item.obj = test
+    try:
+        yield
+    finally:
+        item.obj = function
+
+
+@contextmanager
+def _set(values: Values) -> Iterator[None]:
+    tokens = [(variable, variable.set(value)) for variable, value in values]
+    try:
+        yield
+    finally:
+        for variable, token in tokens:
+            variable.reset(token)
 
 
 class FixtureLoops:
@@ -34,18 +65,18 @@ class FixtureLoops:
 
     @contextmanager
     def noted(self, definition: Any) -> Iterator[None]:
-        """Note on which loop an async fixture runs, while it is set up here."""
+        """Note on which loop an async fixture runs, and have it take along whose it is, while it is set up here."""
         original = definition.func
         if ismethod(original):  # Plugins bind it to the instance of the test, and a case is in no class.
             yield
             return
-        set_function(definition, self._noting(definition, original))
+        set_function(definition, self._noting(definition, original, carried(False)))
         try:
             yield
         finally:
             set_function(definition, original)
 
-    def _noting(self, definition: Any, original: Callable[..., Any]) -> Callable[..., Any]:
+    def _noting(self, definition: Any, original: Callable[..., Any], values: Values) -> Callable[..., Any]:
         def note() -> None:
             try:
                 self._loops[definition] = asyncio.get_running_loop()
@@ -57,8 +88,13 @@ class FixtureLoops:
             @functools.wraps(original)
             async def generator(*args: Any, **kwargs: Any) -> Any:
                 note()
-                async with aclosing(original(*args, **kwargs)) as values:
-                    async for value in values:
+                async with aclosing(original(*args, **kwargs)) as generated:
+                    while True:
+                        with _set(values):
+                            try:
+                                value = await anext(generated)
+                            except StopAsyncIteration:
+                                return
                         yield value
 
             return generator
@@ -66,7 +102,8 @@ class FixtureLoops:
         @functools.wraps(original)
         async def coroutine(*args: Any, **kwargs: Any) -> Any:
             note()
-            return await original(*args, **kwargs)
+            with _set(values):
+                return await original(*args, **kwargs)
 
         return coroutine
 
@@ -127,16 +164,11 @@ def _within_anyio(item: pytest.Function, awaitable: Awaitable[Any]) -> Any:
             "its async fixtures are not on a loop of asyncio, and this release of anyio has no runner that"
             " pytest-recall knows; let the fixture `anyio_backend` return 'asyncio'"
         )
-    taken = [(variable, variable.get(None)) for variable in CARRIED]
+    values = carried(False)
 
     async def done() -> Any:
-        # anyio runs everything in one task, whose context is from before the case.
-        tokens = [(variable, variable.set(value)) for variable, value in taken]
-        try:
+        with _set(values):
             return await awaitable
-        finally:
-            for variable, token in tokens:
-                variable.reset(token)
 
     with runner as running:
         return running.run_fixture(done, {})

@@ -274,8 +274,8 @@ def define(group: OptionGroup) -> None:
         const=NO_FOLDER,
         metavar="DIR",
         help="answer the upstream calls of each case from the cassettes in DIR (default: those in eval/cassettes and"
-        " eval/runs): no network, no key, no cost, but for programs that the rubric names; verdicts on"
-        " replayed answers move no box",
+        " eval/runs): no network, no key, no cost, but for hosts and programs that the rubric lets through; verdicts"
+        " on replayed answers move no box",
     )
     group.addoption(
         "--recall-replay-max-age",

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_recall.files import clock
+from pytest_recall.files.context_values import assigned
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.json_lines import Appended
 from pytest_recall.models import prices
@@ -133,7 +134,8 @@ class Overlap:
         self._output = Output(config)
         self._early: Appended | None = None
         self._writing = threading.Lock()
-        self._undo = [*carry(lambda in_thread: [(SINK, SINK.get())]), *steady_environment(config)]
+        self._undo = carry(lambda in_thread: [(SINK, SINK.get())])
+        self._undo += steady_environment(config)
 
     # Ahead of its turn
 
@@ -230,12 +232,8 @@ class Overlap:
     def _captured(self, item: CaseItem, ahead: Ahead) -> Iterator[None]:
         """Keep what is printed while `item` is set up: its own text for its turn, and that of processes as well."""
         capture = getattr(self._output.capture, "item_capture", None)
-        with nullcontext() if capture is None else capture("setup", item):
-            token = SINK.set(ahead.sink)
-            try:
-                yield
-            finally:
-                SINK.reset(token)
+        with nullcontext() if capture is None else capture("setup", item), assigned(SINK, ahead.sink):
+            yield
 
     # At its turn
 

@@ -147,6 +147,7 @@ def debrief(node: Any, run: Run) -> None:
     run.log.halt(found["halted"])
     run.unrecorded.telemetry.update(found["telemetry"])
     run.unrecorded.ignored.update(found["ignored"])
+    run.unrecorded.places.update(dict.fromkeys(found["places"]))
     run.money.calls += map(Call.from_json, found["calls"])
     run.money.alone.update(found["alone"])
     run.money.looped.update(found["looped"])

@@ -12,13 +12,14 @@ without what may differ (`Rules`). Nothing else is in it:
   calls (`Rules.stripped`); other bytes with one text between the parts of an upload, without volatile texts.
 
 **A header** that is not in the key tells calls apart where the recorded calls with one key have several answers, and
-are known to differ in it. Their equals are those with the same value. Those headers never do that are ignored, carry
-credentials, describe the client or name one run (`other_headers.counts`). Of a value that may be a secret nothing is
-recorded, so that it is equal to no other; where a recording does not say which headers there were, none is compared.
+are known to differ in it. Their equals are those with the same value. Those headers never do that are ignored, describe
+the client or name one run (`other_headers.counts`). Of a value that may be a secret nothing is recorded, so that it is
+equal to no other; where a recording does not say which headers there were, none is compared. Credentials tell calls
+apart if they are tokens that recorded answers hand out, by their names; of all others nothing is known.
 Whether a change alters what is asked is another question, and any other value of a header is a difference there
 (`header_differences`): its answer may be another one now, which no recording can tell.
 
-Out of both are who asks, when, in which order, and in which connection.
+Out of both are when it is asked, in which order, and in which connection.
 
 A request that is a recorded one to the byte, and is read like that, is found without its key being made (`raw_key_of`,
 `is_read_alike`): what was written down is written down as the same again.
@@ -34,7 +35,7 @@ from typing import Any, NamedTuple
 from pytest_recall.replay.encodings import NO_JSON, parsed, plain_body
 from pytest_recall.replay.exchange import Exchange, Headers, Request, asking
 from pytest_recall.replay.matching import Rules, SeenRequest, canonical
-from pytest_recall.replay.other_headers import counted, is_compared, may_be_told
+from pytest_recall.replay.other_headers import CountedHeader, counted, is_compared, is_credential, may_be_told
 from pytest_recall.replay.redaction import Redactor, boundaries_of, without_addresses
 from pytest_recall.replay.tokens import have_one_answer
 
@@ -118,8 +119,10 @@ class EqualCalls(NamedTuple):
     headers: tuple[str, ...]
     by_values: Mapping[tuple[str | None, ...], list[Any]]
 
-    def equal_to(self, request: Request, rules: Rules) -> Sequence[Any]:
+    def equal_to(self, request: Request, rules: Rules, redactor: Redactor) -> Sequence[Any]:
         """Return the names of those that are equal to a request with their key, in their order."""
+        if any(map(is_credential, self.headers)):
+            request = _with_names(request, redactor)
         return self.by_values.get(_values(_digests(request, rules), self.headers), ())
 
 
@@ -142,7 +145,15 @@ def _deciding(recorded: Iterable[Request], digests: Collection[Mapping[str, str]
     if any(one.others is None for one in recorded):
         return ()
     values = {name: {one.get(name) for one in digests} - {""} for name in {name for one in digests for name in one}}
-    return tuple(sorted(name for name, some in values.items() if len(some) > 1))
+    # That none of a credential is recorded does not say that there was none.
+    return tuple(
+        sorted(name for name, some in values.items() if len(some - {None} if is_credential(name) else some) > 1)
+    )
+
+
+def _with_names(request: Request, redactor: Redactor) -> Request:
+    """Return a request with the names of the secrets in its headers: a token may have been handed out anew."""
+    return request._replace(headers=tuple((name, redactor.text(value)) for name, value in request.headers))
 
 
 def equals(calls: Sequence[Exchange], rules: Rules) -> list[Hashable]:
@@ -172,9 +183,9 @@ def equals_of_made(calls: Sequence[Exchange], rules: Rules, redactor: Redactor) 
 
 
 def headers_to_match(calls: Sequence[Exchange], rules: Rules) -> tuple[str, ...]:
-    """Return the headers that tell recorded calls with one key apart, sorted."""
+    """Return the headers that tell recorded calls with one key apart and could be matched, sorted."""
     groups = (_of_one_key(calls, places, rules) for places in _by_key(calls).values())
-    return tuple(sorted({name for group in groups for name in group.headers}))
+    return tuple(sorted({name for group in groups for name in group.headers if not is_credential(name)}))
 
 
 def _by_key(calls: Sequence[Exchange]) -> Mapping[str, list[int]]:
@@ -197,13 +208,19 @@ def header_differences(recorded: Request, request: Request, rules: Rules, redact
     lines = []
     for name in sorted(then.keys() | now.keys()):
         before, after = then.get(name), now.get(name)
-        if before == "" or (after is not None and before == after.digest):
+        if before == "" or (after is not None and before == after.digest) or (before is None and is_credential(name)):
             continue
-        if after is not None and not may_be_told(name, after.value, rules, redactor):
+        if after is not None and not _is_known(after, rules, redactor):
             continue
         what = "another value than recorded" if before and after else "recorded → not asked"
         lines.append(f"header {name}: {'not recorded → asked' if before is None else what}")
     return lines
+
+
+def _is_known(header: CountedHeader, rules: Rules, redactor: Redactor) -> bool:
+    if is_credential(header.name):
+        return bool(header.digest)
+    return may_be_told(header.name, header.value, rules, redactor)
 
 
 def _digests(request: Request, rules: Rules) -> dict[str, str]:

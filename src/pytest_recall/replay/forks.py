@@ -10,6 +10,7 @@ overwrites. As long as nobody forks, there is no log.
 from __future__ import annotations
 
 import errno
+import importlib
 import os
 import pickle
 import signal
@@ -24,11 +25,13 @@ from types import FrameType
 from typing import Any, Literal, NamedTuple, Protocol
 from weakref import WeakSet, finalize
 
+from pytest_recall.files import clock
 from pytest_recall.files.errors import MissError
 
 _HEAD = struct.Struct("<QI")
 """What stands before an entry: the number of its bytes, and their checksum."""
 _PAUSE = 0.001
+_IMPORT_SECONDS = 10.0
 
 
 class ForkLog:
@@ -248,7 +251,7 @@ class ForkNotes(Following):
         self._unread.append(Note(kind, *args))  # type: ignore[arg-type]
 
 
-NoteKind = Literal["refused", "stray", "telemetry", "unrecorded", "unseen"]
+NoteKind = Literal["connected", "ignored", "refused", "stray", "telemetry", "unrecorded", "unseen"]
 
 
 class Note(NamedTuple):
@@ -285,6 +288,7 @@ def lock() -> threading.Lock:
 
 
 def _before() -> None:
+    _wait_for_imports()
     for one in list(_forking):
         one.before_fork()
 
@@ -294,6 +298,22 @@ def _after() -> None:
         made._at_fork_reinit()
     for one in list(_forking):
         one.after_fork()
+
+
+def _wait_for_imports() -> None:
+    """Wait until no other thread imports a module: the child would have its lock, which nobody there ever frees.
+
+    Python has no public name for these locks. A thread that is within an import itself waits for none, since others may
+    wait for it, and no thread waits longer than `_IMPORT_SECONDS`.
+    """
+    locks = getattr(getattr(importlib, "_bootstrap", None), "_module_locks", {})
+    thread = threading.get_ident()
+    end = clock.monotonic() + _IMPORT_SECONDS
+    while clock.monotonic() < end:
+        owners = {getattr(ref(), "owner", None) for ref in list(locks.values())} - {None}
+        if not owners or thread in owners:
+            return
+        time.sleep(_PAUSE)
 
 
 if hasattr(os, "register_at_fork"):

@@ -191,10 +191,10 @@ def _found(
 def carry(values: Callable[[bool], Sequence[tuple[ContextVar[Any], Any]]]) -> list[Undo]:
     """Let threads that are started have these variables with their values, and return how to take it back.
 
-    `values` is called where a thread is started, with True, and where work is handed to an executor, with False. Tasks
-    of asyncio have the values anyway. A thread of an executor has those of whoever submitted what it works on, and
-    afterwards, for what is called back when that is done, those of a thread that was started there. Other variables
-    stay behind, as without us.
+    `values` is called where a thread is started, with True, and where work is handed to an executor or a runner, with
+    False. Tasks of asyncio have the values anyway, but for those of a runner, which keeps the context in which it was
+    begun. A thread of an executor has those of whoever submitted what it works on, and afterwards, for what is called
+    back when that is done, those of a thread that was started there. Other variables stay behind, as without us.
     """
     from concurrent.futures import ThreadPoolExecutor  # a run that neither records nor replays has no use for it
 
@@ -204,7 +204,6 @@ def carry(values: Callable[[bool], Sequence[tuple[ContextVar[Any], Any]]]) -> li
     @functools.wraps(start)
     def started(self: threading.Thread) -> None:
         taken, run = values(True), self.run
-        _complete(getattr(self, "_target", None), taken)
         if taken:
 
             def within() -> None:
@@ -219,7 +218,6 @@ def carry(values: Callable[[bool], Sequence[tuple[ContextVar[Any], Any]]]) -> li
     @functools.wraps(submit)
     def submitted(self: ThreadPoolExecutor, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         taken, afterwards = values(False), values(True)
-        _complete(fn, taken)
 
         def within() -> Any:
             for variable, value in taken:
@@ -234,23 +232,25 @@ def carry(values: Callable[[bool], Sequence[tuple[ContextVar[Any], Any]]]) -> li
 
     threading.Thread.start = started  # type: ignore[method-assign]
     ThreadPoolExecutor.submit = submitted  # type: ignore[method-assign, assignment]
-    return [
+    undo: list[Undo] = [
         functools.partial(setattr, threading.Thread, "start", start),
         functools.partial(setattr, ThreadPoolExecutor, "submit", submit),
     ]
+    undo.append(once_imported(("asyncio.runners",), lambda module: undo.append(_carry_to_runs(module.Runner, values))))
+    return undo
 
 
-def _complete(function: object, taken: Sequence[tuple[ContextVar[Any], Any]]) -> None:
-    """Give the values that are taken along to the context that `function` is run in, if it is run in one of its own.
+def _carry_to_runs(runner: Any, values: Callable[[bool], Sequence[tuple[ContextVar[Any], Any]]]) -> Undo:
+    run = runner.run
 
-    `asyncio.to_thread` copies that of its task, which is the session's where the session runs the case. What the
-    context has counts.
-    """
-    while isinstance(function, functools.partial):
-        function = function.func
-    context = getattr(function, "__self__", None)
-    if isinstance(context, Context):
-        with suppress(RuntimeError):  # It is entered just now, by someone who has values of their own there.
-            for variable, value in taken:
-                if value and not context.get(variable):
-                    context.run(variable.set, value)
+    @functools.wraps(run)
+    def ran(self: Any, coro: Any, *, context: Context | None = None) -> Any:
+        kept = getattr(self, "_context", None)
+        if context is None and kept is not None:
+            with suppress(RuntimeError):  # It runs already, which `run` says.
+                for variable, value in values(False):
+                    kept.run(variable.set, value)
+        return run(self, coro, context=context)
+
+    runner.run = ran
+    return functools.partial(setattr, runner, "run", run)

@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 PORTS = {"http": 80, "https": 443}
@@ -124,44 +124,47 @@ TELEMETRY = (
 """Where telemetry is taken: a host with all that is below it, or what it takes there if it answers other calls as well.
 A collector of OpenTelemetry listens at the two ports of this machine that are registered for it, and the agent of
 Datadog at its own."""
-_ALL, _LANGSMITH = ("",), ("/info", "/otel/*", "/runs*")
+_AS_IT_STANDS, _LANGSMITH = ("",), ("/info", "/otel/*", "/runs*")
 _LANGFUSE = ("/api/public/ingestion", "/api/public/otel/*")
+_OTLP = "OTEL_EXPORTER_OTLP"
+_SIGNALS = ("LOGS", "METRICS", "TRACES")
 VARIABLES: Mapping[str, tuple[str, ...]] = {
-    "DD_AGENT_HOST": _ALL,
-    "DD_TRACE_AGENT_URL": _ALL,
     "LANGCHAIN_ENDPOINT": _LANGSMITH,
     "LANGFUSE_BASE_URL": _LANGFUSE,
     "LANGFUSE_HOST": _LANGFUSE,
     "LANGSMITH_ENDPOINT": _LANGSMITH,
     "LOGFIRE_BASE_URL": ("/v1/info", "/v1/logs", "/v1/metrics", "/v1/traces"),
-    "OTEL_EXPORTER_OTLP_ENDPOINT": _ALL,
-    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": _ALL,
-    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": _ALL,
-    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": _ALL,
-    "PHOENIX_COLLECTOR_ENDPOINT": _ALL,
+    "OTEL_EXPORTER_OTLP_ENDPOINT": ("/v1/logs", "/v1/metrics", "/v1/traces"),
+    "OTEL_EXPORTER_OTLP_LOGS_ENDPOINT": _AS_IT_STANDS,
+    "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": _AS_IT_STANDS,
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": _AS_IT_STANDS,
+    "PHOENIX_COLLECTOR_ENDPOINT": ("/v1/traces",),
     "SENTRY_DSN": ("/api/*/envelope/", "/api/*/store/"),
     "TRACELOOP_BASE_URL": ("/v1/metrics", "/v1/traces"),
 }
-"""Variables of the environment that say where a package sends its telemetry, as a URL or as `host:port`, with what it
-asks there."""
-_DEFAULT_PORTS = {"DD_AGENT_HOST": 8126}
-_AS_STORED = frozenset((*VARIABLES, *(name.encode() for name in VARIABLES)))
-"""Their names as `os.environ` holds them: bytes, or text on Windows."""
+"""Variables of the environment that say to which URL a package sends its telemetry, with what it asks below that. Those
+of OTLP are as its specification has them: https://opentelemetry.io/docs/specs/otel/protocol/exporter/"""
 
 
 class Agents(NamedTuple):
     """Variables that name where an agent listens that takes metrics or traces, and the port that it has by default.
 
-    Its clients ask this machine where no host is named.
+    Its clients ask this machine where no host is named. One that `answers_http` takes nothing else by it.
     """
 
     hosts: tuple[str, ...]
     ports: tuple[str, ...]
     port: int
+    answers_http: bool = False
 
 
 AGENTS = (
-    Agents(("DD_AGENT_HOST", "DD_TRACE_AGENT_HOSTNAME"), ("DD_AGENT_PORT", "DD_TRACE_AGENT_PORT"), 8126),
+    Agents(
+        ("DD_AGENT_HOST", "DD_TRACE_AGENT_HOSTNAME", "DD_TRACE_AGENT_URL"),
+        ("DD_AGENT_PORT", "DD_TRACE_AGENT_PORT"),
+        8126,
+        answers_http=True,
+    ),
     Agents(
         ("DD_AGENT_HOST", "DD_DOGSTATSD_HOST", "DD_DOGSTATSD_URL", "DD_TELEMETRY_HOST"),
         ("DD_AGENT_PORT", "DD_DOGSTATSD_PORT", "DD_TELEMETRY_PORT"),
@@ -169,45 +172,59 @@ AGENTS = (
     ),
     Agents(("STATSD_HOST",), ("STATSD_PORT",), 8125),
 )
-"""The agents of Datadog, and servers of statsd, as ddtrace, datadog and statsd find them. Most of what they are sent is
-no HTTP, which a server at such a port of this machine may well answer."""
+"""The agents of Datadog, and servers of statsd, as ddtrace, datadog and statsd find them. A server that answers HTTP at
+the port of statsd is another one."""
 
 
-def agents_of(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return where those of `AGENTS` listen by these variables, each as `host:port`."""
-    found: dict[str, None] = {}
-    for agents in AGENTS:
-        named = [value for name in agents.hosts if (value := environment.get(name))]
-        ports = [agents.port, *(value for name in agents.ports if (value := environment.get(name)))]
-        for value in named or ["localhost"]:
-            host, own = place_of(value if "://" in value else f"//{value}")
-            found |= dict.fromkeys(f"{host}:{own or port}" for port in ports if host)
-    return tuple(found)
+def is_path_of_otlp(url: str) -> bool:
+    """Return whether a URL ends as those do to which OTLP is sent, which says nothing of what is there."""
+    return without_query(url).endswith(VARIABLES[f"{_OTLP}_ENDPOINT"])
 
 
 def telemetry_of(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return where telemetry is sent by these variables, each as `host:port`, with a path if that host takes more."""
-    # Each look-up of what is not set raises an error within `os.environ`, and each call would make all of them.
-    data: Any = getattr(environment, "_data", None)
-    if isinstance(data, dict) and data.keys().isdisjoint(_AS_STORED):
-        return ()
-    return _places_of(tuple(map(environment.get, VARIABLES)))
+    """Return where calls of HTTP send telemetry by these variables, each as `host:port` and a path.
 
-
-# Each call asks for these, and they are the same ones again and again: with the caches that takes a tenth of the time.
-@lru_cache(maxsize=64)
-def _places_of(values: tuple[str | None, ...]) -> tuple[str, ...]:
-    places: list[str] = []
-    for (variable, paths), value in zip(VARIABLES.items(), values, strict=True):
-        url = value if value is None or "://" in value else f"//{value}"
-        host, port = place_of(url or "")
-        port = port or _DEFAULT_PORTS.get(variable)
+    An agent takes nothing else, so that it has none.
+    """
+    places = []
+    for variable, paths in VARIABLES.items():
+        url = _url_of(environment.get(variable, ""))
+        host, port = place_of(url)
         if host and port:
-            base = urlsplit(url or "").path.rstrip("/")
+            base = urlsplit(url).path
             if variable == "SENTRY_DSN":
-                base = base.rpartition("/")[0]  # Its last part is the project.
-            places += [f"{host}:{port}{base}{path}" if path else f"{host}:{port}" for path in paths]
+                base = base.rstrip("/").rpartition("/")[0]  # Its last part is the project.
+            places += [f"{host}:{port}{base.rstrip('/') + path if path else base or '/'}" for path in paths]
+    return (*places, *(place for agents in AGENTS if agents.answers_http for place in _places_of(agents, environment)))
+
+
+def sockets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return where telemetry is sent by what is no HTTP, each as `host:port`: to `AGENTS`, and by gRPC."""
+    places = {place: None for agents in AGENTS for place in _places_of(agents, environment)}
+    every = environment.get(f"{_OTLP}_PROTOCOL", "")
+    protocols = {signal: environment.get(f"{_OTLP}_{signal}_PROTOCOL") or every for signal in _SIGNALS}
+    by_grpc = {signal for signal, protocol in protocols.items() if not protocol.startswith("http/")}
+    for variable in (
+        *(f"{_OTLP}_{signal}_ENDPOINT" for signal in by_grpc),
+        *([f"{_OTLP}_ENDPOINT"] if by_grpc else ()),
+    ):
+        host, port = place_of(_url_of(environment.get(variable, "")))
+        places |= {f"{host}:{port}": None} if host and port else {}
+    phoenix, _ = place_of(_url_of(environment.get("PHOENIX_COLLECTOR_ENDPOINT", "")))
+    places |= {f"{phoenix}:{environment.get('PHOENIX_GRPC_PORT') or 4317}": None} if phoenix else {}
     return tuple(places)
+
+
+def _places_of(agents: Agents, environment: Mapping[str, str]) -> list[str]:
+    named = [value for name in agents.hosts if (value := environment.get(name))]
+    ports = [agents.port, *(value for name in agents.ports if (value := environment.get(name)))]
+    places = [place_of(_url_of(value)) for value in named or ["localhost"]]
+    return [f"{host}:{own or port}" for host, own in places for port in ports if host]
+
+
+def _url_of(value: str) -> str:
+    """Return a URL, which may be without a scheme, as one that says where its host is."""
+    return value if "://" in value or not value else f"//{value}"
 
 
 def is_telemetry(url: str, more: tuple[str, ...] = ()) -> bool:

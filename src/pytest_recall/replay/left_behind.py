@@ -1,7 +1,7 @@
-"""Hold back a call of what a case has left behind, so that no case gets an answer that nobody gave.
+"""Hold back what a case has left behind, so that no case gets an answer that nobody gave.
 
-It is for no recording, and whether a case that is open waits for it is not known. One that does is not over until it is
-answered: then it has no verdict. All others come to theirs, and the call is refused afterwards.
+Its call is for no recording, and what a program asks is in none. Whether a case that is open waits for that is not
+known. One that does is not over until it is refused: then it has no verdict. All others come to theirs first.
 """
 
 from __future__ import annotations
@@ -24,36 +24,53 @@ _PAUSE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class LeftBehindCall:
-    """One such call. `message`, which says why it is refused, is told already."""
+class LeftBehind:
+    """What it is about to do. `message`, which says why that is refused, is told already."""
 
-    request: Request
     message: str
     opened: OpenTapes
 
-    def wait(self) -> Exchange:
-        """Return the refusal when no case waits for it any more. Raises it in the thread that runs a case."""
+    def wait(self) -> BaseException:
+        """Return the error when no case waits for it any more; at once in the thread that runs a case."""
         tapes, until = self.opened.opened(), clock.monotonic() + interrupt.LONG
         if self.opened.is_beside():
             while self._pending(tapes) and clock.monotonic() < until:
                 time.sleep(_PAUSE)
-        return self._refused(tapes)
+        return self._error(tapes)
 
-    async def waited(self) -> Exchange:
+    async def waited(self) -> BaseException:
         """Do the same in a task, which may run in the thread of a case."""
         tapes, until = self.opened.opened(), clock.monotonic() + interrupt.LONG
         while self._pending(tapes) and clock.monotonic() < until:
             await event_loop.sleep(_PAUSE)
-        return self._refused(tapes)
+        return self._error(tapes)
 
     def _pending(self, tapes: list[Tape]) -> list[Tape]:
         opened = self.opened.opened()
         return [tape for tape in tapes if tape in opened and not tape.passed and not tape.misses]
 
-    def _refused(self, tapes: list[Tape]) -> Exchange:
+    def _error(self, tapes: list[Tape]) -> BaseException:
         pending = self._pending(tapes)
-        error = self.opened.refuse(self.message, pending) if pending else self.opened.error_of(self.message)
-        if not isinstance(error, MissError) or not self.opened.is_beside():
+        return self.opened.refuse(self.message, pending) if pending else self.opened.error_of(self.message)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftBehindCall:
+    """A call that is held back; it is answered with the refusal, or raises that in the thread that runs a case."""
+
+    request: Request
+    held: LeftBehind
+
+    def wait(self) -> Exchange:
+        """Wait in this thread."""
+        return self._refused(self.held.wait())
+
+    async def waited(self) -> Exchange:
+        """Wait in this task."""
+        return self._refused(await self.held.waited())
+
+    def _refused(self, error: BaseException) -> Exchange:
+        if not isinstance(error, MissError) or not self.held.opened.is_beside():
             raise error
-        self.opened.interrupter.answered()
+        self.held.opened.interrupter.answered()
         return refused(self.request, str(error))

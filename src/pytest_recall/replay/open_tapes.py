@@ -1,7 +1,8 @@
 """Keep the open tapes, find the tape of a call by its context, and fail the case of a refused call.
 
-A case takes its context along into the threads that it starts, into what it hands to an executor, and into tasks. What
-is done in no context, such as by a thread of a wider fixture, is done for the one case that is open.
+A case is in the context of the thread that runs it, and so in that of all tasks that are begun meanwhile; threads, and
+what is handed to an executor, take it along. What is done in no context, such as by a thread of a wider fixture, is
+done for the one case that is open.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from pytest_recall.files.context_values import assigned
 from pytest_recall.replay.forks import ForkNotes, Note, at_fork
 from pytest_recall.replay.interrupt import IN_THREAD, Interrupter
 from pytest_recall.replay.tape import LET_THROUGH, LIVE, CassetteMode, Tape
@@ -27,18 +29,35 @@ class CaseContext:
     """The open tapes of one case; it has come to its end when there are none.
 
     While it is `over`, calls of its threads are refused.
-    `name` is that of the tape that was opened first. `wait` is told of a miss, which may come from another thread than
-    the one that runs the case.
+    `owner` is that of the tape that was opened first. `wait` is told of a miss, which may come from another thread than
+    the one that runs the case. `thread_id` is the thread of the session that runs it, None for one of several at once,
+    and `outer` the context that this one stands in there. One that `is_shared` is that of a fixture: what that begins
+    works for all cases.
     """
 
-    __slots__ = ("name", "opened", "over", "tapes", "wait")
+    __slots__ = ("is_shared", "opened", "outer", "over", "owner", "tapes", "thread_id", "wait")
 
-    def __init__(self, opened: OpenTapes) -> None:
+    def __init__(
+        self,
+        opened: OpenTapes,
+        thread_id: int | None = None,
+        outer: CaseContext | None = None,
+        *,
+        is_shared: bool = False,
+    ) -> None:
         self.opened = opened
-        self.name = ""
+        self.thread_id = thread_id
+        self.outer = outer
+        self.is_shared = is_shared
+        self.owner = ""
         self.tapes: list[Tape] = []
         self.over = False
         self.wait: Wait | None = None
+
+    @property
+    def is_at_once(self) -> bool:
+        """Whether it is that of one of several cases at once."""
+        return self.thread_id is None
 
     def call_off(self) -> None:
         """Refuse its calls from now on, and let none wait for a batch."""
@@ -48,7 +67,7 @@ class CaseContext:
 
 
 CURRENT_CASE: ContextVar[CaseContext | None] = ContextVar("recall_lane", default=None)
-"""The context of the case that runs here; None in the thread that runs the cases of a session one by one."""
+"""The case or the fixture for which something is done here; None where it is for none in particular."""
 
 
 class OpenTapes:
@@ -67,7 +86,6 @@ class OpenTapes:
         self._redact = redact
         self._home = threading.get_ident()
         self.interrupter = Interrupter(self._end_all_later, self._interrupted)
-        self._tapes: list[Tape] = []
         self._contexts: list[CaseContext] = []
         self._lanes: list[CaseContext] = []
         self._phases: list[str] = []
@@ -84,33 +102,43 @@ class OpenTapes:
     def possible(self) -> list[Tape]:
         """Return the tapes that a call made now may belong to: the one of its context, or else all that are open.
 
-        In the thread that runs the session, the one that was opened last. None at all if its case is over.
+        None at all if its case is over.
         """
-        lane = self._lane
-        if lane is not None:
-            return lane.tapes[-1:]
-        last = self._tapes[-1:]
+        context = self._context
+        if context is not None:
+            return context.tapes[-1:]
+        last = self._innermost
         # Where calls are only listened to, what is made in no context is counted by itself.
-        if len(self._lanes) > 1 and threading.get_ident() != self._home and not (last and last[0].mode == "off"):
+        if len(self._lanes) > 1 and not (last and last[0].mode == "off"):
             return self.opened()
         return last or self.opened()
 
     def opened(self) -> list[Tape]:
         """Return the tapes of all cases that are open, and of a fixture that is set up for them."""
         lanes = (lane.tapes[-1] for lane in list(self._lanes) if lane.tapes)
-        return [*lanes, *self._tapes[-1:]]
+        return [*lanes, *self._innermost]
 
     @property
-    def is_left_behind(self) -> bool:
-        """Whether this is done by what a case has left behind that is over."""
-        lane = self._lane
-        return lane is not None and bool(lane.name) and not lane.tapes
+    def _innermost(self) -> list[Tape]:
+        """The tape that was opened last, of those in no lane, if there is one."""
+        return [tape for context in self._contexts[-1:] for tape in context.tapes]
 
     @property
-    def _lane(self) -> CaseContext | None:
-        """The lane that this is in; one of another player, of a session around this one, is none."""
-        lane = CURRENT_CASE.get()
-        return lane if lane is not None and lane.opened is self else None
+    def left_by(self) -> str:
+        """The case that is over, if what does this was left behind by it, in words; empty if it was not."""
+        context = self._context
+        return "" if context is None or context.tapes else context.owner
+
+    @property
+    def _context(self) -> CaseContext | None:
+        """The context that this is in.
+
+        One of another player, of a session around this one, is none, and nor is that of a fixture which is there.
+        """
+        context = CURRENT_CASE.get()
+        if context is None or context.opened is not self or (context.is_shared and not context.tapes):
+            return None
+        return context
 
     def lane(self) -> CaseContext:
         """Return the context of one of several cases at once; only its tapes are open where `CURRENT_CASE` has it."""
@@ -134,23 +162,20 @@ class OpenTapes:
     @contextmanager
     def outside(self) -> Iterator[None]:
         """Be in no lane: what is done in this block is done for all cases."""
-        token = CURRENT_CASE.set(None)
-        try:
+        with assigned(CURRENT_CASE, None):
             yield
-        finally:
-            CURRENT_CASE.reset(token)
 
     @property
     def kind(self) -> str:
         """Who makes calls here, which threads take along; in no context, who is asked now."""
         own = KIND.get()
-        if own is not None or self._lane is not None:
+        if own is not None or self._context is not None:
             return own or "agent"
         return next(reversed(self._phases), "agent")
 
     @contextmanager
     def playing(self, tape: Tape) -> Iterator[Tape]:
-        """Open `tape` for the calls made in this block, and by threads that it starts."""
+        """Open `tape` for the calls made in this block, and by what it begins."""
         self.push(tape)
         try:
             yield tape
@@ -158,79 +183,68 @@ class OpenTapes:
             self.pop(tape)
 
     def push(self, tape: Tape, lane: CaseContext | None = None) -> None:
-        """Open `tape` above the one that is open now, here or in `lane`."""
-        lane = lane or self._lane
+        """Open `tape` in a context of its own, which is that of this thread until it closes, or else in `lane`."""
         with self._lock:
             if lane is None:
-                self._tapes.append(tape)
-                # Threads that a fixture of a wider scope starts work for all cases that come.
-                lane = CaseContext(self)
+                outer, is_shared = CURRENT_CASE.get(), "fixture" in tape.header
+                lane = CaseContext(self, threading.get_ident(), outer, is_shared=is_shared)
                 self._contexts.append(lane)
-            lane.name = lane.name or tape.name
+                CURRENT_CASE.set(lane)
+            lane.owner = lane.owner or tape.owner
             lane.tapes.append(tape)
 
     def pop(self, tape: Tape) -> None:
         """Close `tape`; those below it are open again."""
         with self._lock:
-            for tapes in (self._tapes, *(lane.tapes for lane in (*self._lanes, *self._contexts))):
-                if tape in tapes:
-                    tapes.remove(tape)
-            self._contexts = [lane for lane in self._contexts if lane.tapes]
+            closed = [context for context in self._contexts if tape in context.tapes]
+            self._contexts = [context for context in self._contexts if context not in closed]
+            for context in (*closed, *self._lanes):
+                if tape in context.tapes:
+                    context.tapes.remove(tape)
+        self._step_out(closed)
         self._forget_forks(tape)
 
     def clear(self) -> list[Tape]:
         """Close all tapes that are open, and return them."""
         with self._lock:
-            opened = [self._tapes, *(lane.tapes for lane in self._lanes)]
-            tapes = [tape for some in opened for tape in some]
-            for some in (*opened, *(lane.tapes for lane in self._contexts)):
-                some.clear()
-            self._contexts.clear()
+            closed, self._contexts = self._contexts, []
+            tapes = self._tapes_in(closed, self._lanes)
+            for context in (*closed, *self._lanes):
+                context.tapes.clear()
+        self._step_out(closed)
         for tape in tapes:
             self._forget_forks(tape)
         return tapes
 
-    def carried(self, in_thread: bool) -> list[tuple[ContextVar[Any], Any]]:
-        """Return what a thread takes along that is started here, or else a task that is handed to an executor.
-
-        That is whose it is, who makes calls in it, and which ones; nothing for a thread that is started for no case.
-        """
-        lane, tapes = self._lane, self._tapes[-1:]
-        if lane is None and tapes and "fixture" not in tapes[0].header:
-            lane = next((one for one in self._contexts if tapes[0] in one.tapes), None)
-        taken: list[tuple[ContextVar[Any], Any]] = [(CURRENT_CASE, lane)]
-        taken += ((variable, variable.get()) for variable in CARRIED[1:])
-        if in_thread and not any(value for _, value in taken):
-            return []
-        return [*taken, (IN_THREAD, in_thread)]
+    def _step_out(self, closed: Sequence[CaseContext]) -> None:
+        context = CURRENT_CASE.get()
+        while context is not None and context in closed:
+            context = context.outer
+            CURRENT_CASE.set(context)
 
     @contextmanager
     def asking(self, kind: str) -> Iterator[None]:
         """Calls made in this block, and by threads that it starts, are of `kind`."""
-        if self._lane is not None:
+        context = self._context
+        if context is not None and not (context.tapes and context.thread_id == threading.get_ident()):
             # Threads take the kind along, and those of other cases are none of this one's.
-            token = KIND.set(kind)
-            try:
-                self._end_if_lost(self._lane.tapes)
+            with assigned(KIND, kind):
+                self._end_if_lost(context.tapes)
                 yield
-            finally:
-                KIND.reset(token)
             return
         with self._lock:
             self._phases.append(kind)
-        token = KIND.set(kind)
         try:
-            with self.waiting():
+            with assigned(KIND, kind), self.waiting():
                 yield
         finally:
-            KIND.reset(token)
             with self._lock:
                 self._phases.remove(kind)
 
     def waiting(self) -> Block:
         """End what this thread does in this block when another one has missed a recording, whatever it waits for."""
         block = self.interrupter.block()
-        self._end_if_lost(self._tapes)
+        self._end_if_lost(self._innermost)
         return block
 
     def _end_if_lost(self, tapes: Sequence[Tape]) -> None:
@@ -251,8 +265,8 @@ class OpenTapes:
         waits = [wait for tape in tapes if (wait := self._wait_of(tape)) is not None]
         if waits:
             return all(wait.thread_id != thread for wait in waits)
-        lane = self._lane  # Of a question that is asked by no item of pytest, a miss is caught where it is asked.
-        return IN_THREAD.get() or (thread != self._home and not (lane is not None and lane.tapes))
+        context = self._context  # Of a question that is asked by no item of pytest, a miss is caught where it is asked.
+        return IN_THREAD.get() or (thread != self._home and not (context is not None and context.tapes))
 
     def _wait_of(self, tape: Tape) -> Wait | None:
         lane = next((lane for lane in list(self._lanes) if tape in lane.tapes), None)
@@ -264,26 +278,9 @@ class OpenTapes:
             # Not here: this thread may be about to take in the same.
             threading.Thread(target=self.hear_forked, name="recall-forks", daemon=True).start()
 
-    def left_behind(self, message: str) -> BaseException:
-        """Return the error for a program that is started by what an earlier case has left behind.
-
-        Nobody knows whether a case that is open now waits for it. So this fails none, but a case that does not pass, or
-        comes to no end, is one without a verdict.
-        """
-        if self.notes.is_copy:
-            return self._refused((), message)
-        self.note_left_behind(message)
-        self._end_all_later(message)
-        return self._refused((), message)
-
     def error_of(self, message: str) -> BaseException:
         """Return the error for a call that is refused, of which those know who have to."""
         return self._error(self._redact(message))
-
-    def note_left_behind(self, message: str) -> None:
-        """Let no case that is open now fail, as it may wait for what an earlier one has left behind."""
-        for tape in self.opened():
-            tape.left_behind.append(self._redact(message))
 
     def _end_later(self, tape: Tape, message: str) -> None:
         wait = self._wait_of(tape)
@@ -292,18 +289,21 @@ class OpenTapes:
 
         def end() -> None:
             if not tape.misses:
-                self._refused([tape], message)
+                self.refuse(message, [tape])
 
         self.interrupter.end_later(wait, end)
 
+    def note_unrecorded(self) -> None:
+        """Let the recordings know of a call that they do not hold, and that may be one of theirs."""
+        for tape in self.possible() or self.opened():
+            tape.note_unrecorded()
+
     def refuse(self, message: str, tapes: Sequence[Tape] | None = None) -> BaseException:
         """Return the error for what must not happen here, for which all tests of `tapes`, or that may do it, answer."""
-        return self._refused(self.possible() if tapes is None else tapes, message)
-
-    def _refused(self, tapes: Sequence[Tape], message: str) -> BaseException:
-        message = self._redact(message)
+        tapes, message = self.possible() if tapes is None else tapes, self._redact(message)
         error = self._error(message)
         if not tapes:
+            self.note_unrecorded()
             if self.notes.is_copy:
                 self.notes.write("refused", message)
             else:
@@ -335,7 +335,7 @@ class OpenTapes:
                 tape.too_late = partial(self.notes.write, "stray")
         except OSError as error:
             # What the new process does would not be known here.
-            self._refused(self.possible(), f"a child process was forked that cannot be followed ({error.strerror})")
+            self.refuse(f"a child process was forked that cannot be followed ({error.strerror})")
 
     def after_fork(self) -> None:
         """Go on in the new process."""
@@ -345,8 +345,11 @@ class OpenTapes:
             tape.after_fork()
 
     def _all(self) -> list[Tape]:
-        some = [self._tapes, *(lane.tapes for lane in (*self._lanes, *self._contexts))]
-        return list(dict.fromkeys(chain.from_iterable(some)))
+        return self._tapes_in(self._contexts, self._lanes)
+
+    @staticmethod
+    def _tapes_in(*contexts: Sequence[CaseContext]) -> list[Tape]:
+        return list(dict.fromkeys(tape for context in chain(*contexts) for tape in context.tapes))
 
     def _forget_forks(self, tape: Tape) -> None:
         """Let no forked process do anything to a tape that closes; what it was refused last is said for itself."""
@@ -374,7 +377,7 @@ class OpenTapes:
 
     def _hear(self, note: Note) -> None:
         if note.kind == "refused":
-            self._refused(self.opened(), note.text)
+            self.refuse(note.text, self.opened())
         elif note.kind == "unrecorded" and (tapes := self.opened()):
             for tape in tapes:
                 tape.problems.append(f"{tape.name}: {note.text}")
@@ -386,3 +389,14 @@ KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
 """Who makes calls here, where that is said: `agent`, `judge` or `worker`."""
 CARRIED: tuple[ContextVar[Any], ...] = (CURRENT_CASE, KIND, LIVE, LET_THROUGH)
 """What a task has to take along of where it was begun."""
+
+
+def carried(in_thread: bool) -> list[tuple[ContextVar[Any], Any]]:
+    """Return what a thread takes along that is started here, or else what is handed over to be run elsewhere.
+
+    That is whose it is, who makes calls in it, and which ones; nothing for a thread that is started for no case.
+    """
+    taken = [(variable, variable.get()) for variable in CARRIED]
+    if in_thread and not any(value for _, value in taken):
+        return []
+    return [*taken, (IN_THREAD, in_thread)]

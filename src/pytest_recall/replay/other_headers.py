@@ -1,8 +1,9 @@
 """Say which headers count beyond those by which calls are matched, and digest their values.
 
 A header such as `x-variant` of a gateway may change an answer, and no list names all that do. Each header counts but
-those named here. The values of headers that are not stored are compared by digests. What may be a secret has none.
-What they decide is said in `replay.equality`.
+those named here. The values of headers that are not stored are compared by digests. What may be a secret has none,
+but a credential that is a token which a recorded answer hands out has that of the names of its placeholders
+(`replay.tokens`), which are made of what was asked for. What they decide is said in `replay.equality`.
 
 A digest has no key: one that a cassette could name would be no secret, and many digests of one value under different
 keys would tell more of it than the 24 bits that all cassettes together have now.
@@ -18,6 +19,7 @@ from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from pytest_recall.replay.exchange import CREDENTIALS, Headers, asking
+from pytest_recall.replay.tokens import names_in
 
 if TYPE_CHECKING:
     from pytest_recall.replay.matching import Rules
@@ -31,7 +33,8 @@ CREDENTIAL: Final = CREDENTIALS | {
 }
 """Headers with a credential or a signature, by lower-case name; `*` is any text.
 
-Nothing of their values is stored, not even a digest, so that they cannot be compared.
+Nothing of their values is stored, not even a digest, so that they cannot be compared, but for tokens that a recorded
+answer hands out.
 """
 CLIENT: Final = frozenset(
     {
@@ -72,10 +75,25 @@ def _passed_over() -> re.Pattern[str]:
     return re.compile("|".join(translate(name) for name in sorted(CREDENTIAL | CLIENT | TRACING)))
 
 
-@lru_cache(maxsize=1024)
+@cache
+def _credential() -> re.Pattern[str]:
+    return re.compile("|".join(translate(name) for name in sorted(CREDENTIAL)))
+
+
 def counts(name: str) -> bool:
     """Whether the header with a lower-case name may change an answer, for all that is known of it."""
     return not _passed_over().match(name)
+
+
+@lru_cache(maxsize=1024)
+def is_credential(name: str) -> bool:
+    """Whether the header with a lower-case name carries a credential or a signature."""
+    return _credential().match(name) is not None
+
+
+@lru_cache(maxsize=1024)
+def _may_differ(name: str) -> bool:
+    return counts(name) or is_credential(name)
 
 
 def digest_of(value: str) -> str:
@@ -87,14 +105,26 @@ def digest_of(value: str) -> str:
 def other_headers(headers: Headers, stored: Collection[str], rules: Rules, redactor: Redactor) -> Headers:
     """Return each header that counts and is not among the `stored` lower-case names, with a digest of its value.
 
-    The digest is empty where the value may be a secret, or is ignored. A name that holds a secret is left out.
+    The digest is empty where the value may be a secret, or is ignored. A name that holds a secret is left out, and a
+    credential of which nothing is known.
     """
-    names = {lower for name, _ in headers if counts(lower := name.lower()) and lower not in stored}
-    return tuple(
-        (name, digest_of(value) if may_be_told(name, value, rules, redactor) else "")
+    names = {lower for name, _ in headers if _may_differ(lower := name.lower()) and lower not in stored}
+    digests = (
+        (name, _of_tokens(redactor.text(value)) if is_credential(name) else _of_value(name, value, rules, redactor))
         for name, value in asking(headers, names).items()
         if redactor.text(name) == name
     )
+    return tuple((name, digest) for name, digest in digests if digest or not is_credential(name))
+
+
+def _of_value(name: str, value: str, rules: Rules, redactor: Redactor) -> str:
+    return digest_of(value) if may_be_told(name, value, rules, redactor) else ""
+
+
+def _of_tokens(value: str) -> str:
+    """Return a digest of the tokens in a credential, by their names; empty if it holds none that was handed out."""
+    tokens = names_in(value)
+    return digest_of(" ".join(tokens)) if tokens else ""
 
 
 def may_be_told(name: str, value: str, rules: Rules, redactor: Redactor) -> bool:
@@ -107,7 +137,7 @@ def may_be_told(name: str, value: str, rules: Rules, redactor: Redactor) -> bool
 
 
 class CountedHeader(NamedTuple):
-    """A header that counts, with the digest of its value."""
+    """A header that counts, with the digest of its value, which is empty for a credential that nobody knows."""
 
     name: str
     value: str
@@ -115,12 +145,12 @@ class CountedHeader(NamedTuple):
 
 
 def is_compared(name: str, rules: Rules) -> bool:
-    """Whether the header with a lower-case name counts, and no rubric ignores it."""
-    return counts(name) and name not in rules.ignored
+    """Whether the header with a lower-case name counts or is a credential, and no rubric ignores it."""
+    return _may_differ(name) and name not in rules.ignored
 
 
 def counted(headers: Headers, rules: Rules) -> tuple[CountedHeader, ...]:
-    """Return the headers of a request that is made, or is stored, which count."""
+    """Return the headers of a request that is made, or is stored, which count, and its credentials."""
     return _digested(tuple([header for header in headers if is_compared(header[0].lower(), rules)]))
 
 
@@ -130,4 +160,7 @@ def _digested(headers: Headers) -> tuple[CountedHeader, ...]:
     values = asking(headers, {name.lower() for name, _ in headers})
     if "content-type" in values:  # Its parameters are the boundary of a form, and what SDKs write in other ways.
         values["content-type"] = values["content-type"].partition(";")[0].strip().lower()
-    return tuple(CountedHeader(name, value, digest_of(value)) for name, value in values.items())
+    return tuple(
+        CountedHeader(name, value, _of_tokens(value) if is_credential(name) else digest_of(value))
+        for name, value in values.items()
+    )

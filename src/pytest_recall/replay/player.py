@@ -12,19 +12,21 @@ from typing import TYPE_CHECKING, Any
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
+from pytest_recall.replay.environment import once_read
 from pytest_recall.replay.exchange import Request, Way
-from pytest_recall.replay.forks import Note
+from pytest_recall.replay.forks import Note, NoteKind
 from pytest_recall.replay.hosts import (
-    agents_of,
+    is_path_of_otlp,
     is_telemetry,
     is_telemetry_host,
     is_this_machine,
     names_of,
     place_of,
+    sockets_of,
     telemetry_of,
     without_query,
 )
-from pytest_recall.replay.left_behind import LeftBehindCall
+from pytest_recall.replay.left_behind import LeftBehind, LeftBehindCall
 from pytest_recall.replay.open_tapes import CaseContext, OpenTapes
 from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.replay.repeatable_calls import RepeatableCalls, unconditional
@@ -44,7 +46,8 @@ class Player(OpenTapes):
     """Decides for every call of the process, by the tape that it belongs to and the kind of who makes it.
 
     Hosts in `ignored` (`host` or `host:port`) are no upstream, and those in `telemetry` are sent nothing in a replay;
-    `telemetry_calls` and `ignored_calls` count those by host, in each mode. Of what cases start, a replay starts the
+    `telemetry_calls` and `ignored_calls` count those by host, in each mode, and `ignored_places` are where clients that
+    are not known have connected to the former. Of what cases start, a replay starts the
     `programs` that the rubric names, or `any`; `unseen` are the names of the clients that ask past the player in cases,
     one for each time. One that `listens` is asked by each client that it knows, also where nothing is recorded.
     `repeatable` has the calls that a replay may make any number of times. `error` and `redact` are as in OpenTapes.
@@ -64,11 +67,13 @@ class Player(OpenTapes):
         super().__init__(mode, error, redact)
         self.telemetry_calls: Counter[str] = Counter()
         self.ignored_calls: Counter[str] = Counter()
+        self.ignored_places: dict[str, None] = {}
         self.meter: Meter | None = None
         self.limits: Limits | None = None
         self.repeatable: RepeatableCalls | None = None
         self.listens = False
         self.unseen: list[str] = []
+        self._named_by_variables = once_read(telemetry_of)
         self._is_ours: Callable[[], bool] | None = None
         self._handed: Callable[[], Iterable[object]] = tuple
         self.know(ways, ignored=ignored, programs=programs, telemetry=telemetry, error=error, redact=redact)
@@ -133,7 +138,7 @@ class Player(OpenTapes):
         if limiter is None:
             return step
         tape = None if step.recorder is None else self.tape
-        step = step._replace(turn=limiter.turn(request, partial(self._check, request, tape, self._lane)))
+        step = step._replace(turn=limiter.turn(request, partial(self._check, request, tape, self._context)))
         if step.recorder is not None:
             step.recorder.turn = step.turn
         return step
@@ -143,17 +148,17 @@ class Player(OpenTapes):
             return CallStep()
         host, port = place_of(request.url)
         if self._ignored and self.ignores(host, port):
-            self.ignored_calls[host] += 1
+            self.count_ignored(host)
             return CallStep()
-        lane, kind = self._lane, self.kind
-        if lane is not None:
-            self._check(request, None, lane)
+        context, kind = self._context, self.kind
+        if context is not None:
+            self._check(request, None, context)
         if self.mode != "off" and self._is_telemetry(request.url):
             self._count_telemetry(host)
             return CallStep(served=accepted(request)) if self.mode == "replay" else CallStep()
         tapes, way, asked = self.possible(), self._way(kind), f"{request.method} {request.url}"
         if way == "forbidden":
-            raise self._refused(tapes, f"{asked}: calls of the kind `{kind}` are forbidden")
+            raise self.refuse(f"{asked}: calls of the kind `{kind}` are forbidden", tapes)
         if way == "cassette" and self.mode != "off" and _opens_websocket(request):
             return self._websocket(asked, tapes)
         if way == "cassette" and self.repeatable is not None and self.repeatable.has(request):
@@ -162,10 +167,10 @@ class Player(OpenTapes):
                 self.repeatable.use()
             if not tapes and (step := self._of_all(request, self.repeatable)) is not None:
                 return step
-            if not tapes and self.mode == "replay" and lane is None:
-                raise self._refused((), f"{asked}: {_NOT_SHARED}")
+            if not tapes and self.mode == "replay" and context is None:
+                raise self.refuse(f"{asked}: {_NOT_SHARED}", ())
         if not tapes:
-            return self._outside(request, way, lane)
+            return self._outside(request, way)
         if len(tapes) > 1:
             return self._of_several(request, kind, way, tapes)
         return self._of_tape(request, kind, way, tapes[0])
@@ -173,10 +178,10 @@ class Player(OpenTapes):
     def _websocket(self, asked: str, tapes: Sequence[Tape]) -> CallStep:
         """Decide on a websocket that is about to open: what goes over it after the first answer is not seen here."""
         if self.mode == "replay":
-            raise self._refused(
-                tapes,
+            raise self.refuse(
                 f"{asked}: a websocket did not open, which is neither recorded nor replayed; let a replay do without"
                 f" it, or name the host under `ignore_hosts` in rubric.yaml",
+                tapes,
             )
         if tapes:
             self.notice_client(_WEBSOCKET)
@@ -198,25 +203,38 @@ class Player(OpenTapes):
         self.notes.write("unrecorded", f"a call to {url} was not recorded, {why}")
         return CallStep()
 
-    def _outside(self, request: Request, way: Way, lane: CaseContext | None) -> CallStep:
-        """Decide on a call that is made while no case is open, or by what a case has left behind in its `lane`."""
+    def _outside(self, request: Request, way: Way) -> CallStep:
+        """Decide on a call that is made while no case is open, or by what a case has left behind."""
         asked = f"{request.method} {request.url}"
-        if way == "cassette" and lane is not None and lane.name and self.mode != "off":
-            over = f"since `{lane.name}`, which has begun its thread, is over; let the case wait for it, or begin the"
-            over += " thread in a fixture of a wider scope if it works for several cases"
-            if self.mode == "replay":
-                message = f"{asked}: was not sent, {over}"
-                error = self._refused((), message)
-                if self.notes.is_copy:
-                    raise error
-                self.note_left_behind(message)
-                return CallStep(held=LeftBehindCall(request, message, self))
-            self._refused((), f"{asked}: was not recorded, {over}")
-        elif way == "cassette" and self.mode == "replay":
-            raise self._refused((), f"{asked}: called outside of any case, and {_NOTHING_SENT}")
+        hint = _IF_TELEMETRY if is_path_of_otlp(request.url) else ""
+        if way == "cassette" and self.mode == "replay":
+            if (left := self.left_behind(f"{asked}: was not sent", hint)) is not None:
+                return CallStep(held=LeftBehindCall(request, left))
+            raise self.refuse(f"{asked}: called outside of any case, and {_NOTHING_SENT}{hint}", ())
+        if way == "cassette" and self.mode != "off" and self.left_by:
+            self.refuse(f"{asked}: was not recorded, {self._over()}{hint}", ())
         if self.batches is not None:
             self.batches.direct("outside of any case")
         return CallStep()
+
+    def left_behind(self, refused: str, hint: str = "") -> LeftBehind | None:
+        """Tell that something is `refused`, and hold it back, if a case has left behind what does it; else None.
+
+        The message ends with the `hint`.
+        Raises the error at once in a forked process, whose parent is told.
+        """
+        if not self.left_by:
+            return None
+        message = f"{refused}, {self._over()}{hint}"
+        error = self.refuse(message, ())
+        if self.notes.is_copy:
+            raise error
+        for tape in self.opened():
+            tape.left_behind.append(self._redact(message))
+        return LeftBehind(message, self)
+
+    def _over(self) -> str:
+        return f"since {self.left_by} is over, which has begun its thread or task; {_BEGUN}"
 
     def _of_several(self, request: Request, kind: str, way: Way, tapes: Sequence[Tape]) -> CallStep:
         """Decide on a call that is made in no context while several cases run: it is for the one that has it."""
@@ -233,9 +251,9 @@ class Player(OpenTapes):
         if self.mode == "replay":
             known = f"{len(holding) or 'none'} of them have it recorded"
             alone = "replay it without --recall-concurrency"
-            raise self._refused(tapes, f"{asked}: is made by {whose}, and {known}; {alone}")
+            raise self.refuse(f"{asked}: is made by {whose}, and {known}; {alone}", tapes)
         alone = "record it without --recall-concurrency"
-        self._refused((), f"{asked}: was not recorded, since it is made by {whose}; {alone}")
+        self.refuse(f"{asked}: was not recorded, since it is made by {whose}; {alone}", ())
         return CallStep()
 
     def _of_tape(self, request: Request, kind: str, way: Way, tape: Tape) -> CallStep:
@@ -251,31 +269,27 @@ class Player(OpenTapes):
                 served = tape.serve(request, kind)
             except RecallError as error:
                 # A damaged line ends the test as a miss does: the agent must not take it for a bad connection.
-                raise self._refused([tape], str(error)) from None
+                raise self.refuse(str(error), [tape]) from None
             if served is None and self.repeatable is not None and self.repeatable.has(request):
                 served = tape.serve_again(request) or self.repeatable.serve(request)
             if served is not None:
                 return CallStep(served=served)
         if tape.mode == "replay":
-            may_be_told = not tape.is_copy and not is_path_of_model(request.url)
-            hint = _OF_A_THREAD if may_be_told and self.is_beside() else ""
-            raise self._refused([tape], tape.missed(request, kind) + hint)
+            may_be_telemetry = self.is_beside() and not tape.is_copy and not is_path_of_model(request.url)
+            hint = _IF_TELEMETRY if may_be_telemetry or is_path_of_otlp(request.url) else ""
+            raise self.refuse(tape.missed(request, kind) + hint, [tape])
         if tape.mode == "missing" and holds_minted(request):
-            raise self._refused([tape], f"{asked}: {_WITH_PLACEHOLDER}")
+            raise self.refuse(f"{asked}: {_WITH_PLACEHOLDER}", [tape])
         if not tape.fetches_token(request):
             tape.leave_base(kind)
         return self._tapped(tape, request, kind, record=True)
 
     def _of_copy(self, request: Request, tape: Tape) -> CallStep:
         """Decide on a call of a child process that is left of a case, or of the set-up of a fixture, which is over."""
-        over = f"since `{tape.name}`, for which its child process was forked, is over; {_FORKED}"
+        over = f"since {tape.owner} is over, for which its child process was forked; {_FORKED}"
         if tape.mode == "replay":
-            raise self._refused((), f"{request.method} {request.url}: was not sent, {over}")
+            raise self.refuse(f"{request.method} {request.url}: was not sent, {over}", ())
         return self._unrecorded(request, over)
-
-    def _takes_telemetry(self) -> tuple[str, ...]:
-        """Return where telemetry is taken beside what is known, as the rubric and the environment say."""
-        return (*self._telemetry, *telemetry_of(os.environ))
 
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
@@ -286,9 +300,10 @@ class Player(OpenTapes):
             return self._unrecorded(request, f"since a forked process has made it, and this system has {_NO_MEMORY}")
 
         def not_paid(why: str) -> BaseException:
-            return self._refused([tape], f"{request.method} {request.url}: not asked, since {why}")
+            return self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
 
-        check = partial(self._check, request, tape, self._lane)
+        context = self._context
+        check = partial(self._check, request, tape, context)
         hold = None if self.meter is None else self.meter.begin(request, tape.answer_tokens, check)
         if hold is not None and not hold.is_taken and (why := hold.refusal()):
             hold.release()
@@ -300,17 +315,18 @@ class Player(OpenTapes):
             return CallStep(recorder=recorder, hold=hold, refuse=not_paid)
 
         def refuse(message: str, noted: bool) -> BaseException:
-            return self._refused([tape], message) if noted else self._error(message)
+            return self.refuse(message, [tape]) if noted else self._error(message)
 
-        held = self.batches.hold(request, self._lane, tape, recorder, refuse)
+        case = context if context is not None and context.is_at_once else None
+        held = self.batches.hold(request, case, tape, recorder, refuse)
         return CallStep(recorder=recorder, held=held, hold=hold, refuse=not_paid)
 
-    def _check(self, request: Request, tape: Tape | None, lane: CaseContext | None) -> None:
+    def _check(self, request: Request, tape: Tape | None, context: CaseContext | None) -> None:
         """Raise for a call that must not begin: its case was called off, or what it costs cannot be counted."""
-        if lane is not None and lane.over:
+        if context is not None and context.over:
             raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
         if tape is not None and self.meter is not None and (why := self.meter.barred()):
-            raise self._refused([tape], f"{request.method} {request.url}: not asked, since {why}")
+            raise self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
 
     def may_connect(self, host: str, port: int | None) -> bool:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""
@@ -345,21 +361,43 @@ class Player(OpenTapes):
             return True
         return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names)
 
-    def leaves_aside(self, host: str, port: int | None) -> bool:
-        """Whether a connection that would open in a replay, by a client that is not known, is for telemetry."""
-        if not self._is_telemetry_host(host, port):
+    def count_ignored(self, host: str) -> None:
+        """Count a call to a host that is let through by `ignore_hosts`."""
+        self.ignored_calls[host] += 1
+        self._take_ignored("ignored", host)
+
+    def notice_ignored(self, host: str, port: int | None) -> None:
+        """Take in where a client has connected that is not known, which is let through by `ignore_hosts`."""
+        place = f"{host}:{port}"
+        self.ignored_places[place] = None
+        self._take_ignored("connected", place)
+
+    def _take_ignored(self, kind: NoteKind, text: str) -> None:
+        self.note_unrecorded()
+        if self.notes.is_copy:
+            self.notes.write(kind, text)
+
+    def leaves_aside(self, host: str, port: int | None, url: str = "") -> bool:
+        """Whether a connection that would open in a replay, by a client that is not known, is for telemetry.
+
+        A `url` is that of a call by HTTP, if it is known to be one.
+        """
+        if not (self._is_telemetry(url) if url else self._is_telemetry_host(host, port)):
             return False
         self._count_telemetry(host)
         return True
 
     def _is_telemetry(self, url: str) -> bool:
-        """Whether what is at a URL takes telemetry. A model does not, which may be at a place that is named for it."""
-        if not is_telemetry(url, self._takes_telemetry()):
-            return False
-        return not is_path_of_model(url) or is_telemetry(url)
+        """Whether what is at a URL takes telemetry.
+
+        Of a host that the rubric names it is not known what it takes, and a model may be there as well.
+        """
+        if is_telemetry(url, self._named_by_variables()):
+            return True
+        return bool(self._telemetry) and is_telemetry(url, self._telemetry) and not is_path_of_model(url)
 
     def _is_telemetry_host(self, host: str, port: int | None) -> bool:
-        return is_telemetry_host(host, port, (*self._takes_telemetry(), *agents_of(os.environ)))
+        return is_telemetry_host(host, port, (*self._telemetry, *sockets_of(os.environ)))
 
     def _count_telemetry(self, host: str) -> None:
         self.telemetry_calls[host] += 1
@@ -369,12 +407,17 @@ class Player(OpenTapes):
     def notice_client(self, client: str) -> None:
         """Tell of a client that asks past the player in a case, by its name."""
         self.unseen.append(client)
+        self.note_unrecorded()
         if self.notes.is_copy:
             self.notes.write("unseen", client)
 
     def _hear(self, note: Note) -> None:
         if note.kind == "telemetry":
             self.telemetry_calls[note.text] += 1
+        elif note.kind == "ignored":
+            self.ignored_calls[note.text] += 1
+        elif note.kind == "connected":
+            self.ignored_places[note.text] = None
         elif note.kind == "unseen":
             self.unseen.append(note.text)
         else:
@@ -384,6 +427,7 @@ class Player(OpenTapes):
         """Tell of a connection that was made while there is a recording, and that no recorded call has made."""
         if self._is_telemetry_host(host, port):
             return
+        self.note_unrecorded()
         made = f"a connection to {host}:{port} was made at {line or 'a line that is not known'}"
         message = self._redact(f"{made}, and nothing of it was recorded; {_KNOWN}")
         if message in self.strays:
@@ -395,7 +439,7 @@ class Player(OpenTapes):
     def refuse_socket(self, address: str) -> BaseException:
         """Return the error for a connection that would open in a replay."""
         if self._is_ours is not None:
-            return self._refused((), f"a connection to {address} would open after the session, and {_NOTHING_SENT}")
+            return self.refuse(f"a connection to {address} would open after the session, and {_NOTHING_SENT}", ())
         return self.refuse(f"a connection to {address} would open, and no socket opens in a replay; {_KNOWN}")
 
 
@@ -410,15 +454,14 @@ _KNOWN = (
     "its client is none that is recorded (httpx, aiohttp, requests, urllib3, botocore, http.client), or name the host"
     " in rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes telemetry"
 )
-_OF_A_THREAD = (
-    "\n  a thread made this call: if it sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
-)
+_IF_TELEMETRY = "\n  if this call sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
 _WITH_PLACEHOLDER = (
     "is not recorded, and was not sent, since it holds the placeholder of a token that a replay has handed out; empty"
     " the agent's cache of tokens, so that it asks for one"
 )
 NO_TELEMETRY = "nothing is sent in a replay, and this host takes telemetry"
 """What a client is told that would send telemetry in a replay."""
+_BEGUN = "let the case wait for it, or begin it in a fixture of a wider scope if it works for several cases"
 _FORKED = "let the case begin its child processes itself, and wait for them"
 _NOT_SHARED = "called outside of any case, and no answer to it, or more than one, is recorded; record it with --record"
 _NO_MEMORY = "no files that are in memory alone (memfd_create); let the process that runs the test make the call"

@@ -229,7 +229,8 @@ def _named() -> tuple[tuple[str, re.Pattern[str]], ...]:
         ),
         "token": (
             *("access.token", "accesstoken", "api.token", "apitoken", "auth.token", "authtoken", "bot.token"),
-            *("id.token", "refresh.token", "session.token"),
+            *("client.token", "clienttoken", "id.token", "idtoken", "refresh.token", "refreshtoken"),
+            *("session.token", "sessiontoken"),
         ),
         "secret": ("secret",),
         "authorization": ("authorization",),

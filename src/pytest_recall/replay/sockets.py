@@ -98,7 +98,7 @@ def guard(player: Player) -> list[Undo]:
     guarded = Guarded(player, {})
     undo = [audit.listen({event: functools.partial(check, guarded) for event, check in _CHECKS.items()})]
     undo += (_put(function, functools.partial(_noting, addresses)) for function, addresses in _LOOK_UPS.items())
-    undo.append(_put("socketpair", let_through()))  # On Windows it connects one end to the other.
+    undo.append(_put("socketpair", let_through(player)))  # On Windows it connects one end to the other.
     undo.append(once_imported(("uvloop",), lambda module: undo.extend(patch_uvloop(module))))
     return undo
 
@@ -146,7 +146,7 @@ def _looked_up(guarded: Guarded, host: Any, addresses: Iterable[str]) -> None:
 def _looks_up(guarded: Guarded, host: Any, port: Any = None, *_: Any) -> None:
     player = guarded.player
     name = _text(host)
-    if _is_known(name) or player.mode != "replay" or _is_let_through() or player.may_connect(name, port):
+    if _is_known(name) or player.mode != "replay" or _is_let_through(player) or player.may_connect(name, port):
         return
     if player.leaves_aside(name, port):
         raise socket.gaierror(socket.EAI_NONAME, NO_TELEMETRY)
@@ -164,7 +164,12 @@ def _connects(guarded: Guarded, sock: Any, address: Any) -> None:
 def _opens(guarded: Guarded, host: str, port: Any, close: Callable[[], object] = lambda: None) -> None:
     player = guarded.player
     names = [*guarded.names.get(host, ()), host]
-    if _is_let_through() or player.is_handed(host, port) or any(player.may_connect(name, port) for name in names):
+    if _is_let_through(player) or player.is_handed(host, port):
+        return
+    if (ignored := next((name for name in names if player.ignores(name, port)), None)) is not None:
+        player.notice_ignored(ignored, port)
+        return
+    if player.may_connect(host, port):
         return
     if player.mode != "replay":
         player.notice_socket(names[0], port, line_of_caller())
@@ -177,8 +182,8 @@ def _opens(guarded: Guarded, host: str, port: Any, close: Callable[[], object] =
     raise ConnectionRefusedError(errno.ECONNREFUSED, str(error)) if _is_beside(player, error) else error
 
 
-def _is_let_through() -> bool:
-    return LET_THROUGH.get() or APART.get()
+def _is_let_through(player: Player) -> bool:
+    return player in LET_THROUGH.get() or APART.get()
 
 
 def _is_beside(player: Player, error: BaseException) -> bool:

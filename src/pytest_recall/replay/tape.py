@@ -13,8 +13,10 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
 from pytest_recall.files import clock
+from pytest_recall.files.context_values import assigned
 from pytest_recall.files.disk import exists
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.wording import listed
 from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
 from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.equality import EqualCalls, header_differences, key_of, told_apart, written_key
@@ -23,7 +25,7 @@ from pytest_recall.replay.forks import Following, ForkLog
 from pytest_recall.replay.hosts import without_query
 from pytest_recall.replay.matching import Rules, with_known_ids
 from pytest_recall.replay.nearest_request import nearest_request
-from pytest_recall.replay.other_headers import other_headers
+from pytest_recall.replay.other_headers import is_credential, other_headers
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.tokens import hands_out, minted, renewed
 
@@ -110,8 +112,9 @@ class Tape(Following):
     `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
     what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over and its fixtures end.
     `unkept` says of each call that may not be written down why, and `started` are the programs that were started while
-    it was open, as the rubric names them.
-    `left_behind` says of each call that an earlier case had left behind that it was refused while this was open.
+    it was open, as the rubric names them. It `is_partial` if a call may have been one of its own that nothing records.
+    `left_behind` says of each call, and of each program, of what an earlier case had left behind that it was refused
+    while this was open.
     `told` counts those of the calls in `made` that someone has already accounted for.
     `is_over` says of a copy that its original is closed. `learn` takes in what a live call of another process has cost,
     and `too_late` is told of one that was begun after that.
@@ -137,6 +140,7 @@ class Tape(Following):
     problems: list[str] = field(default_factory=list)
     unkept: list[str] = field(default_factory=list)
     started: dict[str, None] = field(default_factory=dict)
+    is_partial: bool = False
     left_behind: list[str] = field(default_factory=list)
     passed: bool = False
     difference: Mismatch | None = None
@@ -169,6 +173,14 @@ class Tape(Following):
     _abroad: dict[int, _Abroad] = field(default_factory=dict)
     _ended: deque[_Ended] = field(default_factory=deque)
     _refused: list[str] = field(default_factory=list)
+
+    @property
+    def owner(self) -> str:
+        """Whose calls these are, in words: a case or a fixture; the name of the cassette where it is neither's."""
+        for kind in ("case", "fixture"):
+            if kind in self.header:
+                return f"{kind} `{self.header[kind]}`"
+        return self.name and f"`{self.name}`"
 
     @property
     def known_rules(self) -> Rules:
@@ -290,7 +302,11 @@ class Tape(Following):
     def _equal(self, cassette: Cassette, request: Request) -> Sequence[int]:
         """Return the places of the recorded calls that are equal to `request`."""
         places = cassette.places_of(request, self.redactor)
-        return places if len(places) < 2 else self._told_apart(cassette, places).equal_to(request, self.rules)
+        return (
+            places
+            if len(places) < 2
+            else self._told_apart(cassette, places).equal_to(request, self.rules, self.redactor)
+        )
 
     def _told_apart(self, cassette: Cassette, places: Sequence[int]) -> EqualCalls:
         """Return the recorded calls with one key by what tells them apart."""
@@ -498,6 +514,15 @@ class Tape(Following):
             with self:
                 self._add("started", program)
 
+    def note_unrecorded(self) -> None:
+        """Take in that a call was made, maybe one of its own, that nothing records."""
+        if self.is_partial:
+            return
+        self.is_partial = True
+        if self.is_copy:
+            with self:
+                self._add("unrecorded")
+
     def forget_forks(self) -> None:
         """Let no forked process do anything to it any more."""
         if self.log is None or self.is_copy:
@@ -551,6 +576,8 @@ class Tape(Following):
                 self._refused.append(message)
             case "started", program:
                 self.started[program] = None
+            case "unrecorded", *_:
+                self.is_partial = True
             case "over", *_:
                 self.is_over = True
 
@@ -642,6 +669,12 @@ class Tape(Following):
             numbers |= {call.seq: place.seq for call, place in zip(ordered, several, strict=True)}
         return [call._replace(seq=numbers.get(call.seq, call.seq)) for call in calls]
 
+    def stays(self, news: Sequence[Exchange]) -> str:
+        """Return why an earlier recording of the same stays, though this one has no call; empty if it does not."""
+        if news or self.mode != "record" or not (self.is_partial or self.started):
+            return ""
+        return f"{self.name}: {_STAYS}"
+
     def missed(self, request: Request, kind: str = "agent") -> str:
         """Return what to say of a request that nothing answers: the nearest recorded one, and what changed."""
         self.hear()
@@ -670,7 +703,7 @@ class Tape(Following):
             places = self.cassette.places_of(made, self.redactor)
             if places:
                 apart = self._told_apart(self.cassette, places)
-                equal = apart.equal_to(made, self.rules)
+                equal = apart.equal_to(made, self.rules, self.redactor)
                 if not equal:
                     return self._of_other_headers(asked, kind, apart.headers)
                 self._differs(kind, lines=[f"{asked} is asked more often than recorded"])
@@ -691,6 +724,11 @@ class Tape(Following):
     def _of_other_headers(self, asked: str, kind: str, headers: Sequence[str]) -> str:
         """Return what to say of a request of which only calls with other headers are recorded, and other answers."""
         self._differs(kind, lines=[f"header {name}: another value than recorded" for name in headers])
+        if tokens := [name for name in headers if is_credential(name)]:
+            return (
+                f"{asked} is recorded with several answers, and with other tokens in {listed(tokens)}, so that none is"
+                f" known to be its own; {self.hint}"
+            )
         names = ", ".join(headers)
         return (
             f"{asked} is recorded with several answers, and with other values of {names}, so that none is known to be"
@@ -727,47 +765,30 @@ def _joined(bursts: list[set[int]], calls: set[int]) -> list[set[int]]:
     return [*(burst for burst in bursts if not burst & calls), calls.union(*touched)]
 
 
+_STAYS = (
+    "nothing was recorded of it, and its recording stays as it is: what was called or started meanwhile is in none;"
+    " delete the file if it is not to be replayed any more"
+)
 APART: ContextVar[bool] = ContextVar("recall_apart", default=False)
 """Whether what is called here passes by the player: it is allowed, and neither recorded nor counted."""
-LET_THROUGH: ContextVar[bool] = ContextVar("recall_let_through", default=False)
-"""Whether a call that the player has let through is being made here, and may connect."""
+LET_THROUGH: ContextVar[tuple[object, ...]] = ContextVar("recall_let_through", default=())
+"""The players that have let a call through which is being made here: it may connect, as far as they have a say."""
 LIVE: ContextVar[bool] = ContextVar("recall_live", default=False)
 """Whether what is called here is made over the network and counted, and not recorded."""
-_DIRECT: ContextVar[str] = ContextVar("recall_direct", default="")
-
-
-@contextmanager
-def directly(reason: str) -> Iterator[None]:
-    """Let what is called in this block wait for no batch, for this reason."""
-    token = _DIRECT.set(reason)
-    try:
-        yield
-    finally:
-        _DIRECT.reset(token)
+DIRECT: ContextVar[str] = ContextVar("recall_direct", default="")
+"""Why what is called here must not wait for a batch; empty if it may."""
 
 
 @contextmanager
 def known_answers() -> Iterator[None]:
     """Ask a judging model today what it makes of known answers: no case's recording holds these calls."""
-    token = LIVE.set(True)
-    try:
-        # All cases wait for these answers, which come one after the other.
-        with directly("known answers, put to a judge"):
-            yield
-    finally:
-        LIVE.reset(token)
+    # All cases wait for these answers, which come one after the other.
+    with assigned(LIVE, True), assigned(DIRECT, "known answers, put to a judge"):
+        yield
 
 
 @contextmanager
-def let_through() -> Iterator[None]:
-    """Make a call that the player has let through in this block."""
-    token = LET_THROUGH.set(True)
-    try:
+def let_through(player: object) -> Iterator[None]:
+    """Make a call that `player` has let through in this block."""
+    with assigned(LET_THROUGH, (*LET_THROUGH.get(), player)):
         yield
-    finally:
-        LET_THROUGH.reset(token)
-
-
-def reason() -> str:
-    """Return why what is called here must not wait for a batch; empty if it may."""
-    return _DIRECT.get()

@@ -1,10 +1,10 @@
 """Mint placeholders for the tokens that an answer hands out, and give them the time at which they are served.
 
-An answer hands out tokens if it has the form of one that does: that of OAuth 2 (RFC 6749 §5.1, RFC 8693, OpenID
-Connect), of a device that asks for a user (RFC 8628), of credentials of AWS, of Google's IAM, or of a GitHub App. Its
-host says nothing. A token is named by what was asked for, so that all recordings call it alike, and those of two
-clients differently; nothing of its value goes into the name. One that is a JSON web token stays one, since clients read
-its claims: it keeps these, without ids and hashes, and its signature is its name.
+An answer hands out tokens by the names of its fields: those of OAuth 2 (RFC 6749 §5.1, RFC 8693, RFC 8628, OpenID
+Connect), of the credentials of clouds, and of what vendors call alike. Its host says nothing. A token is named by what
+was asked for, so that all recordings call it alike, and those of two clients differently; nothing of its value goes
+into the name. One that is a JSON web token stays one, since clients read its claims: it keeps these, without ids and
+hashes, and its signature is its name.
 """
 
 from __future__ import annotations
@@ -15,15 +15,17 @@ import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import quote, unquote_plus
 
 from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.exchange import Exchange, Request, Response
 
+_LONGEST = 24
 MARK = "MINTED_"
 """What the name of each minted token begins with."""
-NAME = rf"{MARK}[A-Z_]{{1,24}}-[0-9a-f]{{8}}"
+NAME = rf"{MARK}[A-Z_]{{1,{_LONGEST}}}-[0-9a-f]{{8}}"
 _JWT = re.compile(r"(eyJ[\w-]+)\.(eyJ[\w-]+)\.([\w-]*)", re.ASCII)
 MINTED_JWT = re.compile(rf"eyJ[\w-]+\.(eyJ[\w-]+)\.({NAME})_{{0,3}}(?![\w.-])", re.ASCII)
 """A minted JSON web token: its claims and its name."""
@@ -36,62 +38,39 @@ CLAIM_IDS = frozenset({"aio", "at_hash", "c_hash", "jti", "nonce", "rh", "s_hash
 """Claims that are another in each token, or are made of a secret."""
 
 
-class _Form(NamedTuple):
-    """The names that an object must have to hand out tokens, what each token in it is called, and its times."""
-
-    needs: frozenset[str]
-    tokens: Mapping[str, str]
-    times: frozenset[str] = frozenset()
-    lifetimes: frozenset[str] = frozenset()
-    path: str = ""
-
-
-_OAUTH = {"access_token": "ACCESS_TOKEN", "refresh_token": "REFRESH_TOKEN", "id_token": "ID_TOKEN"}
-_OAUTH_TIMES = frozenset({"expires_at", "expires_on", "not_before", "refresh_on"})
-_OAUTH_LIFETIMES = frozenset(
-    {"expires_in", "ext_expires_in", "id_token_expires_in", "refresh_in", "refresh_token_expires_in"}
+_TOKENS: Final = frozenset(
+    {
+        *("access_token", "refresh_token", "id_token", "device_code"),
+        *("api_token", "app_access_token", "auth_token", "authentication_token", "bearer_token", "bot_token"),
+        *("client_token", "csrf_token", "identity_token", "jwt", "access_jwt", "refresh_jwt", "security_token"),
+        *("session_token", "tenant_access_token", "user_access_token", "xsrf_token"),
+        *("access_key_id", "secret_access_key", "access_key_secret", "secret_key", "api_key", "client_secret"),
+        *("sas_token", "shared_access_signature", "session_key", "session_secret", "secret_id"),
+    }
 )
-_AWS_TIMES = frozenset({"Expiration", "LastUpdated"})
-_FORMS = (
-    _Form(frozenset({"access_token", "token_type"}), _OAUTH, _OAUTH_TIMES, _OAUTH_LIFETIMES),
-    _Form(frozenset({"id_token"}), _OAUTH, _OAUTH_TIMES, _OAUTH_LIFETIMES),
-    _Form(frozenset({"device_code", "user_code"}), {"device_code": "DEVICE_CODE"}, frozenset(), _OAUTH_LIFETIMES),
-    _Form(
-        frozenset({"accessToken", "tokenType"}),
-        {"accessToken": "ACCESS_TOKEN", "refreshToken": "REFRESH_TOKEN", "idToken": "ID_TOKEN"},
-        lifetimes=frozenset({"expiresIn"}),
-    ),
-    _Form(frozenset({"accessToken", "expireTime"}), {"accessToken": "ACCESS_TOKEN"}, frozenset({"expireTime"})),
-    _Form(
-        frozenset({"AccessKeyId", "SecretAccessKey"}),
-        {
-            "AccessKeyId": "ACCESS_KEY_ID",
-            "SecretAccessKey": "SECRET_ACCESS_KEY",
-            "SessionToken": "SESSION_TOKEN",
-            "Token": "SESSION_TOKEN",
-        },
-        _AWS_TIMES,
-    ),
-    _Form(
-        frozenset({"AccessKeyId", "SecretKey", "SessionToken"}),
-        {"AccessKeyId": "ACCESS_KEY_ID", "SecretKey": "SECRET_ACCESS_KEY", "SessionToken": "SESSION_TOKEN"},
-        _AWS_TIMES,
-    ),
-    _Form(
-        frozenset({"accessKeyId", "secretAccessKey", "sessionToken"}),
-        {"accessKeyId": "ACCESS_KEY_ID", "secretAccessKey": "SECRET_ACCESS_KEY", "sessionToken": "SESSION_TOKEN"},
-        frozenset({"expiration"}),
-    ),
-    _Form(
-        frozenset({"token", "expires_at"}),
-        {"token": "TOKEN"},
-        frozenset({"expires_at"}),
-        path=r"/app/installations/\d+/access_tokens",
-    ),
+"""Names of what is a token, as they are in one spelling."""
+_MAY_BE: Final = frozenset({"secret", "token"})
+"""Names of what is a token if it lasts for a time, or no person has written it."""
+_LASTING: Final = "value"
+"""The name of what is a token if it lasts for a time and no person has written it."""
+_TIMES: Final = frozenset(
+    {
+        *("exp", "expiration", "expiration_timestamp", "expire", "expire_time", "expires", "expires_at", "expires_in"),
+        *("expires_on", "expiry", "ext_expires_in", "id_token_expires_in", "issued_at", "last_updated"),
+        *("lease_duration", "not_before", "refresh_expires_in", "refresh_in", "refresh_on"),
+        *("refresh_token_expires_in", "token_expiry", "ttl"),
+    }
 )
+"""Names of when tokens are made or end, or how long they last."""
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_UNWRITTEN = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[\w.~+/=:;,|&%-]{20,}", re.ASCII)
 _DEPTH = 3
 """So deep within an answer credentials stand at most."""
 _LARGEST = 256 * 1024
+_LONGEST_NAME = 64
+_FIELD = re.compile(r"((?:^|(?<=&))(access_token|refresh_token|id_token)=)([^&\s]+)", re.ASCII)
+_FORM = re.compile(r"\w+=[\w%.~+*=&-]*\s*", re.ASCII)
+"""An answer that is a form, as GitHub's with tokens are."""
 _XML = re.compile(r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration)>([^<]*)</\1>")
 _XML_TOKENS = {
     "AccessKeyId": "ACCESS_KEY_ID",
@@ -125,7 +104,7 @@ def minted(
         found[name] = value
         return _minted_jwt(value, name) or f"[{name}]"
 
-    changed = _rewritten(exchange, placeholder, lambda time: time, lambda seconds: seconds)
+    changed = _rewritten(exchange, placeholder, lambda time: time)
     return changed, found
 
 
@@ -151,7 +130,7 @@ def hands_out(exchange: Exchange) -> bool:
         return value
 
     if exchange.response is not None and MARK.encode() in b"".join(exchange.response.chunks):
-        _rewritten(exchange, token, lambda time: time, lambda seconds: seconds)
+        _rewritten(exchange, token, lambda time: time)
     return bool(found)
 
 
@@ -173,14 +152,14 @@ def without_times(exchange: Exchange) -> Exchange:
     def token(kind: str, value: str) -> str:
         return _with_claims(value, lambda time: 0)
 
-    return _rewritten(exchange, token, lambda time: 0, lambda seconds: 0)
+    return _rewritten(exchange, token, lambda time: 0)
 
 
 def _moved(exchange: Exchange, seconds: int) -> Exchange:
     def later(time: Any) -> Any:
         return _later(time, seconds)
 
-    return _rewritten(exchange, lambda kind, value: _with_claims(value, later), later, lambda lifetime: lifetime)
+    return _rewritten(exchange, lambda kind, value: _with_claims(value, later), later)
 
 
 def holds_minted(request: Request) -> bool:
@@ -197,6 +176,11 @@ def is_minted(value: str) -> bool:
 def by_name(text: str) -> str:
     """Return text with the plain placeholder of each minted token that stands in it."""
     return _QUOTED.sub(r"[\1]", MINTED_JWT.sub(r"[\2]", text)) if MARK in text else text
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names of the minted tokens in text, in their order."""
+    return _QUOTED.findall(by_name(text)) if MARK in text else []
 
 
 def claims_read(text: str) -> str:
@@ -279,7 +263,7 @@ def _later(time: Any, seconds: int) -> Any:
     return written.removesuffix("+00:00") + "Z" if time.endswith("Z") else written
 
 
-def _rewritten(exchange: Exchange, token: Token, time: Time, lifetime: Time) -> Exchange:
+def _rewritten(exchange: Exchange, token: Token, time: Time) -> Exchange:
     """Return a call with what these make of the tokens and times of its answer; as it is if it hands out none."""
     response = exchange.response
     if response is None or response.status >= 300 or sum(map(len, response.chunks)) > _LARGEST:
@@ -289,7 +273,7 @@ def _rewritten(exchange: Exchange, token: Token, time: Time, lifetime: Time) -> 
         return exchange
     try:
         text = b"".join(plain).decode()
-        body = _rewritten_text(text, urlsplit(exchange.request.url).path, token, time, lifetime)
+        body = _rewritten_text(text, token, time)
     except (ValueError, RecursionError):
         return exchange
     return exchange if body == text else exchange._replace(response=_with_body(response, body))
@@ -301,7 +285,7 @@ def _with_body(response: Response, body: str) -> Response:
     return response._replace(headers=headers, chunks=(body.encode(), *rest))
 
 
-def _rewritten_text(text: str, path: str, token: Token, time: Time, lifetime: Time) -> str:
+def _rewritten_text(text: str, token: Token, time: Time) -> str:
     if text.startswith("<") and "<Credentials>" in text:
         return _XML.sub(
             lambda match: (
@@ -312,19 +296,19 @@ def _rewritten_text(text: str, path: str, token: Token, time: Time, lifetime: Ti
         )
     if _claims(text.strip()) is not None:
         return token("ID_TOKEN", text.strip())
+    if _FORM.fullmatch(text):
+        return _FIELD.sub(lambda match: match[1] + quote(token(match[2].upper(), unquote_plus(match[3])), ""), text)
     if not text.lstrip().startswith("{"):
         return text
     value = json.loads(text)
-    objects = [(one, form) for one in _objects(value, _DEPTH) if (form := _form_of(one, path)) is not None]
     before = json.dumps(value)
-    for one, form in objects:
-        for name, inner in one.items():
-            if name in form.tokens and isinstance(inner, str):
-                one[name] = token(form.tokens[name], inner)
-            elif name in form.times:
+    for one in _objects(value, _DEPTH):
+        tokens = {name: words for name, inner in one.items() if _is_token(words := _words(name), inner, one)}
+        for name, inner in one.items() if tokens else ():
+            if name in tokens:
+                one[name] = token(tokens[name].upper()[:_LONGEST], inner)
+            elif _words(name) in _TIMES:
                 one[name] = time(inner)
-            elif name in form.lifetimes:
-                one[name] = lifetime(inner)
     after = json.dumps(value)
     return text if after == before else after
 
@@ -337,10 +321,21 @@ def _objects(value: Any, levels: int) -> Iterator[dict[str, Any]]:
             yield from _objects(inner, levels - 1)
 
 
-def _form_of(value: Mapping[str, Any], path: str) -> _Form | None:
-    for form in _FORMS:
-        if all(isinstance(value.get(name), str) for name in form.needs) and (
-            re.search(rf"{form.path}/?\Z", path) or any(is_minted(value[name]) for name in form.needs)
-        ):
-            return form
-    return None
+def _is_token(name: str, value: Any, fields: Mapping[str, Any]) -> bool:
+    """Whether a field is a token, by its name in one spelling and the `fields` it is one of."""
+    if not isinstance(value, str) or not value:
+        return False
+    if name in _TOKENS:
+        return True
+    if name not in _MAY_BE and name != _LASTING:
+        return False
+    if is_minted(value):
+        return True
+    lasts, is_unwritten = any(_words(one) in _TIMES for one in fields), _UNWRITTEN.fullmatch(value) is not None
+    return (lasts and is_unwritten) if name == _LASTING else (lasts or is_unwritten)
+
+
+@lru_cache(maxsize=1024)
+def _words(name: str) -> str:
+    """Return a name in one spelling: `access_token` for `accessToken`, `AccessToken` and `access-token`."""
+    return "_".join(_WORD.findall(name)).lower() if len(name) <= _LONGEST_NAME else ""

@@ -42,12 +42,12 @@ _STARTS = frozenset(
 _last = threading.local()
 
 
-def watch_unrecorded(player: Player, undo: list[Undo]) -> None:
+def watch_unrecorded(player: Player) -> list[Undo]:
     """Let `player` know of programs that are started, and of clients whose calls it does not see.
 
-    What takes it back is added to `undo`, also later for what is imported.
+    What is returned takes it back, and grows with what is imported.
     """
-    undo.append(audit.listen({event: partial(_starts, player, event) for event in _STARTS}))
+    undo = [audit.listen({event: partial(_starts, player, event) for event in _STARTS})]
 
     def patch(module: Any) -> None:
         undo.extend(native.patch(module, partial(asks, player)))
@@ -61,6 +61,7 @@ def watch_unrecorded(player: Player, undo: list[Undo]) -> None:
     )
     undo.append(once_imported(("_posixsubprocess",), lambda module: undo.extend(_patch_fork_exec(module, player))))
     undo.append(once_imported((_FORKSERVER,), lambda module: undo.extend(_patch_forkserver(module, player))))
+    return undo
 
 
 _FORKSERVER = "multiprocessing.forkserver"
@@ -86,11 +87,12 @@ def starts(player: Player, command: Command) -> None:
     tapes = player.possible()
     entry = entry_of(command, str(Path.cwd()))
     if player.mode == "replay" and not player.is_live and not player.programs.has(command):
-        refused = f"`{entry}` was not started, since nothing records what a program asks"
+        refused = f"`{entry}` was not started"
         if tapes:
-            raise player.refuse(f"{_where(tapes)}: {refused}; {_advice(player, command, entry)}")
-        if player.is_left_behind:
-            raise player.left_behind(f"{refused}, by a thread of a case that is over; let the case wait for it")
+            why = f"since nothing records what a program asks; {_advice(player, command, entry)}"
+            raise player.refuse(f"{_where(tapes)}: {refused}, {why}")
+        if (left := player.left_behind(refused)) is not None:
+            raise left.wait()
     for tape in tapes:
         tape.start(entry)
 
@@ -98,7 +100,9 @@ def starts(player: Player, command: Command) -> None:
 def _advice(player: Player, command: Command, entry: str) -> str:
     if not can_be_named(command):
         return "its command does not say what it runs, so that no rubric can name it: start it with a script"
-    return f"if a replay is to start it, have in rubric.yaml: {player.programs.with_entries([entry])}"
+    return (
+        f"if it asks no model and a replay may start it, have in rubric.yaml: {player.programs.with_entries([entry])}"
+    )
 
 
 def patch_uvloop(module: Any, player: Player) -> list[Undo]:
@@ -153,13 +157,15 @@ def asks(player: Player, client: str, url: str) -> None:
     An empty `url` is one that is not known.
     """
     tape = player.tape
-    if OWN.get() or LET_THROUGH.get() or APART.get() or (tape is None and player.mode != "replay"):
+    if OWN.get() or player in LET_THROUGH.get() or APART.get() or (tape is None and player.mode != "replay"):
         return
     host, port = place_of(url)
-    if player.may_connect(host, port):
-        player.ignored_calls[host] += player.ignores(host, port)
+    if player.ignores(host, port):
+        player.count_ignored(host)
         return
-    if player.leaves_aside(host, port):
+    if player.may_connect(host, port):
+        return
+    if player.leaves_aside(host, port, url if url.startswith(("http://", "https://")) else ""):
         if player.mode == "replay":
             raise ConnectionRefusedError(errno.ECONNREFUSED, NO_TELEMETRY)
         return
@@ -177,6 +183,4 @@ def asks(player: Player, client: str, url: str) -> None:
 def _where(tapes: Sequence[Tape]) -> str:
     if len(tapes) != 1:
         return "outside of any case" if not tapes else "one of the cases that run at once"
-    header = tapes[0].header
-    case = header.get("case")
-    return f"case `{case}`" if case else f"fixture `{header.get('fixture', tapes[0].name)}`"
+    return tapes[0].owner

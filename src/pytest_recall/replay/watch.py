@@ -13,6 +13,7 @@ from weakref import WeakSet
 
 from pytest_recall.replay import sockets
 from pytest_recall.replay.hooks import Undo, carry, once_imported
+from pytest_recall.replay.open_tapes import carried
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.unrecorded import watch_unrecorded
 
@@ -94,7 +95,7 @@ class Watch:
         self.player = player
         self._before: WeakSet[threading.Thread] = WeakSet(threading.enumerate())
         self._left: WeakSet[threading.Thread] = WeakSet()
-        self._undo: list[Undo] = []
+        self._undo: list[list[Undo]] = []
         self._signals = player.interrupter.listen()
         self._closed = False
         self._exiting = False
@@ -141,13 +142,13 @@ class Watch:
             self._take_back()
 
     def _install(self) -> None:
-        self._undo = [*install(self.player), *carry(self.player.carried)]
+        self._undo = [install(self.player), carry(carried)]
         if self.player.mode != "off":
-            watch_unrecorded(self.player, self._undo)
-            self._undo += sockets.guard(self.player)
+            self._undo += [watch_unrecorded(self.player), sockets.guard(self.player)]
 
     def _take_back(self) -> None:
-        _undone(self._undo)
+        while self._undo:
+            _undone(self._undo.pop())
 
     def _tell(self, message: str) -> None:
         if message not in self._told:

@@ -110,7 +110,7 @@ def markdown(record: Record, card: Scorecard, links: str = "") -> str:
 
 def _spent(record: Record) -> list[str]:
     """Return what a run has cost, as one part of a line; nothing where no call of a model was seen."""
-    return list(cost_text.cost_lines(of_run(record)))[:1]
+    return cost_text.cost_lines(of_run(record), record.let_through)[:1]
 
 
 def _of_run(record: Record, card: Scorecard) -> Iterator[str]:
@@ -179,7 +179,7 @@ def _sections(record: Record, card: Scorecard) -> Iterator[tuple[str, list[str]]
         yield "Looked at again", list(judges_text.audit_markdown(card.regraded))
     if seen := list(observed_lines(record, card)):
         yield "Observed", [f"- {prose(text)}" for text in seen]
-    if spent := cost_text.markdown(of_run(record)):
+    if spent := cost_text.markdown(of_run(record), record.let_through):
         yield "Cost", spent
     if others := notes(record.header, card):
         yield "Notes", [f"- {prose(text)}" for text in others]

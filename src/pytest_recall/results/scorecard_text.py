@@ -206,7 +206,7 @@ def terminal(
         yield from judges_text.audit_lines(card.regraded)
     yield from observed_lines(record, card)
     yield from _notes(header, card, verbosity, command)
-    yield from cost_text.cost_lines(of_run(record))[: None if verbosity > 0 else 1]
+    yield from cost_text.cost_lines(of_run(record), record.let_through)[: None if verbosity > 0 else 1]
     yield sentences.limit(header, card)
 
 
@@ -292,6 +292,7 @@ def as_json(record: Record, card: Scorecard) -> dict[str, Any]:
         "judged_rates": judges_text.rates_json(card.rates) if card.rates else [],
         "regraded": None if card.regraded is None else judges_text.audit_json(card.regraded),
         "cost": cost_text.cost_json(of_run(record)),
+        "let_through": record.let_through.to_json(),
         "observed": _observed_json(record, card),
     }
 

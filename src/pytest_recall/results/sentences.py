@@ -140,6 +140,17 @@ def unrecorded_line(case_ids: Sequence[str]) -> str:
     )
 
 
+def lost_calls_line(ends: Mapping[str, Sequence[str]]) -> str:
+    """Return which cases came to a verdict without answers that the provider did not give, by how their calls ended."""
+    count, one = plural(len(ends), "case"), len(ends) == 1
+    ways = ", ".join(dict.fromkeys(end.removeprefix("http-") for case_id in sorted(ends) for end in ends[case_id]))
+    return (
+        f"{count} came to {'its verdict' if one else 'their verdicts'} though the provider did not answer"
+        f" ({ways}): {listed(sorted(ends))}; what is judged is what the agent says without that answer, and a recording"
+        " holds it: ask again if that is not meant"
+    )
+
+
 def telemetry_line(calls: Mapping[str, int], mode: str) -> str:
     """Return what became of calls of telemetry, counted by host; `mode` is that of the recording."""
     be = "was" if sum(calls.values()) == 1 else "were"
@@ -187,7 +198,8 @@ def past_lines(programs: Iterable[str], clients: Mapping[str, int], named: Named
     if refused:
         line = f"a replay does not start what cases have started, and they have no verdict there: {listed(refused)}"
         if nameable := [entry for entry, command in refused.items() if can_be_named(command)]:
-            line += f"; if it is to, have in rubric.yaml: {named.with_entries(nameable)}"
+            setting = named.with_entries(nameable)
+            line += f"; for those that ask no model and may start there, have in rubric.yaml: {setting}"
         lines.append(line)
     if clients:
         unseen = "nothing of it is recorded, and a replay refuses them, except to hosts under `ignore_hosts`"

@@ -7,6 +7,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from functools import reduce
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from pytest_recall.files.coerce import typed
 from pytest_recall.files.errors import RecallError
 from pytest_recall.results.scorecard import has_failed
 from pytest_recall.schedule.boxes import UNSCHEDULED
-from pytest_recall.trials.record import Header, Record
+from pytest_recall.trials.record import Header, LetThrough, Record
 from pytest_recall.trials.series import parse_rule, series
 from pytest_recall.trials.trial import Outcome, Trial
 
@@ -265,7 +266,8 @@ def join(records: Iterable[Record]) -> Joined:
         affected=tuple(dict.fromkeys(case_id for record in kept for case_id in record.header.affected)),
     )
     calls = tuple(call for record in kept for call in record.calls)
-    record = Record(header, trials, INTERRUPTED if lost else max(codes), calls)
+    let_through = reduce(LetThrough.joined, (record.let_through for record in kept))
+    record = Record(header, trials, INTERRUPTED if lost else max(codes), calls, let_through=let_through)
     return Joined(record, {source(one.header): one for one in kept}, tuple(notes))
 
 
@@ -282,7 +284,8 @@ def extended(before: Record, joined: Joined) -> Record:
     news = [part for name, part in joined.parts.items() if name not in before.header.merged]
     trials = (*before.trials, *(trial for part in news for trial in part.trials))
     calls = (*before.calls, *(call for part in news for call in part.calls))
-    return joined.record._replace(trials=trials, calls=calls)
+    let_through = reduce(LetThrough.joined, (part.let_through for part in news), before.let_through)
+    return joined.record._replace(trials=trials, calls=calls, let_through=let_through)
 
 
 def check_same(one: Header, other: Header) -> None:

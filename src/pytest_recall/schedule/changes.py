@@ -19,6 +19,7 @@ from pytest_recall.schedule.boxes import AFFECTED, LIVE, REJUDGED
 from pytest_recall.schedule.selection import shuffle_key
 from pytest_recall.trials.conditions import RecordedAnswer, digest_of, kept_answer
 from pytest_recall.trials.execution import Result
+from pytest_recall.trials.record import NOTHING_LET_THROUGH, LetThrough
 from pytest_recall.trials.trial import EARLIER, Answer, Outcome, Row, Trial
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ class Changes(NamedTuple):
     `behind` are the cases of the base that it has not recorded, so that what they asked there is not known; sorted.
     `as_base` are those that ask something else than recorded, and what the base itself asks: each with the keys of
     that. The change `alters_more` if it has other files that the replay imported or read, or another rubric, so that
-    the rest of such a case may not be as at the base.
+    the rest of such a case may not be as at the base. `let_through` is what went past the recordings.
     """
 
     findings: Mapping[str, ReplayFinding] = {}
@@ -278,6 +279,7 @@ class Changes(NamedTuple):
     behind: tuple[str, ...] = ()
     as_base: Mapping[str, tuple[str, ...]] = {}
     alters_more: bool = False
+    let_through: LetThrough = NOTHING_LET_THROUGH
 
     def ids(self, *states: ReplayState) -> list[str]:
         """Return the cases in these states, sorted."""
@@ -410,7 +412,8 @@ class Changes(NamedTuple):
         as_base = self.as_base
         if origin == "base":
             as_base = {case_id: asked for case_id, asked in as_base.items() if case_id not in news}
-        return self._replace(findings={**self.findings, **news}, as_base=as_base)
+        let_through = self.let_through.joined(others.let_through)
+        return self._replace(findings={**self.findings, **news}, as_base=as_base, let_through=let_through)
 
     def compared(self, again: Changes) -> Changes:
         """Return the same with what a second replay of some cases says of them: which vary by themselves.
@@ -423,7 +426,8 @@ class Changes(NamedTuple):
             at_once = second.state is ReplayState.CHANGED and second.call != first.call
             same = (second.state, second.request) == (first.state, first.request)
             news[case_id] = first._replace(varies=not same and not at_once and second.state is not ReplayState.UNKNOWN)
-        return self._replace(findings={**self.findings, **news}, twice=len(news))
+        let_through = self.let_through.joined(again.let_through)
+        return self._replace(findings={**self.findings, **news}, twice=len(news), let_through=let_through)
 
     @property
     def varying(self) -> list[str]:
@@ -482,6 +486,7 @@ class Changes(NamedTuple):
             self.of + other.of,
             self.sources | other.sources,
             twice=self.twice + other.twice,
+            let_through=self.let_through.joined(other.let_through),
         )
 
     @property
@@ -580,6 +585,7 @@ def to_text(changes: Changes, day: str, commit: str = "") -> str:
         "of": changes.of,
         **{state.name.lower(): changes.ids(state) for state in ReplayState},
         "sources": sorted(changes.sources),
+        "let_through": changes.let_through.to_json(),
         "unknown": {case_id: changes.findings[case_id].why for case_id in changes.ids(ReplayState.UNKNOWN)},
         "found": {case_id: one.to_json() for case_id, one in sorted(changes.findings.items()) if _says_more(one)},
     }
@@ -598,7 +604,8 @@ def from_text(text: str, name: str) -> Changes:
             raise RecallError(f"{name}: version {plain['version']!r} is not that of this pytest-recall")
         found = {str(case_id): ReplayFinding.from_json(one) for case_id, one in plain["found"].items()}
         found |= {str(case_id): ReplayFinding(ReplayState.NOT_RECORDED) for case_id in plain["not_recorded"]}
-        return Changes(found, int(plain["of"]), frozenset(map(str, plain["sources"])))
+        let_through = LetThrough.from_json(plain["let_through"])
+        return Changes(found, int(plain["of"]), frozenset(map(str, plain["sources"])), let_through=let_through)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise RecallError(f"{name}: does not say what a replay found") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,7 +11,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from pytest_recall.cases.settings import Settings
+from pytest_recall.cases.settings_file import place_of_setting
 from pytest_recall.files import clock
+from pytest_recall.files.context_values import assigned
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import listed
@@ -24,6 +27,8 @@ from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import CassetteMode, Tape
 from pytest_recall.replay.watch import Watch
+from pytest_recall.trials.cost_text import let_through_lines
+from pytest_recall.trials.record import LetThrough
 
 FOLDER = "_calibration"
 """Beside the scenarios, for calibrations; none is called so, as their names begin with a letter."""
@@ -89,14 +94,25 @@ class CommandCassettes:
         )
 
     def finish(self, tape: Tape, name: str) -> None:
-        """Let what was recorded take its place; what was served stays in it. Raises RecallError and OSError."""
+        """Let what was recorded take its place; what was served stays in it. Raises RecallError and OSError.
+
+        Where an earlier recording stays, the tape has that as a problem.
+        """
         if tape.draft_path is None:
             return
         news = tape.kept()
-        if news or tape.mode == "record":
+        if (why := tape.stays(news)) and self.path(name).exists():
+            tape.problems.append(why)
+        elif news or tape.mode == "record":
             calls = [*tape.served(), *news]
             Library(self.folder).finish(self.path(name), tape.header, calls, tape.known_rules)
         tape.draft_path.unlink(missing_ok=True)
+
+
+def let_through_of(player: Player, tape: Tape) -> LetThrough:
+    """Return what the rubric lets through by a player that has played this tape alone."""
+    programs = tuple(tape.started) if player.mode == "replay" else ()
+    return LetThrough(Counter(player.ignored_calls), tuple(player.ignored_places), programs)
 
 
 def answered_itself(names: Iterable[str], *, replays: bool) -> str:
@@ -141,6 +157,11 @@ def taped(
     if tape.misses or tape.problems:
         raise RecallError(*tape.misses, *tape.problems)
     cassettes.finish(tape, name)
+    setting = place_of_setting(place.rubric, place.name(place.rubric), "ignore_hosts")
+    for line in let_through_lines(let_through_of(player, tape), setting):
+        tell(line)
+    if tape.problems:
+        raise RecallError(*tape.problems)
     if player.mode == "record" and not tape.made:
         tell(answered_itself(judges, replays=False))
 
@@ -170,12 +191,10 @@ def at_once(player: Player, tape: Tape) -> Iterator[None]:
     """
     lane = player.lane()
     player.push(tape, lane)
-    token = CURRENT_CASE.set(lane)
     try:
-        with player.asking("judge"):
+        with assigned(CURRENT_CASE, lane), player.asking("judge"):
             yield
     finally:
-        CURRENT_CASE.reset(token)
         player.leave(lane)
 
 

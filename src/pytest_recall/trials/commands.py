@@ -178,12 +178,19 @@ def add_cost(commands: Commands) -> None:
 def run_cost(args: argparse.Namespace) -> int:
     """Run the command."""
     folder = place_of(args, args.run_name).artifacts.find(args.run_name)
-    spends = of_run(read_journal(folder))
+    record = read_journal(folder)
+    spends = of_run(record)
     floors = [one for one in (folder / floor_folder(name) for name in READ_FROM) if is_begun(one)]
     beside = [*begun_repeats(folder)[1:], *floors]
     spends |= {one.name: total(of_run(read_journal(one))) for one in beside}
     if args.json:
-        print(json.dumps(render.cost_json(spends), indent=2, ensure_ascii=False))
+        plain = {**render.cost_json(spends), "let_through": record.let_through.to_json()}
+        print(json.dumps(plain, indent=2, ensure_ascii=False))
         return 0
-    print("\n".join(render.table(spends)) or f"{folder.name}: no calls to an upstream were seen in this run.")
+    none = f"{folder.name}: no calls to an upstream were seen in this run."
+    lines = render.table(spends, record.let_through) or [
+        none,
+        *filter(None, [render.let_through_words(record.let_through)]),
+    ]
+    print("\n".join(lines))
     return 0

@@ -10,6 +10,7 @@ from pytest_recall.models.prices import available
 from pytest_recall.replay.budget import Balance, price_key
 from pytest_recall.replay.exchange import Tokens
 from pytest_recall.trials.cost import Amount, Bill, CaseCost, Estimate, Spend, together, total
+from pytest_recall.trials.record import NOTHING_LET_THROUGH, LetThrough
 
 COLUMNS = ("calls", "input", "output", "cache read", "cache write", "record", "replay", "saved")
 ABSENT = "–"
@@ -28,21 +29,55 @@ _ADVISED = 5
 """Models whose lines are written out."""
 
 
-def cost_lines(spends: Mapping[str, Spend]) -> list[str]:
+def cost_lines(spends: Mapping[str, Spend], let_through: LetThrough = NOTHING_LET_THROUGH) -> list[str]:
     """Return what was spent and saved in one line, and in one more for each of several scenarios.
 
-    What follows says how to name a price that is not known, and what a `~` means.
+    What follows says how to name a price that is not known, and what a `~` means. What was `let_through` may have cost
+    something as well.
     """
     called = _called(spends)
     if not called:
         return []
     every = total(called)
-    rest = [f"  {_name(scenario)}: {_told(spend)}" for scenario, spend in called.items()]
-    lines = [_told(every), *(rest if len(called) > 1 else ()), *price_advice(every.recording.unknown)]
+    counted = " that is counted" if any(let_through) else ""
+    rest = [f"  {_name(scenario)}: {_told(spend, counted)}" for scenario, spend in called.items()]
+    lines = [_told(every, counted), *(rest if len(called) > 1 else ()), *price_advice(every.recording.unknown)]
     return [*lines, *_estimated_note(every)]
 
 
-def table(spends: Mapping[str, Spend]) -> list[str]:
+def let_through_words(let_through: LetThrough) -> str:
+    """Return what was called that is in no cost, as one line; empty for nothing."""
+    named = {
+        plural(sum(let_through.calls.values()), "call"): let_through.calls,
+        "connections": let_through.places,
+        "programs": let_through.programs,
+    }
+    parts = [f"{what} ({listed(names)})" for what, names in named.items() if names]
+    return f"let through by the rubric, and not counted: {', '.join(parts)}" if parts else ""
+
+
+def let_through_lines(let_through: LetThrough, rubric: str) -> list[str]:
+    """Return what was called that the setting `ignore_hosts` lets through, which stands at `rubric`, or `programs`."""
+    lines, by = [], f"which `ignore_hosts` of {rubric} lets through"
+    if count := sum(let_through.calls.values()):
+        hosts = listed(let_through.calls) if len(let_through.calls) == 1 else _by_count(let_through.calls)
+        are = "is" if count == 1 else "are"
+        lines.append(
+            f"{plural(count, 'call')} went live to {hosts}, {by}; {'it' if count == 1 else 'they'} {are} neither"
+            " recorded nor counted in the cost"
+        )
+    if let_through.places:
+        lines.append(
+            f"clients that are not recorded have connected to {listed(let_through.places)}, {by}; what they asked there"
+            " is not counted in the cost"
+        )
+    if let_through.programs:
+        ran = plural(len(let_through.programs), "program")
+        lines.append(f"{ran} ran, whose calls are not counted in the cost: {listed(let_through.programs)}")
+    return lines
+
+
+def table(spends: Mapping[str, Spend], let_through: LetThrough = NOTHING_LET_THROUGH) -> list[str]:
     """Return the record-against-replay table for a terminal, with its notes; nothing without calls."""
     rows = _rows(spends)
     if not rows:
@@ -53,10 +88,10 @@ def table(spends: Mapping[str, Spend]) -> list[str]:
         f"{row[0]:<{first}}  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths, strict=True))
         for row in rows
     ]
-    return [*told, "", *_notes(spends), *price_advice(total(spends).recording.unknown)]
+    return [*told, "", *_notes(spends, let_through), *price_advice(total(spends).recording.unknown)]
 
 
-def markdown(spends: Mapping[str, Spend]) -> list[str]:
+def markdown(spends: Mapping[str, Spend], let_through: LetThrough = NOTHING_LET_THROUGH) -> list[str]:
     """Return the same table as lines of Markdown."""
     rows = _rows(spends)
     if not rows:
@@ -65,7 +100,7 @@ def markdown(spends: Mapping[str, Spend]) -> list[str]:
     head = [f"| scenario | {' | '.join(COLUMNS)} |", "| --- |" + " ---: |" * len(COLUMNS)]
     advice = price_advice(total(spends).recording.unknown)
     fenced = ["", "```text", *(line.replace("`", "'") for line in advice), "```"] if advice else []
-    return [*head, *told, "", *(f"- {note}" for note in _notes(spends)), *fenced]
+    return [*head, *told, "", *(f"- {note}" for note in _notes(spends, let_through)), *fenced]
 
 
 def cost_json(spends: Mapping[str, Spend]) -> dict[str, Any]:
@@ -78,15 +113,19 @@ def cost_json(spends: Mapping[str, Spend]) -> dict[str, Any]:
     }
 
 
-def budget_line(balance: Balance, left: Mapping[str, int] | None = None) -> str:
+def budget_line(
+    balance: Balance, left: Mapping[str, int] | None = None, let_through: LetThrough = NOTHING_LET_THROUGH
+) -> str:
     """Return what was spent of a budget, and why no other call may begin, where none may.
 
-    `left` counts the cases that baselines were not asked, by name.
+    `left` counts the cases that baselines were not asked, by name. What was `let_through` is in no budget.
     """
     spent, budget = balance.spent, budget_words(balance.budget, balance.of_day)
     told = f"spent {dollars(spent.usd, estimated=spent.estimated)} of {budget}"
-    if spent.unknown:
-        told += f", without {plural(spent.unknown, 'call')} of unknown cost"
+    without = [f"{plural(spent.unknown, 'call')} of unknown cost"] if spent.unknown else []
+    without += ["what the rubric lets through"] if any(let_through) else []
+    if without:
+        told += f", without {' and '.join(without)}"
     if balance.barred:
         told += f"; {balance.barred}"
     elif spent.refused is not None and spent.usd < balance.budget:
@@ -115,6 +154,11 @@ def price_advice(models: Sequence[str]) -> list[str]:
     return lines if available() else [*lines, f"the list prices of vendors come with {PRICE_LIST}"]
 
 
+def _by_count(names: Mapping[str, int]) -> str:
+    ordered = sorted(names.items(), key=lambda item: (-item[1], item[0]))
+    return listed(f"{name} ({count:,})" for name, count in ordered)
+
+
 def _called(spends: Mapping[str, Spend]) -> dict[str, Spend]:
     return {scenario: spend for scenario, spend in spends.items() if spend.calls}
 
@@ -126,14 +170,16 @@ def _name(scenario: str) -> str:
 # Sentences
 
 
-def _told(spend: Spend) -> str:
+def _told(spend: Spend, counted: str) -> str:
     parts = []
     if spend.spent.calls:
         parts.append(
-            f"spent {_amount(spend.spent)}" if spend.spent.known is not None else _unpriced("made", spend.spent)
+            f"spent {_amount(spend.spent)}{counted}"
+            if spend.spent.known is not None
+            else _unpriced("made", spend.spent)
         )
     else:
-        parts.append("spent nothing")
+        parts.append(f"spent nothing{counted}")
     if spend.saved.calls:
         replayed = plural(spend.saved.calls, "call")
         known = spend.saved.known is not None
@@ -177,7 +223,7 @@ def _saved(spend: Spend) -> str:
     return percent(1 - spend.stays.usd / spend.recording.usd) if spend.recording.usd else ABSENT
 
 
-def _notes(spends: Mapping[str, Spend]) -> list[str]:
+def _notes(spends: Mapping[str, Spend], let_through: LetThrough) -> list[str]:
     every = total(spends)
     notes = [COST_MEANING]
     if every.unpriced:
@@ -185,6 +231,8 @@ def _notes(spends: Mapping[str, Spend]) -> list[str]:
         notes.append(f"{plural(every.unpriced, 'call')} without a price ({by_source}): unknown is not zero.")
     if every.uncounted:
         notes.append(f"{plural(every.uncounted, 'call')} without a count of tokens.")
+    if words := let_through_words(let_through):
+        notes.append(f"{words}.")
     return [*notes, *_estimated_note(every)]
 
 

@@ -26,8 +26,10 @@ from pytest_recall.files.eval_directory import JOURNAL
 from pytest_recall.files.json_lines import line_problem
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials.record import (
+    NOTHING_LET_THROUGH,
     RECORDS_NOTHING,
     Header,
+    LetThrough,
     QuestionRecord,
     Record,
     RecordingFacts,
@@ -125,6 +127,10 @@ class Journal:
     def spent(self, calls: Iterable[Call]) -> None:
         """Write the calls that belong to no trial. Raises OSError."""
         self._write({"kind": "calls", "calls": [call.to_json() for call in calls]})
+
+    def let_through(self, what: LetThrough) -> None:
+        """Write what was called without that it is recorded or counted. Raises OSError."""
+        self._write(_let_through(what))
 
     def told(self, told: Told) -> None:
         """Write what a memory was told. Raises OSError."""
@@ -278,6 +284,7 @@ def read_journal(folder: Path) -> Record:
     first: dict[str, Any] = {}
     trials: list[Trial] = []
     calls: list[Call] = []
+    let_through = NOTHING_LET_THROUGH
     exit_code: int | None = None
     why = ""
     also: tuple[str, ...] = ()
@@ -301,6 +308,8 @@ def read_journal(folder: Path) -> Record:
                 trials.append(trial)
             elif kind == "calls":
                 calls += map(Call.from_json, record["calls"])
+            elif kind == "let_through":
+                let_through = let_through.joined(LetThrough.from_json(record))
             elif kind == "told":
                 told.append(Told(**typed(Told, record)))
             elif kind == "question":
@@ -331,7 +340,8 @@ def read_journal(folder: Path) -> Record:
     assert header is not None
     took_all = None if exit_code is None else seconds
     every = Record(header, tuple(trials), exit_code, tuple(calls), why, took_all, also)
-    return every._replace(told=tuple(told), resumed=tuple(resumed), asked=questions, waiver=waiver, pushed=pushed)
+    every = every._replace(told=tuple(told), resumed=tuple(resumed), asked=questions, let_through=let_through)
+    return every._replace(waiver=waiver, pushed=pushed)
 
 
 def is_cut_off(folder: Path) -> bool:
@@ -350,6 +360,8 @@ def write_journal(folder: Path, record: Record) -> None:
     records = [_first(record.header), *({"kind": "trial", **trial.to_json()} for trial in record.trials)]
     if record.calls:
         records.append({"kind": "calls", "calls": [call.to_json() for call in record.calls]})
+    if any(record.let_through):
+        records.append(_let_through(record.let_through))
     if record.exit_code is not None:
         records.append(_last(record.exit_code, record.why, record.seconds, record.also))
     if record.waiver is not None:
@@ -366,6 +378,10 @@ def _first(header: Header) -> dict[str, Any]:
 def _last(exit_code: int, why: str, seconds: float | None, also: Iterable[str]) -> dict[str, Any]:
     known = {"why": why or None, "also": list(also) or None, "seconds": seconds}
     return {"kind": "end", "exit_code": exit_code, **{name: one for name, one in known.items() if one is not None}}
+
+
+def _let_through(what: LetThrough) -> dict[str, Any]:
+    return {"kind": "let_through", **what.to_json()}
 
 
 def _waived(waiver: Waiver) -> dict[str, Any]:

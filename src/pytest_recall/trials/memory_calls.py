@@ -10,6 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 from pytest_recall.cases.settings import Settings
+from pytest_recall.files.context_values import assigned
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.prices import call_of
 from pytest_recall.replay.exchange import Exchange, Request
@@ -127,11 +128,8 @@ class MemoryModelCalls:
     @contextmanager
     def about(self, question: list[Call]) -> Iterator[None]:
         """Have what the memory calls as it is `asked` in this block put into the list of a question's calls."""
-        token = _QUESTION.set(question)
-        try:
+        with assigned(_QUESTION, question):
             yield
-        finally:
-            _QUESTION.reset(token)
 
     @contextmanager
     def asked(self) -> Iterator[list[Call] | None]:
@@ -156,11 +154,11 @@ class MemoryModelCalls:
     def _hearing(self, take: Take, where: str = "") -> Iterator[None]:
         tape, lane = self._heard_by(take), self._player.lane()
         self._player.push(tape, lane)
-        token = CURRENT_CASE.set(lane)
         with self._lock:
             self._open.append(take)
         try:
-            yield
+            with assigned(CURRENT_CASE, lane):
+                yield
         except (MissError, Exception):
             # A memory may have made something else of the error by which its call was refused.
             self._check(tape, where)
@@ -168,7 +166,6 @@ class MemoryModelCalls:
         finally:
             with self._lock:
                 self._open.remove(take)
-            CURRENT_CASE.reset(token)
             self._player.leave(lane, self._late)
             tape.close()
         self._check(tape, where)

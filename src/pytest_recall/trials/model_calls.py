@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_recall.cases.settings import Settings
+from pytest_recall.files.context_values import assigned
 from pytest_recall.files.errors import MissError, RecallError
 from pytest_recall.files.eval_directory import Place
 from pytest_recall.files.wording import plural
@@ -68,16 +69,13 @@ class QuestionCalls:
             return
         if why := self.closed():
             raise SpentError(why)
-        token = CURRENT_CASE.set(self.lane)
         try:
-            with self.lane.opened.asking(kind):
+            with assigned(CURRENT_CASE, self.lane), self.lane.opened.asking(kind):
                 yield
         except MissError as error:
             if why := self.closed():
                 raise SpentError(why) from None
             raise RecallError(str(error)) from None
-        finally:
-            CURRENT_CASE.reset(token)
 
 
 def source_of(calls: Sequence[Call]) -> str:
@@ -93,11 +91,8 @@ _SHEET: ContextVar[QuestionCalls | None] = ContextVar("recall_sheet_of_calls", d
 def counting(sheet: QuestionCalls | None = None) -> Iterator[QuestionCalls]:
     """Hand out a sheet, a new one by default, on which each call of a counted model in this block is put."""
     sheet = sheet or QuestionCalls()
-    token = _SHEET.set(sheet)
-    try:
+    with assigned(_SHEET, sheet):
         yield sheet
-    finally:
-        _SHEET.reset(token)
 
 
 class Counted:

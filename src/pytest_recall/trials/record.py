@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from pytest_recall.files.coerce import typed
@@ -232,6 +234,39 @@ class Waiver(NamedTuple):
     reason: str = ""
 
 
+class LetThrough(NamedTuple):
+    """What the rubric lets through a recording or a replay: nothing of it is recorded, or counted in the cost.
+
+    `calls` counts by host those to hosts under `ignore_hosts`, `places` are where other clients have connected to such,
+    each as `host:port`, and `programs` those that a replay has started.
+    """
+
+    calls: Mapping[str, int] = MappingProxyType({})
+    places: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+
+    def joined(self, other: LetThrough) -> LetThrough:
+        """Return both together."""
+        return LetThrough(
+            Counter(self.calls) + Counter(other.calls),
+            tuple(dict.fromkeys((*self.places, *other.places))),
+            tuple(dict.fromkeys((*self.programs, *other.programs))),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return plain JSON types."""
+        return {"calls": dict(self.calls), "places": list(self.places), "programs": list(self.programs)}
+
+    @classmethod
+    def from_json(cls, plain: Mapping[str, Any]) -> LetThrough:
+        """Return what `to_json` gave. Raises TypeError or ValueError."""
+        calls = {str(host): int(count) for host, count in plain["calls"].items()}
+        return cls(calls, tuple(map(str, plain["places"])), tuple(map(str, plain["programs"])))
+
+
+NOTHING_LET_THROUGH = LetThrough()
+
+
 class Record(NamedTuple):
     """A run: its header, its trials in order, and how it ended.
 
@@ -241,7 +276,8 @@ class Record(NamedTuple):
     `also` says what failed beside the cases, a test or a file each. `told` is what a long-horizon run has told its
     memory, the last time of each checkpoint last, and `resumed` are the times at which the run was resumed. `asked` are
     the questions of a dataset, by id. A `waiver` was given after the end of the run, and `pushed` is the commit with
-    which `recall ci push` has brought its state and recordings to a branch; empty where that did not.
+    which `recall ci push` has brought its state and recordings to a branch; empty where that did not. `let_through` is
+    what was called beside that, and is in no cost.
     """
 
     header: Header
@@ -256,6 +292,7 @@ class Record(NamedTuple):
     asked: Mapping[str, QuestionRecord] = {}
     waiver: Waiver | None = None
     pushed: str = ""
+    let_through: LetThrough = NOTHING_LET_THROUGH
 
 
 def setting_lines(**given: Any) -> tuple[str, ...]:

@@ -100,6 +100,19 @@ def in_new_processes() -> Iterator[InNewProcesses]:
 
 
 @forks
+def test_what_is_imported_in_a_session_is_let_alone_after_it(in_new_processes: InNewProcesses) -> None:
+    pytest.importorskip("aiohttp")
+    in_new_processes(
+        "session = watch.Watch(Player('record'))\n"
+        "import http.client, aiohttp, asyncio\n"
+        "session.close()\n"
+        "assert http.client.HTTPConnection.send.__code__.co_varnames[0] == 'self'\n"
+        "assert aiohttp.BaseConnector.connect.__code__.co_varnames[0] == 'self'\n"
+        "assert not hasattr(asyncio.Runner.run, '__wrapped__')\n"
+    )
+
+
+@forks
 def test_each_may_be_imported_first(in_new_processes: InNewProcesses) -> None:
     """None imports another one, nor vcrpy, while a first call is made."""
     for name in ("requests", "botocore", "aiohttp", "vcr"):

@@ -76,7 +76,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 
     def make(mode: CassetteMode, **settings: Any) -> Player:
         player = Player(mode, **settings)
-        watch_unrecorded(player, undo)
+        undo.extend(watch_unrecorded(player))
         tape = tape_of(tmp_path, mode=mode)
         tape.header = {"case": "a"}
         player.push(tape)
@@ -197,8 +197,7 @@ def test_telemetry_is_none_of_a_case(mode: CassetteMode, service: Service, watch
 def test_all_is_put_back(service: Service) -> None:
     modules = [import_module(name) for name in native.CLIENTS["grpc"]]
     before = [members(module) for module in modules]
-    undo: list[Callable[[], None]] = []
-    watch_unrecorded(Player("replay"), undo)
+    undo = watch_unrecorded(Player("replay"))
     assert [members(module) for module in modules] != before
     while undo:
         undo.pop()()

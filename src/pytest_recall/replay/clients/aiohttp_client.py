@@ -78,7 +78,7 @@ class _Calls:
                 req.headers["Accept-Encoding"] = "identity"
             try:
                 await step.begin_async()
-                with let_through():
+                with let_through(self._player):
                     connection = await original(connector, req, *args, **kwargs)
             except BaseException as error:
                 if step.recorder is not None and is_an_end(error):

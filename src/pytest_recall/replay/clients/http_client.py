@@ -21,13 +21,14 @@ from functools import partial, wraps
 from types import ModuleType
 from typing import Any
 
+from pytest_recall.files.context_values import assigned
 from pytest_recall.files.event_loop import running_asyncio
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.clients.replayed import raised, read_on
 from pytest_recall.replay.exchange import Exchange, Failure, Headers, Request, asks_to_wait, patient
 from pytest_recall.replay.hooks import Undo, put_beneath
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import directly, let_through
+from pytest_recall.replay.tape import DIRECT, let_through
 
 _PORTS = {"http": 80, "https": 443}
 _UNVERIFIED = ("0", "CERT_NONE", "VerifyMode.CERT_NONE")
@@ -68,7 +69,7 @@ class HttpCalls:
     def _connect(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def connect(connection: Any) -> Any:
-            if self.player.is_past or id(connection) in self._opening or not self._is_known(connection):
+            if id(connection) in self._opening or not self._is_known(connection):
                 return original(connection)
             connection.sock = _Line(self, connection, open=partial(original, connection))
             if hasattr(connection, "is_verified") and _scheme_of(connection) == "https":
@@ -83,7 +84,7 @@ class HttpCalls:
         connection.sock = None
         self._opening.add(id(connection))
         try:
-            with let_through():
+            with let_through(self.player):
                 original()
         finally:
             self._opening.discard(id(connection))
@@ -92,8 +93,7 @@ class HttpCalls:
     def _send(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def send(connection: Any, data: Any) -> Any:
-            # What lets its calls through would take them past the guard of another session.
-            if not self.player.is_past and id(connection) not in self._opening:
+            if id(connection) not in self._opening:
                 self._stand_before(connection)
             return original(connection, data)
 
@@ -196,7 +196,8 @@ class _Line:
             if self._error is not None:
                 return
         try:
-            self.real.sendall(sent.message(is_plain=step.record and not _is_signed(request.headers)))
+            with let_through(self.calls.player):  # Another player that is behind this one may connect only now.
+                self.real.sendall(sent.message(is_plain=step.record and not _is_signed(request.headers)))
         except OSError as error:
             self._error = error  # There may be an answer nevertheless, to what has come through.
             raise
@@ -204,7 +205,7 @@ class _Line:
     def _step(self, request: Request) -> CallStep:
         player = self.calls.player
         if running_asyncio() is not None:
-            with directly("by a client that would have kept its event loop waiting"):
+            with assigned(DIRECT, "by a client that would have kept its event loop waiting"):
                 step = player.ask(request)
         else:
             step = player.ask(request)

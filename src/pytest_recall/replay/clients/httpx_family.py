@@ -135,11 +135,11 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
             return _played(module, step.held.wait(), request, Played)
         step.begin()
         if step.recorder is None:
-            with let_through():
+            with let_through(player):
                 return original(self, request)
         _as_it_is(request, step)
         try:
-            with let_through():
+            with let_through(player):
                 response = original(self, request)
         except Exception as error:
             step.recorder.failed(type(error).__name__, str(error))
@@ -199,12 +199,12 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
             return _played(module, await step.held.waited(), request, AsyncPlayed)
         if step.recorder is None:
             await step.begin_async()
-            with let_through():
+            with let_through(player):
                 return await original(self, request)
         _as_it_is(request, step)
         try:
             await step.begin_async()
-            with let_through():
+            with let_through(player):
                 response = await original(self, request)
         except BaseException as error:
             if is_an_end(error):

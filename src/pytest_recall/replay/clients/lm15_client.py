@@ -55,7 +55,7 @@ def _sync(module: Any, original: Callable[..., Any], player: Player) -> Callable
         step.begin()
         _as_it_is(request, step)
         try:
-            with let_through():
+            with let_through(player):
                 response = original(self, request)
         except Exception as error:
             if step.recorder is not None:
@@ -114,7 +114,7 @@ def _async(module: Any, original: Callable[..., Any], player: Player) -> Callabl
         _as_it_is(request, step)
         try:
             await step.begin_async()
-            with let_through():
+            with let_through(player):
                 response = await original(self, request)
         except BaseException as error:
             if step.recorder is not None and is_an_end(error):

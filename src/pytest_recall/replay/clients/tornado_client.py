@@ -13,12 +13,13 @@ from collections.abc import Callable
 from io import BytesIO
 from typing import Any
 
+from pytest_recall.files.context_values import assigned
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.clients.replayed import raised, read_on
 from pytest_recall.replay.exchange import Exchange, Request, asks_to_wait, patient
 from pytest_recall.replay.hooks import Undo, put_beneath
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import directly, let_through
+from pytest_recall.replay.tape import DIRECT, let_through
 
 _NO_ANSWER = 599
 
@@ -29,12 +30,12 @@ def patch(module: Any, player: Player) -> list[Undo]:
     return [
         put_beneath(owner, "fetch_impl", functools.partial(_fetch_impl, player)),
         # What waits in the queue is sent from wherever there is room for it.
-        put_beneath(owner, "_process_queue", let_through()),
+        put_beneath(owner, "_process_queue", let_through(player)),
     ]
 
 
 def _fetch_impl(player: Player, original: Callable[..., Any]) -> Callable[..., Any]:
-    send = let_through()(original)
+    send = let_through(player)(original)
 
     @functools.wraps(original)
     def fetch_impl(self: Any, request: Any, callback: Callable[[Any], object]) -> Any:
@@ -57,7 +58,7 @@ def _step(request: Any, player: Player) -> CallStep:
             f"{request.method} {request.url}: a body that is produced while it is sent can be neither recorded nor"
             " replayed; give the body as bytes or text"
         )
-    with directly("by a client that would have kept its event loop waiting"):
+    with assigned(DIRECT, "by a client that would have kept its event loop waiting"):
         return player.ask(
             Request(request.method, request.url, tuple(request.headers.get_all()), bytes(request.body or b""))
         )

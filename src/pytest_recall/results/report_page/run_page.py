@@ -171,14 +171,15 @@ def _facts(report: Report, project: str) -> list[tuple[str, str]]:
     record = report.record
     header = record.header
     unknown = NOT_RECORDED
-    told = cost_text.cost_lines(report.spends)[:1]
+    told = cost_text.cost_lines(report.spends, record.let_through)[:1]
+    let_through = cost_text.let_through_words(record.let_through)
     return [
         ("Project", project or unknown),
         ("Commit", header.commit[:12] or unknown),
         ("Branch", header.branch or unknown),
         ("Began", header.started[:16].replace("T", " ") + " UTC" if header.started else unknown),
         ("Took", unknown if record.seconds is None else duration(record.seconds)),
-        ("Cost", told[0] if told else "no call of a model was seen"),
+        ("Cost", "; ".join(filter(None, (*told, let_through))) or "no call of a model was seen"),
     ]
 
 
