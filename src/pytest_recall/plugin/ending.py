@@ -309,7 +309,7 @@ class Ending:
             self._run.unrecorded.programs.update(manager.started)
             self._run.unrecorded.clients.update(manager.player.unseen)
             if manager.mode != "off":
-                told, unrecorded = manager.redactor.told, self._run.unrecorded
+                told, unrecorded = manager.redactor.redacted, self._run.unrecorded
                 for host, count in manager.player.telemetry_calls.items():
                     unrecorded.telemetry[told(host)] += count
                 for host, count in manager.player.ignored_calls.items():

@@ -44,7 +44,7 @@ def player_of(rubric: Settings, mode: CassetteMode, ways: Mapping[CallKind, Way]
         ignored=rubric.ignore_hosts,
         programs=rubric.replay.programs,
         telemetry=rubric.telemetry_hosts,
-        redact=rubric.redactor(os.environ).told,
+        redact=rubric.redactor(os.environ).redacted,
     )
     if rubric.rate_limits:
         player.limits = RateLimits(rubric.rates())
@@ -93,7 +93,7 @@ class CommandCassettes:
         """Let what was recorded take its place; what was served stays in it. Raises RecallError and OSError."""
         if tape.draft_path is None:
             return
-        news = tape.kept()
+        news = tape.recorded()
         if news or tape.mode == "record":
             calls = [*tape.served(), *news]
             Library(self.folder).finish(self.path(name), tape.header, calls, tape.known_rules)
