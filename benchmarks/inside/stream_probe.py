@@ -46,7 +46,7 @@ def recorded(client: openai.OpenAI, messages: Any, draft: Path) -> float:
         for take_back in reversed(undo):
             take_back()
         tape.close()
-    pieces = [len(exchange.response.chunks) for exchange in tape.kept() if exchange.response]
+    pieces = [len(exchange.response.chunks) for exchange in tape.recorded() if exchange.response]
     if len(pieces) != 1 or pieces[0] < EVENTS:
         raise SystemExit(f"a stream of {EVENTS} events was recorded in pieces of {pieces}")
     return seconds

@@ -44,7 +44,7 @@ def recorded(folder: Path, response: Response | Exception) -> Cassette:
         else:
             assert through(player)(ASKED, call) == response
     made.close()
-    write_cassette(folder / "a.ndjson", {}, made.kept(), RULES)
+    write_cassette(folder / "a.ndjson", {}, made.recorded(), RULES)
     return Cassette(folder / "a.ndjson", "a.ndjson", RULES)
 
 

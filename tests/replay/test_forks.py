@@ -212,7 +212,7 @@ class TestReplay:
             with player.playing(later):
                 assert ask("a") == ("-" if mode == "replay" else "let through")
                 player.hear_forked()
-        assert (later.made, later.kept()) == ([], [])
+        assert (later.made, later.recorded()) == ([], [])
         assert [len(later.misses), len(later.problems)] == ([1, 0] if mode == "replay" else [0, 1])
 
     def test_of_cases_that_run_at_once_each_has_its_own_children(self, tmp_path: Path) -> None:
@@ -286,13 +286,13 @@ class TestRecording:
             said.append(asked(player, "c"))
             player.hear_forked()
         assert said == ["live", ["live", "live"], "live"]
-        assert [json.loads(one.request.body)["messages"][0]["content"] for one in one.kept()] == [
+        assert [json.loads(one.request.body)["messages"][0]["content"] for one in one.recorded()] == [
             "a",
             "[KEY]",
             "a",
             "c",
         ]
-        assert [exchange.seq for exchange in one.kept()] == [0, 1, 2, 3]
+        assert [exchange.seq for exchange in one.recorded()] == [0, 1, 2, 3]
         assert [made.source for made in one.made] == ["live"] * 4
         one.close()
         assert all(b"sk-1234567" not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
@@ -303,7 +303,7 @@ class TestRecording:
         with player.playing(one):
             assert in_child(lambda: [asked(player, text) for text in "aac"]) == ["1 to a", "live", "live"]
             assert [asked(player, "b"), asked(player, "b")] == ["1 to b", "live"]
-        assert [exchange.seq for exchange in one.kept()] == [1, 2, 4]
+        assert [exchange.seq for exchange in one.recorded()] == [1, 2, 4]
         assert (one.unused(), [exchange.seq for exchange in one.served()]) == ([], [0, 3])
 
     def test_a_child_that_is_killed_leaves_what_it_had_recorded(self, tmp_path: Path) -> None:
@@ -318,7 +318,7 @@ class TestRecording:
         with player.playing(one):
             in_child(amid_a_call)
             asked(player, "c")
-        assert len(one.kept()) == 2
+        assert len(one.recorded()) == 2
         [problem] = one.problems
         assert "was not recorded" in problem
 
@@ -342,7 +342,7 @@ class TestRecording:
             ours.sendall(b"!")
         os.waitpid(process, 0)
         player.hear_forked()
-        assert (len(one.problems), one.kept()) == (1, [])
+        assert (len(one.problems), one.recorded()) == (1, [])
 
     def test_one_in_flight_belongs_to_the_process_that_has_begun_it(self, tmp_path: Path) -> None:
         player = Player("record")
@@ -352,10 +352,10 @@ class TestRecording:
             assert step.recorder is not None
             in_child(step.recorder.ended)
             player.hear_forked()
-            assert one.kept() == []
+            assert one.recorded() == []
             step.recorder.started(200, "OK", JSON)
             step.recorder.ended()
-        assert len(one.kept()) == 1
+        assert len(one.recorded()) == 1
 
     def test_the_end_of_a_fixture_is_one_for_its_children_as_well(self, tmp_path: Path) -> None:
         player = Player("record")
@@ -365,7 +365,7 @@ class TestRecording:
             player.hear_forked()
             one.teardown = True
             ask("b")
-        assert [exchange.phase for exchange in one.kept()] == ["", "teardown"]
+        assert [exchange.phase for exchange in one.recorded()] == ["", "teardown"]
 
     def test_where_there_are_no_files_in_memory_nothing_is_recorded(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -376,7 +376,7 @@ class TestRecording:
         with player.playing(one):
             assert in_child(lambda: asked(player, "a")) == "let through"
             player.hear_forked()
-        assert (one.kept(), len(one.problems)) == ([], 1)
+        assert (one.recorded(), len(one.problems)) == ([], 1)
         with replay.playing(known):
             assert [in_child(lambda: asked(replay, "a")), asked(replay, "a")] == ["1 to a", "2 to a"]
 
@@ -386,7 +386,7 @@ class TestRecording:
         assert asked(player, "a") == "live"
         assert in_child(lambda: asked(player, "a")) == "let through"
         player.hear_forked()
-        assert (len(shared.kept()), len(player.strays)) == (1, 1)
+        assert (len(shared.recorded()), len(player.strays)) == (1, 1)
 
     def test_what_goes_past_the_player_is_said(self, tmp_path: Path) -> None:
         player = Player("record", telemetry=["t.example"], ignored=["i.example"])

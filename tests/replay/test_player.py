@@ -63,7 +63,7 @@ class TestWays:
         assert step.recorder is not None
         assert not step.record
         ended(step.recorder)
-        assert (len(tape.made), tape.kept()) == (1, [])
+        assert (len(tape.made), tape.recorded()) == (1, [])
 
     def test_record_listens_and_records(self, tmp_path: Path) -> None:
         player = Player("record")
@@ -74,7 +74,7 @@ class TestWays:
         assert step.recorder is not None
         ended(step.recorder)
         tape.close()
-        [exchange] = tape.kept()
+        [exchange] = tape.recorded()
         assert body_of(exchange) == b"well done"
         assert exchange.key
 
@@ -178,7 +178,7 @@ class TestTaps:
             recorder.chunk(chunk)
         recorder.closed()
         tape.close()
-        [exchange] = tape.kept()
+        [exchange] = tape.recorded()
         assert exchange.response is not None
         assert exchange.response.complete is complete
 
@@ -189,7 +189,7 @@ class TestTaps:
         recorder.closed()
         recorder.failed("ReadError", "late")
         tape.close()
-        [exchange] = tape.kept()
+        [exchange] = tape.recorded()
         assert exchange.failure is None
         assert exchange.response is not None
         assert exchange.response.complete
@@ -199,14 +199,14 @@ class TestTaps:
         recorder = CallRecorder(tape, ask("a"), "agent", record=True)
         recorder.failed("CancelledError", "Cancelled via cancel scope 7f08ce88cae0 by <Task pending name='Task-113'>")
         tape.close()
-        assert [exchange.failure for exchange in tape.kept()] == [Failure("CancelledError", "")]
+        assert [exchange.failure for exchange in tape.recorded()] == [Failure("CancelledError", "")]
 
     def test_the_order_is_that_in_which_calls_begin(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")
         for prompt in ("long enough", "a", "b"):
             ended(CallRecorder(tape, ask(prompt), "agent", record=True))
         tape.close()
-        assert [(exchange.seq, exchange.request.body) for exchange in tape.kept()] == [
+        assert [(exchange.seq, exchange.request.body) for exchange in tape.recorded()] == [
             (0, b'{"prompt":"long enough"}'),
             (1, b'{"prompt":"a"}'),
             (2, b'{"prompt":"b"}'),
@@ -223,7 +223,7 @@ class TestTaps:
                 ended(recorder)
             ended(CallRecorder(tape, ask("z"), "agent", record=True))
             tape.close()
-            kept = sorted(tape.kept(), key=lambda exchange: exchange.seq)
+            kept = sorted(tape.recorded(), key=lambda exchange: exchange.seq)
             found.add(tuple(exchange.request.body for exchange in kept))
             assert [exchange.seq for exchange in kept] == [0, 1, 2, 3, 4]
         (order,) = found
@@ -237,7 +237,7 @@ class TestTaps:
         ended(CallRecorder(tape, ask("long enough, and answered"), "agent", record=True))
         ended(CallRecorder(tape, ask("ok?"), "judge", record=True))
         tape.close()
-        kept = sorted(tape.kept(), key=lambda exchange: exchange.seq)
+        kept = sorted(tape.recorded(), key=lambda exchange: exchange.seq)
         assert [(exchange.kind, len(exchange.request.body)) for exchange in kept] == [
             ("agent", 24),
             ("agent", 38),

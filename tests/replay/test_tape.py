@@ -237,7 +237,7 @@ class TestBase:
         assert tape.is_of_base
         tape.keep(call("b", "2", tape.reserve()), record=True)
         tape.close()
-        assert [(one.seq, body_of(one)) for one in (*tape.served(), *tape.kept())] == [(0, b"1"), (1, b"2")]
+        assert [(one.seq, body_of(one)) for one in (*tape.served(), *tape.recorded())] == [(0, b"1"), (1, b"2")]
 
 
 class TestOlderRecordings:
@@ -376,7 +376,7 @@ class TestKeeping:
         tape.keep(call("a")._replace(request=ask("a")._replace(headers=sent)), record=True)
         tape.keep(call("b"), record=True)
         tape.close()
-        kept = [exchange.request for exchange in tape.kept()]
+        kept = [exchange.request for exchange in tape.recorded()]
         assert [request.headers for request in kept] == [(), ask("b").headers]
         assert [request.others for request in kept] == [(("x-own", ""), ("x-variant", digest_of("the-value"))), ()]
         text = (tmp_path / "draft.ndjson").read_text(encoding="utf-8")
@@ -386,14 +386,14 @@ class TestKeeping:
         tape = tape_of(tmp_path, mode="record")
         tape.keep(call("b", seq=1), record=True)
         tape.keep(call("a", seq=0), record=True)
-        assert [exchange.seq for exchange in tape.kept()] == [1, 0]
+        assert [exchange.seq for exchange in tape.recorded()] == [1, 0]
         tape.close()
         assert [made.source for made in tape.made] == ["live", "live"]
 
     def test_a_live_call_is_known_and_not_recorded(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")
         tape.keep(call("a"), record=False)
-        assert (len(tape.made), tape.kept()) == (1, [])
+        assert (len(tape.made), tape.recorded()) == (1, [])
         assert not (tmp_path / "draft.ndjson").exists()
 
     def test_secrets_are_replaced_on_every_side(self, tmp_path: Path) -> None:
@@ -412,7 +412,7 @@ class TestKeeping:
     def test_what_looks_like_a_key_is_not_written(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")
         tape.keep(call("sk-ant-" + "api03-Rk7Wq2Zx9Lm4Tb8Vn1Yc6Pd3"), record=True)
-        assert tape.kept() == []
+        assert tape.recorded() == []
         [problem] = tape.problems
         assert problem.startswith(
             f"case: a call to {URL} was not recorded, since it holds what looks like an Anthropic"
@@ -425,7 +425,7 @@ class TestKeeping:
         url, reason = (f"{URL}/{key}", "OK") if place == "the URL" else (URL, key)
         tape = tape_of(tmp_path, mode="record")
         tape.keep(Exchange("", 0, "agent", Request("POST", url), Response(200, reason, (), (b"a",))), record=True)
-        assert tape.kept() == []
+        assert tape.recorded() == []
         [why] = tape.unkept
         assert why.startswith(f"holds what looks like a GitHub token in {place};")
         assert "ghp_" not in f"{tape.problems} {why}"
@@ -443,7 +443,7 @@ class TestKeeping:
         tape = tape_of(tmp_path, mode="record")
         tape.close()
         tape.keep(call("a")._replace(background=True), record=True)
-        assert (tape.kept(), tape.problems) == ([], [])
+        assert (tape.recorded(), tape.problems) == ([], [])
 
     def test_a_draft_that_cannot_be_written_is_said(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")
@@ -458,7 +458,7 @@ class TestKeeping:
         with ThreadPoolExecutor(16) as pool:
             list(pool.map(lambda number: tape.keep(call(f"p{number % 7}", seq=number), record=True), range(200)))
         tape.close()
-        assert sorted(exchange.seq for exchange in tape.kept()) == list(range(200))
+        assert sorted(exchange.seq for exchange in tape.recorded()) == list(range(200))
 
 
 class TestOtherHeaders:
@@ -582,7 +582,7 @@ class TestDamage:
             tape.cassette = Cassette(path, "case", RULES)
             assert body_of(tape.serve(asked, "agent")) == b"fine"
             tape.keep(call("", seq=1)._replace(request=asked._replace(body=about("call_of_mine"))), record=True)
-            found += [b"call_of_mine" in one.request.body for one in tape.kept()]
+            found += [b"call_of_mine" in one.request.body for one in tape.recorded()]
             tape.close()
             (tmp_path / "draft.ndjson").unlink()
         assert found == [False, True]

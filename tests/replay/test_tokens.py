@@ -231,7 +231,7 @@ class TestLater:
         tape.keep(answer("you said ya29.a0AfB_byC-d3")._replace(request=used, seq=1), record=True)
         tape.close()
         assert tape.problems == []
-        told, later = tape.kept()
+        told, later = tape.recorded()
         assert "ya29" not in str((told, later))
         assert SIGNATURE not in str((told, later))
         assert tape.redactor.text("ya29.a0AfB_byC-d3") == json.loads(body_of(told))["access_token"]
@@ -274,7 +274,7 @@ class TestLater:
             tape.keep(answer({"ok": True})._replace(request=asked, seq=seq), record=True)
         tape.close()
         assert [problem.count("on behalf of someone") for problem in tape.problems] == [1]
-        assert len(tape.kept()) == 2
+        assert len(tape.recorded()) == 2
 
     def test_a_short_one_is_replaced_where_it_is_handed_out_alone(self) -> None:
         redactor = Redactor({})

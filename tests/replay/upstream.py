@@ -114,7 +114,7 @@ class Deck:
         """Record what is called in this block."""
         with self._open(mode, ways, limits) as player:
             yield player
-        write_cassette(self.path, {}, [*self.tape.served(), *self.tape.kept()], RULES)
+        write_cassette(self.path, {}, [*self.tape.served(), *self.tape.recorded()], RULES)
         self._draft.unlink(missing_ok=True)
 
     @contextmanager

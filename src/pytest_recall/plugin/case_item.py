@@ -196,7 +196,7 @@ class CaseItem(pytest.Function):
 
     def _clean(self, text: str) -> str:
         """Return what is printed of the trial without secrets, which the journal is without as well."""
-        return str(self.config.stash[CASSETTES].redactor.told(text))
+        return str(self.config.stash[CASSETTES].redactor.redacted(text))
 
 
 def answering(trial: Trial) -> Callable[[Any], Any]:

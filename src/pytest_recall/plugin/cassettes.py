@@ -112,7 +112,7 @@ class CassetteManager:
             programs=rubric.replay.programs,
             telemetry=rubric.telemetry_hosts,
             error=Missed,
-            redact=self.redactor.told,
+            redact=self.redactor.redacted,
         )
         self._shared: Tape | None = None
         if mode != "off":
@@ -402,7 +402,7 @@ class CassetteManager:
         if draft is None or path is None or not whole or (problems and not for_all):
             return
         try:
-            news = tape.kept()
+            news = tape.recorded()
             if (why := tape.stays(news)) and not for_all and exists(path):
                 self._staying.add(path)
                 self.problems.append(why)
@@ -435,8 +435,8 @@ class CassetteManager:
         """Take in the calls that belong to no trial: those of wider fixtures, and those made after the verdict."""
         self._write_requests(tape)
         self.started |= tape.started
-        self.calls += (self._call(made, self._read(made)) for made in tape.made[tape.told :])
-        tape.told = len(tape.made)
+        self.calls += (self._call(made, self._read(made)) for made in tape.made[tape.accounted :])
+        tape.accounted = len(tape.made)
 
     def _write_requests(self, tape: Tape) -> None:
         """Write down what was asked of a tape since this was last done, where someone compares it."""
@@ -473,8 +473,8 @@ class CassetteManager:
 
     def exchanges_of(self, tape: Tape) -> list[tuple[Made, Exchange | None]]:
         """Return what belongs to the trial which has come to its end now; None for what cannot be read."""
-        tape.told = len(tape.made)
-        return [(made, self._read(made)) for made in tape.made[: tape.told]]
+        tape.accounted = len(tape.made)
+        return [(made, self._read(made)) for made in tape.made[: tape.accounted]]
 
     def started_for(self, item: pytest.Item) -> tuple[str, ...]:
         """Return the programs that a case has started, and wider fixtures that it uses."""

@@ -48,7 +48,7 @@ def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRepo
         # Of a series the report of the last trial has all.
         trials = json.loads(report.recall)
         if "answer" not in trials[-1] and ANSWER in item.stash:
-            trials[-1]["answer"] = item.stash[ANSWER].clean(item.stash[TAPE].redactor.told).to_json()
+            trials[-1]["answer"] = item.stash[ANSWER].clean(item.stash[TAPE].redactor.redacted).to_json()
         found = found._replace(trials=tuple(trials))
     setattr(report, "recall_dry", json.dumps(found.to_json()))  # noqa: B010
     if OUTCOMES in item.stash:

@@ -323,12 +323,12 @@ class Ending:
             self._run.unrecorded.programs.update(manager.started)
             self._run.unrecorded.clients.update(manager.player.unseen)
             if manager.mode != "off" or manager.player.meter is not None:
-                told, unrecorded = manager.redactor.told, self._run.unrecorded
+                redacted, unrecorded = manager.redactor.redacted, self._run.unrecorded
                 for host, count in manager.player.telemetry_calls.items():
-                    unrecorded.telemetry[told(host)] += count
+                    unrecorded.telemetry[redacted(host)] += count
                 for host, count in manager.player.ignored_calls.items():
-                    unrecorded.ignored[told(host)] += count
-                unrecorded.places.update((told(place), None) for place in manager.player.ignored_places)
+                    unrecorded.ignored[redacted(host)] += count
+                unrecorded.places.update((redacted(place), None) for place in manager.player.ignored_places)
 
     @property
     def _let_through(self) -> LetThrough:

@@ -296,7 +296,7 @@ def guarded(config: pytest.Config) -> Iterator[None]:
         ignored=rubric.ignore_hosts,
         programs=rubric.replay.programs,
         telemetry=rubric.telemetry_hosts,
-        redact=redactor.told,
+        redact=redactor.redacted,
     )
     player.hand(partial(ports_of_controller, config))
     folder = config.invocation_params.dir / given if given else None

@@ -165,7 +165,7 @@ def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
         return ""
     stage = raised.stage if isinstance(raised, CaseError) else "" if call.when == "call" else call.when
     told = f"{stage}: {outage.said}" if stage else outage.said
-    told = str(item.config.stash[CASSETTES].redactor.told(told))
+    told = str(item.config.stash[CASSETTES].redactor.redacted(told))
     if item.config.option.tbstyle != "long":
         path, line, _ = item.location
         report.longrepr = f"{path}:{(line or 0) + 1}: {told}"
@@ -293,7 +293,7 @@ def trial_of(item: pytest.Item, result: Result, *, with_calls: bool = True) -> T
     else:
         scenario, dimension = run.found.late.get(case_id, ("", ""))
         case = TrialCase(case_id, scenario, dimension, marks.fingerprint(item))
-    result = result.clean(item.config.stash[CASSETTES].redactor.told)
+    result = result.clean(item.config.stash[CASSETTES].redactor.redacted)
     calls = _calls(item, case, result)
     return make_trial(
         case,

@@ -429,7 +429,7 @@ class Player(OpenTapes):
             return
         self.note_unrecorded()
         made = f"a connection to {host}:{port} was made at {line or 'a line that is not known'}"
-        message = self._redact(f"{made}, and nothing of it was recorded; {_KNOWN}")
+        message = self._redact(f"{made}, and nothing of it was recorded; {UNKNOWN_CLIENT}")
         if message in self.strays:
             return
         self._tell(message)
@@ -440,7 +440,7 @@ class Player(OpenTapes):
         """Return the error for a connection that would open in a replay."""
         if self._is_ours is not None:
             return self.refuse(f"a connection to {address} would open after the session, and {_NOTHING_SENT}", ())
-        return self.refuse(f"a connection to {address} would open, and no socket opens in a replay; {_KNOWN}")
+        return self.refuse(f"a connection to {address} would open, and no socket opens in a replay; {UNKNOWN_CLIENT}")
 
 
 def _opens_websocket(request: Request) -> bool:
@@ -450,10 +450,12 @@ def _opens_websocket(request: Request) -> bool:
 
 
 _WEBSOCKET = "websocket"
-_KNOWN = (
-    "its client is none that is recorded (httpx, aiohttp, requests, urllib3, botocore, http.client), or name the host"
-    " in rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes telemetry"
+UNKNOWN_CLIENT = (
+    "recorded and replayed are the calls of httpx, aiohttp, requests, urllib3, botocore and http.client: use one of"
+    " these clients, or name the host in rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes"
+    " telemetry"
 )
+"""What to do about a connection that no recorded call has made."""
 _IF_TELEMETRY = "\n  if this call sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
 _WITH_PLACEHOLDER = (
     "is not recorded, and was not sent, since it holds the placeholder of a token that a replay has handed out; empty"

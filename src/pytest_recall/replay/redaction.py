@@ -200,7 +200,7 @@ class Redactor:
         """Return `text` without the secrets."""
         return _redacted(text, self._spans)
 
-    def told(self, text: str) -> str:
+    def redacted(self, text: str) -> str:
         """Return `text` as people may read it: without the secrets, and without what looks like one."""
         from pytest_recall.replay.secrets import hidden
 

@@ -115,7 +115,7 @@ class Tape(Following):
     it was open, as the rubric names them. It `is_partial` if a call may have been one of its own that nothing records.
     `left_behind` says of each call, and of each program, of what an earlier case had left behind that it was refused
     while this was open.
-    `told` counts those of the calls in `made` that someone has already accounted for.
+    `accounted` counts those of the calls in `made` that someone has already accounted for.
     `is_over` says of a copy that its original is closed. `learn` takes in what a live call of another process has cost,
     and `too_late` is told of one that was begun after that.
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for
@@ -145,7 +145,7 @@ class Tape(Following):
     passed: bool = False
     difference: Mismatch | None = None
     teardown: bool = False
-    told: int = 0
+    accounted: int = 0
     live: frozenset[str] = frozenset()
     compares_headers: bool = False
     lacks_headers: bool = False
@@ -357,7 +357,7 @@ class Tape(Following):
                 self._begins(self._seq - 1)
                 self._open[self._seq - 1] = leave
             if self.log is not None:
-                url = self.redactor.told(self.redactor.url(url)) if url else ""
+                url = self.redactor.redacted(self.redactor.url(url)) if url else ""
                 if self.is_over and url:
                     self.too_late(self._not_ended(url))
                 self._add("begun", self._seq, url)
@@ -411,7 +411,7 @@ class Tape(Following):
             if self.redactor.is_proven_otherwise(key_of(clean.request, self.rules), exchange.request, clean.request):
                 raise RecallError(_OF_ANOTHER)
         except RecallError as error:
-            url = self.redactor.told(self.redactor.url(exchange.request.url))
+            url = self.redactor.redacted(self.redactor.url(exchange.request.url))
             self.problems.append(f"{self.name}: a call to {url} was not recorded, since it {error}")
             self.unkept.append(str(error))
             return
@@ -653,7 +653,7 @@ class Tape(Following):
         """Return the recorded calls that were asked for, in that order."""
         return [made.exchange()._replace(seq=made.seq) for made in self.made if made.source == "replayed"]
 
-    def kept(self) -> list[Exchange]:
+    def recorded(self) -> list[Exchange]:
         """Return the calls that the draft holds, in the order in which they ended.
 
         Which of several calls that are made at once begins first is another one each time. Such calls are numbered by
@@ -687,7 +687,7 @@ class Tape(Following):
         return missed
 
     def _differs(self, kind: str, call: int = 0, lines: Iterable[str] = (), key: str = "") -> None:
-        self.difference = self.difference or Mismatch(kind, call, tuple(map(self.redactor.told, lines)), key)
+        self.difference = self.difference or Mismatch(kind, call, tuple(map(self.redactor.redacted, lines)), key)
 
     def _missed(self, request: Request, kind: str) -> str:
         made, request = request, self.redactor.request(request)

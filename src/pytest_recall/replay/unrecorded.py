@@ -19,7 +19,7 @@ from pytest_recall.replay import audit
 from pytest_recall.replay.clients import native
 from pytest_recall.replay.hooks import Undo, once_imported
 from pytest_recall.replay.hosts import place_of, without_query
-from pytest_recall.replay.player import NO_TELEMETRY, Player
+from pytest_recall.replay.player import NO_TELEMETRY, UNKNOWN_CLIENT, Player
 from pytest_recall.replay.programs import (
     MULTIPROCESSING,
     Command,
@@ -172,9 +172,8 @@ def asks(player: Player, client: str, url: str) -> None:
     if player.mode == "replay":
         asked = (without_query(url) if url else "") or "a host"
         raise player.refuse(
-            f"{_where(player.possible())}: {client} did not ask {asked}, which is neither recorded nor replayed; ask by"
-            " a client that is recorded (httpx, aiohttp, requests, urllib3, botocore, http.client), or name the host in"
-            " rubric.yaml under `ignore_hosts`, or under `telemetry_hosts` if it takes telemetry"
+            f"{_where(player.possible())}: {client} did not ask {asked}, which is neither recorded nor replayed;"
+            f" {UNKNOWN_CLIENT}"
         )
     if tape is not None:
         player.notice_client(client)

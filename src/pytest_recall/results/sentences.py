@@ -135,8 +135,8 @@ def unrecorded_line(case_ids: Sequence[str]) -> str:
     count = plural(len(case_ids), "case")
     return (
         f"nothing was recorded of {count}, which made no call that is seen ({listed(case_ids)}); if one of them asks a"
-        " model, a cache of its framework has answered (turn it off or empty it before recording), or its client is"
-        " none that is recorded (httpx, aiohttp, requests, urllib3, botocore, http.client)"
+        " model, either a cache of its framework has answered, which has to be off or empty while it is recorded, or it"
+        " asks by a client that is not recorded; use httpx, aiohttp, requests, urllib3, botocore or http.client"
     )
 
 

@@ -48,7 +48,7 @@ def player_of(rubric: Settings, mode: CassetteMode, ways: Mapping[CallKind, Way]
         ignored=rubric.ignore_hosts,
         programs=rubric.replay.programs,
         telemetry=rubric.telemetry_hosts,
-        redact=rubric.redactor(os.environ).told,
+        redact=rubric.redactor(os.environ).redacted,
     )
     if rubric.rate_limits:
         player.limits = RateLimits(rubric.rates())
@@ -100,7 +100,7 @@ class CommandCassettes:
         """
         if tape.draft_path is None:
             return
-        news = tape.kept()
+        news = tape.recorded()
         if (why := tape.stays(news)) and self.path(name).exists():
             tape.problems.append(why)
         elif news or tape.mode == "record":

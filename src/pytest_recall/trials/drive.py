@@ -90,7 +90,7 @@ class Driver:
         self._in_a_row = in_a_row
         self._lost = 0
         self._asked = asked
-        self._redact = redact or DEFAULT_SETTINGS.redactor(os.environ).told
+        self._redact = redact or DEFAULT_SETTINGS.redactor(os.environ).redacted
         # One question at a time needs no thread: a client that lives in this one is used from this one.
         self._threads = [CallThread() for _ in range(threads)] if threads > 1 else []
         self.stopped = ""

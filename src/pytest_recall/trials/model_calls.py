@@ -150,7 +150,7 @@ class RunModels:
     ) -> None:
         self._timeout = timeout
         self._place, self._rubric = place, rubric
-        self.redact = rubric.redactor(os.environ).told
+        self.redact = rubric.redactor(os.environ).redacted
         """Takes secrets out of a text."""
         self._folder = folder or place.cassettes
         # A memory asks as an agent would, so that the model that works for it has to have another kind.

@@ -137,7 +137,7 @@ def test_a_stream_that_breaks_off_in_a_task_is_recorded_as_far_as_it_came(family
     for back in reversed(undo):
         back()
     tape.close()
-    (call,) = tape.kept()
+    (call,) = tape.recorded()
     assert call.response is not None
     assert call.response.body == b"half"
     assert call.failure is not None

@@ -146,7 +146,7 @@ every_pair = pytest.mark.parametrize(
 
 def seen(deck: Deck) -> list[str]:
     """Return the URLs of the calls that were recorded."""
-    return [exchange.request.url for exchange in deck.tape.kept()]
+    return [exchange.request.url for exchange in deck.tape.recorded()]
 
 
 @every_pair

@@ -71,7 +71,7 @@ class HttpCalls:
         def connect(connection: Any) -> Any:
             if id(connection) in self._opening or not self._is_known(connection):
                 return original(connection)
-            connection.sock = _Line(self, connection, open=partial(original, connection))
+            connection.sock = Connection(self, connection, open=partial(original, connection))
             if hasattr(connection, "is_verified") and _scheme_of(connection) == "https":
                 # urllib3 warns, before it sends, of what is not going to be verified.
                 connection.is_verified = str(getattr(connection, "cert_reqs", None)) not in _UNVERIFIED
@@ -100,33 +100,33 @@ class HttpCalls:
         return send
 
     def _stand_before(self, connection: Any) -> None:
-        """Put a line of ours before the socket that a connection has, if it has one."""
+        """Put one of ours before the socket that a connection has, if it has one."""
         if connection.sock is None and connection.auto_open:
             connection.connect()
-            if isinstance(connection.sock, _Line):
+            if isinstance(connection.sock, Connection):
                 connection.sock.is_by_hand = False
         above, sock = None, connection.sock
-        while isinstance(sock, _Line) and sock.calls.rank > self.rank:
+        while isinstance(sock, Connection) and sock.calls.rank > self.rank:
             above, sock = sock, sock.real
-        if sock is None or (isinstance(sock, _Line) and sock.calls is self) or not self._is_known(connection):
+        if sock is None or (isinstance(sock, Connection) and sock.calls is self) or not self._is_known(connection):
             return
         if getattr(sock, "family", None) == getattr(socket, "AF_UNIX", ""):
             return
-        line = _Line(self, connection, sock)
+        ours = Connection(self, connection, sock)
         if above is None:
-            connection.sock = line
+            connection.sock = ours
         else:
-            above.real = line
+            above.real = ours
 
     def _getresponse(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def getresponse(connection: Any) -> Any:
-            line = connection.sock
-            while isinstance(line, _Line) and line.calls is not self:
-                line = line.real
-            if not isinstance(line, _Line):
+            ours = connection.sock
+            while isinstance(ours, Connection) and ours.calls is not self:
+                ours = ours.real
+            if not isinstance(ours, Connection):
                 return original(connection)
-            return line.answer(partial(original, connection))
+            return ours.answer(partial(original, connection))
 
         return getresponse
 
@@ -150,7 +150,7 @@ def _scheme_of(connection: Any) -> str:
     return "https" if connection.default_port == _PORTS["https"] else "http"
 
 
-class _Line:
+class Connection:
     """Stands for the socket of `connection`, from when that opens or sends until there is an answer.
 
     `real` is the socket behind it, if there is one; `open` opens one, for which a client has asked `is_by_hand`.
