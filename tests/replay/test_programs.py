@@ -158,6 +158,8 @@ def test_a_program_that_is_called_any_does_not_open_the_door_to_all() -> None:
         ("subprocess.Popen", ("cmd.exe", 'C:\\cmd.exe /c "git log"', None, None), "sh -c 'git log'"),
         ("os.posix_spawn", (b"/bin/git", ["git", "log"], {}), "/bin/git log"),
         ("os.exec", ("git", ("git", "log"), None), "git log"),
+        ("ctypes.dlsym", (None, "system"), "ctypes system"),
+        ("ctypes.dlsym", (None, "strlen"), ""),
     ],
 )
 def test_audit_events_say_what_they_start(event: str, args: tuple[Any, ...], found: str) -> None:

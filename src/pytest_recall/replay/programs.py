@@ -198,8 +198,19 @@ def _portable(word: str, folder: str) -> str:
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
 
 
+_OF_C = frozenset(
+    (
+        *("execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve", "fork", "forkpty", "popen"),
+        *("posix_spawn", "posix_spawnp", "system", "vfork"),
+    )
+)
+"""The functions of C that start a program or a process. Calls of them raise no event, but to look one up does."""
+
+
 def command_of(event: str, args: Sequence[Any]) -> Command:
     """Return the command that an audit event of the interpreter is about to run; empty where there is none."""
+    if event == "ctypes.dlsym":
+        return ("ctypes", args[1]) if args[1] in _OF_C else ()
     if event == "os.system":
         return ("sh", "-c", _text(args[0]))
     if event in ("os.startfile", "os.startfile/2"):
