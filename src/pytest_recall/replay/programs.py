@@ -242,6 +242,7 @@ LOOK_UPS = (
     *("lslpp -Lqc bos.rte", "xdg-settings get default-web-browser"),  # sysconfig, webbrowser
     *("lsb_release -a", "uname -rs"),  # distro, for the SDKs of OpenAI and Anthropic
     *("git rev-parse HEAD", "git describe --tags --always --dirty"),  # sentry_sdk and langsmith, for what they report
+    *("git version", "lscpu --parse=core", "fc-list --help", "fc-list --format=*"),  # GitPython, joblib, matplotlib
 )
 """What is run to learn about the machine or the commit, with `*` for what varies in a word, and `...` for words."""
 _TRACKER = re.compile(
