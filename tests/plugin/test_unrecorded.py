@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the programs of the 
 
 HEAD = """\
 import asyncio
+import ctypes
 import importlib
 import multiprocessing
 import os
@@ -62,6 +63,7 @@ WAYS = {
     "hidden": "try:\n    subprocess.run([CLI])\nexcept BaseException:\n    pass\n",
     "posix-spawn": "os.waitpid(os.posix_spawn(CLI, [CLI], os.environ), 0)\n",
     "spawnv": "os.spawnv(os.P_WAIT, CLI, [CLI])\n",
+    "ctypes": "ctypes.CDLL(None).system(CLI.encode())\n",
     "asyncio": "asyncio.run(awaited())\n",
     "thread": IN_THREAD,
     "spawn": "in_multiprocessing('spawn')\n",

@@ -158,6 +158,8 @@ def test_a_program_that_is_called_any_does_not_open_the_door_to_all() -> None:
         ("subprocess.Popen", ("cmd.exe", 'C:\\cmd.exe /c "git log"', None, None), "sh -c 'git log'"),
         ("os.posix_spawn", (b"/bin/git", ["git", "log"], {}), "/bin/git log"),
         ("os.exec", ("git", ("git", "log"), None), "git log"),
+        ("ctypes.dlsym", (None, "system"), "ctypes system"),
+        ("ctypes.dlsym", (None, "strlen"), ""),
     ],
 )
 def test_audit_events_say_what_they_start(event: str, args: tuple[Any, ...], found: str) -> None:
@@ -173,6 +175,7 @@ def test_processes_of_multiprocessing_have_one_name() -> None:
 
 def test_what_python_asks_of_the_machine_is_no_program() -> None:
     known = ["/usr/bin/uname -p", "/sbin/ldconfig -p", "gcc -Wl,-t -o '/tmp/x y' -lc", "ld -t -o /dev/null -lc"]
+    known += ["git version", "fc-list '--format=%{file}\\n'"]
     known += ["ld -t -L /a -L '' -o /dev/null -lc", "sh -c 'cmd /c ver'", "/usr/bin/dump -X64 -H /usr/lib/libc.a"]
     trackers = ("multiprocessing.resource_tracker", "joblib.externals.loky.backend.resource_tracker")
     assert all(is_look_up(command(line)) for line in known)

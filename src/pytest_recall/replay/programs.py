@@ -198,8 +198,19 @@ def _portable(word: str, folder: str) -> str:
 _ABSOLUTE = re.compile(r"/|[A-Za-z]:[\\/]")
 
 
+_OF_C = frozenset(
+    (
+        *("execl", "execle", "execlp", "execv", "execve", "execvp", "execvpe", "fexecve", "fork", "forkpty", "popen"),
+        *("posix_spawn", "posix_spawnp", "system", "vfork"),
+    )
+)
+"""The functions of C that start a program or a process. Calls of them raise no event, but to look one up does."""
+
+
 def command_of(event: str, args: Sequence[Any]) -> Command:
     """Return the command that an audit event of the interpreter is about to run; empty where there is none."""
+    if event == "ctypes.dlsym":
+        return ("ctypes", args[1]) if args[1] in _OF_C else ()
     if event == "os.system":
         return ("sh", "-c", _text(args[0]))
     if event in ("os.startfile", "os.startfile/2"):
@@ -231,6 +242,7 @@ LOOK_UPS = (
     *("lslpp -Lqc bos.rte", "xdg-settings get default-web-browser"),  # sysconfig, webbrowser
     *("lsb_release -a", "uname -rs"),  # distro, for the SDKs of OpenAI and Anthropic
     *("git rev-parse HEAD", "git describe --tags --always --dirty"),  # sentry_sdk and langsmith, for what they report
+    *("git version", "lscpu --parse=core", "fc-list --help", "fc-list --format=*"),  # GitPython, joblib, matplotlib
 )
 """What is run to learn about the machine or the commit, with `*` for what varies in a word, and `...` for words."""
 _TRACKER = re.compile(

@@ -33,8 +33,8 @@ from pytest_recall.replay.tape import APART, LET_THROUGH, Tape
 
 _STARTS = frozenset(
     (
-        *("_winapi.CreateProcess", "os.exec", "os.posix_spawn", "os.startfile", "os.startfile/2", "os.system"),
-        *("pty.spawn", "subprocess.Popen"),
+        *("_winapi.CreateProcess", "ctypes.dlsym", "os.exec", "os.posix_spawn", "os.startfile", "os.startfile/2"),
+        *("os.system", "pty.spawn", "subprocess.Popen"),
     )
 )
 """The audit events of the interpreter that come before a program is started."""
