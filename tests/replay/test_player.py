@@ -44,15 +44,24 @@ class TestWays:
         assert len(tape.misses) == 1
 
     @pytest.mark.parametrize(
-        ("path", "names"), [("/otel/v1/traces?a=b", True), ("/v1/logs", True), ("/v1/messages", False), ("/any", False)]
+        ("path", "host", "names"),
+        [
+            ("/otel/v1/traces?a=b", "x", (True, True)),
+            ("/v1/logs", "x", (True, True)),
+            ("/v1/messages", "other.example", (False, False)),
+            ("/any", "x", (True, False)),
+            ("/any", "other.example", (True, True)),
+        ],
     )
-    def test_a_miss_where_telemetry_may_be_sent_names_its_setting(self, tmp_path: Path, path: str, names: bool) -> None:
-        player, request = Player("replay"), Request("POST", f"http://h.example{path}", (), b"")
+    def test_a_miss_where_telemetry_may_be_sent_names_its_setting(
+        self, tmp_path: Path, path: str, host: str, names: tuple[bool, bool]
+    ) -> None:
+        player, request = Player("replay"), Request("POST", f"http://{host}{path}", (), b"")
         with pytest.raises(MissError) as outside:
             player.ask(request)
-        with player.playing(tape_of(tmp_path)), pytest.raises(MissError) as missed:
+        with player.playing(tape_of(tmp_path, call("a"))), pytest.raises(MissError) as missed:
             player.ask(request)
-        assert [("`telemetry_hosts`" in str(one.value)) for one in (outside, missed)] == [names] * 2
+        assert tuple("`telemetry_hosts`" in str(one.value) for one in (outside, missed)) == names
 
     def test_off_listens_and_records_nothing(self, tmp_path: Path) -> None:
         player = Player("off")

@@ -12,7 +12,13 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.results import sentences
 from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
-from pytest_recall.results.sentences import lost_calls_line, nothing_recorded_line, past_lines, unrecorded_line
+from pytest_recall.results.sentences import (
+    lost_calls_line,
+    nothing_recorded_line,
+    outside_line,
+    past_lines,
+    unrecorded_line,
+)
 from pytest_recall.trials.record import Header
 from pytest_recall.trials.trial import Outcome
 from tests.helpers.samples import ERROR, FAILED, PASSED, TODAY, failing, header, row, trial
@@ -37,6 +43,13 @@ def test_a_recording_of_nothing_says_what_the_cases_did_instead() -> None:
     assert line.removeprefix(nothing_recorded_line(["a"], {}, {}, (), {})) == (
         "; seen were telemetry: i.posthog.com (2); seen were calls to hosts under `ignore_hosts`: db (3), llm.internal"
         " (1); seen were clients that are not recorded: primp (1); seen were programs: node"
+    )
+
+
+def test_calls_that_are_of_no_case_are_listed() -> None:
+    assert outside_line({"GET http://b/x": 1, "GET http://a/": 2}) == (
+        "3 calls outside of any case, which a replay refuses, not recorded: GET http://a/ (2), GET http://b/x (1); let"
+        " a fixture make what a case needs, and name a host that takes telemetry under `telemetry_hosts` in rubric.yaml"
     )
 
 

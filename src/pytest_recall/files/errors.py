@@ -53,6 +53,10 @@ class MissError(BaseException):
     """
 
 
+class AfterSessionError(MissError, SystemExit):
+    """The same for what has outlived its session, where no test hears of it: at exit it ends without a traceback."""
+
+
 class FieldError(ValueError):
     """What is wrong with a file as a whole, and the field at which people are shown it."""
 

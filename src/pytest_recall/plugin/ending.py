@@ -27,6 +27,7 @@ from pytest_recall.results.sentences import (
     looped_line,
     lost_calls_line,
     nothing_recorded_line,
+    outside_line,
     past_lines,
     telemetry_line,
     to_match_line,
@@ -320,6 +321,8 @@ class Ending:
         if manager is not None:
             manager.finish_shared()
             self._run.log.note(*(to_match_line(header, names) for header, names in sorted(manager.to_match.items())))
+            if manager.player.outside_calls:
+                self._run.log.note(outside_line(manager.player.outside_calls))
             self._run.unrecorded.programs.update(manager.started)
             self._run.unrecorded.clients.update(manager.player.unseen)
             if manager.mode != "off" or manager.player.meter is not None:

@@ -331,7 +331,8 @@ class Overlap:
         self._begun.pop(item, None)
         self._manager.player.leave(ahead.lane)
         ahead.lane.over = ahead.job is not None and (ahead.job.is_left or not ahead.job.is_done)
-        item.stash[TAPE].close()
+        if TAPE in item.stash:  # What ends within its protocol has let go of it.
+            item.stash[TAPE].close()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

@@ -96,6 +96,8 @@ def _shown(value: Any) -> str:
 
 def _around(value: Any, other: Any) -> str:
     """Return `value` cut to where it differs from `other`: the change may stand at the end of a long prompt."""
+    if isinstance(value, bytes) and isinstance(other, bytes):
+        value, other = repr(value), repr(other)
     if not isinstance(value, str) or not isinstance(other, str) or len(value) <= _SHOWN:
         return _shown(value)
     value, other = hidden(value), hidden(other)

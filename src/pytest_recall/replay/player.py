@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.files.errors import AfterSessionError, MissError, RecallError
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
 from pytest_recall.replay.environment import once_read
@@ -47,7 +47,8 @@ class Player(OpenTapes):
 
     Hosts in `ignored` (`host` or `host:port`) are no upstream, and those in `telemetry` are sent nothing in a replay;
     `telemetry_calls` and `ignored_calls` count those by host, in each mode, and `ignored_places` are where clients that
-    are not known have connected to the former. Of what cases start, a replay starts the
+    are not known have connected to the former. `outside_calls` counts what a recording does not hold, as it was called
+    while no case was open. Of what cases start, a replay starts the
     `programs` that the rubric names, or `any`; `unseen` are the names of the clients that ask past the player in cases,
     one for each time. One that `listens` is asked by each client that it knows, also where nothing is recorded.
     `repeatable` has the calls that a replay may make any number of times. `error` and `redact` are as in OpenTapes.
@@ -67,6 +68,7 @@ class Player(OpenTapes):
         super().__init__(mode, error, redact)
         self.telemetry_calls: Counter[str] = Counter()
         self.ignored_calls: Counter[str] = Counter()
+        self.outside_calls: Counter[str] = Counter()
         self.ignored_places: dict[str, None] = {}
         self.meter: Meter | None = None
         self.limits: Limits | None = None
@@ -112,11 +114,11 @@ class Player(OpenTapes):
     def end(self, is_ours: Callable[[], bool], tell: Callable[[str], None]) -> None:
         """From now on only calls are refused of which `is_ours()` says that the session has left them behind.
 
-        What is refused is said through `tell`. A thread that ends by SystemExit ends without a traceback.
+        What is refused is said through `tell`.
         """
         self._is_ours = is_ours
         self.tell_by(tell)
-        self._error = lambda message: SystemExit(1)
+        self._error = lambda message: AfterSessionError(1)
 
     def tell_by(self, tell: Callable[[str], None]) -> None:
         """Have `tell` called with what no tape answers for, in place of adding it to `strays`."""
@@ -206,13 +208,15 @@ class Player(OpenTapes):
     def _outside(self, request: Request, way: Way) -> CallStep:
         """Decide on a call that is made while no case is open, or by what a case has left behind."""
         asked = f"{request.method} {request.url}"
-        hint = _IF_TELEMETRY if is_path_of_otlp(request.url) else ""
+        hint = "" if is_path_of_model(request.url) else _IF_TELEMETRY
         if way == "cassette" and self.mode == "replay":
             if (left := self.left_behind(f"{asked}: was not sent", hint)) is not None:
                 return CallStep(held=LeftBehindCall(request, left))
             raise self.refuse(f"{asked}: called outside of any case, and {_NOTHING_SENT}{hint}", ())
         if way == "cassette" and self.mode != "off" and self.left_by:
             self.refuse(f"{asked}: was not recorded, {self._over()}{hint}", ())
+        elif way == "cassette" and self.mode != "off":
+            self.outside_calls[f"{request.method} {self._redact(without_query(request.url))}"] += 1
         if self.batches is not None:
             self.batches.direct("outside of any case")
         return CallStep()
@@ -275,8 +279,9 @@ class Player(OpenTapes):
             if served is not None:
                 return CallStep(served=served)
         if tape.mode == "replay":
-            may_be_telemetry = self.is_beside() and not tape.is_copy and not is_path_of_model(request.url)
-            hint = _IF_TELEMETRY if may_be_telemetry or is_path_of_otlp(request.url) else ""
+            may_be = (self.is_beside() and not tape.is_copy) or tape.asks_elsewhere(request)
+            may_be = may_be and not is_path_of_model(request.url)
+            hint = _IF_TELEMETRY if may_be or is_path_of_otlp(request.url) else ""
             raise self.refuse(tape.missed(request, kind) + hint, [tape])
         if tape.mode == "missing" and holds_minted(request):
             raise self.refuse(f"{asked}: {_WITH_PLACEHOLDER}", [tape])
@@ -456,7 +461,10 @@ UNKNOWN_CLIENT = (
     " telemetry"
 )
 """What to do about a connection that no recorded call has made."""
-_IF_TELEMETRY = "\n  if this call sends telemetry, name its host under `telemetry_hosts` in rubric.yaml"
+_IF_TELEMETRY = (
+    "\n  if this call sends telemetry, name its host under `telemetry_hosts` in rubric.yaml; if it asks a server that"
+    " the run itself starts, name it under `ignore_hosts`"
+)
 _WITH_PLACEHOLDER = (
     "is not recorded, and was not sent, since it holds the placeholder of a token that a replay has handed out; empty"
     " the agent's cache of tokens, so that it asks for one"

@@ -22,7 +22,7 @@ from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.equality import EqualCalls, header_differences, key_of, told_apart, written_key
 from pytest_recall.replay.exchange import Call, Exchange, Request
 from pytest_recall.replay.forks import Following, ForkLog
-from pytest_recall.replay.hosts import without_query
+from pytest_recall.replay.hosts import place_of, without_query
 from pytest_recall.replay.matching import Rules, with_known_ids
 from pytest_recall.replay.nearest_request import nearest_request
 from pytest_recall.replay.other_headers import is_credential, other_headers
@@ -674,6 +674,14 @@ class Tape(Following):
         if news or self.mode != "record" or not (self.is_partial or self.started):
             return ""
         return f"{self.name}: {_STAYS}"
+
+    def asks_elsewhere(self, request: Request) -> bool:
+        """Whether the recording has no call to the server of a request that it does not answer."""
+        if self.cassette is None:
+            return False
+        recorded = [*self.unused(), *self.served()]
+        place = place_of(self.redactor.url(request.url))
+        return all(place_of(call.request.url) != place for call in recorded)
 
     def missed(self, request: Request, kind: str = "agent") -> str:
         """Return what to say of a request that nothing answers: the nearest recorded one, and what changed."""

@@ -159,6 +159,15 @@ def telemetry_line(calls: Mapping[str, int], mode: str) -> str:
     return f"{plural(sum(calls.values()), 'call')} of telemetry {became}: {hosts}"
 
 
+def outside_line(calls: Mapping[str, int]) -> str:
+    """Return which calls were made while no case was open, with a count of each; no recording has them."""
+    counts = listed(f"{call} ({count})" for call, count in sorted(calls.items()))
+    return (
+        f"{plural(sum(calls.values()), 'call')} outside of any case, which a replay refuses, not recorded: {counts};"
+        " let a fixture make what a case needs, and name a host that takes telemetry under `telemetry_hosts` in rubric.yaml"
+    )
+
+
 def to_match_line(header: str, names: Sequence[str]) -> str:
     """Return what to say of a header that is not matched, where it alone tells recorded calls apart."""
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
