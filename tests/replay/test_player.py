@@ -49,7 +49,7 @@ class TestWays:
             ("/otel/v1/traces?a=b", "x", (True, True)),
             ("/v1/logs", "x", (True, True)),
             ("/v1/messages", "other.example", (False, False)),
-            ("/any", "x", (True, False)),
+            ("/any", "upstream", (True, False)),
             ("/any", "other.example", (True, True)),
         ],
     )

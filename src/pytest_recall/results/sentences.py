@@ -164,7 +164,8 @@ def outside_line(calls: Mapping[str, int]) -> str:
     counts = listed(f"{call} ({count})" for call, count in sorted(calls.items()))
     return (
         f"{plural(sum(calls.values()), 'call')} outside of any case, which a replay refuses, not recorded: {counts};"
-        " let a fixture make what a case needs, and name a host that takes telemetry under `telemetry_hosts` in rubric.yaml"
+        " let a fixture make what a case needs, and name a host that takes telemetry under `telemetry_hosts` in"
+        " rubric.yaml"
     )
 
 

@@ -22,6 +22,8 @@ import pytest
 
 from pytest_recall.files.errors import MissError
 from pytest_recall.replay.exchange import STORED_RESPONSE
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.watch import install
 from tests.replay.upstream import Deck
 from tests.replay.wire import ENCODINGS, EVENTS, Proxy, Wire, certified
 
@@ -367,6 +369,18 @@ def test_an_upstream_that_is_not_there(deck: Deck, ask: Ask) -> None:
         "MaxRetryError",
         "URLError",
     )
+
+
+@every_client
+def test_a_session_that_is_over_is_in_the_way_of_none(deck: Deck, ask: Ask) -> None:
+    past = Player("replay")
+    undo = install(past)
+    past.end(lambda: False, lambda message: None)
+    try:
+        test_an_upstream_that_is_not_there(deck, ask)
+    finally:
+        while undo:
+            undo.pop()()
 
 
 def test_an_event_is_there_before_the_end(deck: Deck, wire: Wire) -> None:

@@ -69,7 +69,8 @@ class HttpCalls:
     def _connect(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def connect(connection: Any) -> Any:
-            if id(connection) in self._opening or not self._is_known(connection):
+            # A session that is over must not put off the connection of another, which would not see it fail.
+            if self.player.is_past or id(connection) in self._opening or not self._is_known(connection):
                 return original(connection)
             connection.sock = Connection(self, connection, open=partial(original, connection))
             if hasattr(connection, "is_verified") and _scheme_of(connection) == "https":
@@ -93,7 +94,7 @@ class HttpCalls:
     def _send(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(original)
         def send(connection: Any, data: Any) -> Any:
-            if id(connection) not in self._opening:
+            if not self.player.is_past and id(connection) not in self._opening:
                 self._stand_before(connection)
             return original(connection, data)
 
