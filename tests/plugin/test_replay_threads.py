@@ -312,6 +312,94 @@ class TestTasks:
         self.left(pytester, lasting, source, *args, marked=MARKED.format(mark=mark))
 
 
+HANDING_ON = """\
+import asyncio
+
+PROMPT = {prompt!r}
+
+
+async def asks(question, done, failed):
+    import httpx2
+    try:
+        async with httpx2.AsyncClient() as client:
+            answer = await client.post(URL + "/any", json=dict(prompt=PROMPT + question))
+        done(answer.raise_for_status().json()["text"])
+    except {caught} as error:
+        failed(error)
+        {then}
+
+
+"""
+OWN_TASK = (
+    HANDING_ON
+    + """\
+async def answered(question):
+    future = asyncio.get_running_loop().create_future()
+    task = asyncio.create_task(asks(question, future.set_result, future.set_exception))
+    return await future
+
+
+"""
+)
+SESSION_TASK = (
+    HANDING_ON
+    + """\
+LOOP = asyncio.new_event_loop()
+WORK = asyncio.Queue()
+
+
+async def works():
+    while True:
+        await asks(*await WORK.get())
+
+
+async def answered(question):
+    future = asyncio.get_running_loop().create_future()
+    await WORK.put((question, future.set_result, future.set_exception))
+    return await future
+
+
+TASK = LOOP.create_task(works())
+
+
+"""
+)
+RUNS = {
+    "own": "return asyncio.run(answered(question))",
+    "session": "return LOOP.run_until_complete(answered(question))",
+}
+
+
+class TestMissOfATask:
+    """A case ends that waits for a task whose call is not recorded, whatever the task makes of that."""
+
+    @pytest.mark.parametrize(
+        ("source", "runs", "caught", "then"),
+        [
+            (OWN_TASK, "own", "Exception", "pass"),
+            (OWN_TASK, "own", "ValueError", "pass"),
+            (SESSION_TASK, "session", "Exception", "pass"),
+            (SESSION_TASK, "session", "BaseException", "raise"),
+        ],
+        ids=["own", "own-swallows-nothing", "session", "session-ends"],
+    )
+    def test_the_case_has_no_verdict(
+        self, pytester: pytest.Pytester, lasting: Upstream, source: str, runs: str, caught: str, then: str
+    ) -> None:
+        def at(prompt: str) -> Checkout:
+            made = source.format(prompt=prompt, caught=caught, then=then) + agent(RUNS[runs])
+            return talking(lasting, made).with_cases(asking("a"), asking("b")).at(pytester)
+
+        at("one ").run_afresh("eval", "--record").assert_outcomes(passed=2)
+        checkout = at("one ")
+        checkout.run_afresh(*REPLAY).assert_outcomes(passed=2)
+        asked, checkout = lasting.count, at("two ")
+        result = checkout.run_afresh(*REPLAY)
+        result.assert_outcomes(errors=2)
+        assert lasting.count == asked
+        assert "Traceback" not in result.stderr.str()
+
+
 EXPORTER = """\
 TOLD = threading.Semaphore(0)
 DONE = threading.Semaphore(0)

@@ -16,6 +16,12 @@ def running_asyncio() -> Any:
     return None if get_running_loop is None or get_running_loop() is None else sys.modules["asyncio"]
 
 
+def current_task() -> Any:
+    """Return the task of asyncio that runs in this thread, or None."""
+    asyncio = running_asyncio()
+    return None if asyncio is None else asyncio.current_task()
+
+
 async def sleep(seconds: float) -> None:
     """Wait in a task while the others of its loop run on. trio's is the only other loop that the clients know."""
     await (running_asyncio() or sys.modules["trio"]).sleep(seconds)

@@ -12,10 +12,11 @@ import threading
 from collections.abc import Callable
 from contextvars import ContextVar
 from types import FrameType
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakSet
 
 from pytest_recall.files.errors import MissError
+from pytest_recall.files.event_loop import current_task
 from pytest_recall.replay.forks import is_in_turn
 from pytest_recall.replay.hooks import Undo
 from pytest_recall.replay.origin import is_importing
@@ -110,10 +111,10 @@ def _interrupt(thread: int, error: type[BaseException]) -> None:
 class Interrupter:
     """Ends cases that wait for a call which was refused in another thread.
 
-    A case that is run in a block ends by an exception there; each other one has a `Wait` of its own. A thread that
-    works for several cases does not end by the miss of one: it is answered in place of the call. Should it end by that
-    answer, the others wait for it in vain: `lost` is called with what they then wait for. `interrupted` is called
-    whenever the main thread is interrupted.
+    A case that is run in a block ends by an exception there; each other one has a `Wait` of its own. A thread, or a
+    task, that works for several cases does not end by the miss of one: it is answered in place of the call. Should it
+    end by that answer, the others wait for it in vain: `lost` is called with what they then wait for. `interrupted` is
+    called whenever the main thread is interrupted.
     """
 
     def __init__(self, lost: Callable[[str], None], interrupted: Callable[[], None]) -> None:
@@ -142,8 +143,11 @@ class Interrupter:
         threading.Thread(target=look, name="recall-wait", daemon=True).start()
 
     def answered(self) -> None:
-        """Take in that this thread was answered in place of a call that is refused; other cases may need it."""
-        self._answered.add(threading.current_thread())
+        """Take in that this thread or task was answered in place of a call that is refused; other cases may need it."""
+        if (task := current_task()) is not None:
+            task.add_done_callback(self._task_ended)
+        else:
+            self._answered.add(threading.current_thread())
 
     def check(self, frame: FrameType | None = None) -> None:
         """Raise the error by which a block is to end, in the main thread that runs it at `frame`."""
@@ -197,6 +201,13 @@ class Interrupter:
         if thread not in self._answered:
             return issubclass(error, MissError)
         assert thread is not None
-        self.lost = f"it waits for the thread `{thread.name}`, which has missed a recording for another case"
-        self._lost(self.lost)
+        self._lose(f"the thread `{thread.name}`")
         return True
+
+    def _task_ended(self, task: Any) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            self._lose(f"the task `{task.get_name()}`")
+
+    def _lose(self, what: str) -> None:
+        self.lost = f"it may wait for {what}, which has missed a recording for another case"
+        self._lost(self.lost)

@@ -16,6 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files.context_values import assigned
+from pytest_recall.files.event_loop import current_task
 from pytest_recall.replay.forks import ForkNotes, Note, at_fork
 from pytest_recall.replay.interrupt import IN_THREAD, Interrupter
 from pytest_recall.replay.tape import LET_THROUGH, LIVE, CassetteMode, Tape
@@ -257,9 +258,12 @@ class OpenTapes:
             self._end_later(tape, message)
 
     def is_beside(self) -> bool:
-        """Whether this thread runs neither the session nor the case that answers for it, so that none hears of it."""
+        """Whether this runs neither the session nor the case that answers for it, so that none hears of it.
+
+        A task that a fixture of the session has begun may run in the thread of a case.
+        """
         tapes = self.possible()
-        if self._is_forked(tapes):
+        if self._is_forked(tapes) or (self._context is None and current_task() is not None):
             return True
         thread = threading.get_ident()
         waits = [wait for tape in tapes if (wait := self._wait_of(tape)) is not None]
@@ -317,7 +321,11 @@ class OpenTapes:
 
     def _give_up(self, tape: Tape, error: BaseException) -> None:
         wait = self._wait_of(tape)
-        if wait is not None and wait.thread_id != threading.get_ident() and not tape.is_copy:
+        # Of a task that a case has begun, only who awaits it hears how it ends.
+        task = current_task()
+        if task is not None:
+            task.add_done_callback(_retrieved)
+        if wait is not None and (wait.thread_id != threading.get_ident() or task is not None) and not tape.is_copy:
             wait.give_up(error)
 
     # What forked processes do
@@ -383,6 +391,12 @@ class OpenTapes:
                 tape.problems.append(f"{tape.name}: {note.text}")
         elif note.text not in self.strays:
             self._tell(note.text)
+
+
+def _retrieved(task: Any) -> None:
+    """Take in the error of a task, which asyncio would say that nobody did: it is said where the case is."""
+    if not task.cancelled():
+        task.exception()
 
 
 KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
