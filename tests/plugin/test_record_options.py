@@ -199,7 +199,7 @@ class TestRubric:
         assert finished(checkout) == {}
         checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=1)
         assert upstream.count == 2
-        assert sources(checkout) == {"a": "live"}
+        assert sources(checkout) == {"a": "mixed"}
         assert trial(checkout, "a").calls == ()
 
     @pytest.mark.parametrize("option", ["--record", "--replay", "--replay -n2", "--replay --recall-concurrency=2"])
@@ -245,6 +245,28 @@ class TestRubric:
         # The run itself, which asks what is due, is live as a whole.
         assert [upstream.count - before, trial(checkout, "a").source] == [2, "live"]
         assert checkout.journal().let_through.calls == {named.partition(":")[0]: 1}
+
+    @pytest.mark.parametrize("setting", ["ignore_hosts", "telemetry_hosts"])
+    def test_what_is_recorded_of_a_host_that_is_named_later_is_not_missed(
+        self, pytester: pytest.Pytester, lasting: Upstream, upstream: Upstream, setting: str
+    ) -> None:
+        body = f"import httpx2\nhttpx2.post({upstream.url!r} + '/any', json=dict(prompt=question))\n"
+        body += "return plain_sync(question)"
+        checkout = recorded(pytester, talking(lasting, agent(body)).with_cases(asking("a")))
+        named = f"{RUBRIC}{setting}: ['{upstream.url.removeprefix('http://')}']\n"
+        (checkout.path / "eval/rubric.yaml").write_text(named, encoding="utf-8")
+        assert checkout.run_afresh("eval", "--replay", "--recall-mode=all").ret == pytest.ExitCode.OK
+
+    def test_a_verdict_on_what_it_answers_moves_no_box_in_a_replay(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        checkout = recorded(pytester, asks(upstream, "httpx2_sync", "a"))
+        rubric = f"{RUBRIC}ignore_hosts: ['{upstream.url.removeprefix('http://')}']\n"
+        (checkout.path / "eval/rubric.yaml").write_text(rubric, encoding="utf-8")
+        before = checkout.state_text()
+        result = checkout.run("eval", "--replay", "--recall-mode=all", day="2026-04-10")
+        result.assert_outcomes(passed=1)
+        assert checkout.state_text() == before
 
     def test_no_budget_holds_it(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         named = upstream.url.removeprefix("http://")
@@ -295,7 +317,8 @@ PLACES = {
     "prompt": "openai_sync('the key is ' + SECRET)\nreturn anthropic_sync('and ' + OTHER)",
     "response": "return str(len(openai_sync('echo the key is ' + SECRET)))",
     "stream": "return str(len(anthropic_stream('echo the key is ' + SECRET)))",
-    "error body": "try:\n    openai_sync('broken ' + SECRET, max_retries=0)\nexcept Exception:\n    return 'x'",
+    "error body": "try:\n    openai_sync('broken ' + SECRET, max_retries=0)\nexcept Exception:\n"
+    "    return openai_sync('x')",
     "error text": "import httpx2\ntry:\n    httpx2.post('http://127.0.0.1:1/' + SECRET, json=dict(prompt='x'))\n"
     "except httpx2.ConnectError:\n    return 'x'",
 }

@@ -38,6 +38,9 @@ class TestNearest:
         asked = {"a": 1, "b": 2, "c": 3}
         assert self.told(asked, {"a": 3, "b": 1, "c": 2}, {**asked, "c": 4}) == (1, ["c: “4” → “3”"])
 
+    def test_what_stands_in_the_place_of_a_secret_is_not_shown(self) -> None:
+        assert self.told({"a": "hunter2-and-more"}, {"a": "[PASSWORD]"}) == (0, ["a: “[PASSWORD]” → another value"])
+
     def test_the_same_items_in_another_order_are_one_line(self) -> None:
         told = self.told({"tools": [{"enum": ["b", "a"]}]}, {"tools": [{"enum": ["a", "b"]}]})
         assert told == (0, ["tools[0].enum: the same 2 items in another order; sort them, if they come from a set"])

@@ -361,6 +361,7 @@ class CassetteManager:
             compares_headers=self.compares_headers,
             requests=None if self._requests is None else [],
             repeatable=None if about.get("scope") == SHARED else self.player.repeatable,
+            passes_by=self.player.passes_by,
         )
 
     def _checked(self, cassette: Cassette, about: dict[str, Any]) -> list[str]:

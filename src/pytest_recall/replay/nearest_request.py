@@ -11,6 +11,7 @@ from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.fenced_texts import parts_of
 from pytest_recall.replay.matching import BODY, Rules, canonical
 from pytest_recall.replay.secrets import hidden
+from pytest_recall.replay.tokens import PLACEHOLDER
 
 _SHOWN = 60
 
@@ -76,6 +77,8 @@ def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
                 yield from _differences(one[place], other[place], inner)
     elif parts := list(_part_differences(one, other)):
         yield from (f"{path}, {difference}" for difference in parts)
+    elif isinstance(other, str) and PLACEHOLDER.fullmatch(other):
+        yield f"{path}: “{other}” → another value"  # Which is as secret as what stood there.
     else:
         yield f"{path}: {_around(other, one)} → {_around(one, other)}"
 

@@ -366,6 +366,10 @@ class Player(OpenTapes):
             return True
         return any(name in self._ignored or f"{name}:{port}" in self._ignored for name in names)
 
+    def passes_by(self, url: str) -> bool:
+        """Whether calls to a URL come to no recording: what is there is ignored, or takes telemetry."""
+        return self.ignores(*place_of(url)) or self._is_telemetry(url)
+
     def count_ignored(self, host: str) -> None:
         """Count a call to a host that is let through by `ignore_hosts`."""
         self.ignored_calls[host] += 1

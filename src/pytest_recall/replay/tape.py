@@ -123,7 +123,8 @@ class Tape(Following):
     count; in a replay it is served all the same, and that is a `difference`. It `lacks_headers` if a recorded call that
     was served does not say which it had. `requests` are those of a replay, without secrets, where someone compares
     them; else None. `answer_tokens` is how many tokens the longest answer has that was recorded of this case before,
-    None if that is not known. `repeatable` has the calls that a replay may make any number of times.
+    None if that is not known. `repeatable` has the calls that a replay may make any number of times, and `passes_by`
+    says of a URL whether calls there come to no recording.
     """
 
     name: str
@@ -154,6 +155,7 @@ class Tape(Following):
     older: tuple[Cassette, ...] = ()
     base: Cassette | None = None
     repeatable: Repeatable | None = None
+    passes_by: Callable[[str], bool] = lambda url: False
     log: ForkLog | None = None
     is_over: bool = False
     learn: Callable[[Request, Call], None] = lambda request, call: None
@@ -612,7 +614,10 @@ class Tape(Following):
             unused = [
                 exchange
                 for exchange in self.unused()
-                if not self.may_be_left(exchange) and (self.teardown or exchange.phase != TEARDOWN)
+                if not self.may_be_left(exchange)
+                and (self.teardown or exchange.phase != TEARDOWN)
+                # What is named in the rubric since it was recorded is asked elsewhere.
+                and not self.passes_by(exchange.request.url)
             ]
         except RecallError as error:
             return [str(error)]
