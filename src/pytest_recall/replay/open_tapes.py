@@ -307,7 +307,8 @@ class OpenTapes:
         tapes, message = self.possible() if tapes is None else tapes, self._redact(message)
         error = self._error(message)
         if not tapes:
-            self.note_unrecorded()
+            if self.mode != "replay":  # There it was not sent.
+                self.note_unrecorded()
             if self.notes.is_copy:
                 self.notes.write("refused", message)
             else:
