@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pytest
 
 from tests.helpers.project import BARE, Project, case, row
-from tests.helpers.talking import cassette
 from tests.helpers.upstream import Upstream
 from tests.models.endpoint import Answer, endpoint, failure
 
@@ -196,21 +195,6 @@ def test_other():
 def test_the_traceback_is_there_for_whoever_wants_it(pytester: pytest.Pytester) -> None:
     result = project("a").at(pytester).run("eval", "--tb=long")
     result.stdout.fnmatch_lines(["*E *ConnectError: *"])
-
-
-def test_a_case_of_which_no_call_to_a_model_is_answered_has_no_verdict(
-    pytester: pytest.Pytester, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("URL", f"{upstream.url}/v1/messages")
-    checkout = BARE.with_agent(GOING_ON).with_cases(case("a", input="fine"), case("b", input="busy")).at(pytester)
-    checkout.run("eval", "--record").assert_outcomes(passed=2)
-    recording = [cassette(checkout, name).read_bytes() for name in "ab"]
-    monkeypatch.setenv("URL", "http://127.0.0.1:1/v1/messages")
-    result = checkout.run("eval", "--record", "--recall-mode=all", day="2026-04-10")
-    result.assert_outcomes(errors=2)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert [cassette(checkout, name).read_bytes() for name in "ab"] == recording
-    assert checkout.boxes() == {"a": 1, "b": 1}
 
 
 @pytest.mark.parametrize(("word", "said"), [("broken", True), ("busy", False), ("fine", False)])

@@ -36,8 +36,7 @@ from pytest_recall.plugin.stash import (
     UNREPORTED,
     UNTOLD,
 )
-from pytest_recall.replay.exchange import error_replies, outages
-from pytest_recall.replay.wire_formats import asks_model
+from pytest_recall.replay.exchange import error_replies
 from pytest_recall.results.standing import informs
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.conditions import Prompts, conditions, taped_of, words_of
@@ -85,7 +84,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     if call.when == "call" and outcome in (Outcome.PASSED, Outcome.SKIPPED) and item.stash.get(SUBTESTS, []):
         outcome, error = _by_subtests(item)
         report.outcome, report.longrepr = "failed", error
-    if outcome.is_verdict and (why := _unanswered(item) or _no_evidence(item, outcome, run)):
+    if outcome.is_verdict and (why := _no_evidence(item, outcome, run)):
         outcome, error = Outcome.ERROR, why
         report.outcome, report.longrepr = "failed", why
     item.stash[OUTCOME] = outcome
@@ -122,22 +121,6 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         baselines.told(item, call, report)
     elif getattr(item, "rule", None) is None and outcome is Outcome.FAILED:
         set_apart(item, report)
-
-
-def _unanswered(item: pytest.Item) -> str:
-    """Return why a verdict is none on the agent: it asked models, live, and not one of these calls was answered."""
-    tape = item.stash.get(TAPE, None)
-    if tape is None or {made.source for made in tape.made if made.kind != "judge"} != {"live"}:
-        return ""
-    manager = item.config.stash[CASSETTES]
-    read = manager.exchanges_of(tape)
-    asked = [
-        call
-        for (made, exchange), call in zip(read, manager.calls_of(read), strict=True)
-        if made.kind != "judge" and exchange is not None and asks_model(exchange.request)
-    ]
-    ends = ", ".join(end.removeprefix("http-") for end in outages(asked))
-    return f"no call to a model was answered ({ends}), so that what the agent says is no answer of one" if ends else ""
 
 
 def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> str:

@@ -8,7 +8,7 @@ see `replay.other_headers`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from pytest_recall.files.coerce import typed
@@ -412,13 +412,6 @@ _ANSWERED = frozenset(
     {CUT, REFUSED, *(f"http-{status}" for status in range(400, 500) if status not in (408, 409, 425, 429))}
 )
 """Ends of calls that are answers to what was asked: a wrong request is refused again, a limit of tokens is reached."""
-
-
-def outages(calls: Sequence[Call]) -> list[str]:
-    """Return how calls ended of which none got an answer; nothing if one did, or there was none."""
-    if any(not call.trouble or call.trouble in _ANSWERED or call.retried for call in calls):
-        return []
-    return list(dict.fromkeys(call.trouble for call in calls))
 
 
 def error_replies(calls: Iterable[Call]) -> list[str]:
