@@ -263,7 +263,7 @@ class OpenTapes:
         A task that a fixture of the session has begun may run in the thread of a case.
         """
         tapes = self.possible()
-        if self._is_forked(tapes) or (self._context is None and current_task() is not None):
+        if self._is_forked(tapes) or (tapes and self._context is None and current_task() is not None):
             return True
         thread = threading.get_ident()
         waits = [wait for tape in tapes if (wait := self._wait_of(tape)) is not None]
