@@ -76,6 +76,29 @@ def test_what_it_affects_is_asked_and_recorded_anew(pytester: pytest.Pytester, u
     assert len(calls(cassette(checkout, "a"))) == 1
 
 
+def test_it_is_asked_whether_or_not_a_replay_came_before(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = recorded(varying(upstream, "one"), pytester)
+    varying(upstream, "other").at(pytester)
+    asked = upstream.count
+    checkout.run("eval", "--record=missing", "--recall-mode", "all").assert_outcomes(passed=2)
+    assert upstream.count == asked + 2
+    checkout.run("eval", "--record=missing", "--recall-mode", "all").assert_outcomes(passed=2)
+    assert upstream.count == asked + 2
+
+
+def test_a_replay_that_moves_boxes_misses_it(pytester: pytest.Pytester, upstream: Upstream) -> None:
+    checkout = recorded(varying(upstream, "one"), pytester)
+    trusted = ("eval", "--replay", "--recall-trust-replays", "--recall-mode", "all")
+    checkout.run(*trusted, day="2026-03-20").assert_outcomes(passed=2)
+    boxes, asked = checkout.boxes(), upstream.count
+    (checkout.path / "eval/conftest.py").write_text(varying(upstream, "other").files["eval/conftest.py"])
+    result = checkout.run(*trusted, day="2026-04-20")
+    result.assert_outcomes(errors=2)
+    assert LINE in result.stdout.str()
+    assert checkout.boxes() == boxes
+    assert upstream.count == asked
+
+
 def test_a_header_that_the_rubric_ignores_affects_nothing(pytester: pytest.Pytester, upstream: Upstream) -> None:
     checkout = recorded(varying(upstream, "one"), pytester)
     rubric = {"eval/rubric.yaml": "owner: us\nignore_headers: [x-variant]\n"}

@@ -85,7 +85,7 @@ class CassetteManager:
         self._staying: set[Path] = set()
         self._started_by: dict[str, dict[str, None]] = {}
         self.to_match: dict[str, list[str]] = {}
-        self.compares_headers = False
+        self.compares_headers = self.is_trusted = False
         self._place = place
         self._folder_name = place.name(folder)
         is_usual = layers or of_change or folder == place.cassettes
@@ -359,6 +359,7 @@ class CassetteManager:
             misses=problems,
             live=frozenset(kind for kind, way in self.player.ways.items() if way != "cassette"),
             compares_headers=self.compares_headers,
+            is_trusted=self.is_trusted,
             requests=None if self._requests is None else [],
             repeatable=None if about.get("scope") == SHARED else self.player.repeatable,
             passes_by=self.player.passes_by,

@@ -120,7 +120,8 @@ class Tape(Following):
     and `too_late` is told of one that was begun after that.
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for
     nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
-    count; in a replay it is served all the same, and that is a `difference`. It `lacks_headers` if a recorded call that
+    count; in a replay it is served all the same, and that is a `difference`, or a miss where the replay `is_trusted` as news of the
+    provider. It `lacks_headers` if a recorded call that
     was served does not say which it had. `requests` are those of a replay, without secrets, where someone compares
     them; else None. `answer_tokens` is how many tokens the longest answer has that was recorded of this case before,
     None if that is not known. `repeatable` has the calls that a replay may make any number of times, and `passes_by`
@@ -149,6 +150,7 @@ class Tape(Following):
     accounted: int = 0
     live: frozenset[str] = frozenset()
     compares_headers: bool = False
+    is_trusted: bool = False
     lacks_headers: bool = False
     requests: list[Request] | None = None
     answer_tokens: int | None = None
@@ -324,8 +326,8 @@ class Tape(Following):
     def _like(self, cassette: Cassette, places: Sequence[int], request: Request, kind: str) -> int | None:
         """Return the first of these recorded calls that has the headers of `request` and was not asked for.
 
-        In a replay it is the first of all if none has them, which is a difference. Raises RecallError, for calls of a
-        fixture that cases share: what it returns to them is not what it would return now.
+        In a replay it is the first of all if none has them, which is a difference. Raises RecallError for calls of a
+        fixture that cases share, as what it returns to them is not what it would return now, and where it `is_trusted`.
         """
         first, differences = None, list[str]()
         for place in places:
@@ -343,7 +345,7 @@ class Tape(Following):
         if first is None or self.mode != "replay":
             return None
         self._differs(kind, number, differences)
-        if "fixture" in self.header:
+        if self.is_trusted or "fixture" in self.header:
             raise RecallError(f"{self.name}: call {number}: {differences[0]}; {self.hint}")
         return first
 
