@@ -16,6 +16,7 @@ from pytest_recall.replay.environment import once_read
 from pytest_recall.replay.exchange import Request, Way
 from pytest_recall.replay.forks import Note, NoteKind
 from pytest_recall.replay.hosts import (
+    TELEMETRY_VARIABLES,
     is_path_of_otlp,
     is_telemetry,
     is_telemetry_host,
@@ -75,7 +76,7 @@ class Player(OpenTapes):
         self.repeatable: RepeatableCalls | None = None
         self.listens = False
         self.unseen: list[str] = []
-        self._named_by_variables = once_read(telemetry_of)
+        self._named_by_variables = once_read(TELEMETRY_VARIABLES, telemetry_of)
         self._is_ours: Callable[[], bool] | None = None
         self._handed: Callable[[], Iterable[object]] = tuple
         self.know(ways, ignored=ignored, programs=programs, telemetry=telemetry, error=error, redact=redact)
