@@ -257,9 +257,11 @@ class CassetteManager:
 
         They stay where that of an earlier one does.
         """
-        if not self._staying.isdisjoint(self._path(item, repeat) for repeat in range(1, after + 1)):
+        if self.mode != "record" or not self._staying.isdisjoint(
+            self._path(item, repeat) for repeat in range(1, after + 1)
+        ):
             return
-        while self.mode == "record":
+        while True:
             after += 1
             path = self._path(item, after)
             if not exists(path):
