@@ -76,13 +76,15 @@ class Money:
     """What the calls of a session come to beside its trials.
 
     `calls` belong to no trial. `unpaid` are the node ids that the budget has left out, by baseline, or under an empty
-    name of the agent under test. `alone` and `looped` count the cases that did not run at the same time as others, by
-    the fixture that belongs to the whole process, or is async.
+    name of the agent under test. `cut` counts the errors of cases that ran out of money between two calls. `alone` and
+    `looped` count the cases that did not run at the same time as others, by the fixture that belongs to the whole
+    process, or is async.
     """
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self.unpaid: dict[str, set[str]] = {}
+        self.cut = 0
         self.alone: Counter[str] = Counter()
         self.looped: Counter[str] = Counter()
 
