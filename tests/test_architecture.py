@@ -266,7 +266,6 @@ WORLD = {
             "clients.tornado_client",
             "dry_runs",
             "encodings",
-            "environment",
             "files_read",
             "formats.lore",
             "formats.vcrpy",
