@@ -178,9 +178,9 @@ class Ending:
         try:
             yield
         except Exception as error:
-            told = one_line(f"{type(error).__name__}: {error}")
+            cause = one_line(f"{type(error).__name__}: {error}")
             self._run.log.problems.append(
-                f"{what}: not complete ({told}); this is a mistake in pytest-recall: report it"
+                f"{what}: not complete ({cause}); this is a mistake in pytest-recall: report it"
             )
 
     def _fails_on_recorded_answers(self) -> bool:
@@ -272,10 +272,10 @@ class Ending:
         if unpaid and self._run.journal is not None and not self._run.log.refused:
             # The budget is that of the whole run, so that resuming with the same one asks nothing.
             if meter.barred():
-                told = _how_to_resume(portion.resuming(self._run.config), first="correct that, then ")
+                line = _how_to_resume(portion.resuming(self._run.config), first="correct that, then ")
             else:
-                told = _how_to_resume(portion.resuming(self._run.config, " and a higher --budget"), first="")
-            self._run.log.note(told)
+                line = _how_to_resume(portion.resuming(self._run.config, " and a higher --budget"), first="")
+            self._run.log.note(line)
         # A case that was between two calls is an error to pytest, and not what a regression is.
         fails = session.exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed > cut
         if (unpaid or cut) and not fails and session.exitstatus in _ENDED:
@@ -379,8 +379,8 @@ class Ending:
             # pytest says no more than that it was interrupted, or stopped.
             first = run.found.uncollected.get(files[0], f"{files[0]} could not be collected")
             return f"{first}; and {plural(len(files) - 1, 'more file')}" if files[1:] else first
-        told = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
-        return told or ("interrupted" if session.exitstatus == pytest.ExitCode.INTERRUPTED else "")
+        stop = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
+        return stop or ("interrupted" if session.exitstatus == pytest.ExitCode.INTERRUPTED else "")
 
     def _write_state(self, folder: Path, record: Record) -> None:
         folds = folds_here(self._run.plan.place, os.environ)
@@ -413,15 +413,15 @@ class Ending:
         try:
             if recording.of_branch:
                 stem = stem_of(events_of(run.plan.header(name or recording.run, ""), (), 0))
-                told = run_recordings.write_recorded(place, Path(recording.folder), stem, clock.now())
+                notes = run_recordings.write_recorded(place, Path(recording.folder), stem, clock.now())
             elif not recording.folder:
-                told = run_recordings.clear_taken_over(place)
+                notes = run_recordings.clear_taken_over(place)
             else:
                 return
         except (OSError, RecallError) as error:
             run.log.problems.append(f"{place.name(place.run_files)}: recordings not written ({sentence_of(error)})")
             return
-        run.log.note(*told)
+        run.log.note(*notes)
 
     def _gates(self, record: Record) -> tuple[Standing, ...]:
         """Return how the rubric's gates stand; a run over some of the files does not know all cases."""

@@ -57,7 +57,7 @@ class CollectedTests:
     worker died, with the error, before it was known whether they are marked tests. `deselected` are the cases of items
     that pytest was told to leave out, by whichever plugin, and `passed_over` those of marked tests that were left out
     before they were cases. `uncollected` says by node id what is wrong with case files. `informed` says that a worker's
-    findings were taken, and `told` that this worker has sent its own.
+    findings were taken, and `sent` that this worker has sent its own.
     """
 
     def __init__(self) -> None:
@@ -69,7 +69,7 @@ class CollectedTests:
         self.passed_over: set[str] = set()
         self.uncollected: dict[str, str] = {}
         self.unknown_baselines: dict[str, None] = {}
-        self.informed = self.told = False
+        self.informed = self.sent = False
 
 
 class Money:

@@ -197,8 +197,8 @@ class Run:
 
     def found_out(self) -> str:
         """Return, once, what only a worker finds out, and what the journal should know soon; empty if nothing."""
-        told, self.found.told = self.found.told, True
-        return "" if told or not (self.found.late or self.waits or self.found.settled) else json.dumps(self.findings())
+        sent, self.found.sent = self.found.sent, True
+        return "" if sent or not (self.found.late or self.waits or self.found.settled) else json.dumps(self.findings())
 
     def findings(self) -> dict[str, Any]:
         """Return what a worker has found out by collecting, as plain JSON types."""

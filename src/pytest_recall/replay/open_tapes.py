@@ -30,13 +30,13 @@ class CaseContext:
     """The open tapes of one case; it has come to its end when there are none.
 
     While it is `over`, calls of its threads are refused.
-    `owner` is that of the tape that was opened first. `wait` is told of a miss, which may come from another thread than
+    `label` is that of the tape that was opened first. `wait` is told of a miss, which may come from another thread than
     the one that runs the case. `thread_id` is the thread of the session that runs it, None for one of several at once,
     and `outer` the context that this one stands in there. One that `is_shared` is that of a fixture: what that begins
     works for all cases.
     """
 
-    __slots__ = ("is_shared", "opened", "outer", "over", "owner", "tapes", "thread_id", "wait")
+    __slots__ = ("is_shared", "label", "opened", "outer", "over", "tapes", "thread_id", "wait")
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class CaseContext:
         self.thread_id = thread_id
         self.outer = outer
         self.is_shared = is_shared
-        self.owner = ""
+        self.label = ""
         self.tapes: list[Tape] = []
         self.over = False
         self.wait: Wait | None = None
@@ -128,7 +128,7 @@ class OpenTapes:
     def left_by(self) -> str:
         """The case that is over, if what does this was left behind by it, in words; empty if it was not."""
         context = self._context
-        return "" if context is None or context.tapes else context.owner
+        return "" if context is None or context.tapes else context.label
 
     @property
     def _context(self) -> CaseContext | None:
@@ -191,7 +191,7 @@ class OpenTapes:
                 lane = CaseContext(self, threading.get_ident(), outer, is_shared=is_shared)
                 self._contexts.append(lane)
                 CURRENT_CASE.set(lane)
-            lane.owner = lane.owner or tape.owner
+            lane.label = lane.label or tape.label
             lane.tapes.append(tape)
 
     def pop(self, tape: Tape) -> None:

@@ -295,7 +295,7 @@ class Player(OpenTapes):
 
     def _of_copy(self, request: Request, tape: Tape) -> CallStep:
         """Decide on a call of a child process that is left of a case, or of the set-up of a fixture, which is over."""
-        over = f"since {tape.owner} is over, for which its child process was forked; {_FORKED}"
+        over = f"since {tape.label} is over, for which its child process was forked; {_FORKED}"
         if tape.mode == "replay":
             raise self.refuse(f"{request.method} {request.url}: was not sent, {over}", ())
         return self._unrecorded(request, over)

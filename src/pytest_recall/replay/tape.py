@@ -179,7 +179,7 @@ class Tape(Following):
     _refused: list[str] = field(default_factory=list)
 
     @property
-    def owner(self) -> str:
+    def label(self) -> str:
         """Whose calls these are, in words: a case or a fixture; the name of the cassette where it is neither's."""
         for kind in ("case", "fixture"):
             if kind in self.header:

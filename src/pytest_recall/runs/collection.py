@@ -97,7 +97,7 @@ def _of_output(text: str) -> list[str]:
     return [f"{loading.split(chr(39))[1]}: cannot be imported ({one_line(told[-1])}); correct that first"]
 
 
-TOLD_IN = "PYTEST_RECALL_MARKED"
+MARKED_IN = "PYTEST_RECALL_MARKED"
 """The variable that names the file into which a collection writes the marked tests."""
 _MARK = b"mark.recall"
 
@@ -120,7 +120,7 @@ def marked_tests(place: Place) -> MarkedTests:
         done = subprocess.run(
             command if place.eval_dir.is_dir() else command[:-1],
             cwd=place.root,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", TOLD_IN: str(told)},
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", MARKED_IN: str(told)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
