@@ -313,8 +313,9 @@ class Ending:
                 run.log.note(unrecorded_line(silent))
             else:
                 seen = run.unrecorded
-                others = (seen.telemetry, seen.ignored, seen.programs, seen.clients)
-                run.log.trouble([nothing_recorded_line(silent, *others)])
+                run.log.trouble(
+                    [nothing_recorded_line(silent, seen.telemetry, seen.ignored, seen.programs, seen.clients)]
+                )
 
     def _tell_of_lost_calls(self) -> None:
         """Say which cases came to a verdict though a call of theirs failed: an agent may go on without its answer."""

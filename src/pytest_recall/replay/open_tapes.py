@@ -16,9 +16,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files.context_values import assigned
-from pytest_recall.files.event_loop import current_task
 from pytest_recall.replay.forks import ForkNotes, Note, at_fork
-from pytest_recall.replay.interrupt import IN_THREAD, Interrupter
+from pytest_recall.replay.interrupt import IN_THREAD, Interrupter, is_in_task
 from pytest_recall.replay.tape import LET_THROUGH, LIVE, CassetteMode, Tape
 
 if TYPE_CHECKING:
@@ -263,7 +262,7 @@ class OpenTapes:
         A task that a fixture of the session has begun may run in the thread of a case.
         """
         tapes = self.possible()
-        if self._is_forked(tapes) or (tapes and self._context is None and current_task() is not None):
+        if self._is_forked(tapes) or (tapes and self._context is None and is_in_task()):
             return True
         thread = threading.get_ident()
         waits = [wait for tape in tapes if (wait := self._wait_of(tape)) is not None]
@@ -321,13 +320,7 @@ class OpenTapes:
         return error
 
     def _give_up(self, tape: Tape, error: BaseException) -> None:
-        wait = self._wait_of(tape)
-        # Of a task that a case has begun, only who awaits it hears how it ends.
-        task = current_task()
-        if task is not None:
-            task.add_done_callback(_retrieved)
-        if wait is not None and (wait.thread_id != threading.get_ident() or task is not None) and not tape.is_copy:
-            wait.give_up(error)
+        self.interrupter.give_up(None if tape.is_copy else self._wait_of(tape), error)
 
     # What forked processes do
 
@@ -392,12 +385,6 @@ class OpenTapes:
                 tape.problems.append(f"{tape.name}: {note.text}")
         elif note.text not in self.strays:
             self._tell(note.text)
-
-
-def _retrieved(task: Any) -> None:
-    """Take in the error of a task, which asyncio would say that nobody did: it is said where the case is."""
-    if not task.cancelled():
-        task.exception()
 
 
 KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)
