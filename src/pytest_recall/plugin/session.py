@@ -410,7 +410,7 @@ class Run:
             self.take_in(json.loads(report.recall_found))
         if hasattr(report, "recall_unpaid"):
             self.money.unpaid.setdefault(report.recall_unpaid, set()).add(report.nodeid)
-        if report.failed and getattr(report, "recall_cut", False):
+        if report.failed and hasattr(report, "recall_cut"):
             self.money.cut += 1
         given = getattr(report, "recall", None)
         if given is not None:

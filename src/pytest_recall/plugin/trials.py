@@ -110,7 +110,8 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
     setattr(report, "recall_process", os.getpid())  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
     raised = call.excinfo.value if call.excinfo is not None else None
-    setattr(report, "recall_cut", isinstance(raised, MissError) and raised.unpaid)  # noqa: B010
+    if isinstance(raised, MissError) and raised.unpaid:
+        setattr(report, "recall_cut", True)  # noqa: B010
     if getattr(item.config.option, "xmlpath", None) and not trial.arm:
         from pytest_recall.plugin import reporting
 
