@@ -266,6 +266,7 @@ WORLD = {
             "clients.tornado_client",
             "dry_runs",
             "encodings",
+            "environment",
             "files_read",
             "formats.lore",
             "formats.vcrpy",

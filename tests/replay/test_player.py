@@ -43,24 +43,6 @@ class TestWays:
                 player.ask(Request("POST", f"http://{host}/v1/chat/completions", (), b"{}"))
         assert len(tape.misses) == 1
 
-    def test_variables_of_telemetry_are_those_at_the_first_call_of_a_case(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        player, name = Player("record"), "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
-        traces = Request("POST", "http://collector.example/traces", (), b"")
-        monkeypatch.delenv(name, raising=False)
-        player.ask(traces)
-        with player.playing(tape_of(tmp_path, mode="record")):
-            monkeypatch.setenv(name, traces.url)
-            player.ask(traces)
-            assert player.telemetry_calls.total() == 1
-            monkeypatch.delenv(name)
-            player.ask(traces)
-            assert player.telemetry_calls.total() == 2
-        with player.playing(tape_of(tmp_path, mode="record")):
-            player.ask(traces)
-        assert player.telemetry_calls.total() == 2
-
     @pytest.mark.parametrize(
         ("path", "host", "names"),
         [

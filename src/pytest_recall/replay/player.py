@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pytest_recall.files.errors import AfterSessionError, MissError, RecallError
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.call_recorder import CallRecorder, CallStep
+from pytest_recall.replay.environment import once_read
 from pytest_recall.replay.exchange import Request, Way
 from pytest_recall.replay.forks import Note, NoteKind
 from pytest_recall.replay.hosts import (
@@ -74,7 +75,7 @@ class Player(OpenTapes):
         self.repeatable: RepeatableCalls | None = None
         self.listens = False
         self.unseen: list[str] = []
-        self._named_by_variables: tuple[str, ...] | None = None
+        self._named_by_variables = once_read(telemetry_of)
         self._is_ours: Callable[[], bool] | None = None
         self._handed: Callable[[], Iterable[object]] = tuple
         self.know(ways, ignored=ignored, programs=programs, telemetry=telemetry, error=error, redact=redact)
@@ -109,11 +110,6 @@ class Player(OpenTapes):
         if self.meter is not None:
             for tape in self._all():
                 tape.learn = self.meter.learn
-
-    def push(self, tape: Tape, lane: CaseContext | None = None) -> None:
-        """Open a tape, as in OpenTapes; variables that name where telemetry is sent are read again at the next call."""
-        super().push(tape, lane)
-        self._named_by_variables = None
 
     def end(self, is_ours: Callable[[], bool], tell: Callable[[str], None]) -> None:
         """From now on only calls are refused of which `is_ours()` says that the session has left them behind.
@@ -411,11 +407,7 @@ class Player(OpenTapes):
 
         Of a host that the rubric names it is not known what it takes, and a model may be there as well.
         """
-        named = self._named_by_variables
-        if named is None:
-            # A look-up of a variable that is not set raises an error within `os.environ`, and these are many.
-            named = self._named_by_variables = telemetry_of(os.environ)
-        if is_telemetry(url, named):
+        if is_telemetry(url, self._named_by_variables()):
             return True
         return bool(self._telemetry) and is_telemetry(url, self._telemetry) and not is_path_of_model(url)
 
