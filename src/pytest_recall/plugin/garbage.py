@@ -58,7 +58,7 @@ def walked(config: pytest.Config) -> Iterator[None]:
     to look for what collection made and tests dropped takes a twentieth of a large run.
     """
     filters = [*config.getini("filterwarnings"), *(config.known_args_namespace.pythonwarnings or ())]
-    frozen = any(told.startswith("error") for told in filters) and thaw(config)
+    frozen = any(one.startswith("error") for one in filters) and thaw(config)
     yield
     if frozen and not _LOOKS_LATER:
         freeze(config)

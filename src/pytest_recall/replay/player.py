@@ -292,7 +292,7 @@ class Player(OpenTapes):
 
     def _of_copy(self, request: Request, tape: Tape) -> CallStep:
         """Decide on a call of a child process that is left of a case, or of the set-up of a fixture, which is over."""
-        over = f"since {tape.owner} is over, for which its child process was forked; {_FORKED}"
+        over = f"since {tape.label} is over, for which its child process was forked; {_FORKED}"
         if tape.mode == "replay":
             raise self.refuse(f"{request.method} {request.url}: was not sent, {over}", ())
         return self._unrecorded(request, over)
@@ -305,9 +305,7 @@ class Player(OpenTapes):
                 return CallStep()
             return self._unrecorded(request, f"since a forked process has made it, and this system has {_NO_MEMORY}")
 
-        def not_paid(why: str) -> BaseException:
-            return self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
-
+        not_paid = partial(self._refuse_unpaid, request, tape)
         context = self._context
         check = partial(self._check, request, tape, context)
         hold = None if self.meter is None else self.meter.begin(request, tape.answer_tokens, check)
@@ -332,7 +330,15 @@ class Player(OpenTapes):
         if context is not None and context.over:
             raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
         if tape is not None and self.meter is not None and (why := self.meter.barred()):
-            raise self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
+            raise self._refuse_unpaid(request, tape, why)
+
+    def _refuse_unpaid(self, request: Request, tape: Tape, why: str) -> BaseException:
+        """Return the error for a call for which there is no money."""
+        tape.note_unpaid()
+        error = self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
+        if isinstance(error, MissError):
+            error.unpaid = True
+        return error
 
     def may_connect(self, host: str, port: int | None) -> bool:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""
