@@ -18,6 +18,14 @@ ABOUT = "5,000 recorded cases of three calls, replayed with an exact judge and o
 
 CASES, FEW = 5_000, 1_000
 SECONDS = 15.0
+COMPLETION = {
+    "id": "c",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "usage": {"prompt_tokens": 16, "completion_tokens": 12, "total_tokens": 28},
+}
+"""What an answer of OpenAI has beside its choices; that of `inside/sdk_plain.py` has the same."""
 
 
 class _Model(BaseHTTPRequestHandler):
@@ -29,7 +37,8 @@ class _Model(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         message = {"role": "assistant", "content": f"> {asked['messages'][0]['content']}"}
-        body = json.dumps({"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+        body = json.dumps({**COMPLETION, "choices": choices}).encode()
         self.send_response(200)
         self.send_header("content-type", "application/json")
         self.send_header("content-length", str(len(body)))

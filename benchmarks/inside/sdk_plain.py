@@ -9,11 +9,20 @@ import httpx2
 import openai
 import pytest
 
+COMPLETION = {
+    "id": "c",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "usage": {"prompt_tokens": 16, "completion_tokens": 12, "total_tokens": 28},
+}
+
 
 def answer(request: httpx2.Request) -> httpx2.Response:
     asked = json.loads(request.read())
     message = {"role": "assistant", "content": f"> {asked['messages'][0]['content']}"}
-    return httpx2.Response(200, json={"model": "m", "choices": [{"message": message, "finish_reason": "stop"}]})
+    choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+    return httpx2.Response(200, json={**COMPLETION, "choices": choices})
 
 
 @pytest.fixture(scope="session")

@@ -309,6 +309,16 @@ class TestCassettes:
         assert found["let_through"]["calls"] == {"127.0.0.1": 10}
         assert upstream.count == 40
 
+    def test_a_program_that_runs_in_a_replay_is_in_its_result(self, checkout: Checkout) -> None:
+        judge = checkout.path / "judge.py"
+        starting = "import subprocess\n        subprocess.run(['git', '--version'], check=True)\n"
+        judge.write_text(judge.read_text().replace("said = super()", f"{starting}        said = super()"))
+        with (checkout.path / "eval/rubric.yaml").open("a", encoding="utf-8") as rubric:
+            rubric.write("replay: {programs: [git]}\n")
+        checkout.recall(*COMMAND, "--record")
+        found = json.loads("\n".join(checkout.recall(*COMMAND, "--replay", "--json").outlines))
+        assert found["let_through"]["programs"] == ["git"]
+
     def test_a_call_that_is_not_recorded_ends_it_in_one_sentence(self, checkout: Checkout, upstream: Upstream) -> None:
         missing = checkout.recall(*COMMAND, "--replay")
         missing.stderr.fnmatch_lines(["recall: eval/cassettes/_calibration/labels-rubric.ndjson: no such recording; *"])

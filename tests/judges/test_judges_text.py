@@ -5,8 +5,16 @@ from __future__ import annotations
 import json
 
 from pytest_recall.judges.calibration import Calibration, JudgeKey, Opinion, Panels, Reviews, agreement
-from pytest_recall.judges.judges_text import MAX_SHOWN, judges_json, judges_lines, judges_markdown, terminal
+from pytest_recall.judges.judges_text import (
+    MAX_SHOWN,
+    calibration_markdown,
+    judges_json,
+    judges_lines,
+    judges_markdown,
+    terminal,
+)
 from pytest_recall.trials.cost import Spend
+from pytest_recall.trials.record import LetThrough
 from pytest_recall.trials.trial import Preflight
 
 RUBRIC, MEMORY = JudgeKey("rubric", "openai:m", "1a2b3c4d"), JudgeKey("memory", "n|n", "00000000")
@@ -76,3 +84,10 @@ def test_of_many_mistakes_the_first_are_named() -> None:
     assert "  scores are 0.75 apart in the mean" in found
     assert found[-2] == "    and 2 more, which --json lists"
     assert sum(line.endswith(": Since.") for line in found) == MAX_SHOWN
+
+
+def test_every_form_says_what_was_called_or_that_nothing_was() -> None:
+    for what in (LetThrough(), LetThrough({"db": 1})):
+        assert calibration_markdown([], Spend(), let_through=what).splitlines()[-1:] == [
+            *terminal([], Spend(), let_through=what)
+        ]

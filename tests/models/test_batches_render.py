@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from pytest_recall.models.batch import left, told
+from pytest_recall.models.batch import left, tally_line
 from pytest_recall.runs.progress import Progress, line
 from pytest_recall.trials.cost import Bill
 
 
 def test_what_went_through_batches_and_what_directly() -> None:
-    assert told({"batched": 1, "batches": 1}) == "batches: 1 call at half price, 1 batch made"
+    assert tally_line({"batched": 1, "batches": 1}) == "batches: 1 call at half price, 1 batch made"
     tally = {"batched": 1200, "found": 7, "batches": 2, "direct: that stream": 2, "direct: larger than a batch": 1}
-    assert told(tally) == (
+    assert tally_line(tally) == (
         "batches: 1,200 calls at half price, 7 of them asked by an earlier run, 2 batches made;"
         " 3 calls directly: 1 larger than a batch; 2 that stream"
     )

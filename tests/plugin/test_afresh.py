@@ -59,8 +59,30 @@ def pytest_runtest_teardown():
 EARLIER = "import gc\ngc.freeze()\n"
 SET = BARE.with_cases(case("a", input="x", expected="held"))
 OFF = "import gc\ngc.disable()\n"
+NO_CASE = {
+    "eval/conftest.py": """
+import gc
+
+import pytest
+
+PAUSED = not gc.get_threshold()[0]
+
+
+@pytest.fixture
+def paused():
+    return PAUSED
+""",
+    "eval/test_collecting.py": """
+import gc
+
+
+def test_collecting(paused):
+    assert paused and gc.isenabled() and gc.get_threshold()[0]
+""",
+}
 PROJECTS = {
     "ours": SET.with_files({"eval/conftest.py": AGENT}),
+    "no case": Project(NO_CASE),
     "refused": SET.with_files({"conftest.py": AGENT, "eval/rubric.yaml": "owner: x\nmode: nonsense\n"}),
     "left": SET.with_files({"eval/conftest.py": AGENT + LEFT}),
     "off": SET.with_files(
@@ -122,6 +144,7 @@ def test_what_stays_is_not_walked_while_cases_run_and_what_was_left_is_found_aft
     assert {name: afresh.ended[name] for name in PROJECTS} == {
         # A case passes while what stays is frozen; a plan that is refused ends with 4.
         "ours": ENDED,
+        "no case": ENDED,
         "refused": "ended with 4, frozen: False, collecting: True",
         "left": "ended with 1, frozen: False, collecting: True",
         "off": "ended with 0, frozen: False, collecting: False",

@@ -94,6 +94,31 @@ class TestSpent:
         assert checkout.outcomes() == {"c0": "failed" if fails else "passed", "c1": "error"}
         assert result.ret == (pytest.ExitCode.TESTS_FAILED if fails else pytest.ExitCode.INTERRUPTED)
 
+    def test_an_error_is_none_of_the_budget_whatever_it_says(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        said = "the budget of $4.50 has no room for another call"
+        body = f"if 'c0' in question:\n    raise ValueError('{said}')\nreturn plain_sync(question)"
+        checkout = project(upstream, body).at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", "--budget=4.50")
+        result.assert_outcomes(passed=3, errors=1, skipped=2)
+        assert said in result.stdout.str()
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+    def test_a_fixture_that_runs_out_of_money_cuts_its_case_off(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        fixtures = (
+            "\n\n@pytest.fixture(autouse=True)\ndef first():\n    plain_sync('first')\n    plain_sync('second')\n"
+            "\n\n@pytest.fixture(scope='module')\ndef wide():\n    plain_sync('wide')\n    plain_sync('wider')\n"
+            "\n\n@pytest.fixture(autouse=True)\ndef last(first, request):\n    request.getfixturevalue('wide')\n"
+        )
+        made = talking(upstream, agent("return question") + fixtures).with_cases(asking("c0"))
+        checkout = made.with_files({"eval/rubric.yaml": RUBRIC}).at(pytester)
+        result = checkout.run("eval", "--recall-mode=all", "--budget=4.50")
+        assert (checkout.outcomes(), upstream.count) == ({"c0": "error"}, 3)
+        assert result.ret == pytest.ExitCode.INTERRUPTED
+
     def test_judges_are_paid_from_the_same_purse(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         judge = (
             "\n\n@pytest.fixture\ndef judge_asked():\n"

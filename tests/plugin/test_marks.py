@@ -426,7 +426,7 @@ def collected_once(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[str] = []
 
     def run(command: list[str], *, env: dict[str, str], **given: Any) -> Any:
-        told = Path(env[collection.TOLD_IN]) if collection.TOLD_IN in env else None
+        told = Path(env[collection.MARKED_IN]) if collection.MARKED_IN in env else None
         if told and kept:
             told.write_text(kept[0], encoding="utf-8")
             return subprocess.CompletedProcess(command, 0, "", "")

@@ -397,13 +397,14 @@ class TestRecording:
             player.notice_socket("h.example", 80, "a.py:1")
             player.notice_client("grpc")
             player.ask(Request("POST", "https://t.example/v1/traces"))
+            one.note_unpaid()
 
         with player.playing(tape("one", "record", tmp_path)) as one:
             in_child(work)
             player.hear_forked()
         assert (len(player.strays), player.unseen, dict(player.telemetry_calls)) == (1, ["grpc"], {"t.example": 1})
         assert (dict(player.ignored_calls), [*player.ignored_places]) == ({"i.example": 1}, ["i.example:5432"])
-        assert one.is_partial
+        assert (one.is_partial, one.lacks_money) == (True, True)
 
     def test_what_calls_cost_is_learned(self, tmp_path: Path) -> None:
         unpriced = Call("agent", "live", "m", "openai", Tokens(12, 6), None)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from pytest_recall.replay.hosts import (
     TELEMETRY,
+    TELEMETRY_VARIABLES,
     VARIABLES,
     is_address,
     is_telemetry,
@@ -213,3 +214,14 @@ def test_what_answers_http_at_the_port_of_statsd_is_asked() -> None:
 def test_the_lists_are_in_order() -> None:
     assert list(TELEMETRY) == sorted(set(TELEMETRY))
     assert list(VARIABLES) == sorted(VARIABLES)
+
+
+def test_the_variables_that_are_looked_at_are_known() -> None:
+    class Variables(dict[str, str]):
+        def get(self, name: str, default: str = "") -> str:  # type: ignore[override]
+            self[name] = ""
+            return default
+
+    variables = Variables()
+    telemetry_of(variables)
+    assert set(variables) == set(TELEMETRY_VARIABLES)

@@ -234,10 +234,13 @@ class TestMayCost:
 def test_no_case_begins_where_no_call_so_far_would_fit(folder: Path) -> None:
     meter = meter_at(folder, 1.0)
     request = asking(max_tokens=5)
+    other, cost = meter_at(folder, 1.0), call(request, 5).cost
+    assert meter.balance().spent.refused is None
     meter.count(call(request, 5), meter.begin(request))
-    assert meter.closed() == "the budget of $1.00 has no room for another call"
-    other = meter_at(folder, 1.0)
-    assert other.closed() == meter.closed()  # Of another process.
+    written = (folder / "spent").read_bytes()
+    assert other.balance().spent.refused == meter.balance().spent.refused == cost  # The other is of another process.
+    assert meter.closed() == other.closed() == "the budget of $1.00 has no room for another call"
+    assert (folder / "spent").read_bytes() == written, "who asks changes nothing"
 
 
 def test_of_what_is_left_of_a_day_the_whole_budget_is_named_as_well(folder: Path) -> None:

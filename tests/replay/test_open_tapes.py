@@ -129,7 +129,7 @@ class TestTapes:
                 pool.shutdown()
             if way == "to_thread":
                 loop.close()
-        assert found == [left.owner]
+        assert found == [left.label]
 
     @pytest.mark.usefixtures("carrying")
     @pytest.mark.parametrize("kept", ["loop", "runner", "loop of a thread"])
@@ -172,7 +172,7 @@ class TestTapes:
             if thread is not None:
                 loop.call_soon_threadsafe(loop.stop)
                 thread.join()
-        assert found == [(first.owner, None), ("", last)]
+        assert found == [(first.label, None), ("", last)]
 
     def test_a_context_is_left_where_its_tape_is_closed(self, tmp_path: Path) -> None:
         player, around, outside = Player("replay"), Player("replay"), CURRENT_CASE.get()

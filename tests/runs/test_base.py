@@ -264,10 +264,11 @@ def test_where_no_one_says_which_branch_is_the_default_one_a_checkout_is_no_chan
 ) -> None:
     unknown_default(repo)
     branched(repo)
-    assert found(place) == Base("feature", head(repo), rows={"a": row()})
-    assert found(place, "main").is_change
+    assert found(place) == Base("feature", head(repo), rows={"a": row()}, lacks_default=True)
+    named = found(place, "main")
+    assert (named.is_change, named.lacks_default) == (True, True)
     repo.git("switch", "-q", "--detach")
-    assert found(place) == Base("", head(repo), rows={"a": row()})
+    assert found(place) == Base("", head(repo), rows={"a": row()}, lacks_default=True)
 
 
 def test_a_default_branch_is_lacking_where_there_are_several_and_none_is_said_to_be(

@@ -49,8 +49,11 @@ class MissError(BaseException):
     """A call that no recording answers, or that the policy forbids.
 
     It is no `Exception`, so that neither the retries of an SDK nor an agent's `except
-    Exception` can take it for a bad connection and go on: the test has to end here.
+    Exception` can take it for a bad connection and go on: the test has to end here. It is `unpaid` where there is
+    no money for the call.
     """
+
+    unpaid = False
 
 
 class AfterSessionError(MissError, SystemExit):

@@ -19,10 +19,10 @@ from pytest_recall.files.wording import one_line
 NO_GIT = "git: not found; install it, or put it on the PATH"
 
 
-@assigned(OWN, True)
 def _git(folder: Path, *arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False, input=stdin)
+        with assigned(OWN, True):
+            return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, check=False, input=stdin)
     except OSError:
         raise RecallError(NO_GIT) from None
 
@@ -102,20 +102,20 @@ def is_repository(folder: Path, environ: Mapping[str, str]) -> bool:
     return "GIT_DIR" in environ or any(exists(above / ".git") for above in (here, *here.parents))
 
 
-@assigned(OWN, True)
 def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
     """Return the commit that is checked out in a folder, and its branch; empty where that is not known."""
     if not is_repository(folder, environ):
         return "", ""
     try:
-        done = subprocess.run(
-            ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"],
-            cwd=folder,
-            env={**environ, **_QUIET},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-        )
+        with assigned(OWN, True):
+            done = subprocess.run(
+                ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"],
+                cwd=folder,
+                env={**environ, **_QUIET},
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                check=False,
+            )
     except OSError:
         return "", ""
     commit, _, branch = done.stdout.decode("utf-8", "replace").strip().partition("\n")
@@ -280,18 +280,18 @@ class Repository:
             raise RecallError(f"git says: {said or f'nothing, and ends with {done.returncode}'}")
         return done.stdout
 
-    @assigned(OWN, True)
     def _git(self, *command: str, environ: Mapping[str, str] = NOTHING) -> subprocess.CompletedProcess[bytes]:
         try:
-            return subprocess.run(
-                ["git", "-c", "core.fsmonitor=false", *command],
-                cwd=self.top,
-                env={**os.environ, **_QUIET, **environ},
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=SECONDS,
-                check=False,
-            )
+            with assigned(OWN, True):
+                return subprocess.run(
+                    ["git", "-c", "core.fsmonitor=false", *command],
+                    cwd=self.top,
+                    env={**os.environ, **_QUIET, **environ},
+                    stdin=subprocess.DEVNULL,
+                    capture_output=True,
+                    timeout=SECONDS,
+                    check=False,
+                )
         except FileNotFoundError:
             raise RecallError("there is no git here, which knows what changed; install it") from None
         except OSError as error:

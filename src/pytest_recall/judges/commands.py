@@ -52,13 +52,14 @@ from pytest_recall.models.rate import Retry
 from pytest_recall.models.resolve import model_of, resolve
 from pytest_recall.replay.budget import Meter
 from pytest_recall.replay.player import Player
+from pytest_recall.replay.tape import Tape
 from pytest_recall.runs import finish
-from pytest_recall.trials.command_cassette import meter_of, player_of, taped, untaped
+from pytest_recall.trials.command_cassette import let_through_of, meter_of, player_of, taped, untaped
 from pytest_recall.trials.cost import spend_of
 from pytest_recall.trials.cost_text import budget_line
 from pytest_recall.trials.journal import read_journal
 from pytest_recall.trials.priced import check_prices
-from pytest_recall.trials.record import LetThrough, Record
+from pytest_recall.trials.record import Record
 
 CALIBRATE_DETAILS = """\
 LABELS has one JSON object on each line: an answer, with the verdict of a person.
@@ -148,10 +149,11 @@ def run_calibrate(args: argparse.Namespace) -> int:
     try:
         if by_cassette:
             judges = [one.name for one in panel.roles.values()]
-            done = _by_cassette(args, player, place, rubric, judges, lambda: bench.judge(replies, progress, _open))
+            judged = partial(bench.judge, replies, progress, _open)
+            done, tape = _by_cassette(args, player, place, rubric, judges, judged)
         else:
             place.artifacts.make()
-            with untaped(player, rubric):
+            with untaped(player, rubric) as tape:
                 done = bench.judge(replies, progress, meter.closed if meter else _open)
         why = "" if meter is None else _told(meter)
     except KeyboardInterrupt:
@@ -161,7 +163,7 @@ def run_calibrate(args: argparse.Namespace) -> int:
         if meter is not None:
             meter.close()
     found_out = done.agreements, spend_of(done.calls), done.left
-    let_through = LetThrough(player.ignored_calls, tuple(player.ignored_places))
+    let_through = let_through_of(player, tape)
     if args.json:
         plain = {**calibration_json(*found_out), "let_through": let_through.to_json()}
         print(json.dumps(plain, indent=2, ensure_ascii=False))
@@ -203,16 +205,15 @@ def _by_cassette(
     rubric: Settings,
     judges: Sequence[str],
     judged: Callable[[], Calibrated],
-) -> Calibrated:
-    """Return what `judged` comes to with its calls recorded or replayed, and these calls."""
+) -> tuple[Calibrated, Tape]:
+    """Return what `judged` comes to with its calls recorded or replayed, and their tape."""
     given = args.record or args.replay
     folder = Path.cwd() / given if given else place.cassettes
     name = f"{args.labels.stem}-{args.kind}"
     with taped(player, place, rubric, folder, name, judges=judges, tell=say) as tape:
         done = judged()
-    return done._replace(
-        calls=tuple(call_of(made.exchange(), made.kind, made.source, rubric.prices) for made in tape.made)
-    )
+    calls = (call_of(made.exchange(), made.kind, made.source, rubric.prices) for made in tape.made)
+    return done._replace(calls=tuple(calls)), tape
 
 
 def _write(place: Place, done: Calibrated, digest: str) -> None:

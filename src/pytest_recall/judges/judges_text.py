@@ -51,8 +51,7 @@ def terminal(
                 yield f"    and {len(opinions) - MAX_SHOWN} more, which --json lists"
     if left:
         yield one_line(left_line(left, why), 10_000)
-    none = cost_text.let_through_words(let_through) or "no calls were made: every reply was kept from before"
-    yield from cost_text.cost_lines({"": spend}, let_through) or [none]
+    yield from _calls_lines(spend, let_through)
 
 
 def calibration_markdown(
@@ -80,8 +79,7 @@ def calibration_markdown(
                 lines += [""]
     if left:
         lines += ["", prose(left_line(left, why))]
-    cost = cost_text.cost_lines({"": spend}, let_through) or [cost_text.let_through_words(let_through)]
-    return "\n".join([*lines, "", *cost]).rstrip("\n")
+    return "\n".join([*lines, "", *_calls_lines(spend, let_through)])
 
 
 def calibration_json(found: Iterable[Agreement], spend: Spend, left: Sequence[str] = ()) -> dict[str, Any]:
@@ -107,6 +105,12 @@ def calibration_json(found: Iterable[Agreement], spend: Spend, left: Sequence[st
         "not_judged": list(left),
         "cost": cost_text.cost_json({"": spend})["total"],
     }
+
+
+def _calls_lines(spend: Spend, let_through: LetThrough) -> list[str]:
+    """Return what the calls of a calibration cost, or what else was called; there is a line also without any."""
+    none = cost_text.let_through_words(let_through) or "no calls were made: every reply was kept from before"
+    return cost_text.cost_lines({"": spend}, let_through) or [none]
 
 
 def _figures(one: Agreement) -> str:

@@ -185,7 +185,7 @@ def batched(count: int) -> str:
     return f"{count:,} {'batch' if count == 1 else 'batches'}"
 
 
-def told(tally: Mapping[str, int]) -> str:
+def tally_line(tally: Mapping[str, int]) -> str:
     """Return how many calls went through batches, and how many directly and why."""
     answered, found, made = (tally.get(name, 0) for name in ("batched", "found", "batches"))
     through = f"batches: {plural(answered, 'call')} at half price"

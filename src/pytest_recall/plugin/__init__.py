@@ -59,8 +59,9 @@ def pytest_load_initial_conftests(
     if switch.is_on(early_config):
         switch.import_plainly(early_config)
         # These take the functions of the clock and the disk, before a conftest file can have replaced them.
-        from pytest_recall.plugin import options, recording
+        from pytest_recall.plugin import garbage, options, recording
 
+        garbage.pause(early_config)
         try:
             with options.added(early_config, parser, args), recording.guarded(early_config):
                 result = yield
@@ -86,8 +87,9 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 
     if options.is_worker(config) or options.given_dir(config) is not None or len(files.owners(config)) < 2:
         return None
-    from pytest_recall.plugin import several
+    from pytest_recall.plugin import garbage, several
 
+    garbage.resume(config)
     return several.main(config)
 
 

@@ -100,7 +100,7 @@ def model_of(config: pytest.Config, selector: str) -> PlainModel:
     return models[selector]
 
 
-def told(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+def mark(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
     """Say in the report that a trial is a baseline's; it fails the run only if it asked for what is not recorded."""
     if isinstance(call.excinfo and call.excinfo.value, MissError):
         item.stash[MISSED] = True

@@ -49,9 +49,9 @@ def finish(run: Run) -> None:
     if run.follows:
         config.workeroutput["recall_batched"] = dict(batches.tally)  # type: ignore[attr-defined]
         return
-    told = batches.tally + config.stash.get(BATCHED, Counter())
-    if told:
-        run.log.note(render.told(told))
+    tally = batches.tally + config.stash.get(BATCHED, Counter())
+    if tally:
+        run.log.note(render.tally_line(tally))
     try:
         left = BatchLog(run.plan.place.artifacts.folder, run.recording.run).left()
     except (OSError, RecallError) as error:

@@ -178,7 +178,7 @@ class CaseItem(pytest.Function):
         where = f"{self.config.stash[RUN].plan.place.name(self.path)}:{self.line}"
         error = excinfo.value
         if isinstance(error, CaseFailed):
-            return self._clean("\n".join(_told(where, self.case, self.stash[RESULT], self._clean)))
+            return self._clean("\n".join(_failure_lines(where, self.case, self.stash[RESULT], self._clean)))
         if isinstance(error, CaseError):
             if error.__cause__ is None or _is_ours(error.__cause__):
                 return self._clean(f"{where}: {error}")
@@ -191,8 +191,8 @@ class CaseItem(pytest.Function):
         except SystemError:
             # The parser of Python 3.11 confuses threads that use it at once, as those of other cases may.
             shown = excinfo.getrepr(style="native")
-        told = str(shown)
-        return shown if told == (clean := self._clean(told)) else clean
+        text = str(shown)
+        return shown if text == (clean := self._clean(text)) else clean
 
     def _clean(self, text: str) -> str:
         """Return what is printed of the trial without secrets, which the journal is without as well."""
@@ -217,7 +217,7 @@ def _is_ours(error: BaseException) -> bool:
     return at is not None and str(at.tb_frame.f_globals.get("__name__", "")).startswith("pytest_recall.")
 
 
-def _told(where: str, case: Case, result: Any, clean: Callable[[str], str]) -> Iterator[str]:
+def _failure_lines(where: str, case: Case, result: Any, clean: Callable[[str], str]) -> Iterator[str]:
     asked = case.input if case.turns is None else " / ".join(turn.user for turn in case.turns)
     yield f"{where}: {result.note}"
     yield f"  asked:    {asked}"

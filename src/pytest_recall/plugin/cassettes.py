@@ -43,6 +43,13 @@ class Missed(MissError, OutcomeError):  # type: ignore[misc,valid-type]  # noqa:
     """A miss as pytest shows it: one sentence, wherever it was raised. It is no verdict, so no failure either."""
 
 
+def _missed(tape: Tape, before: int) -> Missed:
+    """Return the first miss of a tape after those `before`, as an error."""
+    error = Missed(tape.misses[before])
+    error.unpaid = tape.lacks_money
+    return error
+
+
 class CassetteManager:
     """The player of this process, and the cassettes that are put into it; one that `follows` is a worker's.
 
@@ -200,7 +207,7 @@ class CassetteManager:
         except BaseException:
             self.player.hear_forked()
             if tape.misses[before:]:
-                raise Missed(tape.misses[before]) from None
+                raise _missed(tape, before) from None
             if tape.left_behind:
                 raise Missed(tape.left_behind[0]) from None
             raise
@@ -209,7 +216,7 @@ class CassetteManager:
         if tape.passed and tape.mode == "replay" and not tape.misses:
             tape.misses += tape.left_over()
         if tape.misses[before:]:
-            raise Missed(tape.misses[before]) from None
+            raise _missed(tape, before) from None
 
     def _tape_of(self, item: pytest.Item) -> Tape:
         if self.mode == "off":
@@ -257,9 +264,11 @@ class CassetteManager:
 
         They stay where that of an earlier one does.
         """
-        if not self._staying.isdisjoint(self._path(item, repeat) for repeat in range(1, after + 1)):
+        if self.mode != "record" or not self._staying.isdisjoint(
+            self._path(item, repeat) for repeat in range(1, after + 1)
+        ):
             return
-        while self.mode == "record":
+        while True:
             after += 1
             path = self._path(item, after)
             if not exists(path):

@@ -13,7 +13,7 @@ from pytest_recall.files.disk import read_text
 from pytest_recall.plugin import options, replay_first
 from pytest_recall.plugin.replay_first import KnownChange
 from pytest_recall.results import sentences
-from pytest_recall.runs.base import NO_BASE, base_of, held_to, lacks_default, targets
+from pytest_recall.runs.base import NO_BASE, base_of, held_to, targets
 from pytest_recall.runs.ci import job_of
 from pytest_recall.runs.evidence import OF_BASE, RECORDINGS, runs_of
 
@@ -56,7 +56,7 @@ def change_of(
 
         rubric = rubric.ignoring(volatile_in(read_text(config.invocation_params.dir / more, more), more))
     notes = [f"{base.unreadable}; the settings of this change apply"] if base.unreadable else []
-    if lacks_default(place.root, os.environ):
+    if base.lacks_default:
         notes.append(sentences.no_default_branch(place.name(place.state)))
     found = KnownChange(base, rubric, asked, job, notes=tuple(notes))
     if options.wanted(config).explicit or context.mode not in MODES or asked.mode == "replay" or asked.dry:

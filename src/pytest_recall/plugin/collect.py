@@ -24,7 +24,7 @@ from pytest_recall.plugin import baselines, files, judging, marks, memories, opt
 from pytest_recall.plugin.case_item import CaseItem
 from pytest_recall.plugin.pytest_internals import closure_of, defined_names, fixtures_of
 from pytest_recall.plugin.stash import CASE_ID, RUN
-from pytest_recall.runs.collection import TOLD_IN
+from pytest_recall.runs.collection import MARKED_IN
 from pytest_recall.runs.plan import check_names
 from pytest_recall.schedule.boxes import PROFILE
 from pytest_recall.trials.baselines import Baseline, item_name
@@ -238,8 +238,8 @@ def _join(config: pytest.Config, items: list[pytest.Item]) -> None:
         item.stash[CASE_ID] = case_id
         if found.by_place:
             by_place[item.nodeid] = found.by_place
-    if (told := os.environ.get(TOLD_IN)) and config.option.collectonly:
-        Path(told).write_text(json.dumps(late), encoding="utf-8")
+    if (path := os.environ.get(MARKED_IN)) and config.option.collectonly:
+        Path(path).write_text(json.dumps(late), encoding="utf-8")
     if not late and RUN not in config.stash:
         return
     run = start.ensure_run(config)
@@ -281,7 +281,7 @@ class Checks:
         # What a dataset asks is made by us, and may lack an answer to judge by.
         self._rehearses = not run.plan.files[path].reason
         self._rehearsed: dict[int, dict[str, AnyJudge]] = {}
-        self._told: set[str] = set()
+        self._sentences: set[str] = set()
 
     def look_at(self, item: CaseItem) -> None:
         """Add what is wrong with a case, its judges and the fixtures that it needs."""
@@ -299,8 +299,8 @@ class Checks:
             rehearsed = {name: rehearsal(name, rubric) for name in built_in} if self._rehearses else {}
             self._rehearsed[id(closure_of(item))] = rehearsed
             for sentence in self._of_fixtures(item, built_in):
-                if sentence not in self._told:
-                    self._told.add(sentence)
+                if sentence not in self._sentences:
+                    self._sentences.add(sentence)
                     self.problems[f"{where}: {sentence}"] = None
         if rehearsed:
             for sentence in mistakes(item.case, rehearsed, self._run.plan.rubric.thresholds):

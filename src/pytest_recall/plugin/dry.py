@@ -209,9 +209,9 @@ class DryRun:
             item.stash[OUTCOME] = Outcome.SKIPPED
             pytest.skip("not recorded")
 
-    def take(self, case_id: str, told: str, why: str) -> None:
+    def take(self, case_id: str, finding: str, why: str) -> None:
         """Take in what the replay of a case came to, as the report has it; `why` is what is unknown without one."""
-        found = ReplayFinding.from_json(json.loads(told)) if told else ReplayFinding(ReplayState.UNKNOWN, why=why)
+        found = ReplayFinding.from_json(json.loads(finding)) if finding else ReplayFinding(ReplayState.UNKNOWN, why=why)
         known = self._found.get(case_id)
         if found.state is ReplayState.UNKNOWN:
             found = found._replace(why=why or found.why)

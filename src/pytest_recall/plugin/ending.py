@@ -41,7 +41,7 @@ from pytest_recall.runs.ci import append_summary
 from pytest_recall.runs.plan import read_cases
 from pytest_recall.schedule.boxes import OF_CHANGE
 from pytest_recall.trials.cost_text import budget_line, let_through_lines
-from pytest_recall.trials.record import LetThrough, Record
+from pytest_recall.trials.record import NOTHING_LET_THROUGH, Record
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Outcome
 
@@ -64,6 +64,9 @@ class Ending:
         self._card: Scorecard | None = None
         self._state_line = ""
         self._outage = ""
+        self._let_through = NOTHING_LET_THROUGH
+        """What the rubric lets through in this run, in all its processes, and in the replay before it."""
+        self._let_through_lines: list[str] = []
         self._finished = self._shown = False
 
     def finish(self, session: pytest.Session) -> None:
@@ -85,6 +88,7 @@ class Ending:
         if run.follows:
             self._report()
             return
+        self._take_let_through()
         if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self._nothing_due():
             session.exitstatus = pytest.ExitCode.OK
         if run.log.refused or run.log.halted:
@@ -100,7 +104,7 @@ class Ending:
                 run.log.note(*past_lines(unrecorded.programs, unrecorded.clients, named))
             if unrecorded.telemetry:
                 run.log.note(telemetry_line(unrecorded.telemetry, mode))
-            run.log.note(*self._let_through_lines())
+            run.log.note(*self._let_through_lines)
             if names_judges and run.judged == {False}:
                 run.log.note(judging.idle_line(run.config))
         run.append_crashed_tests()
@@ -145,9 +149,16 @@ class Ending:
         calls = (*(run.before.calls if run.before else ()), *run.money.calls)
         let_through = self._let_through if run.before is None else run.before.let_through.joined(self._let_through)
         seconds = run.journal.seconds if run.before is None else None
-        failed_beside = tuple(run.beside.failed())
-        self._record = Record(header, tuple(run.trials), int(session.exitstatus), calls, why, seconds, failed_beside)
-        self._record = self._record._replace(let_through=let_through)
+        self._record = Record(
+            header,
+            tuple(run.trials),
+            int(session.exitstatus),
+            calls,
+            why,
+            seconds,
+            tuple(run.beside.failed()),
+            let_through=let_through,
+        )
         self._write_state(folder, self._record)
         self._keep_recordings(folder.name)
         with self._guarded("the scorecard"):
@@ -167,9 +178,9 @@ class Ending:
         try:
             yield
         except Exception as error:
-            told = one_line(f"{type(error).__name__}: {error}")
+            cause = one_line(f"{type(error).__name__}: {error}")
             self._run.log.problems.append(
-                f"{what}: not complete ({told}); this is a mistake in pytest-recall: report it"
+                f"{what}: not complete ({cause}); this is a mistake in pytest-recall: report it"
             )
 
     def _fails_on_recorded_answers(self) -> bool:
@@ -255,22 +266,19 @@ class Ending:
         meter = manager.player.meter if manager is not None else None
         if meter is None:
             return
-        why = meter.closed()
-        unpaid = self._run.money.unpaid
+        unpaid, cut = self._run.money.unpaid, self._run.money.cut
         left = {name: len(unpaid[name]) for name in self._run.plan.baselines if name in unpaid}
         self._run.log.note(budget_line(meter.balance(), left, self._let_through))
         if unpaid and self._run.journal is not None and not self._run.log.refused:
             # The budget is that of the whole run, so that resuming with the same one asks nothing.
             if meter.barred():
-                told = _how_to_resume(portion.resuming(self._run.config), first="correct that, then ")
+                line = _how_to_resume(portion.resuming(self._run.config), first="correct that, then ")
             else:
-                told = _how_to_resume(portion.resuming(self._run.config, " and a higher --budget"), first="")
-            self._run.log.note(told)
+                line = _how_to_resume(portion.resuming(self._run.config, " and a higher --budget"), first="")
+            self._run.log.note(line)
         # A case that was between two calls is an error to pytest, and not what a regression is.
-        errors = (one.error for one in self._run.trials if one.outcome is Outcome.ERROR)
-        cut = sum(why in error for error in errors) if why else 0
-        others = session.exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed > cut
-        if (unpaid or cut) and not others and session.exitstatus in _ENDED:
+        fails = session.exitstatus == pytest.ExitCode.TESTS_FAILED and session.testsfailed > cut
+        if (unpaid or cut) and not fails and session.exitstatus in _ENDED:
             # What a rubric allows a change to spend is a limit of its check, which fails; the run itself is whole.
             plan = self._run.plan
             of_rubric = plan.context.mode in ("pr", "main") and plan.rubric.budget is not None
@@ -305,8 +313,9 @@ class Ending:
                 run.log.note(unrecorded_line(silent))
             else:
                 seen = run.unrecorded
-                others = (seen.telemetry, seen.ignored, seen.programs, seen.clients)
-                run.log.trouble([nothing_recorded_line(silent, *others)])
+                run.log.trouble(
+                    [nothing_recorded_line(silent, seen.telemetry, seen.ignored, seen.programs, seen.clients)]
+                )
 
     def _tell_of_lost_calls(self) -> None:
         """Say which cases came to a verdict though a call of theirs failed: an agent may go on without its answer."""
@@ -333,21 +342,17 @@ class Ending:
                     unrecorded.ignored[redacted(host)] += count
                 unrecorded.places.update((redacted(place), None) for place in manager.player.ignored_places)
 
-    @property
-    def _let_through(self) -> LetThrough:
-        """What the rubric lets through in this run, in all its processes, and in the replay before it."""
+    def _take_let_through(self) -> None:
+        """Take in what the rubric lets through, once that of all processes is known."""
         run = self._run
         own = run.unrecorded.let_through(replays=run.recording is not None and run.recording.mode == "replay")
-        return own if run.plan.changes is None else run.plan.changes.let_through.joined(own)
+        self._let_through = own if run.plan.changes is None else run.plan.changes.let_through.joined(own)
+        if any(self._let_through):
+            from pytest_recall.cases.settings_file import place_of_setting
 
-    def _let_through_lines(self) -> list[str]:
-        """Return what is to be said of that."""
-        what, place = self._let_through, self._run.plan.place
-        if not any(what):
-            return []
-        from pytest_recall.cases.settings_file import place_of_setting
-
-        return let_through_lines(what, place_of_setting(place.rubric, place.name(place.rubric), "ignore_hosts"))
+            place = run.plan.place
+            setting = place_of_setting(place.rubric, place.name(place.rubric), "ignore_hosts")
+            self._let_through_lines = let_through_lines(self._let_through, setting)
 
     def _manager_problems(self) -> list[str]:
         manager = self._run.config.stash.get(CASSETTES, None)
@@ -375,8 +380,8 @@ class Ending:
             # pytest says no more than that it was interrupted, or stopped.
             first = run.found.uncollected.get(files[0], f"{files[0]} could not be collected")
             return f"{first}; and {plural(len(files) - 1, 'more file')}" if files[1:] else first
-        told = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
-        return told or ("interrupted" if session.exitstatus == pytest.ExitCode.INTERRUPTED else "")
+        stop = next((why for why in (session.shouldfail, session.shouldstop) if isinstance(why, str) and why), "")
+        return stop or ("interrupted" if session.exitstatus == pytest.ExitCode.INTERRUPTED else "")
 
     def _write_state(self, folder: Path, record: Record) -> None:
         folds = folds_here(self._run.plan.place, os.environ)
@@ -409,15 +414,15 @@ class Ending:
         try:
             if recording.of_branch:
                 stem = stem_of(events_of(run.plan.header(name or recording.run, ""), (), 0))
-                told = run_recordings.write_recorded(place, Path(recording.folder), stem, clock.now())
+                notes = run_recordings.write_recorded(place, Path(recording.folder), stem, clock.now())
             elif not recording.folder:
-                told = run_recordings.clear_taken_over(place)
+                notes = run_recordings.clear_taken_over(place)
             else:
                 return
         except (OSError, RecallError) as error:
             run.log.problems.append(f"{place.name(place.run_files)}: recordings not written ({sentence_of(error)})")
             return
-        run.log.note(*told)
+        run.log.note(*notes)
 
     def _gates(self, record: Record) -> tuple[Standing, ...]:
         """Return how the rubric's gates stand; a run over some of the files does not know all cases."""
@@ -517,7 +522,7 @@ class Ending:
         reporter.section("recall dry run")
         for line in self._run.dry.lines(self._run.plan, self._let_through):
             reporter.line(line)
-        for line in self._let_through_lines():
+        for line in self._let_through_lines:
             reporter.line(line)
         self._tell_problems(reporter)
 

@@ -121,15 +121,15 @@ def foreign_line(config: pytest.Config) -> str:
         listed([relative(path, config.rootpath) for path in some])
         for some in (others, [path for path in paths if path not in others])
     )
-    told = []
+    lines = []
     if names:
-        told.append(f"recall: not run, as --recall-dir names another eval directory: {names}")
+        lines.append(f"recall: not run, as --recall-dir names another eval directory: {names}")
     if strangers:
-        told.append(
+        lines.append(
             f"recall: not run, as no {RUBRIC} is in a folder above: {strangers}; name the file to run it, or write a"
             f" {RUBRIC} as `recall init` does"
         )
-    return "\n".join(told)
+    return "\n".join(lines)
 
 
 def nothing_line(config: pytest.Config) -> str:

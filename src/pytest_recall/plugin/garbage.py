@@ -1,6 +1,6 @@
 """Keep long-lived objects out of garbage collection with `gc.freeze`.
 
-Reading cases and collecting items makes many objects and leaves hardly any behind. As a
+Importing SDKs, reading cases and collecting items makes many objects and leaves hardly any behind. As a
 session ends pytest has the collector walk over all of them twice, and the interpreter twice
 more. Without this the collector takes a quarter of the time of a large run that calls no
 model (`benchmarks/`).
@@ -19,16 +19,21 @@ _OF_THE_INTERPRETER = 1_000
 """Python 3.12 begins with some 400 frozen objects of its own; who freezes with pytest loaded has tens of thousands."""
 _LOOKS_LATER = pytest.version_tuple < (9,)
 """Whether pytest looks once more for what was not closed after all of its `pytest_unconfigure` hooks."""
-_PAUSED = pytest.StashKey[bool]()
+_PAUSED = pytest.StashKey[tuple[int, int, int]]()
+"""The threshold of the collector before."""
 _FROZEN = pytest.StashKey[bool]()
 
 
 def pause(config: pytest.Config) -> None:
-    """Collect nothing until `freeze`, or the end of the session if it does not come so far."""
-    if gc.isenabled():
-        gc.disable()
-        config.stash[_PAUSED] = True
-        config.add_cleanup(lambda: _resume(config))
+    """Collect nothing until `freeze` or `resume`, or the end of the session if none comes.
+
+    By the threshold, so that a conftest file which disables the collector, or enables it, has what it wants.
+    """
+    threshold = gc.get_threshold()
+    if threshold[0] and gc.isenabled():
+        gc.set_threshold(0)
+        config.stash[_PAUSED] = threshold
+        config.add_cleanup(lambda: resume(config))
 
 
 def freeze(config: pytest.Config) -> None:
@@ -39,7 +44,7 @@ def freeze(config: pytest.Config) -> None:
     if gc.get_freeze_count() < _OF_THE_INTERPRETER:
         gc.freeze()
         config.stash[_FROZEN] = True
-    _resume(config)
+    resume(config)
     # pytest has looked for what was not closed by then, and the process gives its memory back as a whole.
     atexit.unregister(gc.freeze)
     atexit.register(gc.freeze)
@@ -53,7 +58,7 @@ def walked(config: pytest.Config) -> Iterator[None]:
     to look for what collection made and tests dropped takes a twentieth of a large run.
     """
     filters = [*config.getini("filterwarnings"), *(config.known_args_namespace.pythonwarnings or ())]
-    frozen = any(told.startswith("error") for told in filters) and thaw(config)
+    frozen = any(one.startswith("error") for one in filters) and thaw(config)
     yield
     if frozen and not _LOOKS_LATER:
         freeze(config)
@@ -68,7 +73,10 @@ def thaw(config: pytest.Config) -> bool:
     return frozen
 
 
-def _resume(config: pytest.Config) -> None:
-    if config.stash.get(_PAUSED, False):
-        config.stash[_PAUSED] = False
-        gc.enable()
+def resume(config: pytest.Config) -> None:
+    """Undo `pause`, if there was one."""
+    threshold = config.stash.get(_PAUSED, None)
+    if threshold is not None:
+        del config.stash[_PAUSED]
+        if gc.get_threshold()[0] == 0:
+            gc.set_threshold(*threshold)

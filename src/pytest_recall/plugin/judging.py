@@ -84,8 +84,8 @@ def idle_line(config: pytest.Config) -> str:
     """Return that the models which the command line names have no effect, since no case asks any."""
     option = config.option
     given = (("--judge", option.recall_judge), ("--appellate-judge", option.recall_appellate_judge))
-    told = " and ".join(name for name, value in given if value)
-    return f"{told} had no effect: no case of this run asks a model to judge"
+    names = " and ".join(name for name, value in given if value)
+    return f"{names} had no effect: no case of this run asks a model to judge"
 
 
 def calibrations_of(config: pytest.Config) -> Mapping[JudgeKey, Calibration]:

@@ -57,7 +57,7 @@ class CollectedTests:
     worker died, with the error, before it was known whether they are marked tests. `deselected` are the cases of items
     that pytest was told to leave out, by whichever plugin, and `passed_over` those of marked tests that were left out
     before they were cases. `uncollected` says by node id what is wrong with case files. `informed` says that a worker's
-    findings were taken, and `told` that this worker has sent its own.
+    findings were taken, and `sent` that this worker has sent its own.
     """
 
     def __init__(self) -> None:
@@ -69,20 +69,22 @@ class CollectedTests:
         self.passed_over: set[str] = set()
         self.uncollected: dict[str, str] = {}
         self.unknown_baselines: dict[str, None] = {}
-        self.informed = self.told = False
+        self.informed = self.sent = False
 
 
 class Money:
     """What the calls of a session come to beside its trials.
 
     `calls` belong to no trial. `unpaid` are the node ids that the budget has left out, by baseline, or under an empty
-    name of the agent under test. `alone` and `looped` count the cases that did not run at the same time as others, by
-    the fixture that belongs to the whole process, or is async.
+    name of the agent under test. `cut` counts the errors of cases that ran out of money between two calls. `alone` and
+    `looped` count the cases that did not run at the same time as others, by the fixture that belongs to the whole
+    process, or is async.
     """
 
     def __init__(self) -> None:
         self.calls: list[Call] = []
         self.unpaid: dict[str, set[str]] = {}
+        self.cut = 0
         self.alone: Counter[str] = Counter()
         self.looped: Counter[str] = Counter()
 

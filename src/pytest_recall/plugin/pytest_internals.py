@@ -28,8 +28,8 @@ def setting(config: pytest.Config, name: str) -> Any:
         return config.getini(name)
     except (TypeError, ValueError, pytest.UsageError) as error:
         # pytest names the setting where a TOML file has another type, and not where a text is no truth value.
-        told = str(error)
-        raise pytest.UsageError(told if name in told else f"{name}: {told}; correct it in {config.inipath}") from None
+        said = str(error)
+        raise pytest.UsageError(said if name in said else f"{name}: {said}; correct it in {config.inipath}") from None
 
 
 def number_setting(config: pytest.Config, name: str) -> str:

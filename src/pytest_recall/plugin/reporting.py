@@ -97,9 +97,9 @@ class Ticker:
 
         manager = self._config.stash.get(CASSETTES, None)
         waiting = manager.player.batches.waiting() if manager and manager.player.batches else (0, 0)
-        told = line(progress(self._trials, self._expected, clock.monotonic() - self._began), *waiting)
+        shown = line(progress(self._trials, self._expected, clock.monotonic() - self._began), *waiting)
         column = self._column
-        self._put(f"{told}\n" if column in (0, self._owed) else f"\n{told}\n")
+        self._put(f"{shown}\n" if column in (0, self._owed) else f"\n{shown}\n")
         self._owed = column
 
     @property
@@ -138,7 +138,7 @@ _PREFIX = "recall."
 
 def describe(item: pytest.Item, trial: Trial, row: Row | None, *, regression: bool) -> None:
     """Have the element of a test case say what the case is, where its answer came from, and why it may have broken."""
-    told = {
+    properties = {
         "case": trial.case_id,
         "scenario": trial.scenario,
         "dimension": trial.dimension,
@@ -148,9 +148,9 @@ def describe(item: pytest.Item, trial: Trial, row: Row | None, *, regression: bo
     }
     if regression and row is not None and trial.outcome is Outcome.FAILED:
         found = cause(trial, row)
-        told |= {"cause": f"{found.label}: {found.finding}"}
+        properties |= {"cause": f"{found.label}: {found.finding}"}
     kept = [(name, value) for name, value in item.user_properties if not name.startswith(_PREFIX)]
-    item.user_properties[:] = [*kept, *((f"{_PREFIX}{name}", value) for name, value in told.items() if value)]
+    item.user_properties[:] = [*kept, *((f"{_PREFIX}{name}", value) for name, value in properties.items() if value)]
 
 
 def as_error(config: pytest.Config, report: pytest.TestReport) -> None:

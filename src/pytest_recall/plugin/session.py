@@ -197,8 +197,8 @@ class Run:
 
     def found_out(self) -> str:
         """Return, once, what only a worker finds out, and what the journal should know soon; empty if nothing."""
-        told, self.found.told = self.found.told, True
-        return "" if told or not (self.found.late or self.waits or self.found.settled) else json.dumps(self.findings())
+        sent, self.found.sent = self.found.sent, True
+        return "" if sent or not (self.found.late or self.waits or self.found.settled) else json.dumps(self.findings())
 
     def findings(self) -> dict[str, Any]:
         """Return what a worker has found out by collecting, as plain JSON types."""
@@ -410,6 +410,8 @@ class Run:
             self.take_in(json.loads(report.recall_found))
         if hasattr(report, "recall_unpaid"):
             self.money.unpaid.setdefault(report.recall_unpaid, set()).add(report.nodeid)
+        if report.failed and hasattr(report, "recall_cut"):
+            self.money.cut += 1
         given = getattr(report, "recall", None)
         if given is not None:
             text, trials = self.config.stash.get(ATTACHED, ("", []))

@@ -110,8 +110,8 @@ def main(config: pytest.Config) -> int:
             _join(reports, config.invocation_params.dir / path)
     print(f"\n{' recall: all eval directories ':=^80}")
     for part, done in zip(parts, ended, strict=False):
-        if told := _told(part, done):
-            print(f"{part.name}: {told}")
+        if line := _ended_line(part, done):
+            print(f"{part.name}: {line}")
     for part in parts[len(ended) :]:
         print(f"{part.name}: not run")
     code = combined(done.code for done in ended)
@@ -279,7 +279,7 @@ def _spent(run: Path | None) -> float | None:
         return None
 
 
-def _told(part: DirectoryRun, done: Ended) -> str:
+def _ended_line(part: DirectoryRun, done: Ended) -> str:
     """Return what a run came to, in one line; empty for tests without a run of which none failed."""
     ending = f"pytest ended with {done.code}"
     if done.code > _SIGNALLED:

@@ -14,7 +14,7 @@ import pytest
 from pytest_recall.files.errors import RecallError, nearest
 from pytest_recall.files.eval_directory import find_case_files
 from pytest_recall.files.git import head_of
-from pytest_recall.plugin import files, options
+from pytest_recall.plugin import files, garbage, options
 from pytest_recall.plugin.options import place_of, today, usage_errors
 from pytest_recall.plugin.recording import Recording, check_writable, recording, wanted_of
 from pytest_recall.plugin.stash import CASSETTES, RUN, WATCH
@@ -43,10 +43,10 @@ def start(config: pytest.Config) -> None:
     if config.option.recall_baselines is not None and not (paths or datasets):
         raise pytest.UsageError("--baselines: there is no case file here, and only cases of one have baselines")
     if paths or datasets or asked.mode != "off" or config.option.recall_resume is not None:
-        from pytest_recall.plugin import garbage
-
-        garbage.pause(config)
+        garbage.pause(config)  # A conftest file may have named us.
         wake(config, paths, asked, datasets)
+    else:
+        garbage.resume(config)
 
 
 def _check_selectors(config: pytest.Config) -> None:

@@ -104,11 +104,14 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         setattr(report, "recall_found", found)  # noqa: B010
     untold = item.stash.setdefault(UNTOLD, [])
     untold.append(json_line(trial.to_json()).decode())
-    told = f"[{', '.join(untold)}]"
-    setattr(report, "recall", told)  # noqa: B010
-    item.config.stash[ATTACHED] = (told, [trial]) if len(untold) == 1 else ("", [])
+    text = f"[{', '.join(untold)}]"
+    setattr(report, "recall", text)  # noqa: B010
+    item.config.stash[ATTACHED] = (text, [trial]) if len(untold) == 1 else ("", [])
     setattr(report, "recall_process", os.getpid())  # noqa: B010
     setattr(report, "recall_error", outcome is Outcome.ERROR)  # noqa: B010
+    raised = call.excinfo.value if call.excinfo is not None else None
+    if isinstance(raised, MissError) and raised.unpaid:
+        setattr(report, "recall_cut", True)  # noqa: B010
     if getattr(item.config.option, "xmlpath", None) and not trial.arm:
         from pytest_recall.plugin import reporting
 
@@ -118,7 +121,7 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         regression = row is not None and not row.failing and row.quarantined is None and counts
         reporting.describe(item, trial, row, regression=regression)
     if trial.arm:
-        baselines.told(item, call, report)
+        baselines.mark(item, call, report)
     elif getattr(item, "rule", None) is None and outcome is Outcome.FAILED:
         set_apart(item, report)
 
@@ -164,12 +167,12 @@ def _in_one_line(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     if isinstance(raised, pytest.fail.Exception) or (isinstance(raised, CaseError) and raised.__cause__ is None):
         return ""
     stage = raised.stage if isinstance(raised, CaseError) else "" if call.when == "call" else call.when
-    told = f"{stage}: {outage.said}" if stage else outage.said
-    told = str(item.config.stash[CASSETTES].redactor.redacted(told))
+    sentence = f"{stage}: {outage.said}" if stage else outage.said
+    sentence = str(item.config.stash[CASSETTES].redactor.redacted(sentence))
     if item.config.option.tbstyle != "long":
         path, line, _ = item.location
-        report.longrepr = f"{path}:{(line or 0) + 1}: {told}"
-    return told
+        report.longrepr = f"{path}:{(line or 0) + 1}: {sentence}"
+    return sentence
 
 
 def _count(item: pytest.Item, outage: Outage | None) -> None:
@@ -228,8 +231,8 @@ def take_subtest(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
 def _by_subtests(item: pytest.Item) -> tuple[Outcome, str]:
     found = item.stash[SUBTESTS]
     failed = [error for outcome, error in found if outcome is Outcome.FAILED]
-    told = failed or [error for _, error in found]
-    return Outcome.FAILED if failed else Outcome.ERROR, f"{plural(len(found), 'subtest')} failed: {'; '.join(told)}"
+    errors = failed or [error for _, error in found]
+    return Outcome.FAILED if failed else Outcome.ERROR, f"{plural(len(found), 'subtest')} failed: {'; '.join(errors)}"
 
 
 def changes_at_its_end(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> bool:
@@ -438,9 +441,9 @@ def _is_rerun(item: pytest.Item, raised: BaseException | None) -> bool:
     """Return whether `--only-rerun` and `--rerun-except` leave an exception to `--reruns`."""
     option = item.config.option
     only, but = (getattr(option, name, None) or () for name in ("only_rerun", "rerun_except"))
-    told = f"{type(raised).__name__}: {raised}"
+    text = f"{type(raised).__name__}: {raised}"
     return not isinstance(raised, MissError) and bool(
-        (not only or any(re.search(one, told) for one in only)) and not any(re.search(one, told) for one in but)
+        (not only or any(re.search(one, text) for one in only)) and not any(re.search(one, text) for one in but)
     )
 
 
@@ -488,14 +491,14 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
     if verdict is None:
         report.outcome = item.stash[REPORTED] = RERUN
         return
-    told = item.rule.summary(len(outcomes) - outcomes.count(Outcome.PASSED), len(outcomes))
+    summary = item.rule.summary(len(outcomes) - outcomes.count(Outcome.PASSED), len(outcomes))
     if verdict is Outcome.PASSED:
         report.outcome = "passed"
         report.longrepr = None
     elif verdict is Outcome.FAILED:
         report.outcome = "failed"
         report.recall_error = False
-        report.longrepr = f"{fails[-1]}\n  {told}" if fails else told
+        report.longrepr = f"{fails[-1]}\n  {summary}" if fails else summary
         item.stash[UNPROVEN] = item.stash.get(UNPROVEN, "") or item.rule.doubt(outcomes)
         if not item.arm:
             set_apart(item, report)
@@ -508,7 +511,7 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
     elif outcomes[-1].is_verdict:
         report.outcome = "failed"
         report.recall_error = True
-        report.longrepr = f"no verdict: {told}"
+        report.longrepr = f"no verdict: {summary}"
     if item.arm:
         baselines.settle_series(item, report, verdict)
     item.stash[REPORTED] = report.outcome

@@ -42,8 +42,8 @@ _RANDOM_BYTES = 4
 class LedgerTotal(NamedTuple):
     """What was spent so far, in US dollars, and how many calls have no known cost.
 
-    `estimated` says that part of it is counted from texts. `refused` is what a call might have cost that was not made;
-    None where none was refused.
+    `estimated` says that part of it is counted from texts. `refused` is what a call may cost for which there is no
+    room: one that was not made, or the cheapest so far; None where there is room.
     """
 
     usd: float = 0.0
@@ -68,6 +68,7 @@ class Balance(NamedTuple):
 class _State:
     """What the entries of a ledger come to, in their order.
 
+    `cheapest` is what the cheapest call has cost, 0 left out, and `refused` what one may cost that was not made.
     `reserved` and `waiting` are the amounts of the calls in flight, and of those that wait for them, in the order of
     their arrival, by the numbers of the calls.
     """
@@ -76,6 +77,7 @@ class _State:
     spent: float = 0.0
     unknown: int = 0
     estimated: bool = False
+    cheapest: float = math.inf
     refused: float | None = None
     entries: int = 0
     reserved: dict[int, float] = field(default_factory=dict)
@@ -84,6 +86,13 @@ class _State:
     def is_beyond(self, usd: float) -> bool:
         """Whether a call of this cost will not fit either when all calls in flight have ended at no cost."""
         return self.spent >= self.budget or self.spent + usd > self.budget * _ROUNDING
+
+    @property
+    def no_room_for(self) -> float | None:
+        """What a call may cost for which there is no room; None where a call was neither refused nor is sure to be."""
+        if self.refused is None and self.cheapest < math.inf and self.is_beyond(self.cheapest):
+            return self.cheapest
+        return self.refused
 
     def take(self, kind: bytes, number: int, usd: float) -> None:
         self.entries += 1
@@ -99,7 +108,7 @@ class _State:
             # What the calls have cost that were cut off with their run is not known: as much as they may have.
             self.estimated = self.estimated or any(self.reserved.values())
             self.spent += sum(self.reserved.values())
-            self.reserved, self.waiting, self.refused = {}, {}, None
+            self.reserved, self.waiting, self.refused, self.cheapest = {}, {}, None, math.inf
         elif kind == _DIED:
             self.waiting.pop(number, None)
             self.spent += (lost := self.reserved.pop(number, 0.0))
@@ -111,6 +120,7 @@ class _State:
                 self.unknown += 1
             else:
                 self.spent += usd
+                self.cheapest = min(self.cheapest, usd or math.inf)
                 self.estimated = self.estimated or kind == _ESTIMATED
         self._admit()
 
@@ -191,7 +201,7 @@ class Ledger:
     def sums(self) -> LedgerTotal:
         """Return what was spent so far, by all processes."""
         state = self.state()
-        return LedgerTotal(state.spent, state.unknown, state.estimated, state.refused)
+        return LedgerTotal(state.spent, state.unknown, state.estimated, state.no_room_for)
 
     def remove(self) -> None:
         """Delete the file."""
@@ -334,7 +344,6 @@ class Meter:
         self._price_of = pricing.price_of
         self.call_of = pricing.call_of
         self._observed: dict[str, _Observed] = {}
-        self._cheapest = math.inf
         self._unpriced = ""
         self._lock = lock()
         self._is_open = False
@@ -392,8 +401,6 @@ class Meter:
             if not call.estimated:
                 read = (tokens.input or 0) + (tokens.cache_read or 0) + (tokens.cache_write or 0)
                 observed.ratio = max(observed.ratio, read / max(1, request_tokens(request)))
-            if call.cost:
-                self._cheapest = min(self._cheapest, call.cost)
 
     def is_beyond(self, usd: float) -> bool:
         """Whether an amount will not fit either when all calls in flight have ended at no cost."""
@@ -424,19 +431,15 @@ class Meter:
     def closed(self) -> str:
         """Return why no further case may begin; empty if one may.
 
-        That is so when a call was refused, or what is left is less than any call of this process has cost.
+        That is so when a call was refused, or what is left is less than any call has cost.
         """
-        state = self._ledger.state()
-        if why := reason(self.budget, state.spent, self._unpriced, self._of_day):
+        sums = self.sums()
+        if why := reason(self.budget, sums.usd, self._unpriced, self._of_day):
             return why
-        if state.refused is None and self._cheapest < math.inf and state.is_beyond(self._cheapest):
-            self._ledger.close(self._cheapest)
-            return no_room(self.budget, self._of_day)
-        return "" if state.refused is None else no_room(self.budget, self._of_day)
+        return "" if sums.refused is None else no_room(self.budget, self._of_day)
 
     def balance(self) -> Balance:
         """Return how the budget stands."""
-        self.closed()  # It may be this that finds out that no call fits any more.
         return Balance(self.budget, self._of_day, self.sums(), self.barred())
 
     def sums(self) -> LedgerTotal:

@@ -1,4 +1,4 @@
-"""Read the variables of the environment again only when one of them changes, as its audit events say.
+"""Read variables of the environment once, as long as the audit events of the interpreter say that none has changed.
 
 Each look-up of a variable that is not set raises an error within `os.environ`, and each call would make all of them.
 """
@@ -6,49 +6,42 @@ Each look-up of a variable that is not set raises an error within `os.environ`, 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache
 from typing import TypeVar
 
-from pytest_recall.files import clock
 from pytest_recall.replay import audit
 
 T = TypeVar("T")
 
-_SETTLED = 1.0
-"""Seconds after its event in which a change is made for certain: the event comes right before."""
-
-
-class _Changes:
-    """How often a variable was changed, and when that was last."""
-
-    count = 0
-    last = float("-inf")
-
-    def hear(self, *_: object) -> None:
-        self.count, self.last = self.count + 1, clock.monotonic()
-
 
 @cache
-def _changes() -> _Changes:
-    changes = _Changes()
-    audit.listen({"os.putenv": changes.hear, "os.unsetenv": changes.hear})
-    return changes
+def _changed() -> set[str]:
+    """Return the variables that have changed, or are about to, since this was first asked."""
+    names: set[str] = set()
+
+    def hear(name: bytes | str, *_: object) -> None:
+        names.add(os.fsdecode(name))
+
+    audit.listen({"os.putenv": hear, "os.unsetenv": hear})
+    return names
 
 
-def once_read(read: Callable[[Mapping[str, str]], T]) -> Callable[[], T]:
-    """Return a function that gives `read(os.environ)` as it is now."""
-    environment = os.environ
-    known: tuple[int, T] | None = None
+def once_read(names: Collection[str], read: Callable[[Mapping[str, str]], T]) -> Callable[[], T]:
+    """Return a function that gives `read(os.environ)` as it is now, where `read` looks at the variables `names`.
+
+    Once one of them has changed they are read each time: an event comes before its change, which another thread may
+    not have made yet.
+    """
+    environment, changed, looked_at = os.environ, _changed(), frozenset(names)
+    known: list[T] = []
 
     def value() -> T:
-        nonlocal known
-        if os.environ is not environment:
-            return read(os.environ)  # Something else stands for it, which says nothing of its changes.
-        changes = _changes()
-        count = changes.count
-        if known is None or known[0] != count or clock.monotonic() - changes.last < _SETTLED:
-            known = count, read(environment)
-        return known[1]
+        # Something else that stands for it says nothing of its changes.
+        if os.environ is not environment or not looked_at.isdisjoint(changed):
+            return read(os.environ)
+        if not known:
+            known.append(read(environment))
+        return known[0]
 
     return value

@@ -179,6 +179,11 @@ AGENTS = (
 the port of statsd is another one."""
 
 
+_HTTP_AGENTS = tuple(agents for agents in AGENTS if agents.answers_http)
+TELEMETRY_VARIABLES = frozenset(VARIABLES).union(*(agents.hosts + agents.ports for agents in _HTTP_AGENTS))
+"""The variables that `telemetry_of` looks at."""
+
+
 def is_path_of_otlp(url: str) -> bool:
     """Return whether a URL ends as those do to which OTLP is sent, which says nothing of what is there."""
     return without_query(url).endswith(VARIABLES[f"{_OTLP}_ENDPOINT"])
@@ -198,7 +203,7 @@ def telemetry_of(environment: Mapping[str, str]) -> tuple[str, ...]:
             if variable == "SENTRY_DSN":
                 base = base.rstrip("/").rpartition("/")[0]  # Its last part is the project.
             places += [f"{host}:{port}{base.rstrip('/') + path if path else base or '/'}" for path in paths]
-    return (*places, *(place for agents in AGENTS if agents.answers_http for place in _places_of(agents, environment)))
+    return (*places, *(place for agents in _HTTP_AGENTS for place in _places_of(agents, environment)))
 
 
 def sockets_of(environment: Mapping[str, str]) -> tuple[str, ...]:

@@ -32,6 +32,16 @@ IN_THREAD: ContextVar[bool] = ContextVar("recall_in_thread", default=False)
 """Whether this is a thread that a case has started: no exception reaches who waits for it."""
 
 
+def is_in_task() -> bool:
+    """Whether this is done in a task of asyncio: an exception reaches who awaits that, and nobody else."""
+    return current_task() is not None
+
+
+def _retrieve(task: Any) -> BaseException | None:
+    """Return the error by which a task has ended, which asyncio else says that nobody has taken in."""
+    return None if task.cancelled() else task.exception()
+
+
 class Wait(Protocol):
     """What runs a case, and may wait for another thread."""
 
@@ -142,6 +152,16 @@ class Interrupter:
 
         threading.Thread(target=look, name="recall-wait", daemon=True).start()
 
+    def give_up(self, wait: Wait | None, error: BaseException) -> None:
+        """Let who waits for this thread or task know of the `error` by which it ends: the `wait` of a case, if any.
+
+        Of a task that a case has begun, only who awaits it hears how it ends, and that may be nobody.
+        """
+        if (task := current_task()) is not None:
+            task.add_done_callback(_retrieve)
+        if wait is not None and (wait.thread_id != threading.get_ident() or task is not None):
+            wait.give_up(error)
+
     def answered(self) -> None:
         """Take in that this thread or task was answered in place of a call that is refused; other cases may need it."""
         if (task := current_task()) is not None:
@@ -205,7 +225,7 @@ class Interrupter:
         return True
 
     def _task_ended(self, task: Any) -> None:
-        if not task.cancelled() and task.exception() is not None:
+        if _retrieve(task) is not None:
             self._lose(f"the task `{task.get_name()}`")
 
     def _lose(self, what: str) -> None:

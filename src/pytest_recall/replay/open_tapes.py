@@ -16,9 +16,8 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files.context_values import assigned
-from pytest_recall.files.event_loop import current_task
 from pytest_recall.replay.forks import ForkNotes, Note, at_fork
-from pytest_recall.replay.interrupt import IN_THREAD, Interrupter
+from pytest_recall.replay.interrupt import IN_THREAD, Interrupter, is_in_task
 from pytest_recall.replay.tape import LET_THROUGH, LIVE, CassetteMode, Tape
 
 if TYPE_CHECKING:
@@ -30,13 +29,13 @@ class CaseContext:
     """The open tapes of one case; it has come to its end when there are none.
 
     While it is `over`, calls of its threads are refused.
-    `owner` is that of the tape that was opened first. `wait` is told of a miss, which may come from another thread than
+    `label` is that of the tape that was opened first. `wait` is told of a miss, which may come from another thread than
     the one that runs the case. `thread_id` is the thread of the session that runs it, None for one of several at once,
     and `outer` the context that this one stands in there. One that `is_shared` is that of a fixture: what that begins
     works for all cases.
     """
 
-    __slots__ = ("is_shared", "opened", "outer", "over", "owner", "tapes", "thread_id", "wait")
+    __slots__ = ("is_shared", "label", "opened", "outer", "over", "tapes", "thread_id", "wait")
 
     def __init__(
         self,
@@ -50,7 +49,7 @@ class CaseContext:
         self.thread_id = thread_id
         self.outer = outer
         self.is_shared = is_shared
-        self.owner = ""
+        self.label = ""
         self.tapes: list[Tape] = []
         self.over = False
         self.wait: Wait | None = None
@@ -128,7 +127,7 @@ class OpenTapes:
     def left_by(self) -> str:
         """The case that is over, if what does this was left behind by it, in words; empty if it was not."""
         context = self._context
-        return "" if context is None or context.tapes else context.owner
+        return "" if context is None or context.tapes else context.label
 
     @property
     def _context(self) -> CaseContext | None:
@@ -191,7 +190,7 @@ class OpenTapes:
                 lane = CaseContext(self, threading.get_ident(), outer, is_shared=is_shared)
                 self._contexts.append(lane)
                 CURRENT_CASE.set(lane)
-            lane.owner = lane.owner or tape.owner
+            lane.label = lane.label or tape.label
             lane.tapes.append(tape)
 
     def pop(self, tape: Tape) -> None:
@@ -263,7 +262,7 @@ class OpenTapes:
         A task that a fixture of the session has begun may run in the thread of a case.
         """
         tapes = self.possible()
-        if self._is_forked(tapes) or (tapes and self._context is None and current_task() is not None):
+        if self._is_forked(tapes) or (tapes and self._context is None and is_in_task()):
             return True
         thread = threading.get_ident()
         waits = [wait for tape in tapes if (wait := self._wait_of(tape)) is not None]
@@ -321,13 +320,7 @@ class OpenTapes:
         return error
 
     def _give_up(self, tape: Tape, error: BaseException) -> None:
-        wait = self._wait_of(tape)
-        # Of a task that a case has begun, only who awaits it hears how it ends.
-        task = current_task()
-        if task is not None:
-            task.add_done_callback(_retrieved)
-        if wait is not None and (wait.thread_id != threading.get_ident() or task is not None) and not tape.is_copy:
-            wait.give_up(error)
+        self.interrupter.give_up(None if tape.is_copy else self._wait_of(tape), error)
 
     # What forked processes do
 
@@ -392,12 +385,6 @@ class OpenTapes:
                 tape.problems.append(f"{tape.name}: {note.text}")
         elif note.text not in self.strays:
             self._tell(note.text)
-
-
-def _retrieved(task: Any) -> None:
-    """Take in the error of a task, which asyncio would say that nobody did: it is said where the case is."""
-    if not task.cancelled():
-        task.exception()
 
 
 KIND: ContextVar[str | None] = ContextVar("recall_kind", default=None)

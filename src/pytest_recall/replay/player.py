@@ -16,6 +16,7 @@ from pytest_recall.replay.environment import once_read
 from pytest_recall.replay.exchange import Request, Way
 from pytest_recall.replay.forks import Note, NoteKind
 from pytest_recall.replay.hosts import (
+    TELEMETRY_VARIABLES,
     is_path_of_otlp,
     is_telemetry,
     is_telemetry_host,
@@ -75,7 +76,7 @@ class Player(OpenTapes):
         self.repeatable: RepeatableCalls | None = None
         self.listens = False
         self.unseen: list[str] = []
-        self._named_by_variables = once_read(telemetry_of)
+        self._named_by_variables = once_read(TELEMETRY_VARIABLES, telemetry_of)
         self._is_ours: Callable[[], bool] | None = None
         self._handed: Callable[[], Iterable[object]] = tuple
         self.know(ways, ignored=ignored, programs=programs, telemetry=telemetry, error=error, redact=redact)
@@ -291,7 +292,7 @@ class Player(OpenTapes):
 
     def _of_copy(self, request: Request, tape: Tape) -> CallStep:
         """Decide on a call of a child process that is left of a case, or of the set-up of a fixture, which is over."""
-        over = f"since {tape.owner} is over, for which its child process was forked; {_FORKED}"
+        over = f"since {tape.label} is over, for which its child process was forked; {_FORKED}"
         if tape.mode == "replay":
             raise self.refuse(f"{request.method} {request.url}: was not sent, {over}", ())
         return self._unrecorded(request, over)
@@ -304,9 +305,7 @@ class Player(OpenTapes):
                 return CallStep()
             return self._unrecorded(request, f"since a forked process has made it, and this system has {_NO_MEMORY}")
 
-        def not_paid(why: str) -> BaseException:
-            return self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
-
+        not_paid = partial(self._refuse_unpaid, request, tape)
         context = self._context
         check = partial(self._check, request, tape, context)
         hold = None if self.meter is None else self.meter.begin(request, tape.answer_tokens, check)
@@ -331,7 +330,15 @@ class Player(OpenTapes):
         if context is not None and context.over:
             raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
         if tape is not None and self.meter is not None and (why := self.meter.barred()):
-            raise self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
+            raise self._refuse_unpaid(request, tape, why)
+
+    def _refuse_unpaid(self, request: Request, tape: Tape, why: str) -> BaseException:
+        """Return the error for a call for which there is no money."""
+        tape.note_unpaid()
+        error = self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
+        if isinstance(error, MissError):
+            error.unpaid = True
+        return error
 
     def may_connect(self, host: str, port: int | None) -> bool:
         """Whether a connection may open here: for a live call, or to a host that is none of our business."""

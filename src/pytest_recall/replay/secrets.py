@@ -382,7 +382,7 @@ def _search(
 
 def _beside(names: tuple[str, ...], pattern: re.Pattern[str], lower: str, text: str) -> Iterator[re.Match[str]]:
     """Yield what matches where a name begins, as a search by the pattern would, but many times faster."""
-    following = {name: lower.find(name) for name in names}
+    following = {name: at for name in names if (at := lower.find(name)) >= 0}
     while places := [at for at in following.values() if at >= 0]:
         at = min(places)
         if match := pattern.match(text, at):

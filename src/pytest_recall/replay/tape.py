@@ -125,7 +125,8 @@ class Tape(Following):
     was served does not say which it had. `requests` are those of a replay, without secrets, where someone compares
     them; else None. `answer_tokens` is how many tokens the longest answer has that was recorded of this case before,
     None if that is not known. `repeatable` has the calls that a replay may make any number of times, and `passes_by`
-    says of a URL whether calls there come to no recording.
+    says of a URL whether calls there come to no recording. It `lacks_money` if a call was refused since there was no
+    money for it.
     """
 
     name: str
@@ -143,6 +144,7 @@ class Tape(Following):
     unkept: list[str] = field(default_factory=list)
     started: dict[str, None] = field(default_factory=dict)
     is_partial: bool = False
+    lacks_money: bool = False
     left_behind: list[str] = field(default_factory=list)
     passed: bool = False
     difference: Mismatch | None = None
@@ -179,7 +181,7 @@ class Tape(Following):
     _refused: list[str] = field(default_factory=list)
 
     @property
-    def owner(self) -> str:
+    def label(self) -> str:
         """Whose calls these are, in words: a case or a fixture; the name of the cassette where it is neither's."""
         for kind in ("case", "fixture"):
             if kind in self.header:
@@ -527,6 +529,13 @@ class Tape(Following):
             with self:
                 self._add("unrecorded")
 
+    def note_unpaid(self) -> None:
+        """Take in that there is no money for a call."""
+        self.lacks_money = True
+        if self.is_copy:
+            with self:
+                self._add("unpaid")
+
     def forget_forks(self) -> None:
         """Let no forked process do anything to it any more."""
         if self.log is None or self.is_copy:
@@ -582,6 +591,8 @@ class Tape(Following):
                 self.started[program] = None
             case "unrecorded", *_:
                 self.is_partial = True
+            case "unpaid", *_:
+                self.lacks_money = True
             case "over", *_:
                 self.is_over = True
 

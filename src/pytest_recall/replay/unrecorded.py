@@ -182,4 +182,4 @@ def asks(player: Player, client: str, url: str) -> None:
 def _where(tapes: Sequence[Tape]) -> str:
     if len(tapes) != 1:
         return "outside of any case" if not tapes else "one of the cases that run at once"
-    return tapes[0].owner
+    return tapes[0].label

@@ -57,9 +57,13 @@ def lacks_default(folder: Path, environ: Mapping[str, str]) -> bool:
         return False
     try:
         repository = Repository(folder)
-        return not default_branch(repository, environ) and len(repository.branches()) > 1
+        return _lacks(repository, default_branch(repository, environ), environ)
     except RecallError:  # Without git there is no branch.
         return False
+
+
+def _lacks(repository: Repository, default: str, environ: Mapping[str, str]) -> bool:
+    return not default and job_of(environ).number is None and len(repository.branches()) > 1
 
 
 class Base(NamedTuple):
@@ -70,7 +74,8 @@ class Base(NamedTuple):
     checkout is a change of `name`, and not that branch itself. `rows` is the state at the commit, None where there is
     no state, and `behind` what that says of cases that are not recorded there as they are asked. `settings` are those
     of the rubric there, None where it has none; `unreadable` says what is wrong with that.
-    `held_settings` are the names of those of them that apply in place of what the change says.
+    `held_settings` are the names of those of them that apply in place of what the change says. `lacks_default` is
+    what the function of that name says of the checkout.
     """
 
     name: str = ""
@@ -82,6 +87,7 @@ class Base(NamedTuple):
     settings: Settings | None = None
     unreadable: str = ""
     held_settings: tuple[str, ...] = ()
+    lacks_default: bool = False
 
 
 NO_BASE = Base()
@@ -113,14 +119,23 @@ def base_of(place: Place, refs: tuple[str, ...], env: Mapping[str, str]) -> Base
     commit, and where the clone lacks the default branch there is no base. Raises RecallError for a state or a rubric
     at the base that cannot be read.
     """
-    named = bool(refs)
     if not is_repository(place.root, env):
-        return Base(refs[0], problem="there is no git repository here") if named else NO_BASE
+        return Base(refs[0], problem="there is no git repository here") if refs else NO_BASE
     try:
         repository = Repository(place.root)
+        name = default_branch(repository, env)
+        lacks_default = _lacks(repository, name, env)
+    except RecallError as error:
+        return Base(refs[0], problem=str(error), is_change=True) if refs else NO_BASE
+    return _base_in(repository, place, refs, name, env)._replace(lacks_default=lacks_default)
+
+
+def _base_in(repository: Repository, place: Place, refs: tuple[str, ...], name: str, env: Mapping[str, str]) -> Base:
+    """Return the base in a repository whose default branch is `name`."""
+    named = bool(refs)
+    try:
         if not named:
             head, here = repository.head(), repository.branch()
-            name = default_branch(repository, env)
             if head and name in (here, ""):
                 return _read(repository, place, Base(here, head))
             default = repository.first_of((f"origin/{name}", name))

@@ -97,7 +97,7 @@ def _of_output(text: str) -> list[str]:
     return [f"{loading.split(chr(39))[1]}: cannot be imported ({one_line(told[-1])}); correct that first"]
 
 
-TOLD_IN = "PYTEST_RECALL_MARKED"
+MARKED_IN = "PYTEST_RECALL_MARKED"
 """The variable that names the file into which a collection writes the marked tests."""
 _MARK = b"mark.recall"
 
@@ -114,23 +114,23 @@ def marked_tests(place: Place) -> MarkedTests:
     if not _any_mark(place.root):
         return MarkedTests({})
     with tempfile.TemporaryDirectory() as scratch:
-        told = Path(scratch, "marked.json")
+        marked = Path(scratch, "marked.json")
         command = [sys.executable, "-m", "pytest", "-p", "recall", "--collect-only", "-q", "--recall-mode=all"]
         command += ["--continue-on-collection-errors", "-o", f"cache_dir={scratch}", f"--recall-dir={place.eval_dir}"]
         done = subprocess.run(
             command if place.eval_dir.is_dir() else command[:-1],
             cwd=place.root,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", TOLD_IN: str(told)},
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", MARKED_IN: str(marked)},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             encoding="utf-8",
             errors="replace",
             check=False,
         )
-        if not told.exists():
+        if not marked.exists():
             last = next((line for line in reversed((done.stdout + done.stderr).splitlines()) if line.strip()), "")
             return MarkedTests({}, f"marked tests are not known, since pytest cannot collect them ({one_line(last)})")
-        found = json.loads(told.read_text(encoding="utf-8"))
+        found = json.loads(marked.read_text(encoding="utf-8"))
     return MarkedTests({case_id: (names[0], names[1]) for case_id, names in found.items()})
 
 

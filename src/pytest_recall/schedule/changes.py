@@ -386,7 +386,7 @@ class Changes(NamedTuple):
             findings={**{case_id: self.findings.get(case_id, missing) for case_id in case_ids}, **self.findings}
         )
 
-    def completed(self, others: Changes, origin: Origin) -> Changes:
+    def completed(self, replayed: Changes, origin: Origin) -> Changes:
         """Return the same with what a replay of other recordings decides of the cases that had to be asked.
 
         `origin` says whose these are. What they leave open stays as it was.
@@ -406,13 +406,13 @@ class Changes(NamedTuple):
                 lines=self.findings[case_id].lines if self.asks(case_id) else (),
                 of_judge=self.findings[case_id].of_judge,
             )
-            for case_id, one in others.findings.items()
+            for case_id, one in replayed.findings.items()
             if one.state in known and self.findings[case_id].state in (*TO_ASK, ReplayState.UNJUDGED)
         }
         as_base = self.as_base
         if origin == "base":
             as_base = {case_id: asked for case_id, asked in as_base.items() if case_id not in news}
-        let_through = self.let_through.joined(others.let_through)
+        let_through = self.let_through.joined(replayed.let_through)
         return self._replace(findings={**self.findings, **news}, as_base=as_base, let_through=let_through)
 
     def compared(self, again: Changes) -> Changes:

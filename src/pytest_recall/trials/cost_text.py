@@ -39,10 +39,10 @@ def cost_lines(spends: Mapping[str, Spend], let_through: LetThrough = NOTHING_LE
     if not called:
         return []
     every = total(called)
-    counted = " that is counted" if any(let_through) else ""
-    rest = [f"  {_name(scenario)}: {_told(spend, counted)}" for scenario, spend in called.items()]
-    lines = [_told(every, counted), *(rest if len(called) > 1 else ()), *price_advice(every.recording.unknown)]
-    return [*lines, *_estimated_note(every)]
+    is_all = not any(let_through)
+    rest = [f"  {_name(scenario)}: {_spend_words(spend, is_all=is_all)}" for scenario, spend in called.items()]
+    lines = [_spend_words(every, is_all=is_all), *(rest if len(called) > 1 else ())]
+    return [*lines, *price_advice(every.recording.unknown), *_estimated_note(every)]
 
 
 def let_through_words(let_through: LetThrough) -> str:
@@ -84,11 +84,11 @@ def table(spends: Mapping[str, Spend], let_through: LetThrough = NOTHING_LET_THR
         return []
     rows = [("scenario", *COLUMNS), *rows]
     first, *widths = (max(map(len, column)) for column in zip(*rows, strict=True))
-    told = [
+    lines = [
         f"{row[0]:<{first}}  " + "  ".join(f"{cell:>{width}}" for cell, width in zip(row[1:], widths, strict=True))
         for row in rows
     ]
-    return [*told, "", *_notes(spends, let_through), *price_advice(total(spends).recording.unknown)]
+    return [*lines, "", *_notes(spends, let_through), *price_advice(total(spends).recording.unknown)]
 
 
 def markdown(spends: Mapping[str, Spend], let_through: LetThrough = NOTHING_LET_THROUGH) -> list[str]:
@@ -96,11 +96,11 @@ def markdown(spends: Mapping[str, Spend], let_through: LetThrough = NOTHING_LET_
     rows = _rows(spends)
     if not rows:
         return []
-    told = [f"| {' | '.join((cell(row[0]), *row[1:]))} |" for row in rows]
+    lines = [f"| {' | '.join((cell(row[0]), *row[1:]))} |" for row in rows]
     head = [f"| scenario | {' | '.join(COLUMNS)} |", "| --- |" + " ---: |" * len(COLUMNS)]
     advice = price_advice(total(spends).recording.unknown)
     fenced = ["", "```text", *(line.replace("`", "'") for line in advice), "```"] if advice else []
-    return [*head, *told, "", *(f"- {note}" for note in _notes(spends, let_through)), *fenced]
+    return [*head, *lines, "", *(f"- {note}" for note in _notes(spends, let_through)), *fenced]
 
 
 def cost_json(spends: Mapping[str, Spend]) -> dict[str, Any]:
@@ -121,17 +121,17 @@ def budget_line(
     `left` counts the cases that baselines were not asked, by name. What was `let_through` is in no budget.
     """
     spent, budget = balance.spent, budget_words(balance.budget, balance.of_day)
-    told = f"spent {dollars(spent.usd, estimated=spent.estimated)} of {budget}"
+    line = f"spent {dollars(spent.usd, estimated=spent.estimated)} of {budget}"
     without = [f"{plural(spent.unknown, 'call')} of unknown cost"] if spent.unknown else []
     without += ["what the rubric lets through"] if any(let_through) else []
     if without:
-        told += f", without {' and '.join(without)}"
+        line += f", without {' and '.join(without)}"
     if balance.barred:
-        told += f"; {balance.barred}"
+        line += f"; {balance.barred}"
     elif spent.refused is not None and spent.usd < balance.budget:
-        told += f", which has no room for another call, as one may cost {dollars(spent.refused)}"
+        line += f", which has no room for another call, as one may cost {dollars(spent.refused)}"
     names = ", ".join(f"{one_line(name, 60)} ({plural(count, 'case')})" for name, count in (left or {}).items())
-    return f"{told}; baselines not asked: {names}" if names else told
+    return f"{line}; baselines not asked: {names}" if names else line
 
 
 def price(bill: Bill) -> str:
@@ -170,8 +170,9 @@ def _name(scenario: str) -> str:
 # Sentences
 
 
-def _told(spend: Spend, counted: str) -> str:
-    parts = []
+def _spend_words(spend: Spend, *, is_all: bool) -> str:
+    """Return what was spent and saved; unless that `is_all`, there were calls that are in no cost."""
+    parts, counted = [], "" if is_all else " that is counted"
     if spend.spent.calls:
         parts.append(
             f"spent {_amount(spend.spent)}{counted}"
@@ -291,9 +292,9 @@ def estimate_lines(
         asked += f", each asked of {len(found)} agents"
     amount = _usd(found)
     if directly is None:
-        yield f"{asked}: {_estimate_told(amount)}, {ESTIMATE_MEANING}"
+        yield f"{asked}: {_estimate_words(amount)}, {ESTIMATE_MEANING}"
     else:
-        yield f"{asked}: {_estimate_told(amount)} by batch, {_estimate_told(_usd(directly))} without, {LIVE}"
+        yield f"{asked}: {_estimate_words(amount)} by batch, {_estimate_words(_usd(directly))} without, {LIVE}"
         if amount.assumed:
             yield f"of {_cases(found, amount.assumed)} no run by batch is known: {ASSUMED}"
     if len(found) > 1:
@@ -304,7 +305,7 @@ def estimate_lines(
         yield f"the agent's time, one case after another: {_time(agent.seconds)}"
     if len(agent.by_scenario) > 1:
         for scenario, part in agent.by_scenario.items():
-            yield f"  {_name(scenario)}: {_estimate_told(part)}"
+            yield f"  {_name(scenario)}: {_estimate_words(part)}"
     yield f"from {plural(runs, 'earlier run')}: {_sources(amount)}"
 
 
@@ -349,14 +350,14 @@ def beyond(found: Mapping[str, Estimate], budget: float, directly: Mapping[str, 
     """
     amount = _usd(found)
     if amount.total > budget:
-        return f"{_estimate_told(amount)} is more than the budget of {dollars(budget)}"
+        return f"{_estimate_words(amount)} is more than the budget of {dollars(budget)}"
     if amount.unknown:
         unknown = _cases(found, amount.unknown)
         return f"the budget of {dollars(budget)} may be too small: the cost of {unknown} is unknown"
     if directly is not None and amount.assumed and _usd(directly).total > budget:
         return (
             f"the budget of {dollars(budget)} may be too small: of {_cases(found, amount.assumed)} no run by batch is"
-            f" known, and directly the slice costs {_estimate_told(_usd(directly))}"
+            f" known, and directly the slice costs {_estimate_words(_usd(directly))}"
         )
     return ""
 
@@ -418,12 +419,12 @@ def _is_known(amount: Amount) -> bool:
     return bool(amount.own or amount.borrowed)
 
 
-def _estimate_told(amount: Amount) -> str:
+def _estimate_words(amount: Amount) -> str:
     if not _is_known(amount):
         return f"cost {UNKNOWN}"
     spread = _spread(amount)
-    told = f"{_cost(amount)} (95 %: {spread})" if spread else _cost(amount)
-    return told + at_most(amount.total, amount.most, estimated=bool(amount.estimated), partly=bool(amount.unknown))
+    words = f"{_cost(amount)} (95 %: {spread})" if spread else _cost(amount)
+    return words + at_most(amount.total, amount.most, estimated=bool(amount.estimated), partly=bool(amount.unknown))
 
 
 def at_most(usd: float, most: float, *, estimated: bool = False, partly: bool = False) -> str:
@@ -451,8 +452,8 @@ def _time(amount: Amount) -> str:
     if not _is_known(amount):
         return UNKNOWN
     seconds = amount.total
-    told = f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
-    return f"at least {told}" if amount.unknown else f"about {told}"
+    time = f"{seconds:.1f} s" if seconds < 60 else f"{seconds / 60:.0f} min"
+    return f"at least {time}" if amount.unknown else f"about {time}"
 
 
 def _sources(amount: Amount) -> str:
