@@ -39,6 +39,32 @@ pytest.importorskip("httpx2")
 NUMBER = re.compile(r"#\d{4}")
 
 
+class TestOutage:
+    """The provider fails, and an agent goes on without its answer."""
+
+    SWALLOWING = "try:\n    return httpx2_sync(question)\nexcept Exception:\n    return 'I do not know'"
+    RECORD = ("eval", "--record", "--recall-mode=all")
+
+    def test_it_replaces_a_recording_of_an_outage_alone(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        project = talking(upstream, agent(self.SWALLOWING)).with_cases(asking("a"), asking("b"))
+        checkout = project.at(pytester)
+        checkout.run(*self.RECORD).assert_outcomes(passed=2)
+        before = finished(checkout)
+        upstream.allowed = (0, 60.0)
+        result = checkout.run(*self.RECORD)
+        result.assert_outcomes(passed=2)
+        assert result.ret == 1
+        assert (finished(checkout), drafts(checkout)) == (before, [])
+
+        cassette(checkout, "a").unlink()
+        for said in (1, 1, 0):
+            if not said:
+                cassette(checkout, "b").unlink()
+            assert checkout.run(*self.RECORD).ret == said
+            assert calls(cassette(checkout, "a"))[0].is_refused
+        assert "#" not in answers(checkout)["b"]
+
+
 class TestKilled:
     """SIGKILL in the middle of a case: the calls that had ended are not lost, and nothing is damaged."""
 

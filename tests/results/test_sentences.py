@@ -56,7 +56,7 @@ def test_calls_that_are_of_no_case_are_listed() -> None:
 def test_cases_whose_agent_goes_on_without_an_answer_are_named() -> None:
     assert lost_calls_line({"b": ["http-503"], "a": ["ReadTimeout", "http-503"]}) == (
         "2 cases came to their verdicts though the provider did not answer (ReadTimeout, 503): a, b; what is judged is"
-        " what the agent says without that answer, and a recording holds it: ask again if that is not meant"
+        " what the agent says without that answer: ask again if that is not meant"
     )
     assert lost_calls_line({"a": ["http-529"]}).startswith("1 case came to its verdict though")
 

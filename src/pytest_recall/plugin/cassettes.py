@@ -25,12 +25,13 @@ from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import SHARED, Layer, Library
 from pytest_recall.replay.equality import equals_of_made, headers_to_match
-from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way
+from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way, error_replies
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import CassetteMode, Made, Tape
 from pytest_recall.replay.watch import Watch
 from pytest_recall.replay.wire_formats import troubles
+from pytest_recall.results.sentences import kept_line
 from pytest_recall.trials.conditions import Prompts, digest_of, kept_answer, prompts
 from pytest_recall.trials.trial import Outcome
 
@@ -414,9 +415,10 @@ class CassetteManager:
             return
         try:
             news = tape.recorded()
-            if (why := tape.stays(news)) and not for_all and exists(path):
+            if not for_all and exists(path) and (why := tape.stays(news) or self._lost(tape, news)):
                 self._staying.add(path)
                 self.problems.append(why)
+                remove(draft)
                 return
             for unmatched in () if for_all else headers_to_match(news, tape.known_rules):
                 self.to_match.setdefault(unmatched, []).append(tape.name)
@@ -436,6 +438,28 @@ class CassetteManager:
                     remove(left)
         except (RecallError, OSError) as error:
             self.problems.append(_not_written(tape, error, self._place.name(draft)))
+
+    def _lost(self, tape: Tape, news: Sequence[Exchange]) -> str:
+        """Return why an earlier recording stays that has answers, where the provider failed now; empty if it does not.
+
+        An agent that goes on without an answer may come to a verdict all the same.
+        """
+        ends = self._outages(news) if self.mode == "record" else []
+        if not ends or tape.path is None:
+            return ""
+        try:
+            earlier = list(Cassette(tape.path, tape.name, self._rules).exchanges())
+        except RecallError:
+            return ""
+        return "" if self._outages(earlier) else kept_line(tape.name, ends)
+
+    def _outages(self, calls: Sequence[Exchange]) -> list[str]:
+        """Return how calls ended that say nothing of what they asked."""
+        ends = troubles(calls, partial(equals_of_made, rules=self._rules, redactor=self.redactor))
+        return error_replies(
+            Call(kind=call.kind, source="live", trouble=end, retried=retried)
+            for call, (end, retried) in zip(calls, ends, strict=True)
+        )
 
     def _take_over(self, tape: Tape, path: Path) -> None:
         """On the default branch let the recording of a run on a branch that was replayed take its place at `path`."""

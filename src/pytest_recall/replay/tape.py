@@ -118,15 +118,14 @@ class Tape(Following):
     `accounted` counts those of the calls in `made` that someone has already accounted for.
     `is_over` says of a copy that its original is closed. `learn` takes in what a live call of another process has cost,
     and `too_late` is told of one that was begun after that.
-    `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked for
-    nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
-    count; in a replay it is served all the same, and that is a `difference`, or a miss where the replay `is_trusted` as news of the
-    provider. It `lacks_headers` if a recorded call that
-    was served does not say which it had. `requests` are those of a replay, without secrets, where someone compares
-    them; else None. `answer_tokens` is how many tokens the longest answer has that was recorded of this case before,
-    None if that is not known. `repeatable` has the calls that a replay may make any number of times, and `passes_by`
-    says of a URL whether calls there come to no recording. It `lacks_money` if a call was refused since there was no
-    money for it.
+    `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked
+    for nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
+    count; in a replay it is served all the same, and that is a `difference`, or a miss where the replay `is_trusted`
+    as news of the provider. It `lacks_headers` if a recorded call that was served does not say which it had.
+    `requests` are those of a replay, without secrets, where someone compares them; else None. `answer_tokens` is how
+    many tokens the longest answer has that was recorded of this case before, None if that is not known. `repeatable`
+    has the calls that a replay may make any number of times, and `passes_by` says of a URL whether calls there come
+    to no recording. It `lacks_money` if a call was refused since there was no money for it.
     """
 
     name: str

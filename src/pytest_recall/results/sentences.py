@@ -146,8 +146,17 @@ def lost_calls_line(ends: Mapping[str, Sequence[str]]) -> str:
     ways = ", ".join(dict.fromkeys(end.removeprefix("http-") for case_id in sorted(ends) for end in ends[case_id]))
     return (
         f"{count} came to {'its verdict' if one else 'their verdicts'} though the provider did not answer"
-        f" ({ways}): {listed(sorted(ends))}; what is judged is what the agent says without that answer, and a recording"
-        " holds it: ask again if that is not meant"
+        f" ({ways}): {listed(sorted(ends))}; what is judged is what the agent says without that answer: ask"
+        " again if that is not meant"
+    )
+
+
+def kept_line(name: str, ends: Sequence[str]) -> str:
+    """Return that a recording stays, as calls of the run that was to replace it ended so."""
+    ways = ", ".join(end.removeprefix("http-") for end in ends)
+    return (
+        f"{name}: stays as it is, since the provider did not answer in this run ({ways}); record it again, or delete"
+        " the file first if just that is to be recorded"
     )
 
 
