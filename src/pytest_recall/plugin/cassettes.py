@@ -37,6 +37,7 @@ from pytest_recall.trials.trial import Outcome
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
+    from pytest_recall.plugin.renamed import RenamedCases
 
 
 class Missed(MissError, OutcomeError):  # type: ignore[misc,valid-type]  # noqa: N818
@@ -115,6 +116,7 @@ class CassetteManager:
             redact=self.redactor.redacted,
         )
         self._shared: Tape | None = None
+        self._renamed: RenamedCases | None = None
         if mode != "off":
             player.repeat(rubric.repeatable_urls, self._shared_tape)
         self._hear_no_ends = player.interrupter.hear_ends()
@@ -225,7 +227,19 @@ class CassetteManager:
         # A fail is confirmed by answers that do not rest on the same recording: later trials are live.
         begins = repeat == 1 and not asked and item.config.stash[RUN].plan.begins_as_recorded(item.stash[CASE_ID])
         base = self._base.of_case(item.stash[CASE_ID], _scenario(item)) if self._base is not None and begins else None
-        return self._tape(self._path(item, repeat), about, hint, base)
+        tape = self._tape(self._path(item, repeat), about, hint, base)
+        if hasattr(item, "case") and repeat == 1 and not asked and self.library.folder == self._place.cassettes:
+            tape.renamed = partial(self._if_renamed, item)
+        return tape
+
+    def _if_renamed(self, item: pytest.Item) -> str:
+        if self._renamed is None:
+            from pytest_recall.plugin.options import patterns
+            from pytest_recall.plugin.renamed import RenamedCases
+
+            declared = item.config.stash[RUN].plan.declared
+            self._renamed = RenamedCases(self._place, self.library, patterns(item.config), declared)
+        return self._renamed.remedy(item.stash[CASE_ID])
 
     def _path(self, item: pytest.Item, repeat: int) -> Path:
         return self.library.of_case(item.stash[CASE_ID], _scenario(item), repeat, _arm(item))
