@@ -295,9 +295,10 @@ class CassetteManager:
             self.player.pop(tape)
             tape.close()
             # Workers may agree that one of them asks, and hands on what it got: who asked nothing need not have.
-            if self.mode == "replay" and tape.passed and not tape.misses and (tape.made or not self._follows):
+            all_asked = bool(tape.made) or not self._follows
+            if self.mode == "replay" and tape.passed and not tape.misses and all_asked:
                 tape.misses += tape.left_over()
-            self._finish(tape, whole=tape.passed and not tape.misses, shared=True, all_asked=True)
+            self._finish(tape, whole=tape.passed and not tape.misses, shared=True, all_asked=all_asked)
             self.problems += tape.misses
             self._account(tape)
 
@@ -418,7 +419,8 @@ class CassetteManager:
             return
         try:
             news = tape.recorded()
-            if (why := tape.stays(news)) and not for_all and exists(path):
+            calls = news if for_all or self.mode == "record" else _with_earlier(tape, news, all_asked)
+            if calls is not None and (why := tape.stays(calls)) and not for_all and exists(path):
                 self._staying.add(path)
                 self.problems.append(why)
                 return
@@ -427,11 +429,11 @@ class CassetteManager:
             if for_all:
                 self._take_over(tape, path)
                 self.library.share(path, tape.header, news, self._rules)
-            elif self.mode == "record" or (news := _with_earlier(tape, news, all_asked)):
+            elif calls is not None:
                 # Of a recording that was made in several runs, the oldest part says how old it is.
-                oldest = min((exchange.at for exchange in news), default=tape.header["recorded_at"])
+                oldest = min((exchange.at for exchange in calls), default=tape.header["recorded_at"])
                 header = {**tape.header, "recorded_at": oldest, **came_to}
-                self.library.finish(path, header, news, tape.known_rules, shared=shared)
+                self.library.finish(path, header, calls, tape.known_rules, shared=shared)
             else:
                 self._take_over(tape, path)
             remove(draft)
@@ -515,8 +517,8 @@ class CassetteManager:
         return prompts((request for _, request in asked), words, self._rules) if asked else Prompts()
 
 
-def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exchange]:
-    """Return the calls of a recording that `news` are to join, with them; none if it stays as it is.
+def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exchange] | None:
+    """Return the calls of a recording that `news` are to join, with them; None if it stays as it is.
 
     It does where nothing is new but tokens that are recorded as well.
     """
@@ -525,7 +527,7 @@ def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exc
     rest = [exchange for exchange in unused if tape.may_be_left(exchange) or not all_asked]
     fetched = sum(made.is_token for made in tape.made)
     if len(news) <= fetched and len(rest) == len(unused) and not tape.is_of_base:
-        return []
+        return None
     return [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
 
 

@@ -676,9 +676,9 @@ class Tape(Following):
             numbers |= {call.seq: place.seq for call, place in zip(ordered, several, strict=True)}
         return [call._replace(seq=numbers.get(call.seq, call.seq)) for call in calls]
 
-    def stays(self, news: Sequence[Exchange]) -> str:
+    def stays(self, calls: Sequence[Exchange]) -> str:
         """Return why an earlier recording of the same stays, though this one has no call; empty if it does not."""
-        if news or self.mode != "record" or not (self.is_partial or self.started):
+        if calls or not (self.is_partial or self.started):
             return ""
         return f"{self.name}: {_STAYS}"
 
