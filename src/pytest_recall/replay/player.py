@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -118,6 +119,7 @@ class Player(OpenTapes):
         """
         self._is_ours = is_ours
         self.tell_by(tell)
+        self.notes.answer()
         self._error = lambda message: AfterSessionError(1)
 
     def tell_by(self, tell: Callable[[str], None]) -> None:
@@ -294,7 +296,8 @@ class Player(OpenTapes):
         over = f"since {tape.owner} is over, for which its child process was forked; {_FORKED}"
         if tape.mode == "replay":
             raise self.refuse(f"{request.method} {request.url}: was not sent, {over}", ())
-        return self._unrecorded(request, over)
+        self.refuse(f"{request.method} {request.url}: was not recorded, {over}", ())
+        return CallStep()
 
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
@@ -431,6 +434,21 @@ class Player(OpenTapes):
             self.unseen.append(note.text)
         else:
             super()._hear(note)
+            if note.key:
+                self._hold_forked(note)
+
+    def _hold_forked(self, note: Note) -> None:
+        """Answer a process that was refused a call for no case that is open, when none of these waits for it."""
+        for tape in self.opened() if self.mode == "replay" else ():
+            tape.left_behind.append(note.text)
+        left = LeftBehind(note.text, self)
+
+        def answer() -> None:
+            if self.mode == "replay":
+                left.wait()
+            self.notes.answer(note.key)
+
+        threading.Thread(target=answer, name="recall-left", daemon=True).start()
 
     def notice_socket(self, host: str, port: int | None, line: str) -> None:
         """Tell of a connection that was made while there is a recording, and that no recorded call has made."""
