@@ -83,6 +83,23 @@ OVER = threading.Event()
         assert lasting.count == 0
         assert len([line for line in result.errlines if line.startswith("recall: ")]) == 1
 
+    @pytest.mark.parametrize(
+        ("begin", "after"),
+        [("threading.Thread(target=late).start()", GO), ("OVER.set() or atexit.register(late)", "")],
+        ids=["thread", "at exit"],
+    )
+    def test_a_recording_says_what_it_lacks(
+        self, pytester: pytest.Pytester, lasting: Upstream, begin: str, after: str
+    ) -> None:
+        late = self.LATE.format(call="httpx2_sync('late')", begin=begin, after=after)
+        checkout = talking(lasting, late).with_cases(asking("a")).at(pytester)
+        before = lasting.count
+        result = checkout.run_apart("eval", "--record", "--recall-mode=all")
+        assert result.ret == pytest.ExitCode.OK
+        assert lasting.count == before + 2
+        [line] = [line for line in result.errlines if line.startswith("recall: ")]
+        assert line.startswith(f"recall: POST {lasting.url}/any: was not recorded, since ")
+
     def test_whoever_ran_pytest_may_connect_again(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
         checkout = recorded(pytester, lasting)
         late = self.LATE.format(call="httpx2_sync('late')", begin="threading.Thread(target=late).start()", after="")
@@ -510,6 +527,35 @@ def ended():
             assert result.ret == 1
             assert checkout.outcomes() == dict.fromkeys(("first", "second", "third"), "passed")
             assert len(finished(checkout)) == 3
+
+    OUTLIVES = """\
+def late(question):
+    begin, go = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(go)
+            os.read(begin, 1)
+            plain_sync("late")
+        finally:
+            os._exit(0)
+    atexit.register(lambda: os.close(go) or os.waitpid(child, 0))
+    return plain_sync(question)
+
+
+"""
+
+    def test_a_child_that_outlives_the_session_says_itself_what_is_refused(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        source = f"import atexit\n{self.FORKS}{self.OUTLIVES}{agent('return late(question)')}"
+        checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
+        for mode, done in (("--record", "recorded"), ("--replay", "sent")):
+            result = checkout.run_apart("eval", "--recall-mode=all", mode)
+            assert result.ret == pytest.ExitCode.OK
+            [line] = [line for line in result.errlines if line.startswith("recall: ")]
+            assert f": was not {done}, since case `a` is over, for which its child" in line
+        assert upstream.count == 2
 
     def test_a_pool_of_a_wider_fixture_works_for_its_setup_and_for_no_case(
         self, pytester: pytest.Pytester, upstream: Upstream

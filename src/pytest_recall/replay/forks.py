@@ -159,6 +159,34 @@ _CLOSED = (
 )
 
 
+class ErrorOutput:
+    """The standard error of the process that makes it, also in one that is forked where pytest captures its own."""
+
+    def __init__(self) -> None:
+        self.home = os.getpid()
+        self._file, self._identity = -1, None
+        with suppress(OSError):
+            self._file = os.dup(2)
+            self._identity = _identity_of(self._file)
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether this is a process that was forked from the one that made it."""
+        return self.home != os.getpid()
+
+    def write(self, text: str) -> None:
+        """Write a text, unless the file was closed here."""
+        if self._identity is not None and _identity_of(self._file) == self._identity:
+            with suppress(OSError):
+                os.write(self._file, text.encode("utf-8", "backslashreplace"))
+
+    def close(self) -> None:
+        """Let go of the file in this process, and in those that are forked from it later."""
+        if self._identity is not None:
+            _close(self._file, self._identity)
+            self._identity = None
+
+
 class Following:
     """What threads share, and forked processes: `with` it, nobody else changes it, and all that others did is known.
 
@@ -260,6 +288,12 @@ class ForkNotes(Following):
         """Let the process that has left a note go on; without a key, all of them from now on."""
         with self:
             self._add("answered", key)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody reads notes any more."""
+        with self:
+            return _ALL in self._answered
 
     def wait_answered(self, key: str, seconds: float) -> None:
         """Wait in a process that was forked until a note is answered, no longer than so many `seconds`."""

@@ -79,7 +79,7 @@ class OpenTapes:
     """The tapes that are open, also for each of several cases at once. Calls belong to the one opened last.
 
     `error` makes what is raised for a call that is refused, and `redact` takes the secrets out of its message. What no
-    tape answers for is in `strays`.
+    tape answers for is in `strays`. `tell_alone` is called with it in a forked process that has outlived the session.
     """
 
     def __init__(self, mode: CassetteMode, error: Callable[[str], BaseException], redact: Callable[[str], str]) -> None:
@@ -87,6 +87,7 @@ class OpenTapes:
         self.batches: Sender | None = None
         self.strays: list[str] = []
         self._tell: Callable[[str], None] = self.strays.append
+        self.tell_alone: Callable[[str], None] = self.strays.append
         self._error = error
         self._redact = redact
         self._home = threading.get_ident()
@@ -317,6 +318,8 @@ class OpenTapes:
                 key = self.notes.write_refused(message)
                 if self.mode == "replay":  # A case that is open in the process which hears it may wait for this one.
                     self.notes.wait_answered(key, interrupt.LONG + _HEARD)
+                if self.notes.is_over:
+                    self.tell_alone(message)
             else:
                 self._tell(message)
         for tape in tapes:

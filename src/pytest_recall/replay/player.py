@@ -113,14 +113,15 @@ class Player(OpenTapes):
                 tape.learn = self.meter.learn
 
     def end(self, is_ours: Callable[[], bool], tell: Callable[[str], None]) -> None:
-        """From now on only calls are refused of which `is_ours()` says that the session has left them behind.
+        """From now on only calls count of which `is_ours()` says that the session has left them behind.
 
-        What is refused is said through `tell`.
+        A replay refuses them, and none of them is recorded, which is said through `tell`.
         """
         self._is_ours = is_ours
         self.tell_by(tell)
-        self.notes.answer()
         self._error = lambda message: AfterSessionError(1)
+        self.notes.answer()
+        self.hear_forked()
 
     def tell_by(self, tell: Callable[[str], None]) -> None:
         """Have `tell` called with what no tape answers for, in place of adding it to `strays`."""
@@ -161,6 +162,8 @@ class Player(OpenTapes):
             self._count_telemetry(host)
             return CallStep(served=accepted(request)) if self.mode == "replay" else CallStep()
         tapes, way, asked = self.possible(), self._way(kind), f"{request.method} {request.url}"
+        if self._is_ours is not None and self.mode != "replay":
+            return self._after_session(request, way)
         if way == "forbidden":
             raise self.refuse(f"{asked}: calls of the kind `{kind}` are forbidden", tapes)
         if way == "cassette" and self.mode != "off" and _opens_websocket(request):
@@ -221,6 +224,14 @@ class Player(OpenTapes):
             self.outside_calls[f"{request.method} {self._redact(without_query(request.url))}"] += 1
         if self.batches is not None:
             self.batches.direct("outside of any case")
+        return CallStep()
+
+    def _after_session(self, request: Request, way: Way) -> CallStep:
+        """Let a call through that is made by what a recording has left behind, and say so."""
+        if way == "cassette":
+            why = self._over() if self.left_by else f"since the session is over; {_MAKE_BEFORE}"
+            hint = "" if is_path_of_model(request.url) else _IF_TELEMETRY
+            self.refuse(f"{request.method} {request.url}: was not recorded, {why}{hint}", ())
         return CallStep()
 
     def left_behind(self, refused: str, hint: str = "") -> LeftBehind | None:
@@ -497,4 +508,5 @@ _BEGUN = "let the case wait for it, or begin it in a fixture of a wider scope if
 _FORKED = "let the case begin its child processes itself, and wait for them"
 _NOT_SHARED = "called outside of any case, and no answer to it, or more than one, is recorded; record it with --record"
 _NO_MEMORY = "no files that are in memory alone (memfd_create); let the process that runs the test make the call"
-_NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"
+_MAKE_BEFORE = "end the threads that a case starts, or let a fixture make the call"
+_NOTHING_SENT = f"nothing is sent in a replay; {_MAKE_BEFORE}"
