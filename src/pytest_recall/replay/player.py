@@ -201,7 +201,9 @@ class Player(OpenTapes):
         if self.mode == "replay":
             return None
         if self.notes.is_copy:
-            return self._unrecorded(request, "since a child process made it outside of any case")
+            asked = f"{request.method} {request.url}"
+            self.refuse(f"{asked}: was not recorded, since a child process made it outside of any case", ())
+            return CallStep()
         return CallStep(recorder=CallRecorder(shared.use(), request, "agent", record=True))
 
     def _unrecorded(self, request: Request, why: str) -> CallStep:
@@ -445,18 +447,17 @@ class Player(OpenTapes):
             self.unseen.append(note.text)
         else:
             super()._hear(note)
-            if note.key:
+            if note.key and self.mode == "replay":
                 self._hold_forked(note)
 
     def _hold_forked(self, note: Note) -> None:
         """Answer a process that was refused a call for no case that is open, when none of these waits for it."""
-        for tape in self.opened() if self.mode == "replay" else ():
+        for tape in self.opened():
             tape.left_behind.append(note.text)
         left = LeftBehind(note.text, self)
 
         def answer() -> None:
-            if self.mode == "replay":
-                left.wait()
+            left.wait()
             self.notes.answer(note.key)
 
         threading.Thread(target=answer, name="recall-left", daemon=True).start()
