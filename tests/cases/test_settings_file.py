@@ -123,6 +123,19 @@ thresholds: {token_f1: 0.6, helpful: 1}
         ("owner: me\nvolatile_fields: [prompt]\n", 2, "volatile_fields: `prompt` is what is asked"),
         ("owner: me\nignore_hosts: ['http://a/']\n", 2, "ignore_hosts: `http://a/` is not a host; write `a`"),
         *(
+            (f"owner: me\nignore_hosts: ['{written}']\n", 2, f"ignore_hosts: `{written}` is not a host; write {right}")
+            for written, right in (
+                ("http://127.0.0.1:*/x", "`127.0.0.1`"),
+                ("127.0.0.1:*", "`127.0.0.1`"),
+                ("http://a:80?x=/", "`a:80`"),
+                ("[::1]:*", "`::1`"),
+                ("http://[::1]:80/x", "`::1:80`"),
+                ("http:///x", "one like"),
+                ("https://*.a.com/x", "one like"),
+                ("https://me@a.com/x", "one like"),
+            )
+        ),
+        *(
             (f"owner: me\ntelemetry_hosts: ['{host}']\n", 2, f"telemetry_hosts: `{host}` is not a host; write one like")
             for host in ("*.a.com", "a.com:x", "a.com:", "a.com:0", "a.com:65536", ":80", "a b", "me@a.com")
         ),

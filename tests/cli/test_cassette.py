@@ -195,7 +195,6 @@ def test_verify_names_every_file_and_line(project: Path, inside: Recall) -> None
     cassette(project, "right").rename(folder / "other.ndjson")
     write(folder / "shared.ndjson", fixture="client", scope="session", case=None, scenario=None)
     (folder / "folder.ndjson").mkdir()
-    (folder / "lfs.ndjson").write_text("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 9\n")
     cassette(project, "whole")
     done = inside(project, *VERIFY)
     again, back = "record it again, or restore it from git", "restore the cassette from git, or record it again"
@@ -206,7 +205,6 @@ def test_verify_names_every_file_and_line(project: Path, inside: Recall) -> None
         f"ended.ndjson:4: has no end mark, so that its recording was cut off; {again}",
         "folder.ndjson: cannot be read (Is a directory); check that it is there and readable",
         "future.ndjson:1: version 3 is not known to this pytest-recall; upgrade it",
-        "lfs.ndjson:1: a pointer of Git LFS, whose file is not here; run `git lfs pull`",
         "lore.ndjson:1: not a cassette; import it with `recall cassettes import`, or record it again",
         "no-case.ndjson:1: does not say whose recording it is; record it again",
         "other.ndjson:1: is the recording of `right`, which belongs in eval/cassettes/loans/right.ndjson;"
@@ -215,7 +213,7 @@ def test_verify_names_every_file_and_line(project: Path, inside: Recall) -> None
     ]
     problems = [f"eval/cassettes/loans/{problem}" for problem in problems]
     assert done.code == 1
-    assert done.out.splitlines() == [*problems, "11 of 12 cassettes cannot be relied on"]
+    assert done.out.splitlines() == [*problems, "10 of 11 cassettes cannot be relied on"]
     assert json.loads(inside(project, *VERIFY, "--json").out)["problems"] == problems
 
 

@@ -12,6 +12,7 @@ import pytest
 from pytest_recall.datasets.file import Format, recognise
 from pytest_recall.files.errors import RecallError
 from tests.datasets.files import FORMATS, plain, text_of, write
+from tests.helpers.samples import POINTER
 
 
 @pytest.mark.parametrize("format", FORMATS)
@@ -32,10 +33,6 @@ def _locomo() -> Any:
         (b"", "is empty"),
         (b" \n", "is empty"),
         (b"<!doctype html>", "is neither a JSON array nor JSON Lines"),
-        (
-            b"version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
-            "is a pointer of Git LFS and not the file itself",
-        ),
         (gzip.compress(b"[]", mtime=0), "is compressed; unpack it first"),
         (b"PK\x03\x04", "is compressed; unpack it first"),
         (b"[]", "has no rows"),
@@ -52,6 +49,13 @@ def test_other_files(text: bytes, said: str, tmp_path: Path) -> None:
         recognise(path, "f")
     (message,) = raised.value.messages
     assert message.startswith(f"f: {said}")
+
+
+def test_a_pointer_of_git_lfs(tmp_path: Path) -> None:
+    path = tmp_path / "f"
+    path.write_bytes(POINTER)
+    with pytest.raises(RecallError, match="git lfs pull"):
+        recognise(path, "f")
 
 
 @pytest.mark.parametrize(

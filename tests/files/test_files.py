@@ -15,6 +15,7 @@ import pytest
 from pytest_recall.files import disk
 from pytest_recall.files.disk import LinkError, create_text, locked, make_ignored, read_text, write_text
 from pytest_recall.files.json_lines import Appended
+from tests.helpers.samples import POINTER
 from tests.schedule.state_samples import problem
 
 # Reading
@@ -67,6 +68,14 @@ def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with path.open("wb") as file:
         file.truncate((3 << 20) + 1)
     assert problem(lambda: read_text(path, "file")) == "file: larger than 3 MB; split it"
+
+
+def test_a_pointer_of_git_lfs(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(POINTER)
+    assert problem(lambda: read_text(path, "file")) == (
+        "file:1: a pointer of Git LFS, whose file is not here; run `git lfs pull`"
+    )
 
 
 # Writing

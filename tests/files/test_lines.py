@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.json_lines import Appended, appended, read_appended
-from tests.helpers.samples import unhurried
+from tests.helpers.samples import POINTER, unhurried
 from tests.schedule.state_samples import problem
 
 
@@ -32,6 +32,12 @@ def test_a_file_that_is_not_there_has_no_lines(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     message = f"{tmp_path}: cannot be read (Is a directory); check that it is readable"
     assert problem(lambda: list(appended(tmp_path))) == message
+
+
+def test_a_pointer_of_git_lfs_is_no_line_that_was_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(POINTER)
+    assert "git lfs pull" in problem(lambda: list(appended(path)))
 
 
 @given(st.integers(0, 60))

@@ -32,6 +32,8 @@ from pytest_recall.trials.trial import (
     Vote,
 )
 
+POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
+"""What a clone without `git lfs pull` has in the place of a file that Git LFS keeps."""
 TODAY = date(2026, 3, 10)
 # A slow machine is not a failed property.
 unhurried = settings(deadline=None, database=None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import re
 from typing import NamedTuple
 
 import pytest
@@ -176,9 +177,20 @@ def test_what_is_no_host(key: str) -> None:
         target_of(key, PROVIDERS)
 
 
-def test_a_url_is_no_host() -> None:
-    with pytest.raises(ValueError, match=r"`http://a.b:80/v1` is not a host; write `a.b:80`"):
-        target_of("http://a.b:80/v1", PROVIDERS)
+@pytest.mark.parametrize(
+    ("key", "right"),
+    [
+        ("http://a.b:80/v1", "`a.b:80`"),
+        ("http://me@127.0.0.1:*/v1", "`127.0.0.1`"),
+        ("127.0.0.1:*", "`127.0.0.1`"),
+        ("https://a.b:x/v1", "one like"),
+        ("https://opnai/v1", "one like"),
+        ("/v1", "one like"),
+    ],
+)
+def test_a_url_is_no_host(key: str, right: str) -> None:
+    with pytest.raises(ValueError, match=f"`{re.escape(key)}` is not a host; write {right}"):
+        target_of(key, PROVIDERS)
 
 
 def test_a_name_that_is_no_provider_is_no_host_without_its_port() -> None:

@@ -365,6 +365,19 @@ class TestSharedFixtures:
         result = checkout.run("eval", "--replay", "--recall-mode=all")
         assert result.ret == pytest.ExitCode.OK, result.stdout.str()
 
+    @pytest.mark.parametrize("how", ["--record", "--record=missing"])
+    def test_what_makes_no_call_any_more_loses_its_recording(
+        self, pytester: pytest.Pytester, lasting: Upstream, how: str
+    ) -> None:
+        checkout = recorded(pytester, self.project(lasting))
+        quiet = SHARED.replace("range(3)", "range(0)").replace('httpx2_sync("good bye")', "pass")
+        self.project(lasting, quiet).at(pytester)
+        checkout.run("eval", how, "--recall-mode=all").assert_outcomes(passed=len(NAMES))
+        assert not any(name.startswith("_fixtures/") for name in finished(checkout))
+        self.project(lasting, agent("return question")).at(pytester)
+        checkout.run("eval", how, "--recall-mode=all").assert_outcomes(passed=len(NAMES))
+        assert finished(checkout) == {}
+
     def test_those_of_one_name_and_those_of_each_module_are_told_apart(
         self, pytester: pytest.Pytester, upstream: Upstream
     ) -> None:
@@ -397,7 +410,7 @@ class TestSharedFixtures:
         checkout = self.project(upstream, ONE_ASKS).at(pytester)
         said = tmp_path / "said.txt"
         monkeypatch.setenv("SAID", str(said))
-        for mode in ("--record", "--replay"):
+        for mode in ("--record", "--record=missing", "--replay"):
             said.unlink(missing_ok=True)
             result = checkout.run("eval", mode, "--recall-mode=all", "-n2")
             assert result.ret == pytest.ExitCode.OK, result.stdout.str()

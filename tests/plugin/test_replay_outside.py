@@ -11,7 +11,7 @@ import pytest
 
 from tests.helpers import command, kept
 from tests.helpers.project import BARE, DAY, Checkout
-from tests.helpers.talking import agent, agents, asking, calls, cassette, sources, talking, trial
+from tests.helpers.talking import agent, agents, asking, calls, cassette, finished, sources, talking, trial
 from tests.helpers.upstream import Upstream
 
 pytest.importorskip("httpx2")
@@ -82,6 +82,23 @@ OVER = threading.Event()
         result = checkout.run_apart(*REPLAY)
         assert lasting.count == 0
         assert len([line for line in result.errlines if line.startswith("recall: ")]) == 1
+
+    @pytest.mark.parametrize(
+        ("begin", "after"),
+        [("threading.Thread(target=late).start()", GO), ("OVER.set() or atexit.register(late)", "")],
+        ids=["thread", "at exit"],
+    )
+    def test_a_recording_says_what_it_lacks(
+        self, pytester: pytest.Pytester, lasting: Upstream, begin: str, after: str
+    ) -> None:
+        late = self.LATE.format(call="httpx2_sync('late')", begin=begin, after=after)
+        checkout = talking(lasting, late).with_cases(asking("a")).at(pytester)
+        before = lasting.count
+        result = checkout.run_apart("eval", "--record", "--recall-mode=all")
+        assert result.ret == pytest.ExitCode.OK
+        assert lasting.count == before + 2
+        [line] = [line for line in result.errlines if line.startswith("recall: ")]
+        assert line.startswith(f"recall: POST {lasting.url}/any: was not recorded, since ")
 
     def test_whoever_ran_pytest_may_connect_again(self, pytester: pytest.Pytester, lasting: Upstream) -> None:
         checkout = recorded(pytester, lasting)
@@ -467,8 +484,78 @@ def in_child(work):
         checkout.run_apart(*REPLAY)
         assert upstream.count == 0
         assert checkout.outcomes() == {"first": "passed", **dict.fromkeys(self.MISSES, "error")}
+        assert "case `first` is over" in trial(checkout, "later").error
         for name in ("map", "async", "executor", "quiet", "alone"):
             assert trial(checkout, name).error.startswith(f"eval/cassettes/one/{name}.ndjson: POST {upstream.url}/")
+
+    LEFT_OVER = """\
+def late(question):
+    if question == "first":
+        plain_sync(question)
+        begin, go = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                os.read(begin, 1)
+                plain_sync("late")
+            finally:
+                os._exit(0)
+        KEPT[:] = child, go
+        return "said"
+    said = plain_sync(question)
+    if question == "second":
+        os.write(KEPT[1], b"!")
+    return said
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ended():
+    yield
+    os.waitpid(KEPT[0], 0)
+
+
+"""
+
+    def test_a_case_is_not_charged_with_the_call_of_a_child_that_an_earlier_one_has_left(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        source = self.FORKS + self.LEFT_OVER + agent("return late(question)")
+        checkout = talking(upstream, source).with_cases(*map(asking, ("first", "second", "third"))).at(pytester)
+        for mode in ("--record", "--replay"):
+            result = checkout.run_apart("eval", "--recall-mode=all", mode)
+            assert "since case `first` is over" in result.stdout.str()
+            assert result.ret == 1
+            assert checkout.outcomes() == dict.fromkeys(("first", "second", "third"), "passed")
+            assert len(finished(checkout)) == 3
+
+    OUTLIVES = """\
+def late(question):
+    begin, go = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(go)
+            os.read(begin, 1)
+            plain_sync("late")
+        finally:
+            os._exit(0)
+    atexit.register(lambda: os.close(go) or os.waitpid(child, 0))
+    return plain_sync(question)
+
+
+"""
+
+    def test_a_child_that_outlives_the_session_says_itself_what_is_refused(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        source = f"import atexit\n{self.FORKS}{self.OUTLIVES}{agent('return late(question)')}"
+        checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
+        for mode, done in (("--record", "recorded"), ("--replay", "sent")):
+            result = checkout.run_apart("eval", "--recall-mode=all", mode)
+            assert result.ret == pytest.ExitCode.OK
+            [line] = [line for line in result.errlines if line.startswith("recall: ")]
+            assert f": was not {done}, since case `a` is over, for which its child" in line
+        assert upstream.count == 2
 
     def test_a_pool_of_a_wider_fixture_works_for_its_setup_and_for_no_case(
         self, pytester: pytest.Pytester, upstream: Upstream

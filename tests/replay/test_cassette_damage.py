@@ -21,7 +21,7 @@ from pytest_recall.replay import cassette_file as cassettes
 from pytest_recall.replay.cassette_file import read_draft, read_header
 from pytest_recall.replay.cassette_lines import CRC_BYTES, sealed
 from pytest_recall.replay.exchange import Failure
-from tests.helpers.samples import unhurried
+from tests.helpers.samples import POINTER, unhurried
 from tests.replay.recordings import NAME, RESTORE, call, conversation, draft, end_mark, opened, response, verify, write
 from tests.schedule.state_samples import problem
 
@@ -300,6 +300,12 @@ def test_no_file(path: Path) -> None:
 def test_a_folder_in_place_of_a_file(path: Path) -> None:
     path.mkdir()
     assert problem(lambda: opened(path)).startswith(f"{NAME}: cannot be read (Is a directory)")
+
+
+def test_a_pointer_of_git_lfs(path: Path) -> None:
+    path.write_bytes(POINTER)
+    for read in (opened, lambda it: read_header(it, NAME), lambda it: read_draft(it, NAME)):
+        assert "git lfs pull" in problem(lambda read=read: read(path))  # type: ignore[misc]
 
 
 def test_a_cassette_that_nobody_could_read_is_not_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

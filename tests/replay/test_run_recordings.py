@@ -26,6 +26,7 @@ from pytest_recall.replay.run_recordings import (
     VERSION,
     cassettes_in,
     clear_taken_over,
+    damaged,
     files_of_runs,
     forget_unpacked,
     layers_from,
@@ -38,7 +39,7 @@ from pytest_recall.replay.run_recordings import (
     write_packed,
     write_recorded,
 )
-from tests.helpers.samples import costly
+from tests.helpers.samples import POINTER, costly
 from tests.replay.recordings import RULES, call, conversation, draft, exchanges, write
 from tests.schedule.state_samples import problem
 
@@ -273,6 +274,13 @@ def test_another_file_among_those_of_runs_is_refused(place: Place, data: bytes) 
     place.run_files.mkdir()
     (place.run_files / "notes.ndjson").write_bytes(data)
     assert problem(lambda: files_of_runs(place)).startswith("eval/runs/notes.ndjson:1: ")
+
+
+def test_a_pointer_of_git_lfs(place: Place) -> None:
+    place.run_files.mkdir()
+    (place.run_files / "run.ndjson").write_bytes(POINTER)
+    assert "git lfs pull" in problem(lambda: files_of_runs(place))
+    assert "git lfs pull" in damaged(place)["eval/runs/run.ndjson"]
 
 
 def test_a_path_that_is_there_twice_is_refused(tmp_path: Path) -> None:

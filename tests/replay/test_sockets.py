@@ -339,6 +339,35 @@ def test_a_recording_tells_of_what_a_replay_would_refuse(way: str, server: socke
         assert recording.strays == []
 
 
+def test_the_two_ends_of_the_pool_of_eventlet_are_connected(tmp_path: Path) -> None:
+    """In a process of its own, with what `eventlet.tpool` does in its place."""
+    (tmp_path / "eventlet").mkdir()
+    (tmp_path / "eventlet" / "__init__.py").touch()
+    (tmp_path / "eventlet" / "tpool.py").write_text(
+        "import socket\n\n"
+        "def setup():\n"
+        "    with socket.socket() as listening, socket.socket() as connected:\n"
+        "        listening.bind(('127.0.0.1', 0))\n"
+        "        listening.listen(1)\n"
+        "        connected.connect(listening.getsockname())\n"
+    )
+    source = """
+from pytest_recall.replay.player import Player
+from pytest_recall.replay.watch import Watch
+for mode in ("record", "replay"):
+    player = Player(mode)
+    watch = Watch(player)
+    import eventlet.tpool
+    eventlet.tpool.setup()
+    print(player.strays)
+    watch.call_off()
+print(eventlet.tpool.setup.__module__, eventlet.tpool.setup.__code__.co_name)
+"""
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.split("\n") == ["[]", "[]", "eventlet.tpool setup", ""]
+
+
 def test_uvloop_is_asked_for_what_it_opens(server: socket.socket) -> None:
     """In a process of its own, where nothing else has imported it."""
     pytest.importorskip("uvloop")

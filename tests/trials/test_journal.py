@@ -16,10 +16,30 @@ from hypothesis import strategies as st
 from pytest_recall.files.errors import RecallError
 from pytest_recall.replay.exchange import Call
 from pytest_recall.trials import journal as journal_module
-from pytest_recall.trials.journal import NAME, Journal, TakenTrials, is_cut_off, read_journal, write_journal
+from pytest_recall.trials.journal import (
+    NAME,
+    Journal,
+    TakenTrials,
+    is_cut_off,
+    read_header,
+    read_journal,
+    write_journal,
+)
 from pytest_recall.trials.record import Header, LetThrough, Record, Waiver
 from pytest_recall.trials.trial import Trial
-from tests.helpers.samples import ERROR, FAILED, PASSED, costly, cuts, maybe_text, row, trial, trials, unhurried
+from tests.helpers.samples import (
+    ERROR,
+    FAILED,
+    PASSED,
+    POINTER,
+    costly,
+    cuts,
+    maybe_text,
+    row,
+    trial,
+    trials,
+    unhurried,
+)
 from tests.schedule.state_samples import problem
 
 HEADER = Header(
@@ -271,6 +291,12 @@ def test_lines_of_a_later_version_are_passed_over(tmp_path: Path) -> None:
 def test_first_line_must_describe_the_run(tmp_path: Path, first: str, words: str) -> None:
     (tmp_path / NAME).write_text(f"{first}\n", encoding="utf-8")
     assert problem(lambda: read_journal(tmp_path)).startswith(f"{tmp_path / NAME}:1: {words}")
+
+
+def test_a_pointer_of_git_lfs(tmp_path: Path) -> None:
+    (tmp_path / NAME).write_bytes(POINTER)
+    for read in (read_journal, read_header):
+        assert "git lfs pull" in problem(lambda read=read: read(tmp_path))  # type: ignore[misc]
 
 
 def test_no_journal(tmp_path: Path) -> None:

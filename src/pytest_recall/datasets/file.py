@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from pytest_recall.datasets import dmr, locomo, longmemeval
 from pytest_recall.datasets.dataset import Sample
 from pytest_recall.datasets.rows import called, opened, rows, whole
+from pytest_recall.files.disk import check_pulled
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
 
@@ -49,11 +50,10 @@ def recognise(path: Path, name: str) -> Format:
     """
     with opened(path, name) as file:
         start = file.read(_FIRST)
+    check_pulled(start, name)
     said = start.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start[:2] in (b"\x1f\x8b", b"PK"):
         raise RecallError(f"{name}: is compressed; unpack it first")
-    if said.startswith(b"version https://git-lfs"):
-        raise RecallError(f"{name}: is a pointer of Git LFS and not the file itself; fetch that")
     if not said:
         raise RecallError(f"{name}: is empty; {_known()}")
     if said[:1] not in (b"[", b"{"):

@@ -42,6 +42,7 @@ exists: Callable[[Path], bool] = partial(os.path.exists)
 MAX_BYTES = 256 * 1024 * 1024
 """A file larger than this is not one of ours; reading it would only fill the memory."""
 LOCK_SECONDS = 60.0
+_POINTER = b"version https://git-lfs.github.com/"
 _LOCK_POLL = 0.05
 
 
@@ -106,6 +107,12 @@ def read_bytes(path: Path) -> bytes:
         _os.close(descriptor)
 
 
+def check_pulled(begin: bytes, name: str) -> None:
+    """Raise RecallError if the file `name`, which begins so, is a pointer of Git LFS and not what it points to."""
+    if begin.startswith(_POINTER):
+        raise RecallError(f"{name}:1: a pointer of Git LFS, whose file is not here; run `git lfs pull`")
+
+
 def names_in(folder: Path) -> list[str]:
     """Return the names in a folder, sorted; none if it is not there. Raises OSError."""
     try:
@@ -138,8 +145,8 @@ def read_text(
     `whole_lines` leaves out a last line that has no end, which someone may still be writing. `remedy` is what to do
     about a file that is not UTF-8.
 
-    Raises RecallError, naming the file as `name`, if it cannot be read, is not UTF-8 or
-    is larger than `at_most` bytes (default: `MAX_BYTES`).
+    Raises RecallError, naming the file as `name`, if it cannot be read, is not UTF-8, is
+    larger than `at_most` bytes (default: `MAX_BYTES`) or a pointer of Git LFS.
     """
     shown = name or str(path)
     at_most = MAX_BYTES if at_most is None else at_most
@@ -147,6 +154,7 @@ def read_text(
         if size_of(path) > at_most:
             raise RecallError(f"{shown}: larger than {at_most >> 20} MB; split it")
         data = read_bytes(path)
+        check_pulled(data, shown)
         if whole_lines:
             data = data[: data.rfind(b"\n") + 1]
         text = data.decode("utf-8-sig")

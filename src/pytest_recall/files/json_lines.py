@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from pytest_recall.files.coerce import check_depth
-from pytest_recall.files.disk import check_link, exists, make_folder, naming, open_file, read_text
+from pytest_recall.files.disk import check_link, check_pulled, exists, make_folder, naming, open_file, read_text
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
 
@@ -82,6 +82,8 @@ def appended(path: Path) -> Iterator[tuple[int, Any]]:
     try:
         with open_file(path, "rb") as file:
             for number, line in enumerate(file, start=1):
+                if number == 1:
+                    check_pulled(line, os.fspath(path))
                 if line.endswith(b"\n") and line.strip():
                     try:
                         yield number, json.loads(line)

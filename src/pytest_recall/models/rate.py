@@ -132,19 +132,28 @@ def target_of(key: str, names: Collection[str]) -> Target:
     """
     if key in names:
         return Target(key)
-    if "/" in key or "@" in key:
-        alone = (key.partition("://")[2] or key).partition("/")[0].rpartition("@")[2]
-        raise ValueError(f"`{key}` is not a host; write `{alone}`")
     try:
         parts = urlsplit(f"//{key}")
         host, port = parts.hostname, parts.port
     except ValueError:
         host, port = None, None
-    if not host or any(char.isspace() for char in key) or key.endswith(":") or port == 0:
-        raise ValueError(f"{key!r} is not a host; write one like api.example.com or 127.0.0.1:8000")
+    if not host or any(char.isspace() or char in "/@*?#" for char in key) or key.endswith(":") or port == 0:
+        raise ValueError(f"`{key}` is not a host; write {_right_for(key, names)}")
     if port is None and host != "localhost" and "." not in host and ":" not in host:
         raise LookupError(key)
     return Target(host, port)
+
+
+def _right_for(key: str, names: Collection[str]) -> str:
+    """Return what to write in place of a key that is no host: the host of a URL, at any port for `*`, or examples."""
+    alone = (key.partition("://")[2] or key).partition("/")[0].rpartition("@")[2].removesuffix(":*")
+    try:
+        if alone != key:
+            target_of(alone, names)
+            return f"`{alone}`"
+    except (ValueError, LookupError):
+        pass
+    return "one like `api.example.com` or `127.0.0.1:8000`"
 
 
 def expected_tokens(request: Request) -> int:

@@ -47,21 +47,31 @@ class Batching(BaseModel):
     )
 
 
-_NO_HOST = re.compile(r"[\s*?@,;]")
+_NO_HOST = re.compile(r"[][\s/*?#@,;]")
 _QUERY = re.compile(r"\?[^?=/]*=|#")
 
 
 def _are_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
     for host in hosts:
-        if "/" in host:
-            alone = host.partition("://")[2] or host
-            raise ValueError(f"`{host}` is not a host; write `{alone.partition('/')[0]}`")
-        name, colon, port = host.rpartition(":")
-        is_port = port.isdecimal() and 0 < int(port) < 65_536
-        # What has more than one colon is an address of IPv6.
-        if _NO_HOST.search(host) or (colon and ":" not in name and not (name and is_port)):
-            raise ValueError(f"`{host}` is not a host; write one like `example.com` or `example.com:8080`")
+        if not _is_host(host):
+            meant = _host_in(host)
+            right = f"`{meant}`" if _is_host(meant) else "one like `example.com` or `example.com:8080`"
+            raise ValueError(f"`{host}` is not a host; write {right}")
     return hosts
+
+
+def _is_host(text: str) -> bool:
+    """Whether this is a host, with or without a port, as calls are compared with it."""
+    name, colon, port = text.rpartition(":")
+    is_port = bool(name) and port.isdecimal() and 0 < int(port) < 65_536
+    # What has more than one colon is an address of IPv6.
+    return bool(text) and not _NO_HOST.search(text) and (not colon or ":" in name or is_port)
+
+
+def _host_in(text: str) -> str:
+    """Return the part of a URL that names its host, which alone is that host at any port."""
+    place = re.split("[/?#]", text.partition("://")[2] or text)[0]
+    return re.sub(r"[][]", "", place).removesuffix(":*")
 
 
 def _are_calls(patterns: tuple[str, ...]) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ from pytest_recall.trials.trial import Outcome
 if TYPE_CHECKING:
     from pytest_recall.cases.settings import Settings
     from pytest_recall.files.eval_directory import Place
+    from pytest_recall.plugin.renamed import RenamedCases
 
 
 class Missed(MissError, OutcomeError):  # type: ignore[misc,valid-type]  # noqa: N818
@@ -123,6 +124,7 @@ class CassetteManager:
             redact=self.redactor.redacted,
         )
         self._shared: Tape | None = None
+        self._renamed: RenamedCases | None = None
         if mode != "off":
             player.repeat(rubric.repeatable_urls, self._shared_tape)
         self._hear_no_ends = player.interrupter.hear_ends()
@@ -233,7 +235,19 @@ class CassetteManager:
         # A fail is confirmed by answers that do not rest on the same recording: later trials are live.
         begins = repeat == 1 and not asked and item.config.stash[RUN].plan.begins_as_recorded(item.stash[CASE_ID])
         base = self._base.of_case(item.stash[CASE_ID], _scenario(item)) if self._base is not None and begins else None
-        return self._tape(self._path(item, repeat), about, hint, base)
+        tape = self._tape(self._path(item, repeat), about, hint, base)
+        if hasattr(item, "case") and repeat == 1 and not asked and self.library.folder == self._place.cassettes:
+            tape.renamed = partial(self._if_renamed, item)
+        return tape
+
+    def _if_renamed(self, item: pytest.Item) -> str:
+        if self._renamed is None:
+            from pytest_recall.plugin.options import patterns
+            from pytest_recall.plugin.renamed import RenamedCases
+
+            declared = item.config.stash[RUN].plan.declared
+            self._renamed = RenamedCases(self._place, self.library, patterns(item.config), declared)
+        return self._renamed.remedy(item.stash[CASE_ID])
 
     def _path(self, item: pytest.Item, repeat: int) -> Path:
         return self.library.of_case(item.stash[CASE_ID], _scenario(item), repeat, _arm(item))
@@ -291,9 +305,10 @@ class CassetteManager:
             self.player.pop(tape)
             tape.close()
             # Workers may agree that one of them asks, and hands on what it got: who asked nothing need not have.
-            if self.mode == "replay" and tape.passed and not tape.misses and (tape.made or not self._follows):
+            all_asked = bool(tape.made) or not self._follows
+            if self.mode == "replay" and tape.passed and not tape.misses and all_asked:
                 tape.misses += tape.left_over()
-            self._finish(tape, whole=tape.passed and not tape.misses, shared=True, all_asked=True)
+            self._finish(tape, whole=tape.passed and not tape.misses, shared=True, all_asked=all_asked)
             self.problems += tape.misses
             self._account(tape)
 
@@ -415,7 +430,9 @@ class CassetteManager:
             return
         try:
             news = tape.recorded()
-            if not for_all and exists(path) and (why := tape.stays(news) or self._lost(tape, news)):
+            calls = news if for_all or self.mode == "record" else _with_earlier(tape, news, all_asked)
+            why = "" if calls is None or for_all or not exists(path) else tape.stays(calls) or self._lost(tape, news)
+            if why:
                 self._staying.add(path)
                 self.problems.append(why)
                 remove(draft)
@@ -425,11 +442,11 @@ class CassetteManager:
             if for_all:
                 self._take_over(tape, path)
                 self.library.share(path, tape.header, news, self._rules)
-            elif self.mode == "record" or (news := _with_earlier(tape, news, all_asked)):
+            elif calls is not None:
                 # Of a recording that was made in several runs, the oldest part says how old it is.
-                oldest = min((exchange.at for exchange in news), default=tape.header["recorded_at"])
+                oldest = min((exchange.at for exchange in calls), default=tape.header["recorded_at"])
                 header = {**tape.header, "recorded_at": oldest, **came_to}
-                self.library.finish(path, header, news, tape.known_rules, shared=shared)
+                self.library.finish(path, header, calls, tape.known_rules, shared=shared)
             else:
                 self._take_over(tape, path)
             remove(draft)
@@ -535,8 +552,8 @@ class CassetteManager:
         return prompts((request for _, request in asked), words, self._rules) if asked else Prompts()
 
 
-def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exchange]:
-    """Return the calls of a recording that `news` are to join, with them; none if it stays as it is.
+def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exchange] | None:
+    """Return the calls of a recording that `news` are to join, with them; None if it stays as it is.
 
     It does where nothing is new but tokens that are recorded as well.
     """
@@ -545,7 +562,7 @@ def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exc
     rest = [exchange for exchange in unused if tape.may_be_left(exchange) or not all_asked]
     fetched = sum(made.is_token for made in tape.made)
     if len(news) <= fetched and len(rest) == len(unused) and not tape.is_of_base:
-        return []
+        return None
     return [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
 
 

@@ -19,7 +19,16 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import IO, Any
 
-from pytest_recall.files.disk import MAX_BYTES, make_ignored, open_file, read_bytes, remove, size_of, write_bytes
+from pytest_recall.files.disk import (
+    MAX_BYTES,
+    check_pulled,
+    make_ignored,
+    open_file,
+    read_bytes,
+    remove,
+    size_of,
+    write_bytes,
+)
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line, plural
 from pytest_recall.replay.cassette_lines import (
@@ -374,9 +383,11 @@ def read_lines(path: Path, name: str) -> list[bytes]:
     try:
         if size_of(path) > MAX_BYTES:
             raise RecallError(f"{name}: {_TOO_LARGE}")
-        return read_bytes(path).split(b"\n")
+        data = read_bytes(path)
     except OSError as error:
         raise RecallError(f"{name}: cannot be read ({error.strerror}); check that it is there and readable") from None
+    check_pulled(data, name)
+    return data.split(b"\n")
 
 
 def _check_merged(lines: Iterable[bytes], name: str) -> None:
@@ -396,6 +407,7 @@ def read_header(path: Path, name: str) -> dict[str, Any]:
             lines = [file.readline(MAX_BYTES).removesuffix(b"\n") for _ in range(2)]
     except OSError as error:
         raise RecallError(f"{name}: cannot be read ({error.strerror}); check that it is there and readable") from None
+    check_pulled(lines[0], name)
     header = _header(lines, name)
     if header["cassette"] in _OLDER or not lines[1].startswith(TIMES, CRC_BYTES):
         return header  # A draft has all of it in its first line.
@@ -420,8 +432,6 @@ def matched(header: Mapping[str, Any], name: str) -> frozenset[str]:
 
 
 def _header(lines: list[bytes], name: str) -> dict[str, Any]:
-    if lines[0].startswith(b"version https://git-lfs.github.com/"):
-        raise RecallError(f"{name}:1: a pointer of Git LFS, whose file is not here; run `git lfs pull`")
     if not lines[0].startswith(b'{"crc":"'):
         raise RecallError(f"{name}:1: not a cassette; import it with `recall cassettes import`, or record it again")
     header = unsealed(lines[0], name, 1)

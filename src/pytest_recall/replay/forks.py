@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import importlib
+import itertools
 import os
 import pickle
 import signal
@@ -31,6 +32,9 @@ from pytest_recall.files.errors import MissError
 _HEAD = struct.Struct("<QI")
 """What stands before an entry: the number of its bytes, and their checksum."""
 _PAUSE = 0.001
+_POLL = 0.02
+_ALL = ""
+"""The key that answers all notes."""
 _IMPORT_SECONDS = 10.0
 
 
@@ -155,6 +159,34 @@ _CLOSED = (
 )
 
 
+class ErrorOutput:
+    """The standard error of the process that makes it, also in one that is forked where pytest captures its own."""
+
+    def __init__(self) -> None:
+        self.home = os.getpid()
+        self._file, self._identity = -1, None
+        with suppress(OSError):
+            self._file = os.dup(2)
+            self._identity = _identity_of(self._file)
+
+    @property
+    def is_forked(self) -> bool:
+        """Whether this is a process that was forked from the one that made it."""
+        return self.home != os.getpid()
+
+    def write(self, text: str) -> None:
+        """Write a text, unless the file was closed here."""
+        if self._identity is not None and _identity_of(self._file) == self._identity:
+            with suppress(OSError):
+                os.write(self._file, text.encode("utf-8", "backslashreplace"))
+
+    def close(self) -> None:
+        """Let go of the file in this process, and in those that are forked from it later."""
+        if self._identity is not None:
+            _close(self._file, self._identity)
+            self._identity = None
+
+
 class Following:
     """What threads share, and forked processes: `with` it, nobody else changes it, and all that others did is known.
 
@@ -227,17 +259,50 @@ _TURNS = (Following.__enter__.__code__, Following.__exit__.__code__)
 
 
 class ForkNotes(Following):
-    """What forked processes have to say that is of no tape, for the process that they were forked from."""
+    """What forked processes have to say that is of no tape, for the process that they were forked from.
+
+    It answers what was refused to one of them, which waits for that.
+    """
 
     def __init__(self) -> None:
         self.log = None
         self._lock = threading.Lock()
         self._unread: list[Note] = []
+        self._answered: set[str] = set()
+        self._count = itertools.count()
 
-    def write(self, kind: NoteKind, text: str) -> None:
+    def write(self, kind: NoteKind, text: str, key: str = "") -> None:
         """Leave a note, in a process that was forked."""
         with self:
-            self._add(kind, text)
+            self._add(kind, text, key)
+
+    def write_refused(self, text: str) -> str:
+        """Leave a note of what was refused here, and return the key by which it is answered."""
+        key = f"{os.getpid()}-{next(self._count)}"
+        self.write("refused", text, key)
+        if self.log is not None:
+            self.log.call_home()
+        return key
+
+    def answer(self, key: str = _ALL) -> None:
+        """Let the process that has left a note go on; without a key, all of them from now on."""
+        with self:
+            self._add("answered", key)
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nobody reads notes any more."""
+        with self:
+            return _ALL in self._answered
+
+    def wait_answered(self, key: str, seconds: float) -> None:
+        """Wait in a process that was forked until a note is answered, no longer than so many `seconds`."""
+        until = clock.monotonic() + seconds
+        while clock.monotonic() < until:
+            with self:
+                if not self._answered.isdisjoint((key, _ALL)):
+                    return
+            time.sleep(_POLL)
 
     def read(self) -> list[Note]:
         """Return the notes that were not read yet; none in a process that was forked."""
@@ -248,17 +313,21 @@ class ForkNotes(Following):
         return notes
 
     def _follow(self, kind: str, *args: Any) -> None:
-        self._unread.append(Note(kind, *args))  # type: ignore[arg-type]
+        if kind == "answered":
+            self._answered.update(args)
+        else:
+            self._unread.append(Note(kind, *args))  # type: ignore[arg-type]
 
 
 NoteKind = Literal["connected", "ignored", "refused", "stray", "telemetry", "unrecorded", "unseen"]
 
 
 class Note(NamedTuple):
-    """A message or a name, and what of it."""
+    """A message or a name, and what of it; one with a `key` is to be answered."""
 
     kind: NoteKind
     text: str
+    key: str = ""
 
 
 class Forking(Protocol):

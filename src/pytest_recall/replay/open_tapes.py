@@ -16,9 +16,13 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from pytest_recall.files.context_values import assigned
+from pytest_recall.replay import interrupt
 from pytest_recall.replay.forks import ForkNotes, Note, at_fork
 from pytest_recall.replay.interrupt import IN_THREAD, Interrupter, is_in_task
 from pytest_recall.replay.tape import LET_THROUGH, LIVE, CassetteMode, Tape
+
+_HEARD = 1.0
+"""Seconds within which a process hears what was refused to one that was forked from it."""
 
 if TYPE_CHECKING:
     from pytest_recall.replay.call_recorder import Sender
@@ -74,7 +78,7 @@ class OpenTapes:
     """The tapes that are open, also for each of several cases at once. Calls belong to the one opened last.
 
     `error` makes what is raised for a call that is refused, and `redact` takes the secrets out of its message. What no
-    tape answers for is in `strays`.
+    tape answers for is in `strays`. `tell_alone` is called with it in a forked process that has outlived the session.
     """
 
     def __init__(self, mode: CassetteMode, error: Callable[[str], BaseException], redact: Callable[[str], str]) -> None:
@@ -82,6 +86,7 @@ class OpenTapes:
         self.batches: Sender | None = None
         self.strays: list[str] = []
         self._tell: Callable[[str], None] = self.strays.append
+        self.tell_alone: Callable[[str], None] = self.strays.append
         self._error = error
         self._redact = redact
         self._home = threading.get_ident()
@@ -309,13 +314,17 @@ class OpenTapes:
             if self.mode != "replay":  # There it was not sent.
                 self.note_unrecorded()
             if self.notes.is_copy:
-                self.notes.write("refused", message)
+                key = self.notes.write_refused(message)
+                if self.mode == "replay":  # A case that is open in the process which hears it may wait for this one.
+                    self.notes.wait_answered(key, interrupt.LONG + _HEARD)
+                if self.notes.is_over:
+                    self.tell_alone(message)
             else:
                 self._tell(message)
         for tape in tapes:
             tape.miss(message)
             self._give_up(tape, error)
-        if self._is_forked(tapes) and self.notes.log is not None:
+        if tapes and self._is_forked(tapes) and self.notes.log is not None:
             self.notes.log.call_home()
         return error
 
@@ -364,10 +373,7 @@ class OpenTapes:
         return any(tape.is_copy for tape in tapes) if tapes else self.notes.is_copy
 
     def hear_forked(self) -> None:
-        """Take in what forked processes have done since this was last called.
-
-        What they were refused for a tape that is closed by now, or for none, may be for any of those that are open.
-        """
+        """Take in what forked processes have done since this was last called."""
         if self.notes.log is None:
             return
         for tape in self._all():
@@ -379,7 +385,7 @@ class OpenTapes:
 
     def _hear(self, note: Note) -> None:
         if note.kind == "refused":
-            self.refuse(note.text, self.opened())
+            self.refuse(note.text, ())
         elif note.kind == "unrecorded" and (tapes := self.opened()):
             for tape in tapes:
                 tape.problems.append(f"{tape.name}: {note.text}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -113,13 +114,15 @@ class Player(OpenTapes):
                 tape.learn = self.meter.learn
 
     def end(self, is_ours: Callable[[], bool], tell: Callable[[str], None]) -> None:
-        """From now on only calls are refused of which `is_ours()` says that the session has left them behind.
+        """From now on only calls count of which `is_ours()` says that the session has left them behind.
 
-        What is refused is said through `tell`.
+        A replay refuses them, and none of them is recorded, which is said through `tell`.
         """
         self._is_ours = is_ours
         self.tell_by(tell)
         self._error = lambda message: AfterSessionError(1)
+        self.notes.answer()
+        self.hear_forked()
 
     def tell_by(self, tell: Callable[[str], None]) -> None:
         """Have `tell` called with what no tape answers for, in place of adding it to `strays`."""
@@ -160,6 +163,8 @@ class Player(OpenTapes):
             self._count_telemetry(host)
             return CallStep(served=accepted(request)) if self.mode == "replay" else CallStep()
         tapes, way, asked = self.possible(), self._way(kind), f"{request.method} {request.url}"
+        if self._is_ours is not None and self.mode != "replay":
+            return self._after_session(request, way)
         if way == "forbidden":
             raise self.refuse(f"{asked}: calls of the kind `{kind}` are forbidden", tapes)
         if way == "cassette" and self.mode != "off" and _opens_websocket(request):
@@ -197,7 +202,9 @@ class Player(OpenTapes):
         if self.mode == "replay":
             return None
         if self.notes.is_copy:
-            return self._unrecorded(request, "since a child process made it outside of any case")
+            asked = f"{request.method} {request.url}"
+            self.refuse(f"{asked}: was not recorded, since a child process made it outside of any case", ())
+            return CallStep()
         return CallStep(recorder=CallRecorder(shared.use(), request, "agent", record=True))
 
     def _unrecorded(self, request: Request, why: str) -> CallStep:
@@ -220,6 +227,14 @@ class Player(OpenTapes):
             self.outside_calls[f"{request.method} {self._redact(without_query(request.url))}"] += 1
         if self.batches is not None:
             self.batches.direct("outside of any case")
+        return CallStep()
+
+    def _after_session(self, request: Request, way: Way) -> CallStep:
+        """Let a call through that is made by what a recording has left behind, and say so."""
+        if way == "cassette":
+            why = self._over() if self.left_by else f"since the session is over; {_MAKE_BEFORE}"
+            hint = "" if is_path_of_model(request.url) else _IF_TELEMETRY
+            self.refuse(f"{request.method} {request.url}: was not recorded, {why}{hint}", ())
         return CallStep()
 
     def left_behind(self, refused: str, hint: str = "") -> LeftBehind | None:
@@ -295,7 +310,8 @@ class Player(OpenTapes):
         over = f"since {tape.label} is over, for which its child process was forked; {_FORKED}"
         if tape.mode == "replay":
             raise self.refuse(f"{request.method} {request.url}: was not sent, {over}", ())
-        return self._unrecorded(request, over)
+        self.refuse(f"{request.method} {request.url}: was not recorded, {over}", ())
+        return CallStep()
 
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
         """Let a live call through and listen to it, if there is money for it."""
@@ -438,6 +454,20 @@ class Player(OpenTapes):
             self.unseen.append(note.text)
         else:
             super()._hear(note)
+            if note.key and self.mode == "replay":
+                self._hold_forked(note)
+
+    def _hold_forked(self, note: Note) -> None:
+        """Answer a process that was refused a call for no case that is open, when none of these waits for it."""
+        for tape in self.opened():
+            tape.left_behind.append(note.text)
+        left = LeftBehind(note.text, self)
+
+        def answer() -> None:
+            left.wait()
+            self.notes.answer(note.key)
+
+        threading.Thread(target=answer, name="recall-left", daemon=True).start()
 
     def notice_socket(self, host: str, port: int | None, line: str) -> None:
         """Tell of a connection that was made while there is a recording, and that no recorded call has made."""
@@ -486,4 +516,5 @@ _BEGUN = "let the case wait for it, or begin it in a fixture of a wider scope if
 _FORKED = "let the case begin its child processes itself, and wait for them"
 _NOT_SHARED = "called outside of any case, and no answer to it, or more than one, is recorded; record it with --record"
 _NO_MEMORY = "no files that are in memory alone (memfd_create); let the process that runs the test make the call"
-_NOTHING_SENT = "nothing is sent in a replay; end the threads that a case starts, or let a fixture make the call"
+_MAKE_BEFORE = "end the threads that a case starts, or let a fixture make the call"
+_NOTHING_SENT = f"nothing is sent in a replay; {_MAKE_BEFORE}"

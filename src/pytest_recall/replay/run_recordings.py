@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pytest_recall.files.disk import make_folder, open_file, read_bytes, remove, write_bytes
+from pytest_recall.files.disk import check_pulled, make_folder, open_file, read_bytes, remove, write_bytes
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX, Place
 from pytest_recall.files.wording import listed, plural
@@ -60,6 +60,7 @@ def _heading(path: Path, name: str) -> PackedRun:
             line = file.readline().removesuffix(b"\n")
     except OSError as error:
         raise RecallError(f"{name}: cannot be read ({error.strerror}); check that it is readable") from None
+    check_pulled(line, name)
     if not line.startswith(_HEADING, CRC_BYTES):
         raise RecallError(f"{name}:1: holds no recordings of a run; restore it from git, or delete it")
     fields = _fields(line, name, 1)

@@ -97,8 +97,11 @@ def guard(player: Player) -> list[Undo]:
     """
     guarded = Guarded(player, {})
     undo = [audit.listen({event: functools.partial(check, guarded) for event, check in _CHECKS.items()})]
-    undo += (_put(function, functools.partial(_noting, addresses)) for function, addresses in _LOOK_UPS.items())
-    undo.append(_put("socketpair", let_through(player)))  # On Windows it connects one end to the other.
+    undo += (_put(socket, name, functools.partial(_noting, addresses)) for name, addresses in _LOOK_UPS.items())
+    undo.append(_put(socket, "socketpair", let_through(player)))  # On Windows it connects one end to the other.
+    # So does this one; refused, it would leave a pool behind that answers nobody.
+    tpool = ("eventlet.tpool",)
+    undo.append(once_imported(tpool, lambda module: undo.append(_put(module, "setup", let_through(player)))))
     undo.append(once_imported(("uvloop",), lambda module: undo.extend(patch_uvloop(module))))
     return undo
 
@@ -111,15 +114,15 @@ _LOOK_UPS: Mapping[str, Callable[[Any], Iterable[str]]] = {
 """The functions that ask a server of names, with the addresses in what they return."""
 
 
-def _put(name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Undo:
-    """Let `socket` have another function, by which nothing is refused: that may be taken out."""
-    original = getattr(socket, name)
+def _put(module: ModuleType, name: str, wrap: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Undo:
+    """Let a module have another function, by which nothing is refused: that may be taken out."""
+    original = getattr(module, name)
     ours = wrap(original)
-    setattr(socket, name, ours)
+    setattr(module, name, ours)
 
     def undo() -> None:
-        if getattr(socket, name) is ours:
-            setattr(socket, name, original)
+        if getattr(module, name) is ours:
+            setattr(module, name, original)
 
     return undo
 

@@ -108,7 +108,8 @@ class Tape(Following):
     `older` are older recordings of the same, one of which is replayed in its place if the first request is in that and
     not in the newer ones. What is recorded goes to `draft_path`, and at the end to `path`. `base` is a recording of the
     same before a change: it answers until the agent asks the first thing that it lacks, and judges also after that.
-    `hint` says how to record the cassette, for the message of a miss;
+    `hint` says how to record the cassette, for the message of a miss, and `renamed` what to do if its case had another
+    id, where nothing is recorded;
     `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
     what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over and its fixtures end.
     `unkept` says of each call that may not be written down why, and `started` are the programs that were started while
@@ -159,6 +160,7 @@ class Tape(Following):
     base: Cassette | None = None
     repeatable: Repeatable | None = None
     passes_by: Callable[[str], bool] = lambda url: False
+    renamed: Callable[[], str] = lambda: ""
     log: ForkLog | None = None
     is_over: bool = False
     learn: Callable[[Request, Call], None] = lambda request, call: None
@@ -686,9 +688,9 @@ class Tape(Following):
             numbers |= {call.seq: place.seq for call, place in zip(ordered, several, strict=True)}
         return [call._replace(seq=numbers.get(call.seq, call.seq)) for call in calls]
 
-    def stays(self, news: Sequence[Exchange]) -> str:
+    def stays(self, calls: Sequence[Exchange]) -> str:
         """Return why an earlier recording of the same stays, though this one has no call; empty if it does not."""
-        if news or self.mode != "record" or not (self.is_partial or self.started):
+        if calls or not (self.is_partial or self.started):
             return ""
         return f"{self.name}: {_STAYS}"
 
@@ -721,7 +723,7 @@ class Tape(Following):
             self.requests.append(request)
         if self.cassette is None:
             self._differs(kind)
-            return f"{asked} is not recorded; {self.hint}"
+            return "; ".join(filter(None, (f"{asked} is not recorded", self.hint, self.renamed())))
         try:
             rules = self.cassette.rules
             key = key_of(request, rules)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 from pytest_recall.replay import sockets
+from pytest_recall.replay.forks import ErrorOutput
 from pytest_recall.replay.hooks import Undo, carry, once_imported
 from pytest_recall.replay.open_tapes import carried
 from pytest_recall.replay.player import Player
@@ -79,9 +80,9 @@ class Watch:
     """Puts `player` before the clients and the sockets, until `close` or later. Raises RecallError.
 
     A replay sends nothing, not even after the session: by a thread that outlives it, or by what
-    it has registered with `atexit`. But the process may be someone else's, as with `pytest.main`,
-    who may connect again as soon as the session is over. Both are told apart by what began in the
-    session, so that it does not matter whose process it is:
+    it has registered with `atexit`. A recording says what it lacks of that. But the process may be
+    someone else's, as with `pytest.main`, who may connect again as soon as the session is over. Both
+    are told apart by what began in the session, so that it does not matter whose process it is:
     - Threads that were not there when the session began, and are at its end, go on being refused,
       and only for their sake httpx stays patched and the sockets guarded. Without any, everything is
       put back.
@@ -100,20 +101,23 @@ class Watch:
         self._closed = False
         self._exiting = False
         self._told: set[str] = set()
-        if player.mode == "replay":
+        self._stderr = ErrorOutput()
+        player.tell_alone = self._tell
+        if player.mode != "off":
             atexit.register(self._exited)
         self._install()
 
     def close(self) -> None:
-        """End the session: put back what is patched, except for what it has left behind in a replay."""
+        """End the session: put back what is patched, except for what a recording or a replay has left behind."""
         if self._closed:
             return
         self._closed = True
         _undone(self._signals)
-        if self.player.mode == "replay":
+        if self.player.mode != "off":
             self._left.update(set(threading.enumerate()) - set(self._before) - {threading.current_thread()})
             self.player.end(self._is_ours, self._tell)
             atexit.register(self._exit)
+        self._stderr.close()
         if not self._left:
             self._take_back()
 
@@ -125,6 +129,7 @@ class Watch:
         """Put everything back at once, as if there had never been a replay."""
         self._closed = True
         _undone(self._signals)
+        self._stderr.close()
         self._take_back()
         atexit.unregister(self._exited)
 
@@ -153,6 +158,9 @@ class Watch:
     def _tell(self, message: str) -> None:
         if message not in self._told:
             self._told.add(message)
+            if self._stderr.is_forked:
+                self._stderr.write(f"recall: {message}\n")
+                return
             with suppress(AttributeError, OSError, ValueError):  # stderr may be gone by now
                 print(f"recall: {message}", file=sys.stderr, flush=True)
 

@@ -20,7 +20,7 @@ from pydantic_core import PydanticSerializationError, to_json
 
 from pytest_recall.files import clock
 from pytest_recall.files.coerce import typed
-from pytest_recall.files.disk import check_link, naming, read_text, write_bytes
+from pytest_recall.files.disk import check_link, check_pulled, naming, read_text, write_bytes
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import JOURNAL
 from pytest_recall.files.json_lines import line_problem
@@ -259,7 +259,9 @@ def read_header(folder: Path) -> Header:
     path = folder / NAME
     try:
         with path.open("rb") as file:
-            return _header(json.loads(file.readline()), path)
+            line = file.readline()
+        check_pulled(line, str(path))
+        return _header(json.loads(line), path)
     except OSError as error:
         raise RecallError(f"{path}: cannot be read ({error.strerror}); check that it is readable") from None
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
