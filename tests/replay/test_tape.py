@@ -409,6 +409,36 @@ class TestKeeping:
         assert secret not in text
         assert text.count("[MY_KEY]") >= 4
 
+    @pytest.mark.parametrize("form", ['{{"ticket": "{}", "for": "us"}}', "{}\n"])
+    @pytest.mark.parametrize("header", [("Authorization", "Bearer {}"), ("x-aws-ec2-metadata-token", "{}")])
+    def test_what_a_later_request_carries_is_a_token_whatever_its_field_is_called(
+        self, tmp_path: Path, form: str, header: tuple[str, str]
+    ) -> None:
+        token, placeholder = "correct-horse-battery", "[MINTED_TOKEN-"
+        tape = tape_of(tmp_path, mode="record")
+        carries = (header[0], header[1].format(token))
+        asked = ask("b")._replace(headers=(*ask("b").headers, carries))
+        tape.keep(call("a", form.format(token)), record=True)
+        tape.keep(call("b", f"for {token}", seq=1)._replace(request=asked), record=True)
+        tape.keep(call(f"once more {token}", seq=2), record=True)
+        tape.close()
+        calls = tape.recorded()
+        assert token not in str(calls)
+        assert all(placeholder in str(one) for one in calls)
+        write_cassette(tmp_path / "case.ndjson", {}, calls, RULES)
+        Cassette(tmp_path / "case.ndjson", "case", RULES).verify()
+        served = tape_of(tmp_path, *calls).serve(ask("a"), "agent")
+        assert placeholder in body_of(served).decode()
+
+    def test_a_credential_that_no_answer_has_handed_out_changes_nothing(self, tmp_path: Path) -> None:
+        tape = tape_of(tmp_path, mode="record", secrets={"MY_KEY": "correct-horse-battery"})
+        for seq, value in enumerate(("Bearer correct-horse-battery", "short", "1764438712")):
+            asked = ask("a")._replace(headers=(("Authorization", value),))
+            answer = '{"id": "short", "at": "1764438712"}'
+            tape.keep(call("a", answer, seq=seq)._replace(request=asked), record=True)
+        tape.close()
+        assert {body_of(one).decode() for one in tape.recorded()} == {answer}
+
     def test_what_looks_like_a_key_is_not_written(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, mode="record")
         tape.keep(call("sk-ant-" + "api03-Rk7Wq2Zx9Lm4Tb8Vn1Yc6Pd3"), record=True)

@@ -163,6 +163,8 @@ class Redactor:
 
     def __init__(self, secrets: Mapping[str, str], kept: Kept = EVERY) -> None:
         self._kept = kept
+        self.carried: set[str] = set()
+        """Credentials of live requests that are no known secrets."""
         self._learned: set[str] = set()
         self._learning = lock()
         self._proofs: dict[str, tuple[str, ...]] = {}
@@ -172,6 +174,11 @@ class Redactor:
         # A client sends the same headers with every call.
         self._cleaned = lru_cache(maxsize=256)(self._clean)
         self._spans, self._in_url, self._in_host = everywhere.spans, in_url.spans, in_host.spans
+
+    def carry(self, credential: str) -> None:
+        """Take in what a live request carries as its credential: an answer before it may have handed it out."""
+        if len(credential) >= _SHORTEST_TOKEN and not credential.isdecimal() and self.text(credential) == credential:
+            self.carried.add(credential)
 
     def learn(self, tokens: Mapping[str, str]) -> None:
         """From now on replace these as well: tokens, by the names that were minted for them.

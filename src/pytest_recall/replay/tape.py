@@ -403,6 +403,9 @@ class Tape(Following):
 
     def _keep(self, exchange: Exchange, record: bool, call: Call | None) -> None:
         answered, is_token = self._learn(exchange)
+        for name, value in exchange.request.headers:
+            if is_credential(name.lower()):
+                self.redactor.carry(value.rpartition(" ")[2])
         self.made.append(Made(exchange.kind, "live", exchange.seq, lambda: exchange, call, is_token))
         if not record:
             return
@@ -680,13 +683,26 @@ class Tape(Following):
         """
         if self.draft_path is None or not exists(self.draft_path):
             return []
-        calls = read_draft(self.draft_path, self.name)[1]
+        calls = self._without_carried(read_draft(self.draft_path, self.name)[1])
         numbers: dict[int, int] = {}
         for burst in self._bursts:
             several = sorted((call for call in calls if call.seq in burst), key=lambda call: call.seq)
             ordered = sorted(several, key=_by_content)
             numbers |= {call.seq: place.seq for call, place in zip(ordered, several, strict=True)}
         return [call._replace(seq=numbers.get(call.seq, call.seq)) for call in calls]
+
+    def _without_carried(self, calls: list[Exchange]) -> list[Exchange]:
+        """Return calls without the tokens in their answers which only a request that carries them gives away."""
+        tokens: dict[str, str] = {}
+        for call in calls:
+            tokens |= minted(call, partial(str, call.key), self.redactor.text, self.redactor.carried)[1]
+        if not tokens:
+            return calls
+        from pytest_recall.replay.recorded_parts import cleaned
+
+        self.redactor.learn(tokens)
+        clean = [cleaned(call, self.redactor) for call in calls]
+        return [call._replace(key=key_of(call.request, self.known_rules)) for call in clean]
 
     def stays(self, calls: Sequence[Exchange]) -> str:
         """Return why an earlier recording of the same stays, though this one has no call; empty if it does not."""

@@ -13,7 +13,7 @@ import json
 import math
 import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
@@ -62,6 +62,8 @@ _TIMES: Final = frozenset(
     }
 )
 """Names of when tokens are made or end, or how long they last."""
+_CARRIED: Final = "TOKEN"
+"""What kind of token is one that is known by a request which carries it."""
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 _UNWRITTEN = re.compile(r"(?=[^0-9]*[0-9])(?=[^A-Za-z]*[A-Za-z])[\w.~+/=:;,|&%-]{20,}", re.ASCII)
 _DEPTH = 3
@@ -85,12 +87,16 @@ Time = Callable[[Any], Any]
 
 
 def minted(
-    exchange: Exchange, key: Callable[[], str], known: Callable[[str], str] = str
+    exchange: Exchange,
+    key: Callable[[], str],
+    known: Callable[[str], str] = str,
+    carried: Collection[str] = frozenset(),
 ) -> tuple[Exchange, dict[str, str]]:
     """Return a call whose answer has placeholders for the tokens that it hands out, and these by their names.
 
     `key` returns the key of its request, and `known` a text without the secrets and tokens that are known already,
-    which keep their names. What is a placeholder already stays.
+    which keep their names. What is a placeholder already stays. What a request has `carried` as its credential is a
+    token whatever its field is called.
     """
     found: dict[str, str] = {}
 
@@ -104,7 +110,7 @@ def minted(
         found[name] = value
         return _minted_jwt(value, name) or f"[{name}]"
 
-    changed = _rewritten(exchange, placeholder, lambda time: time)
+    changed = _rewritten(exchange, placeholder, lambda time: time, carried)
     return changed, found
 
 
@@ -263,7 +269,7 @@ def _later(time: Any, seconds: int) -> Any:
     return written.removesuffix("+00:00") + "Z" if time.endswith("Z") else written
 
 
-def _rewritten(exchange: Exchange, token: Token, time: Time) -> Exchange:
+def _rewritten(exchange: Exchange, token: Token, time: Time, carried: Collection[str] = frozenset()) -> Exchange:
     """Return a call with what these make of the tokens and times of its answer; as it is if it hands out none."""
     response = exchange.response
     if response is None or response.status >= 300 or sum(map(len, response.chunks)) > _LARGEST:
@@ -273,7 +279,7 @@ def _rewritten(exchange: Exchange, token: Token, time: Time) -> Exchange:
         return exchange
     try:
         text = b"".join(plain).decode()
-        body = _rewritten_text(text, token, time)
+        body = _rewritten_text(text, token, time, carried)
     except (ValueError, RecursionError):
         return exchange
     return exchange if body == text else exchange._replace(response=_with_body(response, body))
@@ -285,7 +291,9 @@ def _with_body(response: Response, body: str) -> Response:
     return response._replace(headers=headers, chunks=(body.encode(), *rest))
 
 
-def _rewritten_text(text: str, token: Token, time: Time) -> str:
+def _rewritten_text(text: str, token: Token, time: Time, carried: Collection[str]) -> str:
+    if (whole := text.strip()) in carried:
+        return text.replace(whole, token(_CARRIED, whole))
     if text.startswith("<") and "<Credentials>" in text:
         return _XML.sub(
             lambda match: (
@@ -303,10 +311,11 @@ def _rewritten_text(text: str, token: Token, time: Time) -> str:
     value = json.loads(text)
     before = json.dumps(value)
     for one in _objects(value, _DEPTH):
-        tokens = {name: words for name, inner in one.items() if _is_token(words := _words(name), inner, one)}
+        tokens = {name: words.upper() for name, inner in one.items() if _is_token(words := _words(name), inner, one)}
+        tokens |= {name: _CARRIED for name, inner in one.items() if isinstance(inner, str) and inner in carried}
         for name, inner in one.items() if tokens else ():
             if name in tokens:
-                one[name] = token(tokens[name].upper()[:_LONGEST], inner)
+                one[name] = token(tokens[name][:_LONGEST], inner)
             elif _words(name) in _TIMES:
                 one[name] = time(inner)
     after = json.dumps(value)
