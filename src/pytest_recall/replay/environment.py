@@ -33,12 +33,12 @@ def once_read(names: Collection[str], read: Callable[[Mapping[str, str]], T]) ->
     Once one of them has changed they are read each time: an event comes before its change, which another thread may
     not have made yet.
     """
-    environment, changed, looked_at = os.environ, _changed(), frozenset(names)
+    environment, looked_at = os.environ, frozenset(names)
     known: list[T] = []
 
     def value() -> T:
         # Something else that stands for it says nothing of its changes.
-        if os.environ is not environment or not looked_at.isdisjoint(changed):
+        if os.environ is not environment or not looked_at.isdisjoint(_changed()):
             return read(os.environ)
         if not known:
             known.append(read(environment))
