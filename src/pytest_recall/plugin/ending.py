@@ -331,7 +331,7 @@ class Ending:
             manager.finish_shared()
             self._run.log.note(*(to_match_line(header, names) for header, names in sorted(manager.to_match.items())))
             if manager.player.outside_calls:
-                self._run.log.trouble([outside_line(manager.player.outside_calls)])
+                self._run.log.note(outside_line(manager.player.outside_calls))
             self._run.unrecorded.programs.update(manager.started)
             self._run.unrecorded.clients.update(manager.player.unseen)
             if manager.mode != "off" or manager.player.meter is not None:
