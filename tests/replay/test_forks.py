@@ -186,6 +186,21 @@ class TestReplay:
         assert another.misses == one.misses
         assert another.difference == one.difference
 
+    def test_who_waits_for_it_is_called_until_that_hears_it(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A signal right before a thread begins to wait for a lock does not end that wait."""
+        player, times = Player("replay"), list[int]()
+        monkeypatch.setattr(ForkLog, "call_home", lambda log: times.append(log.home))
+        with player.playing(tape("one", "replay", tmp_path, "known")) as one:
+            assert set(in_child(lambda: [asked(player, "unknown"), *times][1:])) == {os.getpid()}
+            with child(player) as ask:
+                threading.Timer(0.1, player.hear_forked).start()
+                assert ask("unknown") == "-"
+            assert in_child(lambda: len([asked(player, "unknown"), *times]) - 1) > 1
+            player.hear_forked()
+        assert len(one.misses) == 3
+
     def test_what_was_asked_is_compared(self, tmp_path: Path) -> None:
         player = Player("replay")
         one = tape("one", "replay", tmp_path, "known", requests=[])

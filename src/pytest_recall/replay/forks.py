@@ -32,7 +32,7 @@ from pytest_recall.files.errors import MissError
 _HEAD = struct.Struct("<QI")
 """What stands before an entry: the number of its bytes, and their checksum."""
 _PAUSE = 0.001
-_POLL = 0.02
+_POLL, _AGAIN = 0.02, 0.25
 _ALL = ""
 """The key that answers all notes."""
 _IMPORT_SECONDS = 10.0
@@ -276,13 +276,26 @@ class ForkNotes(Following):
         with self:
             self._add(kind, text, key)
 
-    def write_refused(self, text: str) -> str:
-        """Leave a note of what was refused here, and return the key by which it is answered."""
+    def write_refused(self, text: str, seconds: float) -> None:
+        """Leave a note of what was refused here, and wait up to some `seconds` until it is answered.
+
+        The process that reads it is called until then: a signal that comes right before it begins to wait for a lock
+        does not end that wait.
+        """
         key = f"{os.getpid()}-{next(self._count)}"
         self.write("refused", text, key)
-        if self.log is not None:
-            self.log.call_home()
-        return key
+        if self.log is None:
+            return
+        until = again = clock.monotonic()
+        until += seconds
+        while (now := clock.monotonic()) <= until:
+            if now >= again:
+                self.log.call_home()
+                again = now + _AGAIN
+            with self:
+                if not self._answered.isdisjoint((key, _ALL)):
+                    return
+            time.sleep(_POLL)
 
     def answer(self, key: str = _ALL) -> None:
         """Let the process that has left a note go on; without a key, all of them from now on."""
@@ -294,15 +307,6 @@ class ForkNotes(Following):
         """Whether nobody reads notes any more."""
         with self:
             return _ALL in self._answered
-
-    def wait_answered(self, key: str, seconds: float) -> None:
-        """Wait in a process that was forked until a note is answered, no longer than so many `seconds`."""
-        until = clock.monotonic() + seconds
-        while clock.monotonic() < until:
-            with self:
-                if not self._answered.isdisjoint((key, _ALL)):
-                    return
-            time.sleep(_POLL)
 
     def read(self) -> list[Note]:
         """Return the notes that were not read yet; none in a process that was forked."""
@@ -323,7 +327,10 @@ NoteKind = Literal["connected", "ignored", "refused", "stray", "telemetry", "unr
 
 
 class Note(NamedTuple):
-    """A message or a name, and what of it; one with a `key` is to be answered."""
+    """A message or a name, and what of it; one with a `key` is to be answered.
+
+    What was refused for a case is said on its tape, and has no text here.
+    """
 
     kind: NoteKind
     text: str

@@ -314,9 +314,8 @@ class OpenTapes:
             if self.mode != "replay":  # There it was not sent.
                 self.note_unrecorded()
             if self.notes.is_copy:
-                key = self.notes.write_refused(message)
-                if self.mode == "replay":  # A case that is open in the process which hears it may wait for this one.
-                    self.notes.wait_answered(key, interrupt.LONG + _HEARD)
+                # In a replay a case that is open in the process which hears it may wait for this one.
+                self.notes.write_refused(message, interrupt.LONG + _HEARD if self.mode == "replay" else 0)
                 if self.notes.is_over:
                     self.tell_alone(message)
             else:
@@ -324,8 +323,8 @@ class OpenTapes:
         for tape in tapes:
             tape.miss(message)
             self._give_up(tape, error)
-        if tapes and self._is_forked(tapes) and self.notes.log is not None:
-            self.notes.log.call_home()
+        if tapes and self._is_forked(tapes):
+            self.notes.write_refused("", _HEARD)
         return error
 
     def _give_up(self, tape: Tape, error: BaseException) -> None:
@@ -384,7 +383,9 @@ class OpenTapes:
             self._hear(note)
 
     def _hear(self, note: Note) -> None:
-        if note.kind == "refused":
+        if note.kind == "refused" and not note.text:
+            self.notes.answer(note.key)
+        elif note.kind == "refused":
             self.refuse(note.text, ())
         elif note.kind == "unrecorded" and (tapes := self.opened()):
             for tape in tapes:
