@@ -43,6 +43,17 @@ class TestWays:
                 player.ask(Request("POST", f"http://{host}/v1/chat/completions", (), b"{}"))
         assert len(tape.misses) == 1
 
+    def test_what_is_recorded_at_such_a_place_is_replayed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", URL.replace("messages", "traces"))
+        asked = Request("GET", URL.replace("messages", "traces"), (), b"")
+        player = Player("replay")
+        with player.playing(tape_of(tmp_path, call("a")._replace(request=asked))) as tape:
+            assert body_of(player.ask(asked).served) == b"fine"
+            assert body_of(player.ask(asked._replace(method="POST")).served) != b"fine"
+        assert tape.misses == []
+
     @pytest.mark.parametrize(
         ("path", "host", "names"),
         [

@@ -159,7 +159,7 @@ class Player(OpenTapes):
         context, kind = self._context, self.kind
         if context is not None:
             self._check(request, None, context)
-        if self.mode != "off" and self._is_telemetry(request.url):
+        if self.mode != "off" and self._is_telemetry(request.url) and not self._is_recorded(request):
             self._count_telemetry(host)
             return CallStep(served=accepted(request)) if self.mode == "replay" else CallStep()
         tapes, way, asked = self.possible(), self._way(kind), f"{request.method} {request.url}"
@@ -420,13 +420,12 @@ class Player(OpenTapes):
         return True
 
     def _is_telemetry(self, url: str) -> bool:
-        """Whether what is at a URL takes telemetry.
+        """Whether what is at a URL takes telemetry. A model may be at a host that takes some as well."""
+        return is_telemetry(url, (*self._named_by_variables(), *self._telemetry)) and not is_path_of_model(url)
 
-        Of a host that the rubric names it is not known what it takes, and a model may be there as well.
-        """
-        if is_telemetry(url, self._named_by_variables()):
-            return True
-        return bool(self._telemetry) and is_telemetry(url, self._telemetry) and not is_path_of_model(url)
+    def _is_recorded(self, request: Request) -> bool:
+        """Whether a replay has an answer to a call that would else be taken for telemetry."""
+        return self.mode == "replay" and any(tape.holds(request) for tape in self.possible())
 
     def _is_telemetry_host(self, host: str, port: int | None) -> bool:
         return is_telemetry_host(host, port, (*self._telemetry, *sockets_of(os.environ)))
@@ -454,7 +453,7 @@ class Player(OpenTapes):
             self.unseen.append(note.text)
         else:
             super()._hear(note)
-            if note.key and self.mode == "replay":
+            if note.text and note.key and self.mode == "replay":
                 self._hold_forked(note)
 
     def _hold_forked(self, note: Note) -> None:
