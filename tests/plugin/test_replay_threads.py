@@ -427,6 +427,28 @@ TRIED = "try:\n            {send}\n        except httpx2.ConnectError:\n        
 BODY = "flush()\nreturn text(question)"
 
 
+IN_A_CALLBACK = """\
+loop = asyncio.new_event_loop()
+answer = loop.create_future()
+loop.call_soon(lambda: answer.set_result(text(question)))
+try:
+    return loop.run_until_complete(answer)
+finally:
+    loop.close()"""
+
+
+def test_a_miss_in_a_callback_of_a_loop_ends_the_case_that_waits_for_it(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
+    checkout = project(upstream, IN_A_CALLBACK).at(pytester)
+    checkout.run_apart("eval", "--record").assert_outcomes(passed=2)
+    checkout.run_apart(*REPLAY).assert_outcomes(passed=2)
+    asked = upstream.count
+    project(upstream, IN_A_CALLBACK.replace("question)", "question + '?')")).at(pytester)
+    checkout.run_apart(*REPLAY).assert_outcomes(errors=2)
+    assert upstream.count == asked
+
+
 class TestBackground:
     """What other threads send is none of the case's business."""
 

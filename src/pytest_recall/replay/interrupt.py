@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from weakref import WeakSet
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.files.event_loop import current_task
+from pytest_recall.files.event_loop import current_task, running_asyncio
 from pytest_recall.replay.forks import is_in_turn
 from pytest_recall.replay.hooks import Undo
 from pytest_recall.replay.origin import is_importing
@@ -155,11 +155,12 @@ class Interrupter:
     def give_up(self, wait: Wait | None, error: BaseException) -> None:
         """Let who waits for this thread or task know of the `error` by which it ends: the `wait` of a case, if any.
 
-        Of a task that a case has begun, only who awaits it hears how it ends, and that may be nobody.
+        Of a task that a case has begun, only who awaits it hears how it ends, and that may be nobody. What a callback
+        of an event loop raises, the loop logs.
         """
         if (task := current_task()) is not None:
             task.add_done_callback(_retrieve)
-        if wait is not None and (wait.thread_id != threading.get_ident() or task is not None):
+        if wait is not None and (wait.thread_id != threading.get_ident() or running_asyncio() is not None):
             wait.give_up(error)
 
     def answered(self) -> None:
