@@ -64,6 +64,19 @@ class TestOutage:
             assert calls(cassette(checkout, "a"))[0].is_refused
         assert "#" not in answers(checkout)["b"]
 
+    def test_one_that_leaves_a_case_without_a_verdict_is_in_no_recording_after_it(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        body = "return httpx2_sync('first') + httpx2_sync(question)"
+        checkout = talking(upstream, agent(body)).with_cases(asking("a")).at(pytester)
+        upstream.allowed = (1, 60.0)
+        checkout.run("eval", "--record").assert_outcomes(errors=1)
+        assert (finished(checkout), len(drafts(checkout)), upstream.count) == ({}, 1, 2)
+        upstream.allowed = None
+        checkout.run("eval", "--record=missing", "--recall-mode=all").assert_outcomes(passed=1)
+        assert upstream.prompts == ["a", "a", "first"]
+        assert [one.is_answered for one in calls(cassette(checkout, "a"))] == [True, True]
+
 
 class TestKilled:
     """SIGKILL in the middle of a case: the calls that had ended are not lost, and nothing is damaged."""

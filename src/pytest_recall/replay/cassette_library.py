@@ -29,9 +29,10 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.replay.cassette_file import Cassette, matched, merged, read_draft, read_header, write_cassette
 from pytest_recall.replay.equality import equals, key_of
-from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.exchange import Call, Exchange, error_replies
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.tokens import have_one_answer
+from pytest_recall.replay.wire_formats import trouble
 
 FIXTURES = "_fixtures"
 DRAFTS = ".drafts"
@@ -316,7 +317,10 @@ class Library:
             path.parent.rmdir()
 
     def recover(self, path: Path, rules: Rules) -> int:
-        """Add to the cassette `path` what drafts of it hold that were left behind; return how many calls."""
+        """Add to the cassette `path` what drafts of it hold that were left behind; return how many calls.
+
+        What the provider did not answer is asked again, as the run that left it came to no verdict.
+        """
         if not self.left_behind(path):
             return 0
         with self._locked(path):
@@ -328,7 +332,8 @@ class Library:
             after = before
             left = self.left_behind(path)
             for draft in left:
-                own, exchanges = read_draft(draft, str(draft))
+                own, every = read_draft(draft, str(draft))
+                exchanges = [one for one in every if not error_replies([Call("agent", "live", trouble=trouble(one))])]
                 header = header or own
                 if exchanges:
                     rules = rules.among(matched(own, str(draft)))
