@@ -13,6 +13,7 @@ from pytest_recall.replay.equality import key_of
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.redaction import Redactor
+from pytest_recall.replay.token_requests import proof_of
 from tests.replay.test_tokens import FORM, SIGNATURE, URL, jwt
 
 SECRETS = {"ALICE_REFRESH_TOKEN": "1//0g-refresh-of-alice"}
@@ -41,11 +42,18 @@ def sts(action: str = "AssumeRole", **pairs: str) -> Request:
     return Request("GET", f"https://sts.example/?{urlencode(asked)}")
 
 
+def queried(basic: str) -> Request:
+    """Return a request with the grant in its query, as SAP and Spring have it."""
+    return form(basic)._replace(url=f"{URL}?grant_type=client_credentials", body=b"")
+
+
 GRANT = {"grant_type": "client_credentials", "client_id": "alice"}
 BEARER = {"grant_type": "urn:ietf:params:oauth:grant-type:jwt-bearer"}
 SAME = [
     (form(**GRANT, client_secret="one"), form(**GRANT, client_secret="two")),
     (form("alice:one", grant_type="x"), form("alice:two", grant_type="x")),
+    (queried("alice:one"), queried("alice:two")),
+    (form(grant_type="x", apikey="one"), form(grant_type="x", apikey="two")),
     (form("alice:one", grant_type="x"), form(grant_type="x", client_id="alice")),
     (form(**BEARER, assertion=jwt(exp=1, jti="a")), form(**BEARER, assertion=jwt(exp=2, jti="b"))),
     (form(**GRANT, client_assertion=jwt(iat=1)), form(**GRANT, client_assertion=jwt(iat=2))),
@@ -65,6 +73,7 @@ OTHER = [
     (form(**GRANT, audience="a"), form(**GRANT, audience="b")),
     (form(**GRANT, resource="a"), form(**GRANT, resource="b")),
     (form("alice:one", grant_type="x"), form("bob:one", grant_type="x")),
+    (queried("alice:one"), queried("bob:one")),
     (form(grant_type="password", username="a"), form(grant_type="password", username="b")),
     *((form(**BEARER, assertion=jwt(**{name: "a"})), form(**BEARER, assertion=jwt(**{name: "b"})))
       for name in ("iss", "sub", "aud", "scope", "target_audience")),
@@ -84,6 +93,13 @@ def test_what_proves_who_asks_is_no_part_of_the_key(one: Request, other: Request
 @pytest.mark.parametrize(("one", "other"), OTHER)
 def test_who_asks_and_for_what_is_part_of_the_key(one: Request, other: Request) -> None:
     assert key_of(recorded(one), Rules()) != key_of(recorded(other), Rules())
+
+
+@pytest.mark.parametrize("name", ["apikey", "api_key", "refresh_token"])
+def test_what_says_on_whose_behalf_is_asked_and_is_not_recorded_tells_two_apart(name: str) -> None:
+    asked = [form(grant_type="x", **{name: value}) for value in ("one", "two")]
+    assert len({recorded(one) for one in asked}) == 1
+    assert len({proof_of(one, recorded(one)) for one in asked}) == 2
 
 
 def test_nothing_secret_is_recorded() -> None:

@@ -1,9 +1,9 @@
 """Leave out of a request for a token what proves who asks, and keep who that is and what is asked for.
 
-Such a request has a `grant_type` (RFC 6749), in a form or in JSON, or is an action of AWS STS that gives credentials.
-Secrets, signatures and times are no part of its key; the grant, the client, the scope, the audience and the user are. A
-JSON web token in it (RFC 7523) becomes its claims. What is opaque, and is no token that a recorded answer has handed
-out, becomes `[REDACTED]`, and `proof_of` tells two of them apart while they are recorded.
+Such a request has a `grant_type` (RFC 6749), in a form, in JSON or in a query, or is an action of AWS STS that gives
+credentials. Secrets, signatures and times are no part of its key; the grant, the client, the scope, the audience and
+the user are. A JSON web token in it (RFC 7523) becomes its claims. What is opaque, and is no token that a recorded
+answer has handed out, becomes `[REDACTED]`, and `proof_of` tells two of them apart while they are recorded.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PROOFS = frozenset(
 """What proves who asks, or is another each time: by its name without case, `_` and `-`."""
 _BEARERS = frozenset(
     {
-        *("actortoken", "assertion", "clientassertion", "code", "devicecode", "idtoken", "refreshtoken"),
+        *("actortoken", "apikey", "assertion", "clientassertion", "code", "devicecode", "idtoken", "refreshtoken"),
         *("samlassertion", "subjecttoken", "token", "webidentitytoken"),
     }
 )
@@ -66,7 +66,7 @@ def without_proof(request: Request, headers: Headers, is_credential: Callable[[s
         return None
     changed = [(name, _recorded(name, value, is_credential(name))) for name, value in pairs.names]
     client = _client_in(headers)
-    if client and pairs.where != "url" and not any(_plain(name) == "clientid" for name, _ in changed):
+    if client and not any(_plain(name) == "clientid" for name, _ in changed):
         changed.append(("client_id", client))
     if changed == list(pairs.names):
         return request
@@ -107,7 +107,7 @@ def _pairs_of(request: Request) -> _Pairs | None:
             return None
         pairs = _Pairs("form", parse_qsl(text, keep_blank_values=True))
         return pairs if _asks_token(pairs) else None
-    if "Action=" in request.url:
+    if "Action=" in request.url or "grant_type=" in request.url:
         pairs = _Pairs("url", parse_qsl(urlsplit(request.url).query, keep_blank_values=True))
         return pairs if _asks_token(pairs) else None
     return None
@@ -115,7 +115,7 @@ def _pairs_of(request: Request) -> _Pairs | None:
 
 def _asks_token(pairs: _Pairs) -> bool:
     given = {name: value for name, value in pairs.names if isinstance(value, str)}
-    if pairs.where != "url" and ("grant_type" in given or "grantType" in given):
+    if "grant_type" in given or "grantType" in given:
         return True
     return given.get("Action") in _ACTIONS and given.get("Version") == "2011-06-15"
 

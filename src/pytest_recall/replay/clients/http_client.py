@@ -262,7 +262,7 @@ class Connection:
             return played if buffering == 0 else io.BufferedReader(played)
         if self._recorder is None:
             return self.real.makefile(mode, buffering)
-        self._heard = _Heard(self.real.makefile("rb", buffering=0), self._recorder)
+        self._heard = _Heard(self.real.makefile("rb", 0), self._recorder)
         return self._heard if buffering == 0 else io.BufferedReader(self._heard, _READ_AT_ONCE)
 
     def answer(self, read: Callable[[], Any]) -> Any:
