@@ -457,6 +457,18 @@ def test_what_was_recorded_last_counts_whichever_layer_it_is_in(tmp_path: Path) 
     assert origins(library, 1) == ["cassettes"]
 
 
+def test_one_of_which_a_call_was_made_again_counts_by_that_call(tmp_path: Path) -> None:
+    """Its header says how old its oldest call is."""
+    library = layered(tmp_path, "a")
+    path = library.of_case("late", "loans")
+    put(library, "a", DAYS[4])
+    again = call("made again", seq=1)._replace(at=DAYS[5])
+    write(path, call("old")._replace(at=DAYS[3]), again, case="late", recorded_at=DAYS[3])
+    assert origins(library, 1) == ["cassettes"]
+    write(path, call("old")._replace(at=DAYS[3]), case="late", recorded_at=DAYS[3])
+    assert origins(library, 1) == ["a"]
+
+
 def test_the_latest_of_a_case_is_found_from_any_of_its_files(tmp_path: Path) -> None:
     library = layered(tmp_path, "a", "b")
     for layer, at in (("cassettes", DAYS[3]), ("a", DAYS[1]), ("b", DAYS[5])):

@@ -402,6 +402,20 @@ def _check_merged(lines: Iterable[bytes], name: str) -> None:
 
 def read_header(path: Path, name: str) -> dict[str, Any]:
     """Return the header of a cassette or of a draft without reading its calls. Raises RecallError."""
+    return _read_head(path, name)[0]
+
+
+def last_recorded(path: Path, name: str) -> str:
+    """Return when the newest call of a cassette was recorded, in ISO 8601; empty if it does not say.
+
+    Its header says when the oldest one was. Raises RecallError.
+    """
+    header, times = _read_head(path, name)
+    return max(str(one.get("recorded_at", "")) for one in (header, *times))
+
+
+def _read_head(path: Path, name: str) -> tuple[dict[str, Any], list[Mapping[str, Any]]]:
+    """Return the header, and the times of each call where they stand in a line of their own."""
     try:
         with open_file(path, "rb") as file:
             lines = [file.readline(MAX_BYTES).removesuffix(b"\n") for _ in range(2)]
@@ -410,8 +424,9 @@ def read_header(path: Path, name: str) -> dict[str, Any]:
     check_pulled(lines[0], name)
     header = _header(lines, name)
     if header["cassette"] in _OLDER or not lines[1].startswith(TIMES, CRC_BYTES):
-        return header  # A draft has all of it in its first line.
-    return header | _times(lines, name)[0]
+        return header, []  # A draft has all of it in its first line.
+    about, times = _times(lines, name)
+    return header | about, times
 
 
 _TOO_LARGE = f"larger than {MAX_BYTES >> 20} MB; record fewer calls into one cassette"

@@ -27,7 +27,15 @@ from pytest_recall.files.disk import (
 )
 from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
-from pytest_recall.replay.cassette_file import Cassette, matched, merged, read_draft, read_header, write_cassette
+from pytest_recall.replay.cassette_file import (
+    Cassette,
+    last_recorded,
+    matched,
+    merged,
+    read_draft,
+    read_header,
+    write_cassette,
+)
 from pytest_recall.replay.equality import equals, key_of
 from pytest_recall.replay.exchange import Call, Exchange, error_replies
 from pytest_recall.replay.matching import Rules
@@ -119,16 +127,15 @@ class Library:
     def is_newer(self, path: Path, than: Path) -> bool:
         """Whether a cassette holds something else than another one, and that one was not recorded later.
 
-        A recording of which a part was made again is as old as its oldest call. Raises RecallError for one that is
-        damaged.
+        Raises RecallError for one that is damaged.
         """
         if not exists(than):
             return True
         return self._recorded_at(path) >= self._recorded_at(than) and read_bytes(path) != read_bytes(than)
 
     def _recorded_at(self, path: Path) -> str:
-        """Return when a cassette was recorded, in ISO 8601. Raises RecallError for one that is damaged."""
-        return str(read_header(path, self.name(path)).get("recorded_at", ""))
+        """Return when a cassette was recorded last, in ISO 8601. Raises RecallError for one that is damaged."""
+        return last_recorded(path, self.name(path))
 
     def use(self, source: Path) -> None:
         """Read the later trials of a series from the layer in which the first one is read, which is `source`."""
