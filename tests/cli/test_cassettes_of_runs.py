@@ -88,8 +88,8 @@ def test_with_a_folder_the_files_of_runs_are_left_out(checkout: Path, inside: Re
 @pytest.mark.parametrize(("at", "shown"), [(NEW, "on-branch"), (OLD, "at-main")])
 def test_show_shows_what_was_recorded_last(checkout: Path, inside: Recall, at: str, shown: str) -> None:
     main = "2026-03-01T09:00:00+00:00"
-    cassette(checkout, "right", call(response=response("at-main")), recorded_at=main)
-    file = packed(checkout, "one", "right", calls=(call(response=response("on-branch")),), recorded_at=at)
+    cassette(checkout, "right", call(response=response("at-main"), at=main), recorded_at=main)
+    file = packed(checkout, "one", "right", calls=(call(response=response("on-branch"), at=at),), recorded_at=at)
     done = inside(checkout, "cassettes", "show", "right", "--date", DATE)
     assert (done.code, done.err) == (0, "")
     assert [text for text in ("on-branch", "at-main") if text in done.out] == [shown]
@@ -113,8 +113,8 @@ def test_a_case_and_a_path_among_the_cassettes_are_the_recording_that_counts(
     project: Path, inside: Recall, given: str, at: str
 ) -> None:
     main = "2026-03-01T09:00:00+00:00"
-    cassette(project, "right", call(response=response("at-main")), recorded_at=main)
-    packed(project, "one", "right", calls=(call(response=response("on-branch")),), recorded_at=at)
+    cassette(project, "right", call(response=response("at-main"), at=main), recorded_at=main)
+    packed(project, "one", "right", calls=(call(response=response("on-branch"), at=at),), recorded_at=at)
     done = inside(project, "cassettes", "show", given, "--date", DATE)
     assert done.code == 0
     assert ("on-branch" in done.out, "at-main" in done.out) == (at == NEW, at == OLD)
