@@ -276,14 +276,14 @@ class ForkNotes(Following):
         with self:
             self._add(kind, text, key)
 
-    def write_refused(self, text: str, seconds: float) -> None:
-        """Leave a note of what was refused here, and wait up to some `seconds` until it is answered.
+    def write_and_wait(self, kind: NoteKind, text: str, seconds: float) -> None:
+        """Leave a note in a process that was forked, and wait up to some `seconds` until it is answered.
 
         The process that reads it is called until then: a signal that comes right before it begins to wait for a lock
         does not end that wait.
         """
         key = f"{os.getpid()}-{next(self._count)}"
-        self.write("refused", text, key)
+        self.write(kind, text, key)
         if self.log is None:
             return
         until = again = clock.monotonic()
@@ -323,14 +323,12 @@ class ForkNotes(Following):
             self._unread.append(Note(kind, *args))  # type: ignore[arg-type]
 
 
-NoteKind = Literal["connected", "ignored", "refused", "stray", "telemetry", "unrecorded", "unseen"]
+NoteKind = Literal["connected", "ignored", "missed", "refused", "stray", "telemetry", "unrecorded", "unseen"]
+"""One that is `missed` asks for an answer alone: what was refused for a case is said on its tape."""
 
 
 class Note(NamedTuple):
-    """A message or a name, and what of it; one with a `key` is to be answered.
-
-    What was refused for a case is said on its tape, and has no text here.
-    """
+    """A message or a name, and what of it; one with a `key` is to be answered."""
 
     kind: NoteKind
     text: str

@@ -315,7 +315,8 @@ class OpenTapes:
                 self.note_unrecorded()
             if self.notes.is_copy:
                 # In a replay a case that is open in the process which hears it may wait for this one.
-                self.notes.write_refused(message, interrupt.LONG + _HEARD if self.mode == "replay" else 0)
+                seconds = interrupt.LONG + _HEARD if self.mode == "replay" else 0
+                self.notes.write_and_wait("refused", message, seconds)
                 if self.notes.is_over:
                     self.tell_alone(message)
             else:
@@ -324,7 +325,7 @@ class OpenTapes:
             tape.miss(message)
             self._give_up(tape, error)
         if tapes and self._is_forked(tapes):
-            self.notes.write_refused("", _HEARD)
+            self.notes.write_and_wait("missed", "", _HEARD)
         return error
 
     def _give_up(self, tape: Tape, error: BaseException) -> None:
@@ -383,7 +384,7 @@ class OpenTapes:
             self._hear(note)
 
     def _hear(self, note: Note) -> None:
-        if note.kind == "refused" and not note.text:
+        if note.kind == "missed":
             self.notes.answer(note.key)
         elif note.kind == "refused":
             self.refuse(note.text, ())

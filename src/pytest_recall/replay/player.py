@@ -453,7 +453,7 @@ class Player(OpenTapes):
             self.unseen.append(note.text)
         else:
             super()._hear(note)
-            if note.text and note.key and self.mode == "replay":
+            if note.kind == "refused" and self.mode == "replay":
                 self._hold_forked(note)
 
     def _hold_forked(self, note: Note) -> None:

@@ -694,7 +694,7 @@ class Tape(Following):
     def _without_carried(self, calls: list[Exchange]) -> list[Exchange]:
         """Return calls without the tokens in their answers which only a request that carries them gives away."""
         tokens: dict[str, str] = {}
-        for call in calls:
+        for call in calls if self.redactor.carried else ():
             tokens |= minted(call, partial(str, call.key), self.redactor.text, self.redactor.carried)[1]
         if not tokens:
             return calls
