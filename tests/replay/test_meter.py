@@ -8,7 +8,7 @@ import re
 import tempfile
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
@@ -62,6 +62,26 @@ def call(request: Request, output: int, input_: int | None = None) -> Call:
 def folder() -> Iterator[Path]:
     with tempfile.TemporaryDirectory() as name:
         yield Path(name)
+
+
+def test_no_call_begins_before_the_ledger_knows_the_budget(folder: Path) -> None:
+    """Two threads arrive while the first one writes the budget down."""
+    writes, may_write = threading.Event(), threading.Event()
+
+    class SlowLedger(Ledger):
+        def hold_to(self, budget: float) -> None:
+            writes.set()
+            assert may_write.wait(30)
+            super().hold_to(budget)
+
+    meter = Meter(1.0, SlowLedger(folder / "spent"), Pricing(call_of, price_of))
+    with ThreadPoolExecutor(3) as pool:
+        first = pool.submit(meter.begin, asking(max_tokens=6))
+        assert writes.wait(30)
+        others = [pool.submit(meter.begin, asking(max_tokens=6)) for _ in range(2)]
+        wait(others, timeout=0.5)
+        may_write.set()
+        assert [call.result(30).is_taken for call in (first, *others)].count(True) == 1
 
 
 # A call: how long its text is, how long its answer may be, what share of that it is, and when it ends.

@@ -356,9 +356,10 @@ class Meter:
         self, request: Request, recorded: int | None = None, check: Callable[[], None] = lambda: None
     ) -> BudgetHold:
         """Return what is held of the budget for a call, or is not yet; `check` raises where its case is called off."""
-        if not self._is_open:
-            self._is_open = True
-            self._ledger.hold_to(self.budget)
+        with self._lock:  # No call may ask before the ledger knows the budget: it would hold it to none.
+            if not self._is_open:
+                self._ledger.hold_to(self.budget)
+                self._is_open = True
         hold = BudgetHold(self, request, recorded, check)
         hold.take()
         return hold
