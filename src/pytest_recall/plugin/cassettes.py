@@ -26,6 +26,7 @@ from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import SHARED, Layer, Library
 from pytest_recall.replay.equality import equals_of_made, headers_to_match
 from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way, error_replies
+from pytest_recall.replay.fixture_answers import FIELD, digest_of_answers
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import CassetteMode, Made, Tape
@@ -93,6 +94,9 @@ class CassetteManager:
         self.started: dict[str, None] = {}
         self._staying: set[Path] = set()
         self._started_by: dict[str, dict[str, None]] = {}
+        self._fixtures: dict[str, Tape] = {}
+        self._digests: dict[tuple[int, int, int], str] = {}
+        self._has_replayed = False
         self.to_match: dict[str, list[str]] = {}
         self.compares_headers = self.is_trusted = False
         self._place = place
@@ -187,10 +191,12 @@ class CassetteManager:
             # A row comes to its verdict at its end, an ordinary test may fail before it.
             all_asked = tape.passed or hasattr(item, "case")
             whole = item.stash[OUTCOME].is_verdict and not tape.misses
-            self._finish(tape, whole=whole, all_asked=all_asked, came_to=_came_to(item, tape))
+            came_to = {**_came_to(item, tape), **({FIELD: tape.fixtures} if tape.fixtures else {})}
+            self._finish(tape, whole=whole, all_asked=all_asked, came_to=came_to)
             if whole and OUTCOMES not in item.stash:
                 self.forget(item, 1)
         self._account(tape)
+        self._has_replayed = self._has_replayed or _has_replayed(tape)
         if self.player.batches is not None:
             self.player.batches.settle(tape, again=bool(tape.misses))
 
@@ -206,20 +212,38 @@ class CassetteManager:
         try:
             # What is torn down is not interrupted: fixtures have to come to their end.
             with nullcontext() if tape.teardown else self.player.waiting():
+                if when == "call":
+                    self._check_fixtures(item, tape)
                 yield
         except BaseException:
-            self.player.hear_forked()
+            self._hear_end(item, tape, when)
             if tape.misses[before:]:
                 raise _missed(tape, before) from None
             if tape.left_behind:
                 raise Missed(tape.left_behind[0]) from None
             raise
-        self.player.hear_forked()
+        self._hear_end(item, tape, when)
         tape.passed = tape.passed or when == "call"
         if tape.passed and tape.mode == "replay" and not tape.misses:
             tape.misses += tape.left_over()
         if tape.misses[before:]:
             raise _missed(tape, before) from None
+
+    def _hear_end(self, item: pytest.Item, tape: Tape, when: str) -> None:
+        self.player.hear_forked()
+        if when == "call" and tape.draft_path is not None:
+            # Not later: a fixture whose last case this is ends before the case does.
+            tape.fixtures = self._digests_for(item)
+
+    def _check_fixtures(self, item: pytest.Item, tape: Tape) -> None:
+        """Raise Missed where a case was recorded with other answers to its fixtures than are replayed to them."""
+        tape.fixtures = self._digests_for(item) if tape.mode == "replay" else {}
+        if other := tape.other_fixture:
+            tape.misses.append(
+                f"{tape.name}: was recorded with other answers to the fixture `{other}` than are recorded of it now;"
+                f" `pytest -p recall '{item.nodeid}' --record=missing` records it with these"
+            )
+            raise Missed(tape.misses[-1])
 
     def _tape_of(self, item: pytest.Item) -> Tape:
         if self.mode == "off":
@@ -329,7 +353,9 @@ class CassetteManager:
                 self.differing.update(tape.misses)
             if tape.lacks_headers:
                 self.lacking_headers.add(name)
+            self._fixtures[name] = tape
             self._started_by.setdefault(name, {}).update(tape.started)
+            self._has_replayed = self._has_replayed or _has_replayed(tape)
         tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))
 
@@ -415,12 +441,13 @@ class CassetteManager:
         whole: bool,
         shared: bool = False,
         all_asked: bool = False,
-        came_to: Mapping[str, str] = MappingProxyType({}),
+        came_to: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         """Let what was recorded take its place, if the test came to its end; otherwise the draft stays.
 
         What was recorded before and not asked for goes if this one has `all_asked`. `came_to` is the answer and the
-        outcome of the case. Calls that all cases share are added to those that are there.
+        outcome of the case, and the digests of its fixtures. Calls that all cases share are added to those that are
+        there.
         """
         # A thread may still have something to say later, which is then said at the end of the run.
         problems, tape.problems = tape.problems, self.problems
@@ -533,6 +560,34 @@ class CassetteManager:
         fixtures = (self._started_by.get(name, {}) for name in getattr(item, "fixturenames", ()))
         return tuple(dict.fromkeys([*item.stash[TAPE].started, *chain.from_iterable(fixtures)]))
 
+    def _fixtures_of(self, item: pytest.Item) -> Iterator[tuple[str, Tape]]:
+        """Yield the wider fixtures that a case uses, with what each was answered when it was last set up."""
+        names = getattr(item, "fixturenames", ()) if self._fixtures else ()
+        return ((name, self._fixtures[name]) for name in names if name in self._fixtures)
+
+    def _digests_for(self, item: pytest.Item) -> dict[str, str]:
+        """Return a digest of the answers to each wider fixture that a case uses, of those that got any."""
+        digests: dict[str, str] = {}
+        for name, tape in self._fixtures_of(item):
+            # A token in an answer is known only when a call of a case carries it.
+            key = id(tape), len(tape.made), len(self.redactor.carried)
+            if key not in self._digests:
+                self._digests[key] = digest_of_answers([*tape.served(), *tape.recorded()])
+            digests |= {name: self._digests[key]} if self._digests[key] else {}
+        return digests
+
+    def rests_on_others(self, item: pytest.Item, tape: Tape) -> bool:
+        """Whether a verdict may rest on answers that were replayed for something else than its own case.
+
+        That is a wider fixture that the case uses. Where its agent made no call, it is also anything in this process:
+        what code keeps of an answer, such as `functools.lru_cache`, nobody sees.
+        """
+        if any(_has_replayed(fixture) for _, fixture in self._fixtures_of(item)):
+            return True
+        if any(made.kind != "judge" for made in tape.made):
+            return False
+        return self._has_replayed or (self._shared is not None and _has_replayed(self._shared))
+
     def calls_of(self, read: Sequence[tuple[Made, Exchange | None]]) -> tuple[Call, ...]:
         """Return the calls that these were, each with how it ended."""
         if not read:
@@ -552,16 +607,20 @@ class CassetteManager:
         return prompts((request for _, request in asked), words, self._rules) if asked else Prompts()
 
 
+def _has_replayed(tape: Tape) -> bool:
+    return any(made.source == "replayed" and made.kind != "judge" for made in tape.made)
+
+
 def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exchange] | None:
     """Return the calls of a recording that `news` are to join, with them; None if it stays as it is.
 
-    It does where nothing is new but tokens that are recorded as well.
+    It does where nothing is new but tokens that are recorded as well, and its fixtures got the same answers.
     """
     unused = tape.unused()
     # A call that was given up may be asked for in one run and not in another, and so may one of a kind that is live.
     rest = [exchange for exchange in unused if tape.may_be_left(exchange) or not all_asked]
     fetched = sum(made.is_token for made in tape.made)
-    if len(news) <= fetched and len(rest) == len(unused) and not tape.is_of_base:
+    if len(news) <= fetched and len(rest) == len(unused) and not (tape.is_of_base or tape.other_fixture):
         return None
     return [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
 

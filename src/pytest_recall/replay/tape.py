@@ -21,6 +21,7 @@ from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
 from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.equality import EqualCalls, header_differences, key_of, told_apart, written_key
 from pytest_recall.replay.exchange import Call, Exchange, Request
+from pytest_recall.replay.fixture_answers import other_fixture
 from pytest_recall.replay.forks import Following, ForkLog
 from pytest_recall.replay.hosts import place_of, without_query
 from pytest_recall.replay.matching import Rules, with_known_ids
@@ -126,7 +127,8 @@ class Tape(Following):
     `requests` are those of a replay, without secrets, where someone compares them; else None. `answer_tokens` is how
     many tokens the longest answer has that was recorded of this case before, None if that is not known. `repeatable`
     has the calls that a replay may make any number of times, and `passes_by` says of a URL whether calls there come
-    to no recording. It `lacks_money` if a call was refused since there was no money for it.
+    to no recording. `fixtures` has digests of what the wider fixtures of its case were answered. It `lacks_money` if a
+    call was refused since there was no money for it.
     """
 
     name: str
@@ -163,6 +165,7 @@ class Tape(Following):
     renamed: Callable[[], str] = lambda: ""
     log: ForkLog | None = None
     is_over: bool = False
+    fixtures: Mapping[str, str] = field(default_factory=dict)
     learn: Callable[[Request, Call], None] = lambda request, call: None
     too_late: Callable[[str], None] = lambda message: None
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
@@ -193,6 +196,11 @@ class Tape(Following):
     def known_rules(self) -> Rules:
         """The rules for what is recorded beside what is there: a header that is unknown of that decides nothing."""
         return self.rules if self.cassette is None else self.cassette.rules
+
+    @property
+    def other_fixture(self) -> str:
+        """A fixture that got other answers than when the case was recorded; empty without one."""
+        return "" if self.cassette is None else other_fixture(self.cassette.header, self.fixtures)
 
     def hears(self, request: Request) -> bool:
         """Whether a call that is neither recorded nor replayed is any of its business."""
