@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -21,6 +22,11 @@ def place_of(url: str) -> tuple[str, int | None]:
         return parts.hostname or "", parts.port or PORTS.get(parts.scheme)
     except ValueError:
         return "", None
+
+
+def host_in(pattern: str) -> str:
+    """Return the part of a URL or of a pattern for URLs that names the host; without `:*`, as that is any port."""
+    return re.split("[/?#]", pattern.partition("://")[2] or pattern)[0].removesuffix(":*")
 
 
 def without_query(url: str) -> str:
