@@ -471,12 +471,14 @@ class CassetteManager:
         return "" if self._outages(earlier) else kept_line(tape.name, ends)
 
     def _outages(self, calls: Sequence[Exchange]) -> list[str]:
-        """Return how calls ended that say nothing of what they asked."""
-        ends = troubles(calls, partial(equals_of_made, rules=self._rules, redactor=self.redactor))
+        """Return the outages in which calls ended."""
         return error_replies(
             Call(kind=call.kind, source="live", trouble=end, retried=retried)
-            for call, (end, retried) in zip(calls, ends, strict=True)
+            for call, (end, retried) in zip(calls, self._ends(calls), strict=True)
         )
+
+    def _ends(self, calls: Sequence[Exchange]) -> list[tuple[str, bool]]:
+        return troubles(calls, partial(equals_of_made, rules=self._rules, redactor=self.redactor))
 
     def _take_over(self, tape: Tape, path: Path) -> None:
         """On the default branch let the recording of a run on a branch that was replayed take its place at `path`."""
@@ -537,8 +539,7 @@ class CassetteManager:
         """Return the calls that these were, each with how it ended."""
         if not read:
             return ()
-        equals = partial(equals_of_made, rules=self._rules, redactor=self.redactor)
-        ends = iter(troubles([exchange for _, exchange in read if exchange is not None], equals))
+        ends = iter(self._ends([exchange for _, exchange in read if exchange is not None]))
         calls = []
         for made, exchange in read:
             end, retried = ("", False) if exchange is None else next(ends)

@@ -37,7 +37,7 @@ from pytest_recall.replay.cassette_file import (
     write_cassette,
 )
 from pytest_recall.replay.equality import equals, key_of
-from pytest_recall.replay.exchange import Call, Exchange, error_replies
+from pytest_recall.replay.exchange import Exchange, is_outage
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.tokens import have_one_answer
 from pytest_recall.replay.wire_formats import trouble
@@ -340,7 +340,7 @@ class Library:
             left = self.left_behind(path)
             for draft in left:
                 own, every = read_draft(draft, str(draft))
-                exchanges = [one for one in every if not error_replies([Call("agent", "live", trouble=trouble(one))])]
+                exchanges = [one for one in every if not is_outage(trouble(one))]
                 header = header or own
                 if exchanges:
                     rules = rules.among(matched(own, str(draft)))
