@@ -28,7 +28,7 @@ from pytest_recall.replay.equality import equals_of_made, headers_to_match
 from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way, error_replies
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import CassetteMode, Made, Tape
+from pytest_recall.replay.tape import CassetteMode, HeaderCheck, Made, Tape
 from pytest_recall.replay.watch import Watch
 from pytest_recall.replay.wire_formats import troubles
 from pytest_recall.results.sentences import kept_line
@@ -63,7 +63,6 @@ class CassetteManager:
     `to_match` has the headers that tell recorded calls apart which are matched by none, with the names of recordings.
     `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with. In the run
     `of_change`, `folder` is one of its own, which nobody is told to record into.
-    One that `compares_headers` has all of them compared, as in `replay.tape`.
     """
 
     def __init__(
@@ -76,6 +75,7 @@ class CassetteManager:
         run: str,
         today: date,
         max_age: int | None,
+        header_check: HeaderCheck,
         follows: bool = False,
         workers: int = 1,
         watch: Watch | None = None,
@@ -94,7 +94,7 @@ class CassetteManager:
         self._staying: set[Path] = set()
         self._started_by: dict[str, dict[str, None]] = {}
         self.to_match: dict[str, list[str]] = {}
-        self.compares_headers = self.is_trusted = False
+        self._header_check = header_check
         self._place = place
         self._folder_name = place.name(folder)
         is_usual = layers or of_change or folder == place.cassettes
@@ -383,8 +383,7 @@ class CassetteManager:
             header=about,
             misses=problems,
             live=frozenset(kind for kind, way in self.player.ways.items() if way != "cassette"),
-            compares_headers=self.compares_headers,
-            is_trusted=self.is_trusted,
+            header_check=self._header_check,
             requests=None if self._requests is None else [],
             repeatable=None if about.get("scope") == SHARED else self.player.repeatable,
             passes_by=self.player.passes_by,

@@ -31,6 +31,12 @@ from pytest_recall.replay.tokens import hands_out, minted, renewed
 
 CassetteMode = Literal["off", "record", "missing", "replay"]
 """Off lets everything through; missing replays what there is and records the rest."""
+HeaderCheck = Literal["off", "report", "require"]
+"""How a request is held to the headers that were recorded, beside those by which it is matched.
+
+In a replay other headers are a difference, of which `report` serves the call all the same, and `require` makes a miss.
+Under both, what records takes the request for one that is not recorded.
+"""
 
 TEARDOWN = "teardown"
 """The phase of a call that a fixture makes when its test is over."""
@@ -120,9 +126,8 @@ class Tape(Following):
     `is_over` says of a copy that its original is closed. `learn` takes in what a live call of another process has cost,
     and `too_late` is told of one that was begun after that.
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked
-    for nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
-    count; in a replay it is served all the same, and that is a `difference`, or a miss where the replay `is_trusted`
-    as news of the provider. It `lacks_headers` if a recorded call that was served does not say which it had.
+    for nor out of date. With a `header_check` it `lacks_headers` if a recorded call that was served does not say which
+    it had.
     `requests` are those of a replay, without secrets, where someone compares them; else None. `answer_tokens` is how
     many tokens the longest answer has that was recorded of this case before, None if that is not known. `repeatable`
     has the calls that a replay may make any number of times, and `passes_by` says of a URL whether calls there come
@@ -151,8 +156,7 @@ class Tape(Following):
     teardown: bool = False
     accounted: int = 0
     live: frozenset[str] = frozenset()
-    compares_headers: bool = False
-    is_trusted: bool = False
+    header_check: HeaderCheck = "off"
     lacks_headers: bool = False
     requests: list[Request] | None = None
     answer_tokens: int | None = None
@@ -291,7 +295,7 @@ class Tape(Following):
         """Return which of the calls that are equal to `request` is next in turn, and its place in this run's order."""
         places = self._equal(cassette, request)
         with self:
-            if self.compares_headers and self.difference is None:
+            if self.header_check != "off" and self.difference is None:
                 try:
                     place = self._like(cassette, places, request, kind)
                 finally:
@@ -329,8 +333,9 @@ class Tape(Following):
     def _like(self, cassette: Cassette, places: Sequence[int], request: Request, kind: str) -> int | None:
         """Return the first of these recorded calls that has the headers of `request` and was not asked for.
 
-        In a replay it is the first of all if none has them, which is a difference. Raises RecallError for calls of a
-        fixture that cases share, as what it returns to them is not what it would return now, and where it `is_trusted`.
+        In a replay it is the first of all if none has them, which is a difference. Raises RecallError where the check
+        has to `require` them, and for calls of a fixture that cases share, as what it returns to them is not what it
+        would return now.
         """
         first, differences = None, list[str]()
         for place in places:
@@ -348,7 +353,7 @@ class Tape(Following):
         if first is None or self.mode != "replay":
             return None
         self._differs(kind, number, differences)
-        if self.is_trusted or "fixture" in self.header:
+        if self.header_check == "require" or "fixture" in self.header:
             raise RecallError(f"{self.name}: call {number}: {differences[0]}; {self.hint}")
         return first
 
