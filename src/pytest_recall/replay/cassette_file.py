@@ -368,12 +368,12 @@ def merged(first: Iterable[Exchange], second: Iterable[Exchange], rules: Rules) 
     """Return the calls of two recordings of the same: those equal ones that `first` has fewer of are of `second`."""
     result, others = list(first), list(second)
     names = equals([*result, *others], rules)
-    left = Counter(names[: len(result)])
+    unpaired = Counter(names[: len(result)])
     for exchange, name in zip(others, names[len(result) :], strict=True):
-        if left[name] == 0:
+        if unpaired[name] == 0:
             result.append(exchange)
         else:
-            left[name] -= 1
+            unpaired[name] -= 1
     return result
 
 

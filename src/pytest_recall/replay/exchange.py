@@ -61,6 +61,11 @@ class Request(NamedTuple):
     body: bytes = b""
     others: Headers | None = None
 
+    @property
+    def line(self) -> str:
+        """The method and the URL, by which messages name the call."""
+        return f"{self.method} {self.url}"
+
 
 class Response(NamedTuple):
     """What the upstream sent.

@@ -739,12 +739,11 @@ class Tape(Following):
 
     def _missed(self, request: Request, kind: str) -> str:
         made, request = request, self.redactor.request(request)
-        asked = f"{request.method} {request.url}"
         if self.requests is not None:
             self.requests.append(request)
         if self.cassette is None:
             self._differs(kind)
-            return "; ".join(filter(None, (f"{asked} is not recorded", self.hint, self.renamed())))
+            return "; ".join(filter(None, (f"{request.line} is not recorded", self.hint, self.renamed())))
         try:
             rules = self.cassette.rules
             key = key_of(request, rules)
@@ -753,35 +752,39 @@ class Tape(Following):
                 apart = self._told_apart(self.cassette, places)
                 equal = apart.equal_to(made, self.rules, self.redactor)
                 if not equal:
-                    return self._of_other_headers(asked, kind, apart.headers)
-                self._differs(kind, lines=[f"{asked} is asked more often than recorded"])
+                    return self._of_other_headers(request, kind, apart.headers)
+                self._differs(kind, lines=[f"{request.line} is asked more often than recorded"])
                 times = "once" if len(equal) == 1 else f"{len(equal)} times"
-                return f"{asked} is asked once more than it was recorded, which is {times}; {self._as_often(request)}"
+                return (
+                    f"{request.line} is asked once more than it was recorded, which is {times};"
+                    f" {self._as_often(request)}"
+                )
             recorded = [*self.unused(), *self.served()]
             others = ([one for one in recorded if one.kind == kind] or recorded)[:MAX_COMPARED]
             place, lines = nearest_request(request, [exchange.request for exchange in others], rules)
         except RecallError as error:
-            return f"{asked} is not recorded, and the cassette is damaged: {error}"
+            return f"{request.line} is not recorded, and the cassette is damaged: {error}"
         if place < 0:
-            self._differs(kind, lines=[f"{asked} is not recorded"], key=key)
-            return f"{asked} is not recorded; {self.hint}"
+            self._differs(kind, lines=[f"{request.line} is not recorded"], key=key)
+            return f"{request.line} is not recorded; {self.hint}"
         self._differs(kind, others[place].seq + 1, lines, key)
         shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
-        return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
+        nearest = f"nearest: call {others[place].seq + 1}, recorded → asked{shown}"
+        return f"{request.line} is not recorded; {self.hint}\n  {nearest}"
 
-    def _of_other_headers(self, asked: str, kind: str, headers: Sequence[str]) -> str:
+    def _of_other_headers(self, request: Request, kind: str, headers: Sequence[str]) -> str:
         """Return what to say of a request of which only calls with other headers are recorded, and other answers."""
         self._differs(kind, lines=[f"header {name}: another value than recorded" for name in headers])
         if tokens := [name for name in headers if is_credential(name)]:
             return (
-                f"{asked} is recorded with several answers, and with other tokens in {listed(tokens)}, so that none is"
-                f" known to be its own; {self.hint}"
+                f"{request.line} is recorded with several answers, and with other tokens in {listed(tokens)}, so that"
+                f" none is known to be its own; {self.hint}"
             )
         names = ", ".join(headers)
         return (
-            f"{asked} is recorded with several answers, and with other values of {names}, so that none is known to be"
-            f" its own; add `match_headers: [{names}]` to rubric.yaml if the answer depends on it and record the case"
-            f" again, else `ignore_headers: [{names}]`; {self.hint}"
+            f"{request.line} is recorded with several answers, and with other values of {names}, so that none is known"
+            f" to be its own; add `match_headers: [{names}]` to rubric.yaml if the answer depends on it and record the"
+            f" case again, else `ignore_headers: [{names}]`; {self.hint}"
         )
 
     def _as_often(self, *requests: Request) -> str:
