@@ -29,7 +29,7 @@ from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way, error_r
 from pytest_recall.replay.fixture_answers import FIELD, digest_of_answers
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import CassetteMode, Made, Tape
+from pytest_recall.replay.tape import CassetteMode, HeaderCheck, Made, Tape
 from pytest_recall.replay.watch import Watch
 from pytest_recall.replay.wire_formats import troubles
 from pytest_recall.results.sentences import kept_line
@@ -64,7 +64,6 @@ class CassetteManager:
     `to_match` has the headers that tell recorded calls apart which are matched by none, with the names of recordings.
     `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with. In the run
     `of_change`, `folder` is one of its own, which nobody is told to record into.
-    One that `compares_headers` has all of them compared, as in `replay.tape`.
     """
 
     def __init__(
@@ -77,6 +76,7 @@ class CassetteManager:
         run: str,
         today: date,
         max_age: int | None,
+        header_check: HeaderCheck,
         follows: bool = False,
         workers: int = 1,
         watch: Watch | None = None,
@@ -98,7 +98,7 @@ class CassetteManager:
         self._digests: dict[tuple[int, int, int], str] = {}
         self._has_replayed = False
         self.to_match: dict[str, list[str]] = {}
-        self.compares_headers = self.is_trusted = False
+        self._header_check = header_check
         self._place = place
         self._folder_name = place.name(folder)
         is_usual = layers or of_change or folder == place.cassettes
@@ -409,8 +409,7 @@ class CassetteManager:
             header=about,
             misses=problems,
             live=frozenset(kind for kind, way in self.player.ways.items() if way != "cassette"),
-            compares_headers=self.compares_headers,
-            is_trusted=self.is_trusted,
+            header_check=self._header_check,
             requests=None if self._requests is None else [],
             repeatable=None if about.get("scope") == SHARED else self.player.repeatable,
             passes_by=self.player.passes_by,
@@ -498,12 +497,14 @@ class CassetteManager:
         return "" if self._outages(earlier) else kept_line(tape.name, ends)
 
     def _outages(self, calls: Sequence[Exchange]) -> list[str]:
-        """Return how calls ended that say nothing of what they asked."""
-        ends = troubles(calls, partial(equals_of_made, rules=self._rules, redactor=self.redactor))
+        """Return the outages in which calls ended."""
         return error_replies(
             Call(kind=call.kind, source="live", trouble=end, retried=retried)
-            for call, (end, retried) in zip(calls, ends, strict=True)
+            for call, (end, retried) in zip(calls, self._ends(calls), strict=True)
         )
+
+    def _ends(self, calls: Sequence[Exchange]) -> list[tuple[str, bool]]:
+        return troubles(calls, partial(equals_of_made, rules=self._rules, redactor=self.redactor))
 
     def _take_over(self, tape: Tape, path: Path) -> None:
         """On the default branch let the recording of a run on a branch that was replayed take its place at `path`."""
@@ -592,8 +593,7 @@ class CassetteManager:
         """Return the calls that these were, each with how it ended."""
         if not read:
             return ()
-        equals = partial(equals_of_made, rules=self._rules, redactor=self.redactor)
-        ends = iter(troubles([exchange for _, exchange in read if exchange is not None], equals))
+        ends = iter(self._ends([exchange for _, exchange in read if exchange is not None]))
         calls = []
         for made, exchange in read:
             end, retried = ("", False) if exchange is None else next(ends)

@@ -32,6 +32,12 @@ from pytest_recall.replay.tokens import hands_out, minted, renewed
 
 CassetteMode = Literal["off", "record", "missing", "replay"]
 """Off lets everything through; missing replays what there is and records the rest."""
+HeaderCheck = Literal["off", "report", "require"]
+"""How a request is held to the headers that were recorded, beside those by which it is matched.
+
+In a replay other headers are a difference, of which `report` serves the call all the same, and `require` makes a miss.
+Under both, what records takes the request for one that is not recorded.
+"""
 
 TEARDOWN = "teardown"
 """The phase of a call that a fixture makes when its test is over."""
@@ -121,9 +127,8 @@ class Tape(Following):
     `is_over` says of a copy that its original is closed. `learn` takes in what a live call of another process has cost,
     and `too_late` is told of one that was begun after that.
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked
-    for nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
-    count; in a replay it is served all the same, and that is a `difference`, or a miss where the replay `is_trusted`
-    as news of the provider. It `lacks_headers` if a recorded call that was served does not say which it had.
+    for nor out of date. With a `header_check` it `lacks_headers` if a recorded call that was served does not say which
+    it had.
     `requests` are those of a replay, without secrets, where someone compares them; else None. `answer_tokens` is how
     many tokens the longest answer has that was recorded of this case before, None if that is not known. `repeatable`
     has the calls that a replay may make any number of times, and `passes_by` says of a URL whether calls there come
@@ -153,8 +158,7 @@ class Tape(Following):
     teardown: bool = False
     accounted: int = 0
     live: frozenset[str] = frozenset()
-    compares_headers: bool = False
-    is_trusted: bool = False
+    header_check: HeaderCheck = "off"
     lacks_headers: bool = False
     requests: list[Request] | None = None
     answer_tokens: int | None = None
@@ -299,7 +303,7 @@ class Tape(Following):
         """Return which of the calls that are equal to `request` is next in turn, and its place in this run's order."""
         places = self._equal(cassette, request)
         with self:
-            if self.compares_headers and self.difference is None:
+            if self.header_check != "off" and self.difference is None:
                 try:
                     place = self._like(cassette, places, request, kind)
                 finally:
@@ -337,8 +341,9 @@ class Tape(Following):
     def _like(self, cassette: Cassette, places: Sequence[int], request: Request, kind: str) -> int | None:
         """Return the first of these recorded calls that has the headers of `request` and was not asked for.
 
-        In a replay it is the first of all if none has them, which is a difference. Raises RecallError for calls of a
-        fixture that cases share, as what it returns to them is not what it would return now, and where it `is_trusted`.
+        In a replay it is the first of all if none has them, which is a difference. Raises RecallError where the check
+        has to `require` them, and for calls of a fixture that cases share, as what it returns to them is not what it
+        would return now.
         """
         first, differences = None, list[str]()
         for place in places:
@@ -356,7 +361,7 @@ class Tape(Following):
         if first is None or self.mode != "replay":
             return None
         self._differs(kind, number, differences)
-        if self.is_trusted or "fixture" in self.header:
+        if self.header_check == "require" or "fixture" in self.header:
             raise RecallError(f"{self.name}: call {number}: {differences[0]}; {self.hint}")
         return first
 
@@ -742,12 +747,11 @@ class Tape(Following):
 
     def _missed(self, request: Request, kind: str) -> str:
         made, request = request, self.redactor.request(request)
-        asked = f"{request.method} {request.url}"
         if self.requests is not None:
             self.requests.append(request)
         if self.cassette is None:
             self._differs(kind)
-            return "; ".join(filter(None, (f"{asked} is not recorded", self.hint, self.renamed())))
+            return "; ".join(filter(None, (f"{request.line} is not recorded", self.hint, self.renamed())))
         try:
             rules = self.cassette.rules
             key = key_of(request, rules)
@@ -756,35 +760,39 @@ class Tape(Following):
                 apart = self._told_apart(self.cassette, places)
                 equal = apart.equal_to(made, self.rules, self.redactor)
                 if not equal:
-                    return self._of_other_headers(asked, kind, apart.headers)
-                self._differs(kind, lines=[f"{asked} is asked more often than recorded"])
+                    return self._of_other_headers(request, kind, apart.headers)
+                self._differs(kind, lines=[f"{request.line} is asked more often than recorded"])
                 times = "once" if len(equal) == 1 else f"{len(equal)} times"
-                return f"{asked} is asked once more than it was recorded, which is {times}; {self._as_often(request)}"
+                return (
+                    f"{request.line} is asked once more than it was recorded, which is {times};"
+                    f" {self._as_often(request)}"
+                )
             recorded = [*self.unused(), *self.served()]
             others = ([one for one in recorded if one.kind == kind] or recorded)[:MAX_COMPARED]
             place, lines = nearest_request(request, [exchange.request for exchange in others], rules)
         except RecallError as error:
-            return f"{asked} is not recorded, and the cassette is damaged: {error}"
+            return f"{request.line} is not recorded, and the cassette is damaged: {error}"
         if place < 0:
-            self._differs(kind, lines=[f"{asked} is not recorded"], key=key)
-            return f"{asked} is not recorded; {self.hint}"
+            self._differs(kind, lines=[f"{request.line} is not recorded"], key=key)
+            return f"{request.line} is not recorded; {self.hint}"
         self._differs(kind, others[place].seq + 1, lines, key)
         shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
-        return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
+        nearest = f"nearest: call {others[place].seq + 1}, recorded → asked{shown}"
+        return f"{request.line} is not recorded; {self.hint}\n  {nearest}"
 
-    def _of_other_headers(self, asked: str, kind: str, headers: Sequence[str]) -> str:
+    def _of_other_headers(self, request: Request, kind: str, headers: Sequence[str]) -> str:
         """Return what to say of a request of which only calls with other headers are recorded, and other answers."""
         self._differs(kind, lines=[f"header {name}: another value than recorded" for name in headers])
         if tokens := [name for name in headers if is_credential(name)]:
             return (
-                f"{asked} is recorded with several answers, and with other tokens in {listed(tokens)}, so that none is"
-                f" known to be its own; {self.hint}"
+                f"{request.line} is recorded with several answers, and with other tokens in {listed(tokens)}, so that"
+                f" none is known to be its own; {self.hint}"
             )
         names = ", ".join(headers)
         return (
-            f"{asked} is recorded with several answers, and with other values of {names}, so that none is known to be"
-            f" its own; add `match_headers: [{names}]` to rubric.yaml if the answer depends on it and record the case"
-            f" again, else `ignore_headers: [{names}]`; {self.hint}"
+            f"{request.line} is recorded with several answers, and with other values of {names}, so that none is known"
+            f" to be its own; add `match_headers: [{names}]` to rubric.yaml if the answer depends on it and record the"
+            f" case again, else `ignore_headers: [{names}]`; {self.hint}"
         )
 
     def _as_often(self, *requests: Request) -> str:
