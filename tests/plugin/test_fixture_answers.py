@@ -100,8 +100,8 @@ def test_an_answer_is_not_compared_with_one_that_rests_on_another(
     pytester: pytest.Pytester, upstream: Upstream
 ) -> None:
     """Nobody has touched the agent, so that it is not the cause."""
-    checkout = talking(upstream, ANSWERS).with_cases(asking("one"), asking("two", judges=[{"contains": "#0001"}]))
-    checkout = checkout.at(pytester)
+    cases = [asking("one"), asking("two", judges=[{"contains": "#0001"}])]
+    checkout = talking(upstream, ANSWERS).with_cases(*cases).at(pytester)
     checkout.run("eval", "--record").assert_outcomes(passed=2)
     checkout.run("eval/cases.yaml::one", "--record").assert_outcomes(passed=1)
     result = checkout.run("eval", "--recall-mode=all", "--record=missing")

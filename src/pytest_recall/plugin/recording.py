@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -347,6 +348,16 @@ def refuse_strays(player: Player) -> None:
     """Raise pytest.UsageError for calls that were refused before the session had begun."""
     if player.strays:
         raise pytest.UsageError(*dict.fromkeys(player.strays)) from None
+
+
+def calls_before_the_session(player: Player) -> list[str]:
+    """Return what to say of calls that a recording has let through so far, without which no replay begins."""
+    calls, player.outside_calls = player.outside_calls, Counter()
+    return [
+        f"{call}: called before the session, as while a conftest file is imported, and was not recorded; a replay"
+        " refuses it, and does not begin; let a fixture make the call"
+        for call in calls
+    ]
 
 
 def seen(config: pytest.Config) -> Any:

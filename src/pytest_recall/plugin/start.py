@@ -206,6 +206,8 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
             layers=layers,
             of_change=asked.of_change,
         )
+    if asked.mode in ("record", "missing"):
+        manager.problems += recording.calls_before_the_session(manager.player)
     manager.player.hand(partial(recording.ports_of_controller, run.config))
     if asked.dry or asked.sends_nothing:
         manager.let_nothing_out()

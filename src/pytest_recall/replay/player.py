@@ -511,5 +511,5 @@ _BEGUN = "let the case wait for it, or begin it in a fixture of a wider scope if
 _FORKED = "let the case begin its child processes itself, and wait for them"
 _NOT_SHARED = "called outside of any case, and no answer to it, or more than one, is recorded; record it with --record"
 _NO_MEMORY = "no files that are in memory alone (memfd_create); let the process that runs the test make the call"
-_MAKE_BEFORE = "end the threads that a case starts, or let a fixture make the call"
+_MAKE_BEFORE = "let a fixture make the call, or end the threads that a case starts"
 _NOTHING_SENT = f"nothing is sent in a replay; {_MAKE_BEFORE}"
