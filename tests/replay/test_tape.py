@@ -121,7 +121,8 @@ class TestServing:
     def test_what_nobody_asked_for_is_unused(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, call("a", "1", 0), call("b", "2", 1), call("a", "3", 2))
         cause = " (a cache of the agent's framework may have answered; switch it off or empty it)"
-        assert tape.left_over() == [f"case: 3 recorded calls were not asked for (1, 2, 3){cause}; record it"]
+        what = f"the first of them {ask('a').line}{cause}"
+        assert tape.left_over() == [f"case: 3 recorded calls were not asked for (1, 2, 3), {what}; record it"]
         tape.serve(ask("a"), "agent")
         assert sorted(map(body_of, tape.unused())) == [b"2", b"3"]
         assert tape.left_over() == ["case: 2 recorded calls were not asked for (2, 3); record it"]

@@ -660,10 +660,12 @@ class Tape(Following):
         numbers = ", ".join(str(number) for number in sorted(exchange.seq + 1 for exchange in unused)[:10])
         cached = " (a cache of the agent's framework may have answered; switch it off or empty it)"
         cause = cached if self.is_answered_elsewhere() else ""
+        what = f"{first.request.method} {without_query(first.request.url)}{cause}"
         if len(unused) == 1:
-            return [f"{self.name}: recorded call {numbers} was not asked for{cause}; {advice}"]
+            return [f"{self.name}: recorded call {numbers} was not asked for, {what}; {advice}"]
         more = ", …" if len(unused) > 10 else ""
-        return [f"{self.name}: {len(unused)} recorded calls were not asked for ({numbers}{more}){cause}; {advice}"]
+        many = f"{len(unused)} recorded calls were not asked for ({numbers}{more})"
+        return [f"{self.name}: {many}, the first of them {what}; {advice}"]
 
     def is_answered_elsewhere(self) -> bool:
         """Whether no call was made but such as may be repeated, of a test that has others recorded, if it made any."""
