@@ -488,6 +488,20 @@ def in_child(work):
         for name in ("map", "async", "executor", "quiet", "alone"):
             assert trial(checkout, name).error.startswith(f"eval/cassettes/one/{name}.ndjson: POST {upstream.url}/")
 
+    def test_the_process_ends_though_a_thread_waits_for_a_worker_that_has_died(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        """Python would wait for the thread of the executor at its exit, and that one for its pool for ever."""
+        kept = "KEPT.append(concurrent.futures.ThreadPoolExecutor(1))\n"
+        body = f"def work():\n    {self.POOL.replace('    ', '        ')}str(pool.map(program, ['x']))\n"
+        source = self.FORKS + kept + agent(f"{body}return KEPT[0].submit(work).result()")
+        checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
+        result = checkout.run_afresh(*REPLAY)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        assert checkout.outcomes() == {"a": "error"}
+        assert [line for line in result.errlines if line.startswith("recall: ") and "ThreadPoolExecutor-" in line]
+        assert "Traceback" not in result.stderr.str()
+
     LEFT_OVER = """\
 def late(question):
     if question == "first":
