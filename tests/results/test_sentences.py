@@ -13,6 +13,7 @@ from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.results import sentences
 from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
 from pytest_recall.results.sentences import (
+    by_credential_line,
     lost_calls_line,
     nothing_recorded_line,
     outside_line,
@@ -50,6 +51,15 @@ def test_calls_that_are_of_no_case_are_listed() -> None:
     assert outside_line({"GET http://b/x": 1, "GET http://a/": 2}) == (
         "3 calls outside of any case, which a replay refuses, not recorded: GET http://a/ (2), GET http://b/x (1); let"
         " a fixture make what a case needs, and name a host that takes telemetry under `telemetry_hosts` in rubric.yaml"
+    )
+
+
+def test_a_header_by_which_alone_calls_differ_is_named_with_what_to_do() -> None:
+    assert by_credential_line("x-api-key", ["a.ndjson", "b.ndjson"]) == (
+        "a.ndjson (and 1 more): calls that differ in nothing but the credential in `x-api-key` were answered otherwise,"
+        " and nothing of a credential is recorded, so that a replay gives their answers in the order of the recording;"
+        " give each user a case, or a header or a parameter that names the user, else add `ignore_headers: [x-api-key]`"
+        " to rubric.yaml"
     )
 
 

@@ -24,7 +24,7 @@ from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, RUN, 
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import SHARED, Layer, Library
-from pytest_recall.replay.equality import equals_of_made, headers_to_match
+from pytest_recall.replay.equality import equals_of_made, headers_to_match, only_credentials
 from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way, error_replies
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
@@ -60,7 +60,8 @@ class CassetteManager:
     each process, if someone wants to compare it. `differing` are the misses of wider fixtures that have a recording and
     ask something else, and `lacking_headers` the names of those whose recording does not say which headers were sent.
     `started` are the programs that cases and fixtures have started.
-    `to_match` has the headers that tell recorded calls apart which are matched by none, with the names of recordings.
+    `to_match` has the headers that tell recorded calls apart which are matched by none, with the names of recordings,
+    and `by_credential` those with a credential which alone would, as nothing of it is recorded.
     `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with. In the run
     `of_change`, `folder` is one of its own, which nobody is told to record into.
     One that `compares_headers` has all of them compared, as in `replay.tape`.
@@ -94,6 +95,7 @@ class CassetteManager:
         self._staying: set[Path] = set()
         self._started_by: dict[str, dict[str, None]] = {}
         self.to_match: dict[str, list[str]] = {}
+        self.by_credential: dict[str, list[str]] = {}
         self.compares_headers = self.is_trusted = False
         self._place = place
         self._folder_name = place.name(folder)
@@ -439,6 +441,8 @@ class CassetteManager:
                 return
             for unmatched in () if for_all else headers_to_match(news, tape.known_rules):
                 self.to_match.setdefault(unmatched, []).append(tape.name)
+            for credential in () if for_all else only_credentials(tape.made_live(), tape.known_rules, self.redactor):
+                self.by_credential.setdefault(credential, []).append(tape.name)
             if for_all:
                 self._take_over(tape, path)
                 self.library.share(path, tape.header, news, self._rules)

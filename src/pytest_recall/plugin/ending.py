@@ -24,6 +24,7 @@ from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import (
     alone_line,
+    by_credential_line,
     looped_line,
     lost_calls_line,
     nothing_recorded_line,
@@ -330,6 +331,9 @@ class Ending:
         if manager is not None:
             manager.finish_shared()
             self._run.log.note(*(to_match_line(header, names) for header, names in sorted(manager.to_match.items())))
+            self._run.log.note(
+                *(by_credential_line(header, names) for header, names in sorted(manager.by_credential.items()))
+            )
             if manager.player.outside_calls:
                 self._run.log.note(outside_line(manager.player.outside_calls))
             self._run.unrecorded.programs.update(manager.started)

@@ -675,6 +675,10 @@ class Tape(Following):
         """Return the recorded calls that were asked for, in that order."""
         return [made.exchange()._replace(seq=made.seq) for made in self.made if made.source == "replayed"]
 
+    def made_live(self) -> list[Exchange]:
+        """Return the calls that were made live and are to be recorded, as they were made."""
+        return [made.exchange() for made in list(self.made) if made.source == "live" and made.kind not in self.live]
+
     def recorded(self) -> list[Exchange]:
         """Return the calls that the draft holds, in the order in which they ended.
 

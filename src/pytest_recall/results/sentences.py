@@ -188,6 +188,17 @@ def to_match_line(header: str, names: Sequence[str]) -> str:
     )
 
 
+def by_credential_line(header: str, names: Sequence[str]) -> str:
+    """Return what to say of a header with a credential, where nothing else tells recorded calls apart."""
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    return (
+        f"{names[0]}{more}: calls that differ in nothing but the credential in `{header}` were answered otherwise, and"
+        " nothing of a credential is recorded, so that a replay gives their answers in the order of the recording; give"
+        " each user a case, or a header or a parameter that names the user, else add"
+        f" `ignore_headers: [{header}]` to rubric.yaml"
+    )
+
+
 def nothing_recorded_line(
     case_ids: Sequence[str],
     telemetry: Mapping[str, int],
