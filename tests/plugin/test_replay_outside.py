@@ -18,6 +18,7 @@ pytest.importorskip("httpx2")
 
 REPLAY = ("eval", "--replay", "--recall-mode=all")
 PLAIN = agent("return httpx2_sync(question)")
+ASKS = "httpx2_sync('late')"
 
 
 def recorded(pytester: pytest.Pytester, lasting: Upstream, source: str = PLAIN) -> Checkout:
@@ -351,6 +352,45 @@ def agent(shared):
             ["spent nothing, replayed 4 calls*", "  (fixtures): spent nothing, replayed 3 calls*"]
         )
         checkout.recall("cassettes", "cost").stdout.fnmatch_lines(["(fixtures)* 3 *", "total* 4 *"])
+
+
+class TestHooksOfReports:
+    """What a hook calls between the call of a test and its teardown is of its case; after that it is of none."""
+
+    MAKES = """\
+def pytest_runtest_makereport(call):
+    if call.when == "call":
+        {}
+"""
+    LOGS = MAKES.replace("makereport(call)", "logreport(report)").replace("call.when", "report.when")
+    SWALLOWED = "try:\n            {}\n        except BaseException:\n            pass"
+
+    @pytest.mark.parametrize("hook", [MAKES, LOGS], ids=["makereport", "logreport"])
+    def test_its_call_is_recorded_with_the_case_and_served_there(
+        self, pytester: pytest.Pytester, upstream: Upstream, hook: str
+    ) -> None:
+        checkout = talking(upstream, hook.format("httpx2_sync('reported')") + PLAIN).with_cases(asking("a"))
+        made = checkout.at(pytester)
+        assert made.run_apart("eval", "--record").ret == 0
+        assert [exchange.phase for exchange in calls(cassette(made, "a"))] == ["", "teardown"]
+        asked = upstream.count
+        assert (made.run_apart(*REPLAY).ret, upstream.count) == (0, asked)
+        talking(upstream, hook.format(self.SWALLOWED.format("httpx2_sync('otherwise')")) + PLAIN).at(pytester)
+        assert made.run_apart(*REPLAY).ret == 1
+        assert (made.outcomes(), upstream.count) == ({"a": "error"}, asked)
+        talking(upstream, PLAIN).at(pytester)
+        made.run_apart(*REPLAY)
+        assert "recorded call 2 was not asked for" in trial(made, "a").error
+
+    def test_a_recording_says_what_a_summary_calls(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        hook = f"def pytest_terminal_summary():\n    {self.SWALLOWED.replace('    ' * 2, '    ').format(ASKS)}\n\n\n"
+        checkout = talking(upstream, hook + PLAIN).with_cases(asking("a")).at(pytester)
+        for mode, done in (("--record", "recorded"), ("--replay", "sent")):
+            result = checkout.run_apart("eval", "--recall-mode=all", mode)
+            [line] = [line for line in result.errlines if line.startswith("recall: ")]
+            assert line.startswith(f"recall: POST {upstream.url}/any: ")
+            assert done in line
+        assert upstream.count == 2
 
 
 class TestChildProcesses:

@@ -200,14 +200,16 @@ class CassetteManager:
     def answerable(self, item: pytest.Item, when: str) -> Iterator[None]:
         """End the phase `when` of a test with what its tape has against it, whatever the test made of that itself.
 
-        What is recorded of a teardown is asked for when that is over, all else at the end of the call.
+        What is recorded of the time after the call is asked for at the end of the teardown, all else at that of the
+        call. Between the two, hooks of reports may call.
         """
         tape = item.stash[TAPE]
-        tape.teardown = when == "teardown"
-        before = len(tape.misses) if tape.teardown else 0
+        is_call, is_teardown = when == "call", when == "teardown"
+        before = tape.reported
+        tape.teardown = tape.teardown or is_teardown
         try:
             # What is torn down is not interrupted: fixtures have to come to their end.
-            with nullcontext() if tape.teardown else self.player.waiting():
+            with nullcontext() if is_teardown else self.player.waiting():
                 yield
         except BaseException:
             self.player.hear_forked()
@@ -216,12 +218,16 @@ class CassetteManager:
             if tape.left_behind:
                 raise Missed(tape.left_behind[0]) from None
             raise
-        self.player.hear_forked()
-        tape.passed = tape.passed or when == "call"
-        if tape.passed and tape.mode == "replay" and not tape.misses:
-            tape.misses += tape.left_over()
-        if tape.misses[before:]:
-            raise _missed(tape, before) from None
+        else:
+            self.player.hear_forked()
+            tape.passed = tape.passed or is_call
+            if tape.passed and tape.mode == "replay" and not tape.misses:
+                tape.misses += tape.left_over()
+            if tape.misses[before:]:
+                raise _missed(tape, before) from None
+        finally:
+            tape.teardown = tape.teardown or is_call
+            tape.reported = len(tape.misses)
 
     def _tape_of(self, item: pytest.Item) -> Tape:
         if self.mode == "off":

@@ -79,6 +79,7 @@ class Player(OpenTapes):
         self.unseen: list[str] = []
         self._named_by_variables = once_read(TELEMETRY_VARIABLES, telemetry_of)
         self._is_ours: Callable[[], bool] | None = None
+        self._tells_at_once = False
         self._handed: Callable[[], Iterable[object]] = tuple
         self.know(ways, ignored=ignored, programs=programs, telemetry=telemetry, error=error, redact=redact)
 
@@ -127,6 +128,7 @@ class Player(OpenTapes):
     def tell_by(self, tell: Callable[[str], None]) -> None:
         """Have `tell` called with what no tape answers for, in place of adding it to `strays`."""
         self._tell = tell
+        self._tells_at_once = True
 
     def ask(self, request: Request) -> CallStep:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
@@ -223,6 +225,8 @@ class Player(OpenTapes):
             raise self.refuse(f"{asked}: called outside of any case, and {_NOTHING_SENT}{hint}", ())
         if way == "cassette" and self.mode != "off" and self.left_by:
             self.refuse(f"{asked}: was not recorded, {self._over()}{hint}", ())
+        elif way == "cassette" and self.mode != "off" and self._tells_at_once:
+            self.refuse(f"{asked}: was not recorded, since no case was open; {_MAKE_BEFORE}{hint}", ())
         elif way == "cassette" and self.mode != "off":
             self.outside_calls[f"{request.method} {self._redact(without_query(request.url))}"] += 1
         if self.batches is not None:
