@@ -13,6 +13,7 @@ from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.results import sentences
 from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
 from pytest_recall.results.sentences import (
+    ambiguous_line,
     by_credential_line,
     lost_calls_line,
     nothing_recorded_line,
@@ -51,6 +52,13 @@ def test_calls_that_are_of_no_case_are_listed() -> None:
     assert outside_line({"GET http://b/x": 1, "GET http://a/": 2}) == (
         "3 calls outside of any case, which a replay refuses, not recorded: GET http://a/ (2), GET http://b/x (1); let"
         " a fixture make what a case needs, and name a host that takes telemetry under `telemetry_hosts` in rubric.yaml"
+    )
+
+
+def test_calls_of_no_case_that_were_answered_in_several_ways_are_listed() -> None:
+    assert ambiguous_line({"GET http://b/x", "GET http://a/"}) == (
+        "GET http://a/, GET http://b/x: called outside of any case and answered in several ways, so that a replay does"
+        " not know which answer to give, and refuses it; let a fixture make the call"
     )
 
 

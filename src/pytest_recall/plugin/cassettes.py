@@ -26,9 +26,11 @@ from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import SHARED, Layer, Library
 from pytest_recall.replay.equality import equals_of_made, headers_to_match, only_credentials
 from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way, error_replies
+from pytest_recall.replay.hosts import without_query
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import CassetteMode, Made, Tape
+from pytest_recall.replay.tokens import have_one_answer
 from pytest_recall.replay.watch import Watch
 from pytest_recall.replay.wire_formats import troubles
 from pytest_recall.results.sentences import kept_line
@@ -61,7 +63,8 @@ class CassetteManager:
     ask something else, and `lacking_headers` the names of those whose recording does not say which headers were sent.
     `started` are the programs that cases and fixtures have started.
     `to_match` has the headers that tell recorded calls apart which are matched by none, with the names of recordings,
-    and `by_credential` those with a credential which alone would, as nothing of it is recorded.
+    and `by_credential` those with a credential which alone would, as nothing of it is recorded. `ambiguous` are
+    the calls of no case that a replay refuses, since they were answered in several ways.
     `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with. In the run
     `of_change`, `folder` is one of its own, which nobody is told to record into.
     One that `compares_headers` has all of them compared, as in `replay.tape`.
@@ -95,6 +98,7 @@ class CassetteManager:
         self._staying: set[Path] = set()
         self._started_by: dict[str, dict[str, None]] = {}
         self.to_match: dict[str, list[str]] = {}
+        self.ambiguous: set[str] = set()
         self.by_credential: dict[str, list[str]] = {}
         self.compares_headers = self.is_trusted = False
         self._place = place
@@ -353,6 +357,22 @@ class CassetteManager:
         if self._shared is not None:
             self._shared.close()
             self._finish(self._shared, whole=True)
+            self._look_for_several_answers()
+
+    def _look_for_several_answers(self) -> None:
+        """Take in which calls that no case has made have several answers among those that all cases share."""
+        shared = self.player.repeatable
+        path = self.library.source(self.library.shared)
+        if self.mode == "replay" or shared is None or not shared.outside or not exists(path):
+            return
+        try:
+            cassette = Cassette(path, self.library.name(path), self._rules)
+            tape = Tape(cassette.name, "replay", self._rules, self.redactor, "", cassette)
+            several = [request for request in shared.outside if not have_one_answer(tape.answers(request))]
+        except RecallError as error:
+            self.problems.append(sentence_of(error))
+            return
+        self.ambiguous.update(f"{one.method} {self.redactor.redacted(without_query(one.url))}" for one in several)
 
     def _tape(self, path: Path, about: dict[str, Any], hint: str, of_base: Path | None = None) -> Tape:
         rules = self._rules

@@ -24,6 +24,7 @@ from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import (
     alone_line,
+    ambiguous_line,
     by_credential_line,
     looped_line,
     lost_calls_line,
@@ -334,6 +335,8 @@ class Ending:
             self._run.log.note(
                 *(by_credential_line(header, names) for header, names in sorted(manager.by_credential.items()))
             )
+            if manager.ambiguous:
+                self._run.log.note(ambiguous_line(manager.ambiguous))
             if manager.player.outside_calls:
                 self._run.log.note(outside_line(manager.player.outside_calls))
             self._run.unrecorded.programs.update(manager.started)

@@ -178,7 +178,8 @@ class Player(OpenTapes):
             if not tapes and (step := self._of_all(request, self.repeatable)) is not None:
                 return step
             if not tapes and self.mode == "replay" and context is None:
-                raise self.refuse(f"{asked}: {_NOT_SHARED}", ())
+                why = _SEVERAL_SHARED if self.repeatable.has_several(request) else _NOT_SHARED
+                raise self.refuse(f"{asked}: called outside of any case, and {why}", ())
         if not tapes:
             return self._outside(request, way)
         if len(tapes) > 1:
@@ -207,6 +208,7 @@ class Player(OpenTapes):
             asked = f"{request.method} {request.url}"
             self.refuse(f"{asked}: was not recorded, since a child process made it outside of any case", ())
             return CallStep()
+        shared.outside.append(request)
         return CallStep(recorder=CallRecorder(shared.use(), request, "agent", record=True))
 
     def _unrecorded(self, request: Request, why: str) -> CallStep:
@@ -517,7 +519,10 @@ NO_TELEMETRY = "nothing is sent in a replay, and this host takes telemetry"
 """What a client is told that would send telemetry in a replay."""
 _BEGUN = "let the case wait for it, or begin it in a fixture of a wider scope if it works for several cases"
 _FORKED = "let the case begin its child processes itself, and wait for them"
-_NOT_SHARED = "called outside of any case, and no answer to it, or more than one, is recorded; record it with --record"
+_NOT_SHARED = "no answer to it is recorded; record it with --record"
+_SEVERAL_SHARED = (
+    "several answers to it are recorded, of which none is known to be its own; let a fixture make the call"
+)
 _NO_MEMORY = "no files that are in memory alone (memfd_create); let the process that runs the test make the call"
 _MAKE_BEFORE = "end the threads that a case starts, or let a fixture make the call"
 _NOTHING_SENT = f"nothing is sent in a replay; {_MAKE_BEFORE}"

@@ -178,6 +178,14 @@ def outside_line(calls: Mapping[str, int]) -> str:
     )
 
 
+def ambiguous_line(calls: Iterable[str]) -> str:
+    """Return which calls of no case were answered in several ways, so that a replay has no answer to them."""
+    return (
+        f"{listed(sorted(calls))}: called outside of any case and answered in several ways, so that a replay does not"
+        " know which answer to give, and refuses it; let a fixture make the call"
+    )
+
+
 def to_match_line(header: str, names: Sequence[str]) -> str:
     """Return what to say of a header that is not matched, where it alone tells recorded calls apart."""
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
