@@ -14,6 +14,7 @@ from pytest_recall.results import sentences
 from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
 from pytest_recall.results.sentences import (
     ambiguous_line,
+    answered_otherwise_line,
     by_credential_line,
     lost_calls_line,
     nothing_recorded_line,
@@ -59,6 +60,13 @@ def test_calls_of_no_case_that_were_answered_in_several_ways_are_listed() -> Non
     assert ambiguous_line({"GET http://b/x", "GET http://a/"}) == (
         "GET http://a/, GET http://b/x: called outside of any case and answered in several ways, so that a replay does"
         " not know which answer to give, and refuses it; let a fixture make the call"
+    )
+
+
+def test_a_fixture_with_other_answers_in_another_worker_is_named() -> None:
+    assert answered_otherwise_line({"fixture `b`", "fixture `a`"}) == (
+        "fixture `a`, fixture `b`: answered differently in several workers, and recorded with the answers of the first;"
+        " a replay misses what a case asks by those of another: record without -n if a case depends on them"
     )
 
 

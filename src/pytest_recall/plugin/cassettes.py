@@ -64,7 +64,8 @@ class CassetteManager:
     `started` are the programs that cases and fixtures have started.
     `to_match` has the headers that tell recorded calls apart which are matched by none, with the names of recordings,
     and `by_credential` those with a credential which alone would, as nothing of it is recorded. `ambiguous` are
-    the calls of no case that a replay refuses, since they were answered in several ways.
+    the calls of no case that a replay refuses, since they were answered in several ways, and `answered_otherwise` the
+    fixtures that another process of the run had recorded with other answers.
     `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with. In the run
     `of_change`, `folder` is one of its own, which nobody is told to record into.
     One that `compares_headers` has all of them compared, as in `replay.tape`.
@@ -99,6 +100,7 @@ class CassetteManager:
         self._started_by: dict[str, dict[str, None]] = {}
         self.to_match: dict[str, list[str]] = {}
         self.ambiguous: set[str] = set()
+        self.answered_otherwise: set[str] = set()
         self.by_credential: dict[str, list[str]] = {}
         self.compares_headers = self.is_trusted = False
         self._place = place
@@ -476,7 +478,8 @@ class CassetteManager:
                 # Of a recording that was made in several runs, the oldest part says how old it is.
                 oldest = min((exchange.at for exchange in calls), default=tape.header["recorded_at"])
                 header = {**tape.header, "recorded_at": oldest, **came_to}
-                self.library.finish(path, header, calls, tape.known_rules, shared=shared)
+                if not self.library.finish(path, header, calls, tape.known_rules, shared=shared):
+                    self.answered_otherwise.add(tape.label)
             else:
                 self._take_over(tape, path)
             remove(draft)

@@ -25,6 +25,7 @@ from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import (
     alone_line,
     ambiguous_line,
+    answered_otherwise_line,
     by_credential_line,
     looped_line,
     lost_calls_line,
@@ -335,6 +336,8 @@ class Ending:
             self._run.log.note(
                 *(by_credential_line(header, names) for header, names in sorted(manager.by_credential.items()))
             )
+            if manager.answered_otherwise:
+                self._run.log.note(answered_otherwise_line(manager.answered_otherwise))
             if manager.ambiguous:
                 self._run.log.note(ambiguous_line(manager.ambiguous))
             if manager.player.outside_calls:

@@ -186,6 +186,14 @@ def ambiguous_line(calls: Iterable[str]) -> str:
     )
 
 
+def answered_otherwise_line(fixtures: Iterable[str]) -> str:
+    """Return which fixtures were answered otherwise in another process of the run; cases may rest on that."""
+    return (
+        f"{listed(sorted(fixtures))}: answered differently in several workers, and recorded with the answers of the"
+        " first; a replay misses what a case asks by those of another: record without -n if a case depends on them"
+    )
+
+
 def to_match_line(header: str, names: Sequence[str]) -> str:
     """Return what to say of a header that is not matched, where it alone tells recorded calls apart."""
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
