@@ -630,7 +630,7 @@ def agent(pool):
         checkout = talking(upstream, asks).with_cases(asking("a")).at(pytester)
         result = checkout.run_apart("eval", "--record")
         assert result.ret == 1
-        assert " is over, for which its child process was forked" in result.stdout.str()
+        assert "since the set-up of fixture `pool` is over" in result.stdout.str()
         checkout.run_apart(*REPLAY)
         assert (upstream.count, checkout.outcomes()) == (3, {"a": "error"})
         talking(upstream, self.FORKS + source.format(answer="plain_sync(question)")).at(pytester)

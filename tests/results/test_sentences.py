@@ -79,12 +79,15 @@ def test_a_header_by_which_alone_calls_differ_is_named_with_what_to_do() -> None
     )
 
 
-def test_cases_whose_agent_goes_on_without_an_answer_are_named() -> None:
-    assert lost_calls_line({"b": ["http-503"], "a": ["ReadTimeout", "http-503"]}) == (
+def test_cases_whose_agent_goes_on_without_an_answer_are_named_with_what_to_do() -> None:
+    ends = {"b": ["http-503"], "a": ["ReadTimeout", "http-503"]}
+    assert lost_calls_line(ends, is_recorded=False) == (
         "2 cases came to their verdicts though the provider did not answer (ReadTimeout, 503): a, b; what is judged is"
-        " what the agent says without that answer: ask again if that is not meant"
+        " what the agent says without that answer: run these cases again if that is not meant"
     )
-    assert lost_calls_line({"a": ["http-529"]}).startswith("1 case came to its verdict though")
+    line = lost_calls_line({"a": ["http-529"]}, is_recorded=True)
+    assert line.startswith("1 case came to its verdict though")
+    assert line.endswith(": record this case again with --record if that is not meant")
 
 
 # What every rendering says in the same words

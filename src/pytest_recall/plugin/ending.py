@@ -325,7 +325,9 @@ class Ending:
         last = {trial.case_id: trial for trial in self._run.trials if not trial.arm and trial.outcome.is_verdict}
         lost = {name: error_replies(one for one in trial.calls if one.source == "live") for name, trial in last.items()}
         if lost := {name: ends for name, ends in lost.items() if ends}:
-            self._run.log.note(lost_calls_line(lost))
+            recording = self._run.recording
+            is_recorded = recording is not None and recording.mode in ("record", "missing") and not recording.of_change
+            self._run.log.note(lost_calls_line(lost, is_recorded=is_recorded))
 
     def _count_the_unrecorded(self) -> None:
         """Take in what asked past the player in this process."""

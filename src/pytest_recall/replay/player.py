@@ -313,7 +313,8 @@ class Player(OpenTapes):
 
     def _of_copy(self, request: Request, tape: Tape) -> CallStep:
         """Decide on a call of a child process that is left of a case, or of the set-up of a fixture, which is over."""
-        over = f"since {tape.label} is over, for which its child process was forked; {_FORKED}"
+        of_setup = "the set-up of " if "fixture" in tape.header else ""
+        over = f"since {of_setup}{tape.label} is over, for which its child process was forked; {_FORKED}"
         if tape.mode == "replay":
             raise self.refuse(f"{request.method} {request.url}: was not sent, {over}", ())
         self.refuse(f"{request.method} {request.url}: was not recorded, {over}", ())

@@ -140,14 +140,17 @@ def unrecorded_line(case_ids: Sequence[str]) -> str:
     )
 
 
-def lost_calls_line(ends: Mapping[str, Sequence[str]]) -> str:
+def lost_calls_line(ends: Mapping[str, Sequence[str]], *, is_recorded: bool) -> str:
     """Return which cases came to a verdict without answers that the provider did not give, by how their calls ended."""
     count, one = plural(len(ends), "case"), len(ends) == 1
     ways = ", ".join(dict.fromkeys(end.removeprefix("http-") for case_id in sorted(ends) for end in ends[case_id]))
+    # With --record=missing they would be answered as they are recorded.
+    which = "this case" if one else "these cases"
+    again = f"record {which} again with --record" if is_recorded else f"run {which} again"
     return (
         f"{count} came to {'its verdict' if one else 'their verdicts'} though the provider did not answer"
-        f" ({ways}): {listed(sorted(ends))}; what is judged is what the agent says without that answer: ask"
-        " again if that is not meant"
+        f" ({ways}): {listed(sorted(ends))}; what is judged is what the agent says without that answer: {again}"
+        " if that is not meant"
     )
 
 
