@@ -166,7 +166,7 @@ def spelled(text: str) -> Iterator[str]:
     """
     root = _Place()
     for _, _, line in _event_lines(text.encode("utf-8", "surrogatepass")):
-        _gather(_value(line), root)
+        _gather(read_json(line), root)
     for place in _spread(root):
         yield "".join(place.texts)
 
@@ -178,7 +178,7 @@ def respelled(body: bytes, redact: Callable[[tuple[bytes, ...]], tuple[bytes, ..
     """
     root = _Place()
     for start, end, line in _event_lines(body):
-        if (value := _value(line)) is not None:
+        if (value := read_json(line)) is not None:
             _gather(value, root, _Event(start, end, value))
     changed: list[_Event] = []
     for place in _spread(root):
@@ -209,8 +209,8 @@ def _event_lines(body: bytes) -> Iterator[tuple[int, int, bytes]]:
         at += len(line) + 1
 
 
-def _value(line: bytes) -> Any:
-    """Return the value of JSON, or None for what is none, or not all of it."""
+def read_json(line: bytes) -> Any:
+    """Return the value of a JSON text, its numbers as they stand there; None for what is none, or not all of one."""
     try:
         return from_json(line)
     except ValueError:

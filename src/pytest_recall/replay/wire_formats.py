@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from pytest_recall.replay.encodings import decoded, json_of
+from pytest_recall.replay.encodings import decoded, json_of, read_json
 from pytest_recall.replay.exchange import CANCELLED, CUT, REFUSED, Exchange, Request, Response, Tokens
 
 LIMIT = 32 * 2**20
@@ -86,7 +86,7 @@ class AnswerBody(NamedTuple):
     def of(cls, response: Response) -> AnswerBody:
         """Return the body of a response; empty if it is not to be had."""
         plain = plain_response(response) or b""
-        return cls(response, plain, _parsed(plain) if plain.lstrip()[:1] in (b"{", b"[") else None)
+        return cls(response, plain, read_json(plain) if plain.lstrip()[:1] in (b"{", b"[") else None)
 
     def texts(self) -> Iterator[bytes]:
         """Yield the JSON texts of a stream, one for each event."""
@@ -108,7 +108,7 @@ def usage_in(request: Request, body: AnswerBody) -> tuple[str | None, Tokens | N
     model: str | None = None
     tokens: Tokens | None = None
     # Most events of a stream are a word of the answer; once the model is known these are passed over.
-    events = (_parsed(text) for text in body.texts() if not model or any(word in text for word in _TELLING))
+    events = (read_json(text) for text in body.texts() if not model or any(word in text for word in _TELLING))
     for event in events if body.whole is None else (body.whole,):
         for plain in _objects(event):
             model = model or _model(plain)
@@ -118,7 +118,7 @@ def usage_in(request: Request, body: AnswerBody) -> tuple[str | None, Tokens | N
 
 def documents(body: AnswerBody) -> Iterator[Plain]:
     """Yield the JSON objects of a body: the one that it is, or those of its events as far as they came."""
-    for event in map(_parsed, body.texts()) if body.whole is None else (body.whole,):
+    for event in map(read_json, body.texts()) if body.whole is None else (body.whole,):
         yield from _objects(event)
 
 
@@ -204,7 +204,7 @@ def _objects(plain: Any) -> Iterator[Plain]:
     for item in plain if isinstance(plain, list) else (plain,):
         if isinstance(item, dict):
             wrapped = item.get("bytes")
-            inner = _parsed(_unwrapped(wrapped)) if isinstance(wrapped, str) else item
+            inner = read_json(_unwrapped(wrapped)) if isinstance(wrapped, str) else item
             if isinstance(inner, dict):
                 yield inner
 
@@ -214,13 +214,6 @@ def _unwrapped(text: str) -> bytes:
         return b64decode(text)
     except ValueError:
         return b""
-
-
-def _parsed(text: bytes) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 # From JSON documents to counts
@@ -243,7 +236,7 @@ def asked_model(request: Request) -> str | None:
         return None  # What a program is asked is a prompt, whatever it looks like.
     if (named := _model_in_path(request.url)) is not None:
         return named or None
-    plain = _parsed(request.body) if request.body[:1] == b"{" and len(request.body) <= LIMIT else None
+    plain = read_json(request.body) if request.body[:1] == b"{" and len(request.body) <= LIMIT else None
     return _model(plain) if isinstance(plain, dict) else None
 
 
