@@ -12,6 +12,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Collection
+from itertools import chain
+from types import FrameType
 from typing import Any
 
 from pytest_recall.files import clock
@@ -20,6 +22,8 @@ from pytest_recall.replay import interrupt
 
 _PAUSE = 0.05
 _REFUSED = "they may wait for a call that was refused, for ever: give each wait of the agent a time limit"
+_sessions: list[tuple[Collection[threading.Thread], Callable[[str], None]]] = []
+"""The threads that each session has left, and how it says something."""
 
 
 def end_without(left: Collection[threading.Thread], tell: Callable[[str], None]) -> None:
@@ -31,44 +35,44 @@ def end_without(left: Collection[threading.Thread], tell: Callable[[str], None])
     register = getattr(threading, "_register_atexit", None)
     if register is None or not hasattr(signal, "pthread_kill"):
         return
-
+    _sessions.append((left, tell))
+    if len(_sessions) > 1:
+        return  # One process may have several, and has one exit.
     begun = threading.Event()
     # Python 3.12 starts no thread at exit. This one is a daemon, which is not waited for.
-    threading.Thread(target=_interrupt_exit, args=(left, begun), name="recall-exit", daemon=True).start()
+    threading.Thread(target=_interrupt_exit, args=(begun,), name="recall-exit", daemon=True).start()
 
     def exits() -> None:
-        before = signal.signal(signal.SIGURG, lambda *_: _stop_waiting(left, tell, before))
+        signal.signal(signal.SIGURG, _stop_waiting)
         begun.set()
 
     register(exits)
 
 
 def _awaited() -> set[threading.Thread]:
-    """Return the threads that an exit waits for."""
-    return {one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()}
+    """Return the threads that an exit waits for, if sessions have left them all; else none."""
+    awaited = {one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()}
+    left = set(chain.from_iterable(threads for threads, _ in _sessions))
+    return awaited if awaited <= left else set()
 
 
-def _interrupt_exit(left: Collection[threading.Thread], begun: threading.Event) -> None:
-    """Interrupt the exit, once that has `begun` and waited for threads of `left` alone for long enough."""
+def _interrupt_exit(begun: threading.Event) -> None:
+    """Interrupt the exit, once that has `begun` and waited for such threads alone for long enough."""
     begun.wait()
     since = clock.monotonic()
-    while awaited := _awaited():
-        now = clock.monotonic()
-        if not awaited <= set(left):
+    while (now := clock.monotonic()) - since < interrupt.LONG:
+        if not _awaited():
             since = now
-        if now - since >= interrupt.LONG:
-            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
-            return
         time.sleep(_PAUSE)
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGURG)
 
 
-def _stop_waiting(left: Collection[threading.Thread], tell: Callable[[str], None], before: Any) -> None:
+def _stop_waiting(number: int, frame: FrameType | None) -> None:
     """End the wait of the main thread, unless the threads have ended meanwhile."""
-    signal.signal(signal.SIGURG, before)
-    awaited = _awaited()
-    if not awaited or not awaited <= set(left):
+    names = ", ".join(sorted(f"`{one.name}`" for one in _awaited()))
+    if not names:
         return
-    names = ", ".join(sorted(f"`{one.name}`" for one in awaited))
+    _, tell = _sessions[-1]
     tell(f"the exit of the process did not wait for the threads {names}; {_REFUSED}")
     hook = sys.unraisablehook
 
