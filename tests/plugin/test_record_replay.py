@@ -328,5 +328,8 @@ def agent(warm):
     assert result.ret == 0
     result.stdout.fnmatch_lines(["fixture `warm`: answered differently*"])
     asked = upstream.count
-    assert (checkout.run("eval", "--replay", "--recall-mode=all").ret, upstream.count) == (0, asked)
+    checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=2, errors=2)
+    assert upstream.count == asked
+    assert checkout.run("eval", "--record=missing", "--recall-mode=all").ret == 0
+    assert checkout.run("eval", "--replay", "--recall-mode=all").ret == 0
     assert "fixture `warm`" not in checkout.run("eval", "--record", "--recall-mode=all").stdout.str()

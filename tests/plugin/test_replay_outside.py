@@ -10,7 +10,7 @@ from types import MappingProxyType
 import pytest
 
 from tests.helpers import command, kept
-from tests.helpers.project import BARE, DAY, Checkout
+from tests.helpers.project import BARE, DAY, Checkout, Project
 from tests.helpers.talking import agent, agents, asking, calls, cassette, finished, sources, talking, trial
 from tests.helpers.upstream import Upstream
 
@@ -267,18 +267,35 @@ class TestSockets:
         assert "INTERNALERROR" not in printed
         assert "Traceback" not in printed or "atexit" in source
 
+    def deaf(self, event: str) -> Project:
+        """Return a project with a plugin whose audit hook raises an error at an event, so that ours hears none."""
+        hook = f"import sys\n\n\ndef hook(event, args):\n    if event == {event!r}:\n        raise OSError(event)\n\n\n"
+        files = {"eval/conftest.py": self.ECHO, "other.py": f"{hook}sys.addaudithook(hook)\n"}
+        return BARE.with_cases(asking("a")).with_files(files)
+
     @pytest.mark.parametrize("event", ["socket.connect", "socket.getaddrinfo"])
     def test_where_none_can_be_seen_there_is_no_replay(self, pytester: pytest.Pytester, event: str) -> None:
         """Another audit hook is there before ours and raises, so that ours hears nothing."""
-        hook = f"import sys\n\n\ndef hook(event, args):\n    if event == {event!r}:\n        raise OSError(event)\n\n\n"
-        files = {"eval/conftest.py": self.ECHO, "other.py": f"{hook}sys.addaudithook(hook)\n"}
-        checkout = BARE.with_cases(asking("a")).with_files(files).at(pytester)
+        checkout = self.deaf(event).at(pytester)
         result = checkout.run_afresh("-p", "other", *REPLAY)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         [line] = [line for line in result.errlines if line.startswith("ERROR: ")]
         assert f"no replay is possible in this process: its audit event `{event}`" in line
         assert not (checkout.path / "eval/_artifacts").exists()
         checkout.run_afresh("-p", "other", "eval").assert_outcomes(passed=1)
+
+    @pytest.mark.parametrize("workers", [(), ("-n", "2")])
+    def test_a_job_without_keys_is_refused_in_one_sentence_as_well(
+        self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+    ) -> None:
+        """It is known to be a replay only once the session has begun, since no option says so."""
+        monkeypatch.setenv("GITHUB_ACTIONS", "true")
+        monkeypatch.setenv("GITHUB_ACTOR", "dependabot[bot]")
+        checkout = self.deaf("socket.getaddrinfo").at(pytester)
+        result = checkout.run_afresh("-p", "other", "eval", *workers)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert [line for line in result.errlines if line.startswith("ERROR: no replay is possible in this process: ")]
+        assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
 class TestTeardown:

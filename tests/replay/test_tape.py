@@ -18,7 +18,7 @@ from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.other_headers import digest_of
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.repeatable_calls import RepeatableCalls
-from pytest_recall.replay.tape import CassetteMode, Mismatch, Tape
+from pytest_recall.replay.tape import CassetteMode, HeaderCheck, Mismatch, Tape
 
 RULES = Rules()
 URL = "http://upstream/v1/messages"
@@ -317,7 +317,7 @@ class TestHeaders:
     def tape(self, folder: Path, *calls: Exchange, mode: CassetteMode = "replay") -> Tape:
         """Return a tape that compares them."""
         tape = tape_of(folder, *calls, mode=mode)
-        tape.compares_headers = True
+        tape.header_check = "report"
         return tape
 
     def test_one_that_differs_is_served_and_said(self, tmp_path: Path) -> None:
@@ -515,10 +515,10 @@ class TestOtherHeaders:
         assert body_of(tape.serve_again(self.by("acme"))) == b"3"
         assert tape.unused() == []
 
-    @pytest.mark.parametrize("compares", [False, True])
-    def test_another_value_is_a_miss_that_names_the_header(self, tmp_path: Path, compares: bool) -> None:
+    @pytest.mark.parametrize("check", ["off", "report"])
+    def test_another_value_is_a_miss_that_names_the_header(self, tmp_path: Path, check: HeaderCheck) -> None:
         tape = tape_of(tmp_path, self.of("acme", "1", 0), self.of("zen", "2", 1))
-        tape.compares_headers = compares
+        tape.header_check = check
         assert tape.serve(self.by("other"), "agent") is None
         assert not tape.holds(self.by("other"))
         assert "add `match_headers: [x-tenant]`" in tape.missed(self.by("other"))

@@ -65,8 +65,8 @@ def test_calls_of_no_case_that_were_answered_in_several_ways_are_listed() -> Non
 
 def test_a_fixture_with_other_answers_in_another_worker_is_named() -> None:
     assert answered_otherwise_line({"fixture `b`", "fixture `a`"}) == (
-        "fixture `a`, fixture `b`: answered differently in several workers, and recorded with the answers of the first;"
-        " a replay misses what a case asks by those of another: record without -n if a case depends on them"
+        "fixture `a`, fixture `b`: answered differently in several workers, and recorded with the answers of the first,"
+        " so that a replay refuses the cases of the other workers; --record=missing records these again"
     )
 
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pytest_recall.replay.exchange import CallKind, Way
     from pytest_recall.replay.player import Player
     from pytest_recall.replay.redaction import Redactor
-    from pytest_recall.replay.tape import CassetteMode, Tape
+    from pytest_recall.replay.tape import CassetteMode, HeaderCheck, Tape
     from pytest_recall.trials.record import RecordingFacts
 
 
@@ -69,6 +69,13 @@ class Recording(NamedTuple):
     def found_in(self) -> Path | None:
         """The file for what a dry run finds; None for the usual one."""
         return Path(self.dry_file) if self.dry_file else None
+
+    @property
+    def header_check(self) -> HeaderCheck:
+        """How headers are compared: what differs is not to be answered by a later run, nor to move a box."""
+        if self.dry or self.mode == "missing":
+            return "report"
+        return "require" if self.trusted and self.mode == "replay" else "off"
 
     def facts(self, place: Place) -> RecordingFacts:
         """Return how the run records, as its journal says it."""

@@ -33,6 +33,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
+from pytest_recall.replay.addresses import without_addresses
 from pytest_recall.replay.encodings import NO_JSON, parsed, plain_body
 from pytest_recall.replay.exchange import Exchange, Headers, Request, asking
 from pytest_recall.replay.matching import Rules, SeenRequest, canonical
@@ -44,7 +45,7 @@ from pytest_recall.replay.other_headers import (
     lasting_credentials,
     may_be_told,
 )
-from pytest_recall.replay.redaction import Redactor, boundaries_of, without_addresses
+from pytest_recall.replay.redaction import Redactor, boundaries_of
 from pytest_recall.replay.tokens import have_one_answer
 
 _READ = frozenset({"content-encoding", "content-type"})

@@ -54,7 +54,7 @@ def is_repeatable(request: Request, patterns: Sequence[str] = ()) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_known(host: str) -> bool:
-    return any(fnmatchcase(host, known) for known in HOSTS)
+    return any(fnmatchcase(host, pattern) for pattern in HOSTS)
 
 
 def is_of_mcp_session(request: Request) -> bool:

@@ -193,7 +193,7 @@ def answered_otherwise_line(fixtures: Iterable[str]) -> str:
     """Return which fixtures were answered otherwise in another process of the run; cases may rest on that."""
     return (
         f"{listed(sorted(fixtures))}: answered differently in several workers, and recorded with the answers of the"
-        " first; a replay misses what a case asks by those of another: record without -n if a case depends on them"
+        " first, so that a replay refuses the cases of the other workers; --record=missing records these again"
     )
 
 
