@@ -18,6 +18,7 @@ pytest.importorskip("httpx2")
 
 REPLAY = ("eval", "--replay", "--recall-mode=all")
 PLAIN = agent("return httpx2_sync(question)")
+ASKS = "httpx2_sync('late')"
 
 
 def recorded(pytester: pytest.Pytester, lasting: Upstream, source: str = PLAIN) -> Checkout:
@@ -372,6 +373,45 @@ def agent(shared):
         checkout.recall("cassettes", "cost").stdout.fnmatch_lines(["(fixtures)* 3 *", "total* 4 *"])
 
 
+class TestHooksOfReports:
+    """What a hook calls between the call of a test and its teardown is of its case; after that it is of none."""
+
+    MAKES = """\
+def pytest_runtest_makereport(call):
+    if call.when == "call":
+        {}
+"""
+    LOGS = MAKES.replace("makereport(call)", "logreport(report)").replace("call.when", "report.when")
+    SWALLOWED = "try:\n            {}\n        except BaseException:\n            pass"
+
+    @pytest.mark.parametrize("hook", [MAKES, LOGS], ids=["makereport", "logreport"])
+    def test_its_call_is_recorded_with_the_case_and_served_there(
+        self, pytester: pytest.Pytester, upstream: Upstream, hook: str
+    ) -> None:
+        checkout = talking(upstream, hook.format("httpx2_sync('reported')") + PLAIN).with_cases(asking("a"))
+        made = checkout.at(pytester)
+        assert made.run_apart("eval", "--record").ret == 0
+        assert [exchange.phase for exchange in calls(cassette(made, "a"))] == ["", "teardown"]
+        asked = upstream.count
+        assert (made.run_apart(*REPLAY).ret, upstream.count) == (0, asked)
+        talking(upstream, hook.format(self.SWALLOWED.format("httpx2_sync('otherwise')")) + PLAIN).at(pytester)
+        assert made.run_apart(*REPLAY).ret == 1
+        assert (made.outcomes(), upstream.count) == ({"a": "error"}, asked)
+        talking(upstream, PLAIN).at(pytester)
+        made.run_apart(*REPLAY)
+        assert "recorded call 2 was not asked for" in trial(made, "a").error
+
+    def test_a_recording_says_what_a_summary_calls(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        hook = f"def pytest_terminal_summary():\n    {self.SWALLOWED.replace('    ' * 2, '    ').format(ASKS)}\n\n\n"
+        checkout = talking(upstream, hook + PLAIN).with_cases(asking("a")).at(pytester)
+        for mode, done in (("--record", "recorded"), ("--replay", "sent")):
+            result = checkout.run_apart("eval", "--recall-mode=all", mode)
+            [line] = [line for line in result.errlines if line.startswith("recall: ")]
+            assert line.startswith(f"recall: POST {upstream.url}/any: ")
+            assert done in line
+        assert upstream.count == 2
+
+
 class TestChildProcesses:
     """What a forked child asks is recorded with its case and served there."""
 
@@ -507,6 +547,20 @@ def in_child(work):
         for name in ("map", "async", "executor", "quiet", "alone"):
             assert trial(checkout, name).error.startswith(f"eval/cassettes/one/{name}.ndjson: POST {upstream.url}/")
 
+    def test_the_process_ends_though_a_thread_waits_for_a_worker_that_has_died(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        """Python would wait for the thread of the executor at its exit, and that one for its pool for ever."""
+        kept = "KEPT.append(concurrent.futures.ThreadPoolExecutor(1))\n"
+        body = f"def work():\n    {self.POOL.replace('    ', '        ')}str(pool.map(program, ['x']))\n"
+        source = self.FORKS + kept + agent(f"{body}return KEPT[0].submit(work).result()")
+        checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
+        result = checkout.run_afresh(*REPLAY)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        assert checkout.outcomes() == {"a": "error"}
+        assert [line for line in result.errlines if line.startswith("recall: ") and "ThreadPoolExecutor-" in line]
+        assert "Traceback" not in result.stderr.str()
+
     LEFT_OVER = """\
 def late(question):
     if question == "first":
@@ -595,7 +649,7 @@ def agent(pool):
         checkout = talking(upstream, asks).with_cases(asking("a")).at(pytester)
         result = checkout.run_apart("eval", "--record")
         assert result.ret == 1
-        assert " is over, for which its child process was forked" in result.stdout.str()
+        assert "since the set-up of fixture `pool` is over" in result.stdout.str()
         checkout.run_apart(*REPLAY)
         assert (upstream.count, checkout.outcomes()) == (3, {"a": "error"})
         talking(upstream, self.FORKS + source.format(answer="plain_sync(question)")).at(pytester)

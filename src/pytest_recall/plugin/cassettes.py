@@ -24,12 +24,14 @@ from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, RUN, 
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import SHARED, Layer, Library
-from pytest_recall.replay.equality import equals_of_made, headers_to_match
+from pytest_recall.replay.equality import equals_of_made, headers_to_match, only_credentials
 from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way, error_replies
 from pytest_recall.replay.fixture_answers import FIELD, digest_of_answers
+from pytest_recall.replay.hosts import without_query
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import CassetteMode, HeaderCheck, Made, Tape
+from pytest_recall.replay.tokens import have_one_answer
 from pytest_recall.replay.watch import Watch
 from pytest_recall.replay.wire_formats import troubles
 from pytest_recall.results.sentences import kept_line
@@ -61,7 +63,10 @@ class CassetteManager:
     each process, if someone wants to compare it. `differing` are the misses of wider fixtures that have a recording and
     ask something else, and `lacking_headers` the names of those whose recording does not say which headers were sent.
     `started` are the programs that cases and fixtures have started.
-    `to_match` has the headers that tell recorded calls apart which are matched by none, with the names of recordings.
+    `to_match` has the headers that tell recorded calls apart which are matched by none, with the names of recordings,
+    and `by_credential` those with a credential which alone would, as nothing of it is recorded. `ambiguous` are
+    the calls of no case that a replay refuses, since they were answered in several ways, and `answered_otherwise` the
+    fixtures that another process of the run had recorded with other answers.
     `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with. In the run
     `of_change`, `folder` is one of its own, which nobody is told to record into.
     """
@@ -98,6 +103,9 @@ class CassetteManager:
         self._digests: dict[tuple[int, int, int], str] = {}
         self._has_replayed = False
         self.to_match: dict[str, list[str]] = {}
+        self.ambiguous: set[str] = set()
+        self.answered_otherwise: set[str] = set()
+        self.by_credential: dict[str, list[str]] = {}
         self._header_check = header_check
         self._place = place
         self._folder_name = place.name(folder)
@@ -204,15 +212,17 @@ class CassetteManager:
     def answerable(self, item: pytest.Item, when: str) -> Iterator[None]:
         """End the phase `when` of a test with what its tape has against it, whatever the test made of that itself.
 
-        What is recorded of a teardown is asked for when that is over, all else at the end of the call.
+        What is recorded of the time after the call is asked for at the end of the teardown, all else at that of the
+        call. Between the two, hooks of reports may call.
         """
         tape = item.stash[TAPE]
-        tape.teardown = when == "teardown"
-        before = len(tape.misses) if tape.teardown else 0
+        is_call, is_teardown = when == "call", when == "teardown"
+        before = tape.reported
+        tape.teardown = tape.teardown or is_teardown
         try:
             # What is torn down is not interrupted: fixtures have to come to their end.
-            with nullcontext() if tape.teardown else self.player.waiting():
-                if when == "call":
+            with nullcontext() if is_teardown else self.player.waiting():
+                if is_call:
                     self._check_fixtures(item, tape)
                 yield
         except BaseException:
@@ -222,12 +232,16 @@ class CassetteManager:
             if tape.left_behind:
                 raise Missed(tape.left_behind[0]) from None
             raise
-        self._hear_end(item, tape, when)
-        tape.passed = tape.passed or when == "call"
-        if tape.passed and tape.mode == "replay" and not tape.misses:
-            tape.misses += tape.left_over()
-        if tape.misses[before:]:
-            raise _missed(tape, before) from None
+        else:
+            self._hear_end(item, tape, when)
+            tape.passed = tape.passed or is_call
+            if tape.passed and tape.mode == "replay" and not tape.misses:
+                tape.misses += tape.left_over()
+            if tape.misses[before:]:
+                raise _missed(tape, before) from None
+        finally:
+            tape.teardown = tape.teardown or is_call
+            tape.reported = len(tape.misses)
 
     def _hear_end(self, item: pytest.Item, tape: Tape, when: str) -> None:
         self.player.hear_forked()
@@ -371,6 +385,22 @@ class CassetteManager:
         if self._shared is not None:
             self._shared.close()
             self._finish(self._shared, whole=True)
+            self._look_for_several_answers()
+
+    def _look_for_several_answers(self) -> None:
+        """Take in which calls that no case has made have several answers among those that all cases share."""
+        shared = self.player.repeatable
+        path = self.library.source(self.library.shared)
+        if self.mode == "replay" or shared is None or not shared.outside or not exists(path):
+            return
+        try:
+            cassette = Cassette(path, self.library.name(path), self._rules)
+            tape = Tape(cassette.name, "replay", self._rules, self.redactor, "", cassette)
+            several = [request for request in shared.outside if not have_one_answer(tape.answers(request))]
+        except RecallError as error:
+            self.problems.append(sentence_of(error))
+            return
+        self.ambiguous.update(f"{one.method} {self.redactor.redacted(without_query(one.url))}" for one in several)
 
     def _tape(self, path: Path, about: dict[str, Any], hint: str, of_base: Path | None = None) -> Tape:
         rules = self._rules
@@ -465,6 +495,8 @@ class CassetteManager:
                 return
             for unmatched in () if for_all else headers_to_match(news, tape.known_rules):
                 self.to_match.setdefault(unmatched, []).append(tape.name)
+            for credential in () if for_all else only_credentials(tape.made_live(), tape.known_rules, self.redactor):
+                self.by_credential.setdefault(credential, []).append(tape.name)
             if for_all:
                 self._take_over(tape, path)
                 self.library.share(path, tape.header, news, self._rules)
@@ -472,7 +504,8 @@ class CassetteManager:
                 # Of a recording that was made in several runs, the oldest part says how old it is.
                 oldest = min((exchange.at for exchange in calls), default=tape.header["recorded_at"])
                 header = {**tape.header, "recorded_at": oldest, **came_to}
-                self.library.finish(path, header, calls, tape.known_rules, shared=shared)
+                if not self.library.finish(path, header, calls, tape.known_rules, shared=shared):
+                    self.answered_otherwise.add(tape.label)
             else:
                 self._take_over(tape, path)
             remove(draft)

@@ -12,8 +12,8 @@ a sum is looked through for calls and parts that stand twice or in another place
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -54,6 +54,7 @@ from pytest_recall.replay.equality import equals, is_read_alike, key_of, raw_key
 from pytest_recall.replay.exchange import FIRST_MATCHED, Exchange, Request
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.redaction import Redactor
+from pytest_recall.replay.tokens import have_one_answer
 
 VERSION = 2
 _OLDER = (1,)
@@ -375,6 +376,17 @@ def merged(first: Iterable[Exchange], second: Iterable[Exchange], rules: Rules) 
         else:
             unpaired[name] -= 1
     return result
+
+
+def are_answered_alike(first: Iterable[Exchange], second: Iterable[Exchange], rules: Rules) -> bool:
+    """Whether the equal calls of two recordings of the same have the same answers, in their order."""
+    one, other = list(first), list(second)
+    names = equals([*one, *other], rules)
+    answers: dict[Hashable, deque[Exchange]] = {}
+    for name, exchange in zip(names, one, strict=False):
+        answers.setdefault(name, deque()).append(exchange)
+    pairs = ((answers.get(name), exchange) for name, exchange in zip(names[len(one) :], other, strict=True))
+    return all(have_one_answer([left.popleft(), exchange]) for left, exchange in pairs if left)
 
 
 def read_lines(path: Path, name: str) -> list[bytes]:

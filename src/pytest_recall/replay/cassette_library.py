@@ -29,6 +29,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.replay.cassette_file import (
     Cassette,
+    are_answered_alike,
     last_recorded,
     matched,
     merged,
@@ -245,22 +246,25 @@ class Library:
         rules: Rules,
         *,
         shared: bool = False,
-    ) -> None:
+    ) -> bool:
         """Let a recording take its place: none, if it has no call. Raises OSError, and then has changed nothing.
 
-        A `shared` one, which several processes make at the same time, joins what another
-        process of the same run (`header["run"]`) has put there.
+        A `shared` one, which several processes make at the same time, joins what another process of the same run
+        (`header["run"]`) has put there. Returns whether that has all of its answers.
         """
-        news = list(exchanges)
+        news, has_all = list(exchanges), True
         if not news and not exists(path):
-            return
+            return has_all
         with self._locked(path):
             if shared:
-                news = merged(_written_in(path, header.get("run"), rules), news, rules)
+                earlier = _written_in(path, header.get("run"), rules)
+                has_all = are_answered_alike(earlier, news, rules)
+                news = merged(earlier, news, rules)
             if news:
                 write_cassette(path, header, news, rules)
             else:
                 remove(path)
+        return has_all
 
     def share(self, path: Path, header: Mapping[str, Any], exchanges: Iterable[Exchange], rules: Rules) -> None:
         """Add to a cassette that all cases share; what it has is kept. Raises OSError, and then has changed nothing.

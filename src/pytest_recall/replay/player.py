@@ -79,6 +79,7 @@ class Player(OpenTapes):
         self.unseen: list[str] = []
         self._named_by_variables = once_read(TELEMETRY_VARIABLES, telemetry_of)
         self._is_ours: Callable[[], bool] | None = None
+        self._tells_at_once = False
         self._handed: Callable[[], Iterable[object]] = tuple
         self.know(ways, ignored=ignored, programs=programs, telemetry=telemetry, error=error, redact=redact)
 
@@ -127,6 +128,7 @@ class Player(OpenTapes):
     def tell_by(self, tell: Callable[[str], None]) -> None:
         """Have `tell` called with what no tape answers for, in place of adding it to `strays`."""
         self._tell = tell
+        self._tells_at_once = True
 
     def ask(self, request: Request) -> CallStep:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
@@ -176,7 +178,8 @@ class Player(OpenTapes):
             if not tapes and (step := self._of_all(request, self.repeatable)) is not None:
                 return step
             if not tapes and self.mode == "replay" and context is None:
-                raise self.refuse(f"{request.line}: {_NOT_SHARED}", ())
+                why = _SEVERAL_SHARED if self.repeatable.has_several(request) else _NOT_SHARED
+                raise self.refuse(f"{request.line}: called outside of any case, and {why}", ())
         if not tapes:
             return self._outside(request, way)
         if len(tapes) > 1:
@@ -204,6 +207,7 @@ class Player(OpenTapes):
         if self.notes.is_copy:
             self.refuse(f"{request.line}: was not recorded, since a child process made it outside of any case", ())
             return CallStep()
+        shared.outside.append(request)
         return CallStep(recorder=CallRecorder(shared.use(), request, "agent", record=True))
 
     def _unrecorded(self, request: Request, why: str) -> CallStep:
@@ -221,6 +225,8 @@ class Player(OpenTapes):
             raise self.refuse(f"{request.line}: called outside of any case, and {_NOTHING_SENT}{hint}", ())
         if way == "cassette" and self.mode != "off" and self.left_by:
             self.refuse(f"{request.line}: was not recorded, {self._over()}{hint}", ())
+        elif way == "cassette" and self.mode != "off" and self._tells_at_once:
+            self.refuse(f"{request.line}: was not recorded, since no case was open; {_MAKE_BEFORE}{hint}", ())
         elif way == "cassette" and self.mode != "off":
             self.outside_calls[f"{request.method} {self._redact(without_query(request.url))}"] += 1
         if self.batches is not None:
@@ -303,7 +309,8 @@ class Player(OpenTapes):
 
     def _of_copy(self, request: Request, tape: Tape) -> CallStep:
         """Decide on a call of a child process that is left of a case, or of the set-up of a fixture, which is over."""
-        over = f"since {tape.label} is over, for which its child process was forked; {_FORKED}"
+        of_setup = "the set-up of " if "fixture" in tape.header else ""
+        over = f"since {of_setup}{tape.label} is over, for which its child process was forked; {_FORKED}"
         if tape.mode == "replay":
             raise self.refuse(f"{request.line}: was not sent, {over}", ())
         self.refuse(f"{request.line}: was not recorded, {over}", ())
@@ -509,7 +516,10 @@ NO_TELEMETRY = "nothing is sent in a replay, and this host takes telemetry"
 """What a client is told that would send telemetry in a replay."""
 _BEGUN = "let the case wait for it, or begin it in a fixture of a wider scope if it works for several cases"
 _FORKED = "let the case begin its child processes itself, and wait for them"
-_NOT_SHARED = "called outside of any case, and no answer to it, or more than one, is recorded; record it with --record"
+_NOT_SHARED = "no answer to it is recorded; record it with --record"
+_SEVERAL_SHARED = (
+    "several answers to it are recorded, of which none is known to be its own; let a fixture make the call"
+)
 _NO_MEMORY = "no files that are in memory alone (memfd_create); let the process that runs the test make the call"
 _MAKE_BEFORE = "let a fixture make the call, or end the threads that a case starts"
 _NOTHING_SENT = f"nothing is sent in a replay; {_MAKE_BEFORE}"

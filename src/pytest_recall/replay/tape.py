@@ -40,7 +40,7 @@ Under both, what records takes the request for one that is not recorded.
 """
 
 TEARDOWN = "teardown"
-"""The phase of a call that a fixture makes when its test is over."""
+"""The phase of a call that a fixture or a hook makes when its test is over."""
 MAX_COMPARED = 24
 """Recorded requests that a miss is compared with: enough to find the one that was changed, in a few milliseconds."""
 
@@ -118,7 +118,8 @@ class Tape(Following):
     `hint` says how to record the cassette, for the message of a miss, and `renamed` what to do if its case had another
     id, where nothing is recorded;
     `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
-    what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over and its fixtures end.
+    what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over, and only hooks and
+    the ends of fixtures may still call. `reported` counts the misses that a phase of the test has ended with.
     `unkept` says of each call that may not be written down why, and `started` are the programs that were started while
     it was open, as the rubric names them. It `is_partial` if a call may have been one of its own that nothing records.
     `left_behind` says of each call, and of each program, of what an earlier case had left behind that it was refused
@@ -156,6 +157,7 @@ class Tape(Following):
     passed: bool = False
     difference: Mismatch | None = None
     teardown: bool = False
+    reported: int = 0
     accounted: int = 0
     live: frozenset[str] = frozenset()
     header_check: HeaderCheck = "off"
@@ -638,7 +640,7 @@ class Tape(Following):
     def left_over(self) -> list[str]:
         """Return what to say of recorded calls that were not asked for; nothing if there are none.
 
-        Before the teardown, calls of a teardown are not yet missed.
+        Before the test is over, calls that were made after it are not yet missed.
         """
         try:
             unused = [
@@ -689,6 +691,10 @@ class Tape(Following):
     def served(self) -> list[Exchange]:
         """Return the recorded calls that were asked for, in that order."""
         return [made.exchange()._replace(seq=made.seq) for made in self.made if made.source == "replayed"]
+
+    def made_live(self) -> list[Exchange]:
+        """Return the calls that were made live and are to be recorded, as they were made."""
+        return [made.exchange() for made in list(self.made) if made.source == "live" and made.kind not in self.live]
 
     def recorded(self) -> list[Exchange]:
         """Return the calls that the draft holds, in the order in which they ended.
