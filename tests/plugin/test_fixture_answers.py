@@ -11,11 +11,6 @@ from tests.helpers.upstream import Upstream
 pytest.importorskip("httpx")
 
 ANSWERS = """\
-import functools
-
-remembered = functools.lru_cache(plain_sync)
-
-
 @pytest.fixture(scope="session")
 def index():
     return plain_sync("index")
@@ -29,13 +24,8 @@ NO_CALL = """\
 
 
 @pytest.fixture
-def agent(request):
-    def answer(question):
-        if question == "alone":
-            return "no model was asked"
-        return remembered("once") if question == "kept" else request.getfixturevalue("index")
-
-    return answer
+def agent():
+    return lambda question: "no model was asked"
 """
 
 
@@ -47,15 +37,17 @@ def boxes_of(checkout: Checkout, *options: str) -> dict[str, int]:
 
 @pytest.mark.parametrize("way", ["--replay", "--record=missing"])
 def test_what_rests_on_replayed_answers_moves_no_box(pytester: pytest.Pytester, upstream: Upstream, way: str) -> None:
-    """A case that makes no call itself has its answer from a fixture, or from what another case has left in a cache."""
-    cases = [asking("alone"), asking("index"), asking("kept"), asking("too", "kept")]
-    checkout = talking(upstream, ANSWERS + NO_CALL).with_cases(*cases).at(pytester)
-    assert boxes_of(checkout, "--record", "--recall-date=2026-03-02") == dict.fromkeys(
-        ("alone", "index", "kept", "too"), 1
+    """A case that makes no call itself may have its answer from a fixture."""
+    made = talking(upstream, ANSWERS.replace('f"{index} | {plain_sync(question)}"', "index")).with_cases(asking("one"))
+    conftest = talking(upstream, NO_CALL).files["eval/conftest.py"]
+    made = made.with_files({"eval/apart/conftest.py": conftest}).with_cases(
+        asking("two"), file="eval/apart/it.cases.yaml"
     )
+    checkout = made.at(pytester)
+    assert boxes_of(checkout, "--record", "--recall-date=2026-03-02") == {"one": 1, "two": 1}
     asked = upstream.count
-    assert boxes_of(checkout, way, "--recall-date=2026-03-03") == {"alone": 2, "index": 1, "kept": 1, "too": 1}
-    assert sources(checkout) == {"alone": "live", "index": "mixed", "kept": "replayed", "too": "mixed"}
+    assert boxes_of(checkout, way, "--recall-date=2026-03-03") == {"one": 1, "two": 2}
+    assert sources(checkout) == {"one": "mixed", "two": "live"}
     assert upstream.count == asked
 
 

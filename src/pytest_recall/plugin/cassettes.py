@@ -101,7 +101,6 @@ class CassetteManager:
         self._started_by: dict[str, dict[str, None]] = {}
         self._fixtures: dict[str, Tape] = {}
         self._digests: dict[tuple[int, int, int], str] = {}
-        self._has_replayed = False
         self.to_match: dict[str, list[str]] = {}
         self.ambiguous: set[str] = set()
         self.answered_otherwise: set[str] = set()
@@ -204,7 +203,6 @@ class CassetteManager:
             if whole and OUTCOMES not in item.stash:
                 self.forget(item, 1)
         self._account(tape)
-        self._has_replayed = self._has_replayed or _has_replayed(tape)
         if self.player.batches is not None:
             self.player.batches.settle(tape, again=bool(tape.misses))
 
@@ -369,8 +367,7 @@ class CassetteManager:
                 self.lacking_headers.add(name)
             self._fixtures[name] = tape
             self._started_by.setdefault(name, {}).update(tape.started)
-            self._has_replayed = self._has_replayed or _has_replayed(tape)
-        tape.passed = True
+            tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))
 
     def _shared_tape(self) -> Tape:
@@ -610,17 +607,9 @@ class CassetteManager:
             digests |= {name: self._digests[key]} if self._digests[key] else {}
         return digests
 
-    def rests_on_others(self, item: pytest.Item, tape: Tape) -> bool:
-        """Whether a verdict may rest on answers that were replayed for something else than its own case.
-
-        That is a wider fixture that the case uses. Where its agent made no call, it is also anything in this process:
-        what code keeps of an answer, such as `functools.lru_cache`, nobody sees.
-        """
-        if any(_has_replayed(fixture) for _, fixture in self._fixtures_of(item)):
-            return True
-        if any(made.kind != "judge" for made in tape.made):
-            return False
-        return self._has_replayed or (self._shared is not None and _has_replayed(self._shared))
+    def rests_on_fixtures(self, item: pytest.Item) -> bool:
+        """Whether a wider fixture that a case uses has answers that were replayed."""
+        return any(_has_replayed(fixture) for _, fixture in self._fixtures_of(item))
 
     def calls_of(self, read: Sequence[tuple[Made, Exchange | None]]) -> tuple[Call, ...]:
         """Return the calls that these were, each with how it ended."""

@@ -332,7 +332,7 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
         sources.add("replayed")
     if tape.mode == "replay" and tape.is_partial:
         sources |= {"live", "replayed"}  # Who was asked beside the recording may be anyone.
-    if manager.rests_on_others(item, tape):
+    if manager.rests_on_fixtures(item):
         sources |= {"replayed"} if sources else {"live", "replayed"}
     programs = started if manager.player.programs.every else ()
     source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
