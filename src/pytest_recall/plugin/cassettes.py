@@ -367,7 +367,7 @@ class CassetteManager:
                 self.lacking_headers.add(name)
             self._fixtures[name] = tape
             self._started_by.setdefault(name, {}).update(tape.started)
-            tape.passed = True
+        tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))
 
     def _shared_tape(self) -> Tape:
