@@ -1,0 +1,38 @@
+"""Say in code points where two texts differ that people cannot tell apart."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+_MOST = 6
+"""As many code points are shown of each text."""
+_QUOTES = str.maketrans("‘’‚‛“”„‟", "''''\"\"\"\"")
+
+
+def difference(answer: str, missing: Iterable[str], *, whole: bool) -> str:
+    """Return what only one of `answer` and a text of `missing` has if they look the same; empty if none does.
+
+    Without `whole`, the text need only look like a part of the answer.
+    """
+    given = looks(answer)
+    for text in missing:
+        look = looks(text)
+        if look and (look == given if whole else look in given):
+            sides = (("the answer has", _not_in(text, answer)), ("the text has", _not_in(answer, text)))
+            told = " and ".join(f"{whose} {', '.join(points)}" for whose, points in sides if points)
+            return f"; they look alike, but {told}" if told else ""
+    return ""
+
+
+def looks(text: str) -> str:
+    """Return `text` as it looks: composed, without what is invisible, and with one sign for all dashes and quotes."""
+    plain = unicodedata.normalize("NFKC", text).translate(_QUOTES)
+    kinds = ((sign, unicodedata.category(sign)) for sign in plain)
+    shown = "".join("-" if kind == "Pd" or sign == "−" else sign for sign, kind in kinds if kind != "Cf")
+    return " ".join(shown.casefold().split())
+
+
+def _not_in(other: str, text: str) -> list[str]:
+    """Return the code points beyond ASCII of `text` that are not in `other`."""
+    return [f"U+{ord(sign):04X}" for sign in dict.fromkeys(text) if not sign.isascii() and sign not in other][:_MOST]
