@@ -280,6 +280,7 @@ WORLD = {
             "open_tapes",
             "other_date",
             "player",
+            "process_end",
             "run_recordings",
             "sockets",
             "tape",

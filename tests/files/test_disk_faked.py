@@ -22,7 +22,7 @@ def test_what_is_written_while_files_are_faked_is_on_the_disk(tmp_path: Path) ->
         with Appended(lines) as file:
             file.append({"three": 3})
         assert disk.read_text(written) == "one"
-        assert disk.size_of(written) == 3
+        assert disk.read_bytes(written, 3) == b"one"
         assert disk.exists(new)
         assert disk.names_in(tmp_path) == ["a", "ignored", "lines", "new"]
         assert [value for _, value in appended(lines)] == read_appended(lines) == [{"three": 3}]

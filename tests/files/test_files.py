@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -68,6 +69,15 @@ def test_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with path.open("wb") as file:
         file.truncate((3 << 20) + 1)
     assert problem(lambda: read_text(path, "file")) == "file: larger than 3 MB; split it"
+
+
+def test_a_file_is_as_large_as_what_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"four")
+    assert disk.read_bytes(path, 4) == b"four"
+    with pytest.raises(OSError, match=re.escape(str(path))) as caught:
+        disk.read_bytes(path, 3)
+    assert caught.value.errno == errno.EFBIG
 
 
 def test_a_pointer_of_git_lfs(tmp_path: Path) -> None:

@@ -183,6 +183,7 @@ def test_what_is_no_host(key: str) -> None:
         ("http://a.b:80/v1", "`a.b:80`"),
         ("http://me@127.0.0.1:*/v1", "`127.0.0.1`"),
         ("127.0.0.1:*", "`127.0.0.1`"),
+        ("https://a.b?x=1", "`a.b`"),
         ("https://a.b:x/v1", "one like"),
         ("https://opnai/v1", "one like"),
         ("/v1", "one like"),

@@ -308,3 +308,28 @@ class TestAliased:
             assert checkout.run_apart("eval", "-p", "forgetting", how).ret == 0
         assert upstream.count == len(calls(cassette(checkout, "a"))) == 1
         assert sources(checkout) == {"a": "replayed"}
+
+
+def test_a_recording_says_which_fixture_two_workers_have_answered_differently(
+    pytester: pytest.Pytester, upstream: Upstream
+) -> None:
+    source = """\
+@pytest.fixture(scope="session")
+def warm():
+    return httpx2_sync("warm")
+
+
+@pytest.fixture
+def agent(warm):
+    return httpx2_sync
+"""
+    checkout = talking(upstream, source).with_cases(*map(asking, "abcd")).at(pytester)
+    result = checkout.run("eval", "--record", "-n2")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["fixture `warm`: answered differently*"])
+    asked = upstream.count
+    checkout.run("eval", "--replay", "--recall-mode=all").assert_outcomes(passed=2, errors=2)
+    assert upstream.count == asked
+    assert checkout.run("eval", "--record=missing", "--recall-mode=all").ret == 0
+    assert checkout.run("eval", "--replay", "--recall-mode=all").ret == 0
+    assert "fixture `warm`" not in checkout.run("eval", "--record", "--recall-mode=all").stdout.str()

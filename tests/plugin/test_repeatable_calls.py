@@ -140,6 +140,24 @@ class TestOnce:
         shared.write_text("damaged\n")
         assert checkout.run(*REPLAY).ret == pytest.ExitCode.USAGE_ERROR
 
+    def test_a_recording_says_which_calls_of_a_conftest_file_have_several_answers(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        """A replay refuses them, and another recording would be no better."""
+        counted = f"{upstream.url}/.well-known/counted"
+        source = f"import httpx2\nWORDS = [httpx2.get({counted!r}).json() for _ in 'ab']\n\n\n"
+        files = {"eval/rubric.yaml": f"owner: us\nrepeatable_urls: ['{upstream.url}/.well-known/*']\n"}
+        made = talking(upstream, source + agent("return httpx2_sync(question)")).with_files(files)
+        checkout = made.with_cases(asking("a")).at(pytester)
+        result = checkout.run("eval", "--record")
+        assert result.ret == 0
+        result.stdout.fnmatch_lines([f"GET {counted}: called outside of any case*"])
+        result = checkout.run(*REPLAY)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        [line] = [line for line in result.errlines if line.startswith("ERROR: ")]
+        assert "several answers" in line
+        assert "--record" not in line
+
     def test_a_pattern_that_is_no_url_is_an_error(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
         rubric = {"eval/rubric.yaml": "owner: us\nrepeatable_urls: [example.com/data]\n"}
         result = project(upstream).with_files(rubric).at(pytester).run("eval")

@@ -270,7 +270,7 @@ class TestUnused:
         assert lasting.count == asked
         assert checkout.outcomes() == {"passed": "error", "crashed": "error", "failed": "failed"}
         assert trial(checkout, "passed").error.startswith(
-            "eval/cassettes/one/passed.ndjson: recorded call 2 was not asked for;"
+            f"eval/cassettes/one/passed.ndjson: recorded call 2 was not asked for, POST {lasting.url}/any;"
             " `pytest -p recall 'eval/cases.yaml::passed' --record` records it"
         )
         assert trial(checkout, "crashed").error == "agent: RuntimeError: boom"

@@ -10,7 +10,7 @@ from types import MappingProxyType
 import pytest
 
 from tests.helpers import command, kept
-from tests.helpers.project import BARE, DAY, Checkout
+from tests.helpers.project import BARE, DAY, Checkout, Project
 from tests.helpers.talking import agent, agents, asking, calls, cassette, finished, sources, talking, trial
 from tests.helpers.upstream import Upstream
 
@@ -18,6 +18,7 @@ pytest.importorskip("httpx2")
 
 REPLAY = ("eval", "--replay", "--recall-mode=all")
 PLAIN = agent("return httpx2_sync(question)")
+ASKS = "httpx2_sync('late')"
 
 
 def recorded(pytester: pytest.Pytester, lasting: Upstream, source: str = PLAIN) -> Checkout:
@@ -138,8 +139,11 @@ class TestBeforeTheTests:
     ) -> None:
         checkout = talking(lasting, f"httpx2_sync('early')\n{PLAIN}").with_cases(asking("a")).at(pytester)
         result = checkout.run("eval", "--record", "--recall-mode=all", *workers)
-        assert result.ret == pytest.ExitCode.OK
-        result.stdout.fnmatch_lines([f"*outside of any case*POST {lasting.url}/any (1)*"])
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        assert checkout.outcomes() == {"a": "passed"}
+        result.stdout.fnmatch_lines(
+            [f"POST {lasting.url}/any: called before the session, *; let a fixture make the call"]
+        )
 
     # With workers it is the controller that says it, before there is one.
     @pytest.mark.parametrize(
@@ -157,7 +161,6 @@ class TestBeforeTheTests:
         assert lasting.count == 0
         told, *_ = [line for line in result.errlines if line]
         assert told.startswith(f"ERROR: POST {lasting.url}/any: called outside of any case")
-        assert told.endswith("let a fixture make the call")
 
     def test_the_same_conftest_is_left_alone_without_a_replay(
         self, pytester: pytest.Pytester, upstream: Upstream
@@ -266,18 +269,35 @@ class TestSockets:
         assert "INTERNALERROR" not in printed
         assert "Traceback" not in printed or "atexit" in source
 
+    def deaf(self, event: str) -> Project:
+        """Return a project with a plugin whose audit hook raises an error at an event, so that ours hears none."""
+        hook = f"import sys\n\n\ndef hook(event, args):\n    if event == {event!r}:\n        raise OSError(event)\n\n\n"
+        files = {"eval/conftest.py": self.ECHO, "other.py": f"{hook}sys.addaudithook(hook)\n"}
+        return BARE.with_cases(asking("a")).with_files(files)
+
     @pytest.mark.parametrize("event", ["socket.connect", "socket.getaddrinfo"])
     def test_where_none_can_be_seen_there_is_no_replay(self, pytester: pytest.Pytester, event: str) -> None:
         """Another audit hook is there before ours and raises, so that ours hears nothing."""
-        hook = f"import sys\n\n\ndef hook(event, args):\n    if event == {event!r}:\n        raise OSError(event)\n\n\n"
-        files = {"eval/conftest.py": self.ECHO, "other.py": f"{hook}sys.addaudithook(hook)\n"}
-        checkout = BARE.with_cases(asking("a")).with_files(files).at(pytester)
+        checkout = self.deaf(event).at(pytester)
         result = checkout.run_afresh("-p", "other", *REPLAY)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
         [line] = [line for line in result.errlines if line.startswith("ERROR: ")]
         assert f"no replay is possible in this process: its audit event `{event}`" in line
         assert not (checkout.path / "eval/_artifacts").exists()
         checkout.run_afresh("-p", "other", "eval").assert_outcomes(passed=1)
+
+    @pytest.mark.parametrize("workers", [(), ("-n", "2")])
+    def test_a_job_without_keys_is_refused_in_one_sentence_as_well(
+        self, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: tuple[str, ...]
+    ) -> None:
+        """It is known to be a replay only once the session has begun, since no option says so."""
+        monkeypatch.setenv("GITHUB_ACTIONS", "true")
+        monkeypatch.setenv("GITHUB_ACTOR", "dependabot[bot]")
+        checkout = self.deaf("socket.getaddrinfo").at(pytester)
+        result = checkout.run_afresh("-p", "other", "eval", *workers)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        assert [line for line in result.errlines if line.startswith("ERROR: no replay is possible in this process: ")]
+        assert "Traceback" not in result.stdout.str() + result.stderr.str()
 
 
 class TestTeardown:
@@ -351,6 +371,45 @@ def agent(shared):
             ["spent nothing, replayed 4 calls*", "  (fixtures): spent nothing, replayed 3 calls*"]
         )
         checkout.recall("cassettes", "cost").stdout.fnmatch_lines(["(fixtures)* 3 *", "total* 4 *"])
+
+
+class TestHooksOfReports:
+    """What a hook calls between the call of a test and its teardown is of its case; after that it is of none."""
+
+    MAKES = """\
+def pytest_runtest_makereport(call):
+    if call.when == "call":
+        {}
+"""
+    LOGS = MAKES.replace("makereport(call)", "logreport(report)").replace("call.when", "report.when")
+    SWALLOWED = "try:\n            {}\n        except BaseException:\n            pass"
+
+    @pytest.mark.parametrize("hook", [MAKES, LOGS], ids=["makereport", "logreport"])
+    def test_its_call_is_recorded_with_the_case_and_served_there(
+        self, pytester: pytest.Pytester, upstream: Upstream, hook: str
+    ) -> None:
+        checkout = talking(upstream, hook.format("httpx2_sync('reported')") + PLAIN).with_cases(asking("a"))
+        made = checkout.at(pytester)
+        assert made.run_apart("eval", "--record").ret == 0
+        assert [exchange.phase for exchange in calls(cassette(made, "a"))] == ["", "teardown"]
+        asked = upstream.count
+        assert (made.run_apart(*REPLAY).ret, upstream.count) == (0, asked)
+        talking(upstream, hook.format(self.SWALLOWED.format("httpx2_sync('otherwise')")) + PLAIN).at(pytester)
+        assert made.run_apart(*REPLAY).ret == 1
+        assert (made.outcomes(), upstream.count) == ({"a": "error"}, asked)
+        talking(upstream, PLAIN).at(pytester)
+        made.run_apart(*REPLAY)
+        assert "recorded call 2 was not asked for" in trial(made, "a").error
+
+    def test_a_recording_says_what_a_summary_calls(self, pytester: pytest.Pytester, upstream: Upstream) -> None:
+        hook = f"def pytest_terminal_summary():\n    {self.SWALLOWED.replace('    ' * 2, '    ').format(ASKS)}\n\n\n"
+        checkout = talking(upstream, hook + PLAIN).with_cases(asking("a")).at(pytester)
+        for mode, done in (("--record", "recorded"), ("--replay", "sent")):
+            result = checkout.run_apart("eval", "--recall-mode=all", mode)
+            [line] = [line for line in result.errlines if line.startswith("recall: ")]
+            assert line.startswith(f"recall: POST {upstream.url}/any: ")
+            assert done in line
+        assert upstream.count == 2
 
 
 class TestChildProcesses:
@@ -488,6 +547,20 @@ def in_child(work):
         for name in ("map", "async", "executor", "quiet", "alone"):
             assert trial(checkout, name).error.startswith(f"eval/cassettes/one/{name}.ndjson: POST {upstream.url}/")
 
+    def test_the_process_ends_though_a_thread_waits_for_a_worker_that_has_died(
+        self, pytester: pytest.Pytester, upstream: Upstream
+    ) -> None:
+        """Python would wait for the thread of the executor at its exit, and that one for its pool for ever."""
+        kept = "KEPT.append(concurrent.futures.ThreadPoolExecutor(1))\n"
+        body = f"def work():\n    {self.POOL.replace('    ', '        ')}str(pool.map(program, ['x']))\n"
+        source = self.FORKS + kept + agent(f"{body}return KEPT[0].submit(work).result()")
+        checkout = talking(upstream, source).with_cases(asking("a")).at(pytester)
+        result = checkout.run_afresh(*REPLAY)
+        assert result.ret == pytest.ExitCode.TESTS_FAILED
+        assert checkout.outcomes() == {"a": "error"}
+        assert [line for line in result.errlines if line.startswith("recall: ") and "ThreadPoolExecutor-" in line]
+        assert "Traceback" not in result.stderr.str()
+
     LEFT_OVER = """\
 def late(question):
     if question == "first":
@@ -576,7 +649,7 @@ def agent(pool):
         checkout = talking(upstream, asks).with_cases(asking("a")).at(pytester)
         result = checkout.run_apart("eval", "--record")
         assert result.ret == 1
-        assert " is over, for which its child process was forked" in result.stdout.str()
+        assert "since the set-up of fixture `pool` is over" in result.stdout.str()
         checkout.run_apart(*REPLAY)
         assert (upstream.count, checkout.outcomes()) == (3, {"a": "error"})
         talking(upstream, self.FORKS + source.format(answer="plain_sync(question)")).at(pytester)

@@ -13,16 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_recall.replay.addresses import ADDRESS, without_addresses
 from pytest_recall.replay.equality import key_of
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.nearest_request import nearest_request
 from pytest_recall.replay.recorded_parts import cleaned
-from pytest_recall.replay.redaction import PLACEHOLDER, Redactor, without_addresses
+from pytest_recall.replay.redaction import Redactor
 
 RULES = Rules()
 URL = "https://api.example.com/v1/chat/completions"
-ADDRESS = re.compile(r"0x[0-9a-f]{6,16}")
+HEX = re.compile(r"0x[0-9a-f]{6,16}")
 
 
 class Thing:
@@ -49,9 +50,9 @@ def objects() -> Iterator[Any]:
 @pytest.mark.parametrize("around", ["{}", "see {} there", "<p>{}</p>\n", 'told "{}"', "a < b {} c > d"])
 def test_what_python_says_of_an_object(of: Any, around: str) -> None:
     text = around.format(repr(of))
-    expected = ADDRESS.sub(PLACEHOLDER, text)
+    expected = HEX.sub(ADDRESS, text)
     assert without_addresses(text.encode()).decode() == expected
-    assert PLACEHOLDER in expected
+    assert ADDRESS in expected
 
 
 @pytest.mark.parametrize(
@@ -93,7 +94,7 @@ def test_twice_is_once_and_only_addresses_change(data: bytes) -> None:
     once = without_addresses(data)
     assert without_addresses(once) == once
     kept = re.sub(rb"0x[0-9a-fA-F]{6,16}", b"", data)
-    assert re.sub(rb"0x[0-9a-fA-F]{6,16}", b"", once.replace(PLACEHOLDER.encode(), b"")) == kept
+    assert re.sub(rb"0x[0-9a-fA-F]{6,16}", b"", once.replace(ADDRESS.encode(), b"")) == kept
 
 
 @given(st.text(max_size=20), st.integers(16**5, 16**16 - 1), st.integers(16**5, 16**16 - 1), st.text(max_size=20))
@@ -148,7 +149,7 @@ def written(text: str) -> Exchange:
 def test_none_is_written_down() -> None:
     found = written(HERE)
     assert found.request == written(THERE).request
-    assert found.failure == written(THERE).failure == Failure("ReadError", HERE.replace("0x7fff1234", PLACEHOLDER))
+    assert found.failure == written(THERE).failure == Failure("ReadError", HERE.replace("0x7fff1234", ADDRESS))
     given, other = found.response, written(THERE).response
     assert given is not None
     assert other is not None

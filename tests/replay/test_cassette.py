@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_recall.replay.cassette_file import Draft, merged, read_draft, read_header
+from pytest_recall.replay.cassette_file import Draft, are_answered_alike, merged, read_draft, read_header
 from pytest_recall.replay.cassette_lines import MAX_DEPTH, NOT_READ
 from pytest_recall.replay.equality import key_of
 from pytest_recall.replay.exchange import Exchange, Failure, Request, Response
@@ -315,6 +315,21 @@ def test_what_a_header_tells_apart_is_kept_of_both() -> None:
         for tenant, answer in (("111111", Response(200, chunks=(b"1",))), ("222222", Response(200, chunks=(b"2",))))
     )
     assert merged([acme], [zen, acme], RULES) == [acme, zen]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "alike"),
+    [
+        *[("k1", "k1", True), ("k1", "k2", False), ("k1", "l2", True), ("", "k1", True)],
+        *[("k1 k2", "k1 k2", True), ("k1 k2", "k2 k1", False), ("k1", "k1 k2", True), ("k1 l1", "l1 k1", True)],
+    ],
+)
+def test_equal_calls_of_two_recordings_are_answered_alike_in_their_order(first: str, second: str, alike: bool) -> None:
+    one, other = (
+        [call(name[0], response=Response(200, chunks=(name[1].encode(),))) for name in names.split()]
+        for names in (first, second)
+    )
+    assert are_answered_alike(one, other, RULES) is alike
 
 
 @given(

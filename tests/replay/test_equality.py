@@ -18,6 +18,7 @@ from pytest_recall.replay.equality import (
     headers_to_match,
     is_read_alike,
     key_of,
+    only_credentials,
     told_apart,
     written_key,
 )
@@ -216,6 +217,52 @@ class TestToldApart:
         made = [Exchange("", 0, "agent", *call) for call in zip(tenants, answers, strict=True)]
         first, second, third = equals_of_made(made, RULES, NONE)
         assert first == third != second
+
+
+KEY = "x-api-key"
+AUTH = "authorization"
+
+
+def live(*calls: tuple[Headers, bytes]) -> list[Exchange]:
+    """Return calls that were made, by their headers and answers."""
+    return [
+        Exchange("", seq, "agent", Request("GET", "http://x/", headers), Response(200, chunks=(answer,)))
+        for seq, (headers, answer) in enumerate(calls)
+    ]
+
+
+class TestOnlyCredentials:
+    """Calls that were made, and are equal but for a credential."""
+
+    @pytest.mark.parametrize(
+        ("one", "other", "named"),
+        [
+            (((KEY, "ana"),), ((KEY, "ben"),), (KEY,)),
+            (((KEY, "ana"),), ((KEY, "ana"),), ()),
+            (((KEY, "ana"),), (), ()),
+            (((AUTH, "token ana"),), ((AUTH, "token ben"),), (AUTH,)),
+            (((AUTH, "Basic YW5hOng="),), ((AUTH, "Basic YmVuOng="),), (AUTH,)),
+            (((AUTH, "ana"),), ((AUTH, "ben"),), (AUTH,)),
+            (((AUTH, "Bearer ana"), (KEY, "1")), ((AUTH, "Bearer ben"), (KEY, "2")), (AUTH, KEY)),
+            (((KEY, "ana"), ("x-user", "ana")), ((KEY, "ben"), ("x-user", "ben")), ()),
+            (((KEY, "ana"), ("accept", "a/b")), ((KEY, "ben"), ("accept", "b/a")), ()),
+            # What signs or names one call is another one each time.
+            (((AUTH, "AWS4-HMAC-SHA256 Signature=1"),), ((AUTH, "AWS4-HMAC-SHA256 Signature=2"),), ()),
+            ((("idempotency-key", "1"),), (("idempotency-key", "2"),), ()),
+            ((("cookie", "a=1"),), (("cookie", "a=2"),), ()),
+        ],
+    )
+    def test_those_with_several_answers_are_named(self, one: Headers, other: Headers, named: tuple[str, ...]) -> None:
+        assert only_credentials(live((one, b"1"), (other, b"2")), RULES, NONE) == named
+        assert only_credentials(live((one, b"1"), (other, b"1")), RULES, NONE) == ()
+        assert only_credentials(live((one, b"1"), (other, b"2")), Rules(ignored=named), NONE) == ()
+
+    def test_a_token_that_was_handed_out_tells_them_apart(self) -> None:
+        redactor = Redactor({})
+        redactor.learn({f"MINTED_ACCESS_TOKEN-0000000{at}": f"ya29.of-client-{at}" for at in (1, 2)})
+        calls = live(*(((((AUTH, f"Bearer ya29.of-client-{at}"),)), b"%d" % at) for at in (1, 2)))
+        assert only_credentials(calls, RULES, redactor) == ()
+        assert only_credentials(calls, RULES, NONE) == (AUTH,)
 
 
 class TestDifferences:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_recall.files.errors import MissError
-from pytest_recall.replay.exchange import KINDS, Call, Exchange, Request, Response, Tokens
+from pytest_recall.replay.exchange import KINDS, Call, Exchange, Request, Response, Tokens, error_replies, is_outage
 from tests.replay.upstream import Deck, Upstream
 
 
@@ -34,6 +34,19 @@ def test_a_response_is_whole_unless_it_says_otherwise() -> None:
     assert exchange.response is not None
     assert exchange.response.complete
     assert exchange.failure is None
+
+
+@pytest.mark.parametrize("end", ["http-500", "http-429", "http-408", "ReadTimeout"])
+def test_an_outage_says_nothing_of_what_was_asked(end: str) -> None:
+    assert is_outage(end)
+    assert error_replies([Call("agent", "live", trouble=end)] * 2) == [end]
+    assert error_replies([Call("agent", "live", trouble=end, retried=True), Call("judge", "live", trouble=end)]) == []
+
+
+@pytest.mark.parametrize("end", ["", "http-400", "http-404", "cut-off", "refused"])
+def test_an_answer_is_no_outage(end: str) -> None:
+    assert not is_outage(end)
+    assert error_replies([Call("agent", "live", trouble=end)]) == []
 
 
 Get = Callable[..., tuple[list[Any], Any]]

@@ -12,6 +12,7 @@ from pytest_recall.replay.hosts import (
     TELEMETRY,
     TELEMETRY_VARIABLES,
     VARIABLES,
+    host_in,
     is_address,
     is_telemetry,
     is_telemetry_host,
@@ -67,6 +68,23 @@ def test_any_text_is_an_answer(text: str) -> None:
 def test_of_a_url(url: str, place: tuple[str, int | None], plain: str) -> None:
     assert place_of(url) == place
     assert without_query(url) == plain
+
+
+@pytest.mark.parametrize(
+    ("pattern", "host"),
+    [
+        ("http://a.com:80/v1", "a.com:80"),
+        ("http://127.0.0.1:*/v1", "127.0.0.1"),
+        ("a.com:*", "a.com"),
+        ("https://a.com?x=/", "a.com"),
+        ("http://[::1]:8#x", "[::1]:8"),
+        ("a.com/*", "a.com"),
+        ("a.com", "a.com"),
+        ("/v1", ""),
+    ],
+)
+def test_the_host_in_a_pattern(pattern: str, host: str) -> None:
+    assert host_in(pattern) == host
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from pytest_recall.files.disk import LinkError
 from pytest_recall.replay import cassette_library as libraries
 from pytest_recall.replay.cassette_file import Cassette, read_header
 from pytest_recall.replay.cassette_library import Layer, Library
-from pytest_recall.replay.exchange import Exchange
+from pytest_recall.replay.exchange import Exchange, Response
 from pytest_recall.replay.matching import Rules
 from tests.helpers.samples import costly
 from tests.replay.recordings import HEADER, RULES, call, conversation, draft, request, response, write
@@ -228,7 +228,7 @@ def test_four_processes_of_one_run_make_one_recording(library: Library) -> None:
     path = library.of_fixture("client", "session", "")
     parts = [[call(f"process {p}, call {n}", seq=n) for n in range(30)] for p in range(4)]
     for part in parts:
-        library.finish(path, HEADER, part, RULES, shared=True)
+        assert library.finish(path, HEADER, part, RULES, shared=True)
     found = calls_in(path)
     assert len(found) == 120
     assert {one.key for one in found} == {one.key for part in parts for one in part}
@@ -242,6 +242,15 @@ def test_four_processes_that_set_up_the_same_make_the_recording_of_one(library: 
     for _ in range(3):
         library.finish(path, HEADER, calls, RULES, shared=True)
     assert path.read_bytes() == alone
+
+
+def test_a_process_of_the_same_run_that_was_answered_otherwise_is_told(library: Library) -> None:
+    path = library.of_fixture("client", "session", "")
+    first, other = call("x"), call("x", response=Response(200, chunks=(b"other",)))
+    assert library.finish(path, HEADER, [first], RULES, shared=True)
+    assert not library.finish(path, HEADER, [other], RULES, shared=True)
+    assert calls_in(path) == [first]
+    assert library.finish(path, {**HEADER, "run": "next"}, [other], RULES, shared=True)
 
 
 def test_a_shared_recording_of_an_earlier_run_is_replaced(library: Library) -> None:

@@ -41,6 +41,18 @@ class TestNearest:
     def test_what_stands_in_the_place_of_a_secret_is_not_shown(self) -> None:
         assert self.told({"a": "hunter2-and-more"}, {"a": "[PASSWORD]"}) == (0, ["a: “[PASSWORD]” → another value"])
 
+    @pytest.mark.parametrize(
+        ("recorded", "asked", "told"),
+        [
+            ("one\n\nx", "one\nx", "“one\\n\\nx” → “one\\nx”"),
+            ("FLAKY  one", "FLAKY one", "“FLAKY  one” → “FLAKY one”"),
+            ("é x", "e\u0301 x", "“é x” → “e\\u0301 x”"),
+            ("a" * 100 + " b", "a" * 100 + "\u00a0b", "“…aaaaaaaaaaaaaaaaaaaa b” → “…aaaaaaaaaaaaaaaaaaaa\\xa0b”"),
+        ],
+    )
+    def test_what_looks_the_same_is_spelled_out(self, recorded: str, asked: str, told: str) -> None:
+        assert self.told({"a": asked}, {"a": recorded}) == (0, [f"a: {told}"])
+
     def test_the_same_items_in_another_order_are_one_line(self) -> None:
         told = self.told({"tools": [{"enum": ["b", "a"]}]}, {"tools": [{"enum": ["a", "b"]}]})
         assert told == (0, ["tools[0].enum: the same 2 items in another order; sort them, if they come from a set"])

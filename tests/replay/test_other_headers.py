@@ -225,7 +225,7 @@ OTHER_MACHINE = {
 def lines_of(deck: Deck, ask: Callable[[], Any]) -> tuple[str, ...]:
     """Replay with all headers compared, and return in what the replay differs."""
     with deck.replaying():
-        deck.tape.compares_headers = True
+        deck.tape.header_check = "report"
         ask()
         assert (deck.tape.unused(), deck.tape.lacks_headers) == ([], False)
         return () if deck.tape.difference is None else deck.tape.difference.lines

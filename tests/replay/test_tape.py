@@ -18,7 +18,7 @@ from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.other_headers import digest_of
 from pytest_recall.replay.redaction import Redactor
 from pytest_recall.replay.repeatable_calls import RepeatableCalls
-from pytest_recall.replay.tape import CassetteMode, Mismatch, Tape
+from pytest_recall.replay.tape import CassetteMode, HeaderCheck, Mismatch, Tape
 
 RULES = Rules()
 URL = "http://upstream/v1/messages"
@@ -121,10 +121,12 @@ class TestServing:
     def test_what_nobody_asked_for_is_unused(self, tmp_path: Path) -> None:
         tape = tape_of(tmp_path, call("a", "1", 0), call("b", "2", 1), call("a", "3", 2))
         cause = " (a cache of the agent's framework may have answered; switch it off or empty it)"
-        assert tape.left_over() == [f"case: 3 recorded calls were not asked for (1, 2, 3){cause}; record it"]
+        what = f"the first of them {ask('a').line}{cause}"
+        assert tape.left_over() == [f"case: 3 recorded calls were not asked for (1, 2, 3), {what}; record it"]
         tape.serve(ask("a"), "agent")
         assert sorted(map(body_of, tape.unused())) == [b"2", b"3"]
-        assert tape.left_over() == ["case: 2 recorded calls were not asked for (2, 3); record it"]
+        what = f"(2, 3), the first of them POST {URL}"
+        assert tape.left_over() == [f"case: 2 recorded calls were not asked for {what}; record it"]
 
     def test_what_may_be_repeated_is_no_sign_that_a_test_has_asked_its_own_calls(self, tmp_path: Path) -> None:
         fetched = call("prices")._replace(request=Request("GET", "https://models.dev/api.json"))
@@ -317,7 +319,7 @@ class TestHeaders:
     def tape(self, folder: Path, *calls: Exchange, mode: CassetteMode = "replay") -> Tape:
         """Return a tape that compares them."""
         tape = tape_of(folder, *calls, mode=mode)
-        tape.compares_headers = True
+        tape.header_check = "report"
         return tape
 
     def test_one_that_differs_is_served_and_said(self, tmp_path: Path) -> None:
@@ -515,10 +517,10 @@ class TestOtherHeaders:
         assert body_of(tape.serve_again(self.by("acme"))) == b"3"
         assert tape.unused() == []
 
-    @pytest.mark.parametrize("compares", [False, True])
-    def test_another_value_is_a_miss_that_names_the_header(self, tmp_path: Path, compares: bool) -> None:
+    @pytest.mark.parametrize("check", ["off", "report"])
+    def test_another_value_is_a_miss_that_names_the_header(self, tmp_path: Path, check: HeaderCheck) -> None:
         tape = tape_of(tmp_path, self.of("acme", "1", 0), self.of("zen", "2", 1))
-        tape.compares_headers = compares
+        tape.header_check = check
         assert tape.serve(self.by("other"), "agent") is None
         assert not tape.holds(self.by("other"))
         assert "add `match_headers: [x-tenant]`" in tape.missed(self.by("other"))

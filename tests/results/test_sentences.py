@@ -13,6 +13,9 @@ from pytest_recall.replay.programs import NamedPrograms
 from pytest_recall.results import sentences
 from pytest_recall.results.scorecard import CaseResult, Scorecard, summarize
 from pytest_recall.results.sentences import (
+    ambiguous_line,
+    answered_otherwise_line,
+    by_credential_line,
     lost_calls_line,
     nothing_recorded_line,
     outside_line,
@@ -53,12 +56,38 @@ def test_calls_that_are_of_no_case_are_listed() -> None:
     )
 
 
-def test_cases_whose_agent_goes_on_without_an_answer_are_named() -> None:
-    assert lost_calls_line({"b": ["http-503"], "a": ["ReadTimeout", "http-503"]}) == (
-        "2 cases came to their verdicts though the provider did not answer (ReadTimeout, 503): a, b; what is judged is"
-        " what the agent says without that answer: ask again if that is not meant"
+def test_calls_of_no_case_that_were_answered_in_several_ways_are_listed() -> None:
+    assert ambiguous_line({"GET http://b/x", "GET http://a/"}) == (
+        "GET http://a/, GET http://b/x: called outside of any case and answered in several ways, so that a replay does"
+        " not know which answer to give, and refuses it; let a fixture make the call"
     )
-    assert lost_calls_line({"a": ["http-529"]}).startswith("1 case came to its verdict though")
+
+
+def test_a_fixture_with_other_answers_in_another_worker_is_named() -> None:
+    assert answered_otherwise_line({"fixture `b`", "fixture `a`"}) == (
+        "fixture `a`, fixture `b`: answered differently in several workers, and recorded with the answers of the first,"
+        " so that a replay refuses the cases of the other workers; --record=missing records these again"
+    )
+
+
+def test_a_header_by_which_alone_calls_differ_is_named_with_what_to_do() -> None:
+    assert by_credential_line("x-api-key", ["a.ndjson", "b.ndjson"]) == (
+        "a.ndjson (and 1 more): calls that differ in nothing but the credential in `x-api-key` were answered otherwise,"
+        " and nothing of a credential is recorded, so that a replay gives their answers in the order of the recording;"
+        " give each user a case, or a header or a parameter that names the user, else add `ignore_headers: [x-api-key]`"
+        " to rubric.yaml"
+    )
+
+
+def test_cases_whose_agent_goes_on_without_an_answer_are_named_with_what_to_do() -> None:
+    ends = {"b": ["http-503"], "a": ["ReadTimeout", "http-503"]}
+    assert lost_calls_line(ends, is_recorded=False) == (
+        "2 cases came to their verdicts though the provider did not answer (ReadTimeout, 503): a, b; what is judged is"
+        " what the agent says without that answer: run these cases again if that is not meant"
+    )
+    line = lost_calls_line({"a": ["http-529"]}, is_recorded=True)
+    assert line.startswith("1 case came to its verdict though")
+    assert line.endswith(": record this case again with --record if that is not meant")
 
 
 # What every rendering says in the same words

@@ -83,18 +83,14 @@ def open_file(path: Path, mode: str, *, buffering: int = -1) -> IO[Any]:
     return file
 
 
-def size_of(path: Path) -> int:
-    """Return the size of a file in bytes. Raises OSError."""
-    size: int = _os.stat(path).st_size
-    return size
-
-
-def read_bytes(path: Path) -> bytes:
-    """Return what a file holds. Raises OSError."""
+def read_bytes(path: Path, at_most: int | None = None) -> bytes:
+    """Return what a file holds. Raises OSError, with EFBIG for one that is larger than `at_most` bytes."""
     # `open` asks the system three times as often, and a replay reads a file for each case.
     descriptor = _os.open(path, _READ)
     try:
         size = _os.fstat(descriptor).st_size
+        if at_most is not None and size > at_most:
+            raise OSError(errno.EFBIG, os.strerror(errno.EFBIG))
         data: bytes = _os.read(descriptor, size + 1)
         if size and len(data) == size:
             return data
@@ -111,6 +107,23 @@ def check_pulled(begin: bytes, name: str) -> None:
     """Raise RecallError if the file `name`, which begins so, is a pointer of Git LFS and not what it points to."""
     if begin.startswith(_POINTER):
         raise RecallError(f"{name}:1: a pointer of Git LFS, whose file is not here; run `git lfs pull`")
+
+
+def read_checked(path: Path, name: str, *, at_most: int | None = None, remedy: str = "split it") -> bytes:
+    """Return what a file of ours holds. `remedy` is what to do about one that is too large.
+
+    Raises RecallError, naming the file as `name`, if it cannot be read, is larger than `at_most` bytes (default:
+    `MAX_BYTES`) or a pointer of Git LFS.
+    """
+    at_most = MAX_BYTES if at_most is None else at_most
+    try:
+        data = read_bytes(path, at_most)
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise RecallError(f"{name}: larger than {at_most >> 20} MB; {remedy}") from None
+        raise RecallError(f"{name}: cannot be read ({error.strerror}); check that it is there and readable") from None
+    check_pulled(data, name)
+    return data
 
 
 def names_in(folder: Path) -> list[str]:
@@ -145,24 +158,17 @@ def read_text(
     `whole_lines` leaves out a last line that has no end, which someone may still be writing. `remedy` is what to do
     about a file that is not UTF-8.
 
-    Raises RecallError, naming the file as `name`, if it cannot be read, is not UTF-8, is
-    larger than `at_most` bytes (default: `MAX_BYTES`) or a pointer of Git LFS.
+    Raises RecallError as `read_checked` does, and for what is not UTF-8.
     """
     shown = name or str(path)
-    at_most = MAX_BYTES if at_most is None else at_most
+    data = read_checked(path, shown, at_most=at_most)
+    if whole_lines:
+        data = data[: data.rfind(b"\n") + 1]
     try:
-        if size_of(path) > at_most:
-            raise RecallError(f"{shown}: larger than {at_most >> 20} MB; split it")
-        data = read_bytes(path)
-        check_pulled(data, shown)
-        if whole_lines:
-            data = data[: data.rfind(b"\n") + 1]
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise RecallError(f"{shown}:{line}: byte {error.start} is not UTF-8; {remedy}") from None
-    except OSError as error:
-        raise RecallError(f"{shown}: cannot be read ({error.strerror}); check that it is there and readable") from None
     return text.replace("\r\n", "\n") if "\r" in text else text
 
 

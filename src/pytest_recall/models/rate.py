@@ -21,6 +21,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from pytest_recall.replay.exchange import Request
+from pytest_recall.replay.hosts import host_in
 from pytest_recall.replay.token_estimate import reply_limit
 
 MINUTE = 61.0
@@ -146,7 +147,7 @@ def target_of(key: str, names: Collection[str]) -> Target:
 
 def _right_for(key: str, names: Collection[str]) -> str:
     """Return what to write in place of a key that is no host: the host of a URL, at any port for `*`, or examples."""
-    alone = (key.partition("://")[2] or key).partition("/")[0].rpartition("@")[2].removesuffix(":*")
+    alone = host_in(key).rpartition("@")[2]
     try:
         if alone != key:
             target_of(alone, names)

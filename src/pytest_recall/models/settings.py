@@ -13,6 +13,7 @@ from pydantic import (
 )
 
 from pytest_recall.files.validation import Name
+from pytest_recall.replay.hosts import host_in
 
 
 class Prices(BaseModel):
@@ -54,7 +55,7 @@ _QUERY = re.compile(r"\?[^?=/]*=|#")
 def _are_hosts(hosts: tuple[str, ...]) -> tuple[str, ...]:
     for host in hosts:
         if not _is_host(host):
-            meant = _host_in(host)
+            meant = re.sub(r"[][]", "", host_in(host))
             right = f"`{meant}`" if _is_host(meant) else "one like `example.com` or `example.com:8080`"
             raise ValueError(f"`{host}` is not a host; write {right}")
     return hosts
@@ -66,12 +67,6 @@ def _is_host(text: str) -> bool:
     is_port = bool(name) and port.isdecimal() and 0 < int(port) < 65_536
     # What has more than one colon is an address of IPv6.
     return bool(text) and not _NO_HOST.search(text) and (not colon or ":" in name or is_port)
-
-
-def _host_in(text: str) -> str:
-    """Return the part of a URL that names its host, which alone is that host at any port."""
-    place = re.split("[/?#]", text.partition("://")[2] or text)[0]
-    return re.sub(r"[][]", "", place).removesuffix(":*")
 
 
 def _are_calls(patterns: tuple[str, ...]) -> tuple[str, ...]:

@@ -24,11 +24,14 @@ from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, RUN, 
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
 from pytest_recall.replay.cassette_library import SHARED, Layer, Library
-from pytest_recall.replay.equality import equals_of_made, headers_to_match
+from pytest_recall.replay.equality import equals_of_made, headers_to_match, only_credentials
 from pytest_recall.replay.exchange import Call, CallKind, Exchange, Way, error_replies
+from pytest_recall.replay.fixture_answers import FIELD, digest_of_answers
+from pytest_recall.replay.hosts import without_query
 from pytest_recall.replay.open_tapes import CaseContext
 from pytest_recall.replay.player import Player
-from pytest_recall.replay.tape import CassetteMode, Made, Tape
+from pytest_recall.replay.tape import CassetteMode, HeaderCheck, Made, Tape
+from pytest_recall.replay.tokens import have_one_answer
 from pytest_recall.replay.watch import Watch
 from pytest_recall.replay.wire_formats import troubles
 from pytest_recall.results.sentences import kept_line
@@ -60,10 +63,12 @@ class CassetteManager:
     each process, if someone wants to compare it. `differing` are the misses of wider fixtures that have a recording and
     ask something else, and `lacking_headers` the names of those whose recording does not say which headers were sent.
     `started` are the programs that cases and fixtures have started.
-    `to_match` has the headers that tell recorded calls apart which are matched by none, with the names of recordings.
+    `to_match` has the headers that tell recorded calls apart which are matched by none, with the names of recordings,
+    and `by_credential` those with a credential which alone would, as nothing of it is recorded. `ambiguous` are
+    the calls of no case that a replay refuses, since they were answered in several ways, and `answered_otherwise` the
+    fixtures that another process of the run had recorded with other answers.
     `base` is the folder of the recordings that a case of `runs.plan.Plan.begins_as_recorded` begins with. In the run
     `of_change`, `folder` is one of its own, which nobody is told to record into.
-    One that `compares_headers` has all of them compared, as in `replay.tape`.
     """
 
     def __init__(
@@ -76,6 +81,7 @@ class CassetteManager:
         run: str,
         today: date,
         max_age: int | None,
+        header_check: HeaderCheck,
         follows: bool = False,
         workers: int = 1,
         watch: Watch | None = None,
@@ -93,8 +99,14 @@ class CassetteManager:
         self.started: dict[str, None] = {}
         self._staying: set[Path] = set()
         self._started_by: dict[str, dict[str, None]] = {}
+        self._fixtures: dict[str, Tape] = {}
+        self._digests: dict[tuple[int, int, int], str] = {}
+        self._has_replayed = False
         self.to_match: dict[str, list[str]] = {}
-        self.compares_headers = self.is_trusted = False
+        self.ambiguous: set[str] = set()
+        self.answered_otherwise: set[str] = set()
+        self.by_credential: dict[str, list[str]] = {}
+        self._header_check = header_check
         self._place = place
         self._folder_name = place.name(folder)
         is_usual = layers or of_change or folder == place.cassettes
@@ -187,10 +199,12 @@ class CassetteManager:
             # A row comes to its verdict at its end, an ordinary test may fail before it.
             all_asked = tape.passed or hasattr(item, "case")
             whole = item.stash[OUTCOME].is_verdict and not tape.misses
-            self._finish(tape, whole=whole, all_asked=all_asked, came_to=_came_to(item, tape))
+            came_to = {**_came_to(item, tape), **({FIELD: tape.fixtures} if tape.fixtures else {})}
+            self._finish(tape, whole=whole, all_asked=all_asked, came_to=came_to)
             if whole and OUTCOMES not in item.stash:
                 self.forget(item, 1)
         self._account(tape)
+        self._has_replayed = self._has_replayed or _has_replayed(tape)
         if self.player.batches is not None:
             self.player.batches.settle(tape, again=bool(tape.misses))
 
@@ -198,28 +212,52 @@ class CassetteManager:
     def answerable(self, item: pytest.Item, when: str) -> Iterator[None]:
         """End the phase `when` of a test with what its tape has against it, whatever the test made of that itself.
 
-        What is recorded of a teardown is asked for when that is over, all else at the end of the call.
+        What is recorded of the time after the call is asked for at the end of the teardown, all else at that of the
+        call. Between the two, hooks of reports may call.
         """
         tape = item.stash[TAPE]
-        tape.teardown = when == "teardown"
-        before = len(tape.misses) if tape.teardown else 0
+        is_call, is_teardown = when == "call", when == "teardown"
+        before = tape.reported
+        tape.teardown = tape.teardown or is_teardown
         try:
             # What is torn down is not interrupted: fixtures have to come to their end.
-            with nullcontext() if tape.teardown else self.player.waiting():
+            with nullcontext() if is_teardown else self.player.waiting():
+                if is_call:
+                    self._check_fixtures(item, tape)
                 yield
         except BaseException:
-            self.player.hear_forked()
+            self._hear_end(item, tape, when)
             if tape.misses[before:]:
                 raise _missed(tape, before) from None
             if tape.left_behind:
                 raise Missed(tape.left_behind[0]) from None
             raise
+        else:
+            self._hear_end(item, tape, when)
+            tape.passed = tape.passed or is_call
+            if tape.passed and tape.mode == "replay" and not tape.misses:
+                tape.misses += tape.left_over()
+            if tape.misses[before:]:
+                raise _missed(tape, before) from None
+        finally:
+            tape.teardown = tape.teardown or is_call
+            tape.reported = len(tape.misses)
+
+    def _hear_end(self, item: pytest.Item, tape: Tape, when: str) -> None:
         self.player.hear_forked()
-        tape.passed = tape.passed or when == "call"
-        if tape.passed and tape.mode == "replay" and not tape.misses:
-            tape.misses += tape.left_over()
-        if tape.misses[before:]:
-            raise _missed(tape, before) from None
+        if when == "call" and tape.draft_path is not None:
+            # Not later: a fixture whose last case this is ends before the case does.
+            tape.fixtures = self._digests_for(item)
+
+    def _check_fixtures(self, item: pytest.Item, tape: Tape) -> None:
+        """Raise Missed where a case was recorded with other answers to its fixtures than are replayed to them."""
+        tape.fixtures = self._digests_for(item) if tape.mode == "replay" else {}
+        if other := tape.other_fixture:
+            tape.misses.append(
+                f"{tape.name}: was recorded with other answers to the fixture `{other}` than are recorded of it now;"
+                f" `pytest -p recall '{item.nodeid}' --record=missing` records it with these"
+            )
+            raise Missed(tape.misses[-1])
 
     def _tape_of(self, item: pytest.Item) -> Tape:
         if self.mode == "off":
@@ -329,7 +367,9 @@ class CassetteManager:
                 self.differing.update(tape.misses)
             if tape.lacks_headers:
                 self.lacking_headers.add(name)
+            self._fixtures[name] = tape
             self._started_by.setdefault(name, {}).update(tape.started)
+            self._has_replayed = self._has_replayed or _has_replayed(tape)
         tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))
 
@@ -345,6 +385,22 @@ class CassetteManager:
         if self._shared is not None:
             self._shared.close()
             self._finish(self._shared, whole=True)
+            self._look_for_several_answers()
+
+    def _look_for_several_answers(self) -> None:
+        """Take in which calls that no case has made have several answers among those that all cases share."""
+        shared = self.player.repeatable
+        path = self.library.source(self.library.shared)
+        if self.mode == "replay" or shared is None or not shared.outside or not exists(path):
+            return
+        try:
+            cassette = Cassette(path, self.library.name(path), self._rules)
+            tape = Tape(cassette.name, "replay", self._rules, self.redactor, "", cassette)
+            several = [request for request in shared.outside if not have_one_answer(tape.answers(request))]
+        except RecallError as error:
+            self.problems.append(sentence_of(error))
+            return
+        self.ambiguous.update(f"{one.method} {self.redactor.redacted(without_query(one.url))}" for one in several)
 
     def _tape(self, path: Path, about: dict[str, Any], hint: str, of_base: Path | None = None) -> Tape:
         rules = self._rules
@@ -383,8 +439,7 @@ class CassetteManager:
             header=about,
             misses=problems,
             live=frozenset(kind for kind, way in self.player.ways.items() if way != "cassette"),
-            compares_headers=self.compares_headers,
-            is_trusted=self.is_trusted,
+            header_check=self._header_check,
             requests=None if self._requests is None else [],
             repeatable=None if about.get("scope") == SHARED else self.player.repeatable,
             passes_by=self.player.passes_by,
@@ -415,12 +470,13 @@ class CassetteManager:
         whole: bool,
         shared: bool = False,
         all_asked: bool = False,
-        came_to: Mapping[str, str] = MappingProxyType({}),
+        came_to: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
         """Let what was recorded take its place, if the test came to its end; otherwise the draft stays.
 
         What was recorded before and not asked for goes if this one has `all_asked`. `came_to` is the answer and the
-        outcome of the case. Calls that all cases share are added to those that are there.
+        outcome of the case, and the digests of its fixtures. Calls that all cases share are added to those that are
+        there.
         """
         # A thread may still have something to say later, which is then said at the end of the run.
         problems, tape.problems = tape.problems, self.problems
@@ -439,6 +495,8 @@ class CassetteManager:
                 return
             for unmatched in () if for_all else headers_to_match(news, tape.known_rules):
                 self.to_match.setdefault(unmatched, []).append(tape.name)
+            for credential in () if for_all else only_credentials(tape.made_live(), tape.known_rules, self.redactor):
+                self.by_credential.setdefault(credential, []).append(tape.name)
             if for_all:
                 self._take_over(tape, path)
                 self.library.share(path, tape.header, news, self._rules)
@@ -446,7 +504,8 @@ class CassetteManager:
                 # Of a recording that was made in several runs, the oldest part says how old it is.
                 oldest = min((exchange.at for exchange in calls), default=tape.header["recorded_at"])
                 header = {**tape.header, "recorded_at": oldest, **came_to}
-                self.library.finish(path, header, calls, tape.known_rules, shared=shared)
+                if not self.library.finish(path, header, calls, tape.known_rules, shared=shared):
+                    self.answered_otherwise.add(tape.label)
             else:
                 self._take_over(tape, path)
             remove(draft)
@@ -471,12 +530,14 @@ class CassetteManager:
         return "" if self._outages(earlier) else kept_line(tape.name, ends)
 
     def _outages(self, calls: Sequence[Exchange]) -> list[str]:
-        """Return how calls ended that say nothing of what they asked."""
-        ends = troubles(calls, partial(equals_of_made, rules=self._rules, redactor=self.redactor))
+        """Return the outages in which calls ended."""
         return error_replies(
             Call(kind=call.kind, source="live", trouble=end, retried=retried)
-            for call, (end, retried) in zip(calls, ends, strict=True)
+            for call, (end, retried) in zip(calls, self._ends(calls), strict=True)
         )
+
+    def _ends(self, calls: Sequence[Exchange]) -> list[tuple[str, bool]]:
+        return troubles(calls, partial(equals_of_made, rules=self._rules, redactor=self.redactor))
 
     def _take_over(self, tape: Tape, path: Path) -> None:
         """On the default branch let the recording of a run on a branch that was replayed take its place at `path`."""
@@ -533,12 +594,39 @@ class CassetteManager:
         fixtures = (self._started_by.get(name, {}) for name in getattr(item, "fixturenames", ()))
         return tuple(dict.fromkeys([*item.stash[TAPE].started, *chain.from_iterable(fixtures)]))
 
+    def _fixtures_of(self, item: pytest.Item) -> Iterator[tuple[str, Tape]]:
+        """Yield the wider fixtures that a case uses, with what each was answered when it was last set up."""
+        names = getattr(item, "fixturenames", ()) if self._fixtures else ()
+        return ((name, self._fixtures[name]) for name in names if name in self._fixtures)
+
+    def _digests_for(self, item: pytest.Item) -> dict[str, str]:
+        """Return a digest of the answers to each wider fixture that a case uses, of those that got any."""
+        digests: dict[str, str] = {}
+        for name, tape in self._fixtures_of(item):
+            # A token in an answer is known only when a call of a case carries it.
+            key = id(tape), len(tape.made), len(self.redactor.carried)
+            if key not in self._digests:
+                self._digests[key] = digest_of_answers([*tape.served(), *tape.recorded()])
+            digests |= {name: self._digests[key]} if self._digests[key] else {}
+        return digests
+
+    def rests_on_others(self, item: pytest.Item, tape: Tape) -> bool:
+        """Whether a verdict may rest on answers that were replayed for something else than its own case.
+
+        That is a wider fixture that the case uses. Where its agent made no call, it is also anything in this process:
+        what code keeps of an answer, such as `functools.lru_cache`, nobody sees.
+        """
+        if any(_has_replayed(fixture) for _, fixture in self._fixtures_of(item)):
+            return True
+        if any(made.kind != "judge" for made in tape.made):
+            return False
+        return self._has_replayed or (self._shared is not None and _has_replayed(self._shared))
+
     def calls_of(self, read: Sequence[tuple[Made, Exchange | None]]) -> tuple[Call, ...]:
         """Return the calls that these were, each with how it ended."""
         if not read:
             return ()
-        equals = partial(equals_of_made, rules=self._rules, redactor=self.redactor)
-        ends = iter(troubles([exchange for _, exchange in read if exchange is not None], equals))
+        ends = iter(self._ends([exchange for _, exchange in read if exchange is not None]))
         calls = []
         for made, exchange in read:
             end, retried = ("", False) if exchange is None else next(ends)
@@ -552,16 +640,20 @@ class CassetteManager:
         return prompts((request for _, request in asked), words, self._rules) if asked else Prompts()
 
 
+def _has_replayed(tape: Tape) -> bool:
+    return any(made.source == "replayed" and made.kind != "judge" for made in tape.made)
+
+
 def _with_earlier(tape: Tape, news: list[Exchange], all_asked: bool) -> list[Exchange] | None:
     """Return the calls of a recording that `news` are to join, with them; None if it stays as it is.
 
-    It does where nothing is new but tokens that are recorded as well.
+    It does where nothing is new but tokens that are recorded as well, and its fixtures got the same answers.
     """
     unused = tape.unused()
     # A call that was given up may be asked for in one run and not in another, and so may one of a kind that is live.
     rest = [exchange for exchange in unused if tape.may_be_left(exchange) or not all_asked]
     fetched = sum(made.is_token for made in tape.made)
-    if len(news) <= fetched and len(rest) == len(unused) and not tape.is_of_base:
+    if len(news) <= fetched and len(rest) == len(unused) and not (tape.is_of_base or tape.other_fixture):
         return None
     return [*tape.served(), *news, *(exchange._replace(seq=tape.reserve()) for exchange in rest)]
 

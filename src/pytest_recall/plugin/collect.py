@@ -285,16 +285,16 @@ class Checks:
 
     def look_at(self, item: CaseItem) -> None:
         """Add what is wrong with a case, its judges and the fixtures that it needs."""
-        found = fixtures_of(item)
+        fixtures = fixtures_of(item)
         where = f"{self._name}:{item.line}"
         judges = [name for name in dict.fromkeys(c.name for c in item.case.judges) if name not in self._provided]
-        unknown = [name for name in judges if f"judge_{name}" not in found]
+        unknown = [name for name in judges if f"judge_{name}" not in fixtures]
         for name in unknown:
             self.problems[f"{where}: judges: {no_judge(self._config, name)}"] = None
         # Many cases have the same agent and judges, and pytest looks for these once.
         rehearsed = self._rehearsed.get(id(closure_of(item)))
         if rehearsed is None:
-            built_in = [name for name in judges if name not in unknown and _is_built_in(found, f"judge_{name}")]
+            built_in = [name for name in judges if name not in unknown and _is_built_in(fixtures, f"judge_{name}")]
             rubric = self._run.plan.rubric
             rehearsed = {name: rehearsal(name, rubric) for name in built_in} if self._rehearses else {}
             self._rehearsed[id(closure_of(item))] = rehearsed
@@ -308,22 +308,22 @@ class Checks:
 
     def _of_fixtures(self, item: CaseItem, judges: list[str]) -> Iterator[str]:
         """Yield what would fail every case with these fixtures; `judges` are built-in ones."""
-        found = fixtures_of(item)
+        fixtures = fixtures_of(item)
         is_run = not self._config.option.collectonly
         for name in judges if is_run else ():
             yield from self._of_model(name)
-        varied = [name for name, definitions in found.items() if definitions and definitions[-1].params]
+        varied = [name for name, defs in fixtures.items() if defs and defs[-1].params]
         if varied:
             yield f"the fixture `{varied[0]}` is parametrized, but a case is one item; write one without params"
-        if "memory" in item.fixturenames and (why := memories.without_effect(self._config, found["memory"])):
+        if "memory" in item.fixturenames and (why := memories.without_effect(self._config, fixtures["memory"])):
             yield why
         if is_run:
             yield from self._of_agent(item)
 
     def _of_agent(self, item: CaseItem) -> Iterator[str]:
         """Yield what is wrong with a model that is to be asked in place of an agent: it is not named, or not found."""
-        found = fixtures_of(item)
-        plain = _is_built_in(found, "agent")
+        fixtures = fixtures_of(item)
+        plain = _is_built_in(fixtures, "agent")
         if plain and self._run.plan.context.model is None:
             yield NO_AGENT
             return
@@ -333,7 +333,7 @@ class Checks:
         try:
             if item.baseline is not None and item.baseline.kind == "model":
                 baselines.model_of(self._config, item.baseline.name)
-            elif plain or _is_built_in(found, "recall_model"):
+            elif plain or _is_built_in(fixtures, "recall_model"):
                 baselines.model_under_test(self._config)
         except RecallError as error:
             yield from (f"{what}: {message}" for message in error.messages)

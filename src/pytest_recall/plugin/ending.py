@@ -24,6 +24,9 @@ from pytest_recall.results.scorecard import Scorecard, has_failed
 from pytest_recall.results.scorecard_text import annotation_lines
 from pytest_recall.results.sentences import (
     alone_line,
+    ambiguous_line,
+    answered_otherwise_line,
+    by_credential_line,
     looped_line,
     lost_calls_line,
     nothing_recorded_line,
@@ -322,7 +325,9 @@ class Ending:
         last = {trial.case_id: trial for trial in self._run.trials if not trial.arm and trial.outcome.is_verdict}
         lost = {name: error_replies(one for one in trial.calls if one.source == "live") for name, trial in last.items()}
         if lost := {name: ends for name, ends in lost.items() if ends}:
-            self._run.log.note(lost_calls_line(lost))
+            recording = self._run.recording
+            is_recorded = recording is not None and recording.mode in ("record", "missing") and not recording.of_change
+            self._run.log.note(lost_calls_line(lost, is_recorded=is_recorded))
 
     def _count_the_unrecorded(self) -> None:
         """Take in what asked past the player in this process."""
@@ -330,6 +335,13 @@ class Ending:
         if manager is not None:
             manager.finish_shared()
             self._run.log.note(*(to_match_line(header, names) for header, names in sorted(manager.to_match.items())))
+            self._run.log.note(
+                *(by_credential_line(header, names) for header, names in sorted(manager.by_credential.items()))
+            )
+            if manager.answered_otherwise:
+                self._run.log.note(answered_otherwise_line(manager.answered_otherwise))
+            if manager.ambiguous:
+                self._run.log.note(ambiguous_line(manager.ambiguous))
             if manager.player.outside_calls:
                 self._run.log.note(outside_line(manager.player.outside_calls))
             self._run.unrecorded.programs.update(manager.started)

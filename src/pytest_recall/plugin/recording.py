@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from pytest_recall.replay.exchange import CallKind, Way
     from pytest_recall.replay.player import Player
     from pytest_recall.replay.redaction import Redactor
-    from pytest_recall.replay.tape import CassetteMode, Tape
+    from pytest_recall.replay.tape import CassetteMode, HeaderCheck, Tape
     from pytest_recall.trials.record import RecordingFacts
 
 
@@ -69,6 +70,13 @@ class Recording(NamedTuple):
     def found_in(self) -> Path | None:
         """The file for what a dry run finds; None for the usual one."""
         return Path(self.dry_file) if self.dry_file else None
+
+    @property
+    def header_check(self) -> HeaderCheck:
+        """How headers are compared: what differs is not to be answered by a later run, nor to move a box."""
+        if self.dry or self.mode == "missing":
+            return "report"
+        return "require" if self.trusted and self.mode == "replay" else "off"
 
     def facts(self, place: Place) -> RecordingFacts:
         """Return how the run records, as its journal says it."""
@@ -340,6 +348,16 @@ def refuse_strays(player: Player) -> None:
     """Raise pytest.UsageError for calls that were refused before the session had begun."""
     if player.strays:
         raise pytest.UsageError(*dict.fromkeys(player.strays)) from None
+
+
+def calls_before_the_session(player: Player) -> list[str]:
+    """Return what to say of calls that a recording has let through so far, without which no replay begins."""
+    calls, player.outside_calls = player.outside_calls, Counter()
+    return [
+        f"{call}: called before the session, as while a conftest file is imported, and was not recorded; a replay"
+        " refuses it, and does not begin; let a fixture make the call"
+        for call in calls
+    ]
 
 
 def seen(config: pytest.Config) -> Any:

@@ -160,7 +160,7 @@ def _on_branch(config: pytest.Config, place: Place, asked: Recording) -> Recordi
 
 
 def make_manager(run: Run, asked: Recording) -> CassetteManager:
-    """Return the cassettes of this session."""
+    """Return the cassettes of this session. Raises pytest.UsageError where nothing can be replayed or recorded."""
     from pytest_recall.plugin import recording
     from pytest_recall.plugin.cassettes import CassetteManager
     from pytest_recall.replay.cassette_library import Layer
@@ -187,26 +187,27 @@ def make_manager(run: Run, asked: Recording) -> CassetteManager:
             overlap.refuse_batch(run.config, overlap.obstacle_in_options(run.config))
         watch = batching.watch(run, watch or asked.mode, asked.run)
     max_age = plan.rubric.max_cassette_age if asked.max_age is None and not asked.dry else asked.max_age
-    manager = CassetteManager(
-        plan.place,
-        plan.rubric,
-        asked.mode,
-        folder,
-        run=asked.run,
-        today=plan.context.date,
-        max_age=max_age,
-        follows=run.follows,
-        workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
-        watch=watch,
-        live=asked.live,
-        requests=Path(asked.requests) if asked.requests else None,
-        base=Path(asked.base) if asked.base else None,
-        layers=layers,
-        of_change=asked.of_change,
-    )
-    # What a replay finds to differ is not to be answered from the recording by a run after it, nor to move a box.
-    manager.is_trusted = asked.trusted and asked.mode == "replay" and not asked.dry
-    manager.compares_headers = asked.dry or asked.mode == "missing" or manager.is_trusted
+    with usage_errors():
+        manager = CassetteManager(
+            plan.place,
+            plan.rubric,
+            asked.mode,
+            folder,
+            run=asked.run,
+            today=plan.context.date,
+            max_age=max_age,
+            header_check=asked.header_check,
+            follows=run.follows,
+            workers=getattr(run.config, "workerinput", {}).get("workercount", 1),
+            watch=watch,
+            live=asked.live,
+            requests=Path(asked.requests) if asked.requests else None,
+            base=Path(asked.base) if asked.base else None,
+            layers=layers,
+            of_change=asked.of_change,
+        )
+    if asked.mode in ("record", "missing"):
+        manager.problems += recording.calls_before_the_session(manager.player)
     manager.player.hand(partial(recording.ports_of_controller, run.config))
     if asked.dry or asked.sends_nothing:
         manager.let_nothing_out()

@@ -332,6 +332,8 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
         sources.add("replayed")
     if tape.mode == "replay" and tape.is_partial:
         sources |= {"live", "replayed"}  # Who was asked beside the recording may be anyone.
+    if manager.rests_on_others(item, tape):
+        sources |= {"replayed"} if sources else {"live", "replayed"}
     programs = started if manager.player.programs.every else ()
     source = "mixed" if len(sources) > 1 else next(iter(sources), "live")
     read = manager.exchanges_of(tape)
@@ -340,7 +342,8 @@ def _calls(item: pytest.Item, case: TrialCase, result: Result) -> CallSummary:
         return CallSummary(source, calls, unrecorded=unrecorded, programs=programs)
     asked = getattr(item, "case", None)  # A marked test has none, and its words stand in the prompt as they are.
     recording = tape.cassette or (tape.base if source == "replayed" else None)
-    taped = None if recording is None or source == "live" else taped_of(recording.header)
+    is_other = source == "live" or tape.other_fixture  # The answer then says nothing of the code now.
+    taped = None if recording is None or is_other else taped_of(recording.header)
     words = () if asked is None else words_of([asked.input, asked.turns and [turn.user for turn in asked.turns]])
     prompts = manager.prompts_of(read, words) if read else Prompts()
     rubric = item.config.stash[RUN].plan.rubric

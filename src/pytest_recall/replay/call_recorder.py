@@ -254,10 +254,10 @@ class PendingBatchCall:
         return self._answered(response)
 
     def _not_paid(self, why: str) -> BaseException:
-        return self.refuse(f"{self.request.method} {self.request.url}: not asked, since {why}", True)
+        return self.refuse(f"{self.request.line}: not asked, since {why}", True)
 
     def _refused(self, error: HeldError) -> BaseException:
-        return self.refuse(f"{self.request.method} {self.request.url}: {error}", not error.called_off)
+        return self.refuse(f"{self.request.line}: {error}", not error.called_off)
 
     def _answered(self, response: Response) -> Exchange:
         self.reached()

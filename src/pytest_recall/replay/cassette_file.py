@@ -12,8 +12,8 @@ a sum is looked through for calls and parts that stand twice or in another place
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -24,9 +24,8 @@ from pytest_recall.files.disk import (
     check_pulled,
     make_ignored,
     open_file,
-    read_bytes,
+    read_checked,
     remove,
-    size_of,
     write_bytes,
 )
 from pytest_recall.files.errors import RecallError
@@ -55,6 +54,7 @@ from pytest_recall.replay.equality import equals, is_read_alike, key_of, raw_key
 from pytest_recall.replay.exchange import FIRST_MATCHED, Exchange, Request
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.redaction import Redactor
+from pytest_recall.replay.tokens import have_one_answer
 
 VERSION = 2
 _OLDER = (1,)
@@ -361,7 +361,7 @@ def write_cassette(path: Path, header: Mapping[str, Any], exchanges: Iterable[Ex
     lines.insert(1, sealed({"times": times}))
     data = b"".join(lines)
     if len(data) > MAX_BYTES:
-        raise RecallError(f"{path}: {_TOO_LARGE}")
+        raise RecallError(f"{path}: larger than {MAX_BYTES >> 20} MB; {_IF_TOO_LARGE}")
     write_bytes(path, data)
 
 
@@ -369,25 +369,29 @@ def merged(first: Iterable[Exchange], second: Iterable[Exchange], rules: Rules) 
     """Return the calls of two recordings of the same: those equal ones that `first` has fewer of are of `second`."""
     result, others = list(first), list(second)
     names = equals([*result, *others], rules)
-    left = Counter(names[: len(result)])
+    unpaired = Counter(names[: len(result)])
     for exchange, name in zip(others, names[len(result) :], strict=True):
-        if left[name] == 0:
+        if unpaired[name] == 0:
             result.append(exchange)
         else:
-            left[name] -= 1
+            unpaired[name] -= 1
     return result
+
+
+def are_answered_alike(first: Iterable[Exchange], second: Iterable[Exchange], rules: Rules) -> bool:
+    """Whether the equal calls of two recordings of the same have the same answers, in their order."""
+    one, other = list(first), list(second)
+    names = equals([*one, *other], rules)
+    answers: dict[Hashable, deque[Exchange]] = {}
+    for name, exchange in zip(names, one, strict=False):
+        answers.setdefault(name, deque()).append(exchange)
+    pairs = ((answers.get(name), exchange) for name, exchange in zip(names[len(one) :], other, strict=True))
+    return all(have_one_answer([left.popleft(), exchange]) for left, exchange in pairs if left)
 
 
 def read_lines(path: Path, name: str) -> list[bytes]:
     """Return the lines of a file, as they are; the last one is what follows the last line end. Raises RecallError."""
-    try:
-        if size_of(path) > MAX_BYTES:
-            raise RecallError(f"{name}: {_TOO_LARGE}")
-        data = read_bytes(path)
-    except OSError as error:
-        raise RecallError(f"{name}: cannot be read ({error.strerror}); check that it is there and readable") from None
-    check_pulled(data, name)
-    return data.split(b"\n")
+    return read_checked(path, name, at_most=MAX_BYTES, remedy=_IF_TOO_LARGE).split(b"\n")
 
 
 def _check_merged(lines: Iterable[bytes], name: str) -> None:
@@ -429,7 +433,7 @@ def _read_head(path: Path, name: str) -> tuple[dict[str, Any], list[Mapping[str,
     return header | about, times
 
 
-_TOO_LARGE = f"larger than {MAX_BYTES >> 20} MB; record fewer calls into one cassette"
+_IF_TOO_LARGE = "record fewer calls into one cassette"
 
 
 def _head(header: Mapping[str, Any], rules: Rules) -> dict[str, Any]:

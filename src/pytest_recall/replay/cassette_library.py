@@ -29,6 +29,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.eval_directory import CASSETTE_SUFFIX
 from pytest_recall.replay.cassette_file import (
     Cassette,
+    are_answered_alike,
     last_recorded,
     matched,
     merged,
@@ -37,7 +38,7 @@ from pytest_recall.replay.cassette_file import (
     write_cassette,
 )
 from pytest_recall.replay.equality import equals, key_of
-from pytest_recall.replay.exchange import Call, Exchange, error_replies
+from pytest_recall.replay.exchange import Exchange, is_outage
 from pytest_recall.replay.matching import Rules
 from pytest_recall.replay.tokens import have_one_answer
 from pytest_recall.replay.wire_formats import trouble
@@ -225,9 +226,9 @@ class Library:
     def drafts(self, path: Path | None = None) -> list[Path]:
         """Return the drafts of the cassette `path`, or of all, that were left behind; oldest first for each."""
         check_link(self.folder / DRAFTS)  # What is found there may be deleted.
-        every = names_in(self.folder / DRAFTS)
-        found = [(match["of"], self.folder / DRAFTS / name) for name in every if (match := _DRAFT.fullmatch(name))]
-        return [draft for of, draft in sorted(found) if path is None or of == self._draft_name(path)]
+        names = names_in(self.folder / DRAFTS)
+        drafts = [(match["of"], self.folder / DRAFTS / name) for name in names if (match := _DRAFT.fullmatch(name))]
+        return [draft for of, draft in sorted(drafts) if path is None or of == self._draft_name(path)]
 
     def check(self, path: Path) -> None:
         """Raise LinkError if a link leads out of the folder on the way to the cassette `path` or to its drafts.
@@ -245,22 +246,25 @@ class Library:
         rules: Rules,
         *,
         shared: bool = False,
-    ) -> None:
+    ) -> bool:
         """Let a recording take its place: none, if it has no call. Raises OSError, and then has changed nothing.
 
-        A `shared` one, which several processes make at the same time, joins what another
-        process of the same run (`header["run"]`) has put there.
+        A `shared` one, which several processes make at the same time, joins what another process of the same run
+        (`header["run"]`) has put there. Returns whether that has all of its answers.
         """
-        news = list(exchanges)
+        news, has_all = list(exchanges), True
         if not news and not exists(path):
-            return
+            return has_all
         with self._locked(path):
             if shared:
-                news = merged(_written_in(path, header.get("run"), rules), news, rules)
+                earlier = _written_in(path, header.get("run"), rules)
+                has_all = are_answered_alike(earlier, news, rules)
+                news = merged(earlier, news, rules)
             if news:
                 write_cassette(path, header, news, rules)
             else:
                 remove(path)
+        return has_all
 
     def share(self, path: Path, header: Mapping[str, Any], exchanges: Iterable[Exchange], rules: Rules) -> None:
         """Add to a cassette that all cases share; what it has is kept. Raises OSError, and then has changed nothing.
@@ -337,20 +341,20 @@ class Library:
                 cassette = Cassette(known, str(known), rules)
                 before, header, rules = list(cassette.exchanges()), cassette.header, cassette.rules
             after = before
-            left = self.left_behind(path)
-            for draft in left:
-                own, every = read_draft(draft, str(draft))
-                exchanges = [one for one in every if not error_replies([Call("agent", "live", trouble=trouble(one))])]
-                header = header or own
-                if exchanges:
-                    rules = rules.among(matched(own, str(draft)))
+            drafts = self.left_behind(path)
+            for draft in drafts:
+                draft_header, exchanges = read_draft(draft, str(draft))
+                answered = [one for one in exchanges if not is_outage(trouble(one))]
+                header = header or draft_header
+                if answered:
+                    rules = rules.among(matched(draft_header, str(draft)))
                 offset = len(after)
-                news = (one._replace(seq=offset + one.seq, key=key_of(one.request, rules)) for one in exchanges)
+                news = (one._replace(seq=offset + one.seq, key=key_of(one.request, rules)) for one in answered)
                 after = merged(after, news, rules)
             if len(after) > len(before):
                 plain = _plain(header) | {"recorded_at": min(exchange.at for exchange in after)}
                 write_cassette(path, plain, after, rules)
-            for draft in left:
+            for draft in drafts:
                 remove(draft)
         return len(after) - len(before)
 

@@ -30,13 +30,22 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
+from pytest_recall.replay.addresses import without_addresses
 from pytest_recall.replay.encodings import NO_JSON, parsed, plain_body
 from pytest_recall.replay.exchange import Exchange, Headers, Request, asking
 from pytest_recall.replay.matching import Rules, SeenRequest, canonical
-from pytest_recall.replay.other_headers import CountedHeader, counted, is_compared, is_credential, may_be_told
-from pytest_recall.replay.redaction import Redactor, boundaries_of, without_addresses
+from pytest_recall.replay.other_headers import (
+    CountedHeader,
+    counted,
+    is_compared,
+    is_credential,
+    lasting_credentials,
+    may_be_told,
+)
+from pytest_recall.replay.redaction import Redactor, boundaries_of
 from pytest_recall.replay.tokens import have_one_answer
 
 _READ = frozenset({"content-encoding", "content-type"})
@@ -186,6 +195,37 @@ def headers_to_match(calls: Sequence[Exchange], rules: Rules) -> tuple[str, ...]
     """Return the headers that tell recorded calls with one key apart and could be matched, sorted."""
     groups = (_of_one_key(calls, places, rules) for places in _by_key(calls).values())
     return tuple(sorted({name for group in groups for name in group.headers if not is_credential(name)}))
+
+
+def only_credentials(calls: Iterable[Exchange], rules: Rules, redactor: Redactor) -> tuple[str, ...]:
+    """Return the headers with a credential in which equal calls that were made differ and have several answers, sorted.
+
+    Of a credential nothing is recorded, so that nothing else will ever say which of the answers is whose.
+    """
+    # A token that was handed out has its name, by which it is told apart.
+    made = [one._replace(key="", request=_with_names(one.request, redactor)) for one in calls]
+    by_call = [lasting_credentials(one.request.headers) for one in made]
+    names = _of_several_values(by_call) - rules.ignored
+    if not names:
+        return ()
+    groups: dict[Hashable, list[int]] = {}
+    for at, equal in enumerate(equals_of_made(made, rules, redactor)):
+        groups.setdefault(equal, []).append(at)
+    differing = (
+        _of_several_values([by_call[at] for at in places])
+        for places in groups.values()
+        if not have_one_answer([made[at] for at in places])
+    )
+    return tuple(sorted(names.intersection(chain.from_iterable(differing))))
+
+
+def _of_several_values(headers: Iterable[Mapping[str, str]]) -> set[str]:
+    """Return the names of the headers that have more than one value in these."""
+    values: dict[str, set[str]] = {}
+    for one in headers:
+        for name, value in one.items():
+            values.setdefault(name, set()).add(value)
+    return {name for name, some in values.items() if len(some) > 1}
 
 
 def _by_key(calls: Sequence[Exchange]) -> Mapping[str, list[int]]:

@@ -61,6 +61,11 @@ class Request(NamedTuple):
     body: bytes = b""
     others: Headers | None = None
 
+    @property
+    def line(self) -> str:
+        """The method and the URL, by which messages name the call."""
+        return f"{self.method} {self.url}"
+
 
 class Response(NamedTuple):
     """What the upstream sent.
@@ -414,10 +419,12 @@ _ANSWERED = frozenset(
 """Ends of calls that are answers to what was asked: a wrong request is refused again, a limit of tokens is reached."""
 
 
-def error_replies(calls: Iterable[Call]) -> list[str]:
-    """Return how calls of an agent ended that say nothing of what they asked: limits, outages, cut connections.
+def is_outage(end: str) -> bool:
+    """Return whether a call that ended so says nothing of what it asked: a limit, an outage, a cut connection."""
+    return bool(end) and end not in _ANSWERED
 
-    One that was asked again and then ended well is none.
-    """
+
+def error_replies(calls: Iterable[Call]) -> list[str]:
+    """Return the outages in which calls of an agent ended; one that was asked again and then ended well is none."""
     ends = (call.trouble for call in calls if call.kind != "judge" and not call.retried)
-    return [end for end in dict.fromkeys(ends) if end and end not in _ANSWERED]
+    return [end for end in dict.fromkeys(ends) if is_outage(end)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
 from functools import lru_cache
@@ -21,6 +22,11 @@ def place_of(url: str) -> tuple[str, int | None]:
         return parts.hostname or "", parts.port or PORTS.get(parts.scheme)
     except ValueError:
         return "", None
+
+
+def host_in(pattern: str) -> str:
+    """Return the part of a URL or of a pattern for URLs that names the host; without `:*`, as that is any port."""
+    return re.split("[/?#]", pattern.partition("://")[2] or pattern)[0].removesuffix(":*")
 
 
 def without_query(url: str) -> str:
@@ -209,8 +215,8 @@ def telemetry_of(environment: Mapping[str, str]) -> tuple[str, ...]:
 def sockets_of(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return where telemetry is sent by what is no HTTP, each as `host:port`: to `AGENTS`, and by gRPC."""
     places = {place: None for agents in AGENTS for place in _places_of(agents, environment)}
-    every = environment.get(f"{_OTLP}_PROTOCOL", "")
-    protocols = {signal: environment.get(f"{_OTLP}_{signal}_PROTOCOL") or every for signal in _SIGNALS}
+    default = environment.get(f"{_OTLP}_PROTOCOL", "")
+    protocols = {signal: environment.get(f"{_OTLP}_{signal}_PROTOCOL") or default for signal in _SIGNALS}
     by_grpc = {signal for signal, protocol in protocols.items() if not protocol.startswith("http/")}
     for variable in (
         *(f"{_OTLP}_{signal}_ENDPOINT" for signal in by_grpc),
@@ -244,24 +250,24 @@ def is_telemetry(url: str, more: tuple[str, ...] = ()) -> bool:
 def _is_telemetry(plain: str, more: tuple[str, ...]) -> bool:
     host, port = place_of(plain)
     path = urlsplit(plain).path if host else ""
-    return any(_is_at(known, host, port, path) for known in (*TELEMETRY, *more))
+    return any(_is_at(pattern, host, port, path) for pattern in (*TELEMETRY, *more))
 
 
 def is_telemetry_host(host: str, port: int | None = None, more: tuple[str, ...] = ()) -> bool:
     """Return whether a host takes telemetry and nothing else, whatever it is asked."""
-    return any(_is_at(known, host, port, None) for known in (*TELEMETRY, *more))
+    return any(_is_at(pattern, host, port, None) for pattern in (*TELEMETRY, *more))
 
 
-def _is_at(known: str, host: str, port: int | None, path: str | None) -> bool:
-    """Return whether a place is the one that is `known`, or below it; no `path` is one that nobody knows."""
-    known_host, slash, known_path = known.partition("/")
-    if slash and (path is None or not fnmatchcase(path, f"/{known_path}")):
+def _is_at(pattern: str, host: str, port: int | None, path: str | None) -> bool:
+    """Return whether a place is the one of a `pattern`, or below it; no `path` is one that is not known."""
+    host_pattern, slash, path_pattern = pattern.partition("/")
+    if slash and (path is None or not fnmatchcase(path, f"/{path_pattern}")):
         return False
     names = names_of(host.rstrip("."))
-    return any(_is_host(one, known_host) for name in names for one in (name, f"{name}:{port}"))
+    return any(_is_host(one, host_pattern) for name in names for one in (name, f"{name}:{port}"))
 
 
-def _is_host(name: str, known: str) -> bool:
-    if set("*?[").isdisjoint(known):  # As nearly all of them, for which no pattern has to be compiled.
-        return name == known or name.endswith(f".{known}")
-    return fnmatchcase(name, known) or fnmatchcase(name, f"*.{known}")
+def _is_host(name: str, pattern: str) -> bool:
+    if set("*?[").isdisjoint(pattern):  # As nearly all of them, for which nothing has to be compiled.
+        return name == pattern or name.endswith(f".{pattern}")
+    return fnmatchcase(name, pattern) or fnmatchcase(name, f"*.{pattern}")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
+from pytest_recall.files.look import looks, spelled
 from pytest_recall.replay.equality import seen_by
 from pytest_recall.replay.exchange import Request
 from pytest_recall.replay.fenced_texts import parts_of
@@ -14,6 +16,8 @@ from pytest_recall.replay.secrets import hidden
 from pytest_recall.replay.tokens import PLACEHOLDER
 
 _SHOWN = 60
+_BLANKS = re.compile(r"\s*[^\S ]\s*")
+"""White space that is more than blanks."""
 
 
 def nearest_request(request: Request, others: Iterable[Request], rules: Rules) -> tuple[int, list[str]]:
@@ -80,7 +84,11 @@ def _differences(one: Any, other: Any, path: str = "") -> Iterator[str]:
     elif isinstance(other, str) and PLACEHOLDER.fullmatch(other):
         yield f"{path}: “{other}” → another value"  # Which is as secret as what stood there.
     else:
-        yield f"{path}: {_around(other, one)} → {_around(one, other)}"
+        recorded, asked = _around(other, one), _around(one, other)
+        if isinstance(one, str) and isinstance(other, str) and looks(recorded) == looks(asked):
+            theirs, mine = spelled(hidden(other)), spelled(hidden(one))
+            recorded, asked = _around(theirs, mine), _around(mine, theirs)
+        yield f"{path}: {recorded} → {asked}"
 
 
 def _part_differences(one: Any, other: Any) -> Iterator[str]:
@@ -93,7 +101,7 @@ def _part_differences(one: Any, other: Any) -> Iterator[str]:
 
 def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value) if isinstance(value, bytes) else canonical(value)
-    line = " ".join(hidden(text).split())
+    line = _BLANKS.sub(" ", hidden(text)).strip()
     return f"“{line if len(line) <= _SHOWN else line[: _SHOWN - 1] + '…'}”"
 
 

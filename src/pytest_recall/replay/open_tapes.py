@@ -78,13 +78,15 @@ class OpenTapes:
     """The tapes that are open, also for each of several cases at once. Calls belong to the one opened last.
 
     `error` makes what is raised for a call that is refused, and `redact` takes the secrets out of its message. What no
-    tape answers for is in `strays`. `tell_alone` is called with it in a forked process that has outlived the session.
+    tape answers for is in `strays`. It `has_refused` if any call was refused, here or in a forked process. `tell_alone`
+    is called with what no tape answers for in a forked process that has outlived the session.
     """
 
     def __init__(self, mode: CassetteMode, error: Callable[[str], BaseException], redact: Callable[[str], str]) -> None:
         self.mode = mode
         self.batches: Sender | None = None
         self.strays: list[str] = []
+        self.has_refused = False
         self._tell: Callable[[str], None] = self.strays.append
         self.tell_alone: Callable[[str], None] = self.strays.append
         self._error = error
@@ -309,6 +311,7 @@ class OpenTapes:
     def refuse(self, message: str, tapes: Sequence[Tape] | None = None) -> BaseException:
         """Return the error for what must not happen here, for which all tests of `tapes`, or that may do it, answer."""
         tapes, message = self.possible() if tapes is None else tapes, self._redact(message)
+        self.has_refused = True
         error = self._error(message)
         if not tapes:
             if self.mode != "replay":  # There it was not sent.
@@ -365,8 +368,14 @@ class OpenTapes:
     def _forget_forks(self, tape: Tape) -> None:
         """Let no forked process do anything to a tape that closes; what it was refused last is said for itself."""
         tape.forget_forks()
-        for message in tape.refused():
+        for message in self._refused_of(tape):
             self._tell(message)
+
+    def _refused_of(self, tape: Tape) -> list[str]:
+        """Return what forked processes were refused for a tape since this was last called."""
+        refused = tape.refused()
+        self.has_refused = self.has_refused or bool(refused)
+        return refused
 
     def _is_forked(self, tapes: Sequence[Tape]) -> bool:
         """Whether this is a process that was forked since these tapes were opened."""
@@ -378,7 +387,7 @@ class OpenTapes:
             return
         for tape in self._all():
             tape.hear()
-            for message in tape.refused():
+            for message in self._refused_of(tape):
                 self._give_up(tape, self._error(message))
         for note in self.notes.read():
             self._hear(note)

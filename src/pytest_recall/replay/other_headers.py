@@ -69,6 +69,13 @@ TRACING: Final = frozenset(
 )
 """Headers that name one run, session or request, for tracing or so that it is not done twice."""
 
+_OF_ONE_CALL: Final = TRACING | {
+    *("*cookie", "*signature*", "*-nonce", "*-timestamp", "dpop", "proxy-*", "x-amz-security-token"),
+}
+"""Of the credentials those that are another one in each call, or say nothing of who asks."""
+_SCHEMES: Final = frozenset({"apikey", "api-key", "basic", "bearer", "key", "token"})
+"""How a credential begins that is the same in each call; others sign the call."""
+
 
 @cache
 def _passed_over() -> re.Pattern[str]:
@@ -89,6 +96,22 @@ def counts(name: str) -> bool:
 def is_credential(name: str) -> bool:
     """Whether the header with a lower-case name carries a credential or a signature."""
     return _credential().match(name) is not None
+
+
+@cache
+def _of_one_call() -> re.Pattern[str]:
+    return re.compile("|".join(translate(name) for name in sorted(_OF_ONE_CALL)))
+
+
+def lasting_credentials(headers: Headers) -> dict[str, str]:
+    """Return the credentials of a request that are the same in each call of whoever has them, by lower-case name."""
+    names = {lower for name, _ in headers if is_credential(lower := name.lower()) and not _of_one_call().match(lower)}
+    return {name: value for name, value in asking(headers, names).items() if _lasts(value)}
+
+
+def _lasts(value: str) -> bool:
+    scheme, space, _ = value.strip().partition(" ")
+    return not space or scheme.lower() in _SCHEMES
 
 
 @lru_cache(maxsize=1024)

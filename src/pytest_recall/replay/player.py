@@ -79,6 +79,7 @@ class Player(OpenTapes):
         self.unseen: list[str] = []
         self._named_by_variables = once_read(TELEMETRY_VARIABLES, telemetry_of)
         self._is_ours: Callable[[], bool] | None = None
+        self._tells_at_once = False
         self._handed: Callable[[], Iterable[object]] = tuple
         self.know(ways, ignored=ignored, programs=programs, telemetry=telemetry, error=error, redact=redact)
 
@@ -127,6 +128,7 @@ class Player(OpenTapes):
     def tell_by(self, tell: Callable[[str], None]) -> None:
         """Have `tell` called with what no tape answers for, in place of adding it to `strays`."""
         self._tell = tell
+        self._tells_at_once = True
 
     def ask(self, request: Request) -> CallStep:
         """Decide on a call that is about to be made. Raises MissError where it must not be."""
@@ -162,13 +164,13 @@ class Player(OpenTapes):
         if self.mode != "off" and self._is_telemetry(request.url) and not self._is_recorded(request):
             self._count_telemetry(host)
             return CallStep(served=accepted(request)) if self.mode == "replay" else CallStep()
-        tapes, way, asked = self.possible(), self._way(kind), f"{request.method} {request.url}"
+        tapes, way = self.possible(), self._way(kind)
         if self._is_ours is not None and self.mode != "replay":
             return self._after_session(request, way)
         if way == "forbidden":
-            raise self.refuse(f"{asked}: calls of the kind `{kind}` are forbidden", tapes)
+            raise self.refuse(f"{request.line}: calls of the kind `{kind}` are forbidden", tapes)
         if way == "cassette" and self.mode != "off" and _opens_websocket(request):
-            return self._websocket(asked, tapes)
+            return self._websocket(request, tapes)
         if way == "cassette" and self.repeatable is not None and self.repeatable.has(request):
             request = unconditional(request)
             if self.mode != "replay" and not self._is_forked(tapes):
@@ -176,19 +178,20 @@ class Player(OpenTapes):
             if not tapes and (step := self._of_all(request, self.repeatable)) is not None:
                 return step
             if not tapes and self.mode == "replay" and context is None:
-                raise self.refuse(f"{asked}: {_NOT_SHARED}", ())
+                why = _SEVERAL_SHARED if self.repeatable.has_several(request) else _NOT_SHARED
+                raise self.refuse(f"{request.line}: called outside of any case, and {why}", ())
         if not tapes:
             return self._outside(request, way)
         if len(tapes) > 1:
             return self._of_several(request, kind, way, tapes)
         return self._of_tape(request, kind, way, tapes[0])
 
-    def _websocket(self, asked: str, tapes: Sequence[Tape]) -> CallStep:
+    def _websocket(self, request: Request, tapes: Sequence[Tape]) -> CallStep:
         """Decide on a websocket that is about to open: what goes over it after the first answer is not seen here."""
         if self.mode == "replay":
             raise self.refuse(
-                f"{asked}: a websocket did not open, which is neither recorded nor replayed; let a replay do without"
-                f" it, or name the host under `ignore_hosts` in rubric.yaml",
+                f"{request.line}: a websocket did not open, which is neither recorded nor replayed; let a replay do"
+                " without it, or name the host under `ignore_hosts` in rubric.yaml",
                 tapes,
             )
         if tapes:
@@ -202,9 +205,9 @@ class Player(OpenTapes):
         if self.mode == "replay":
             return None
         if self.notes.is_copy:
-            asked = f"{request.method} {request.url}"
-            self.refuse(f"{asked}: was not recorded, since a child process made it outside of any case", ())
+            self.refuse(f"{request.line}: was not recorded, since a child process made it outside of any case", ())
             return CallStep()
+        shared.outside.append(request)
         return CallStep(recorder=CallRecorder(shared.use(), request, "agent", record=True))
 
     def _unrecorded(self, request: Request, why: str) -> CallStep:
@@ -215,14 +218,15 @@ class Player(OpenTapes):
 
     def _outside(self, request: Request, way: Way) -> CallStep:
         """Decide on a call that is made while no case is open, or by what a case has left behind."""
-        asked = f"{request.method} {request.url}"
         hint = "" if is_path_of_model(request.url) else _IF_TELEMETRY
         if way == "cassette" and self.mode == "replay":
-            if (left := self.left_behind(f"{asked}: was not sent", hint)) is not None:
+            if (left := self.left_behind(f"{request.line}: was not sent", hint)) is not None:
                 return CallStep(held=LeftBehindCall(request, left))
-            raise self.refuse(f"{asked}: called outside of any case, and {_NOTHING_SENT}{hint}", ())
+            raise self.refuse(f"{request.line}: called outside of any case, and {_NOTHING_SENT}{hint}", ())
         if way == "cassette" and self.mode != "off" and self.left_by:
-            self.refuse(f"{asked}: was not recorded, {self._over()}{hint}", ())
+            self.refuse(f"{request.line}: was not recorded, {self._over()}{hint}", ())
+        elif way == "cassette" and self.mode != "off" and self._tells_at_once:
+            self.refuse(f"{request.line}: was not recorded, since no case was open; {_MAKE_BEFORE}{hint}", ())
         elif way == "cassette" and self.mode != "off":
             self.outside_calls[f"{request.method} {self._redact(without_query(request.url))}"] += 1
         if self.batches is not None:
@@ -234,7 +238,7 @@ class Player(OpenTapes):
         if way == "cassette":
             why = self._over() if self.left_by else f"since the session is over; {_MAKE_BEFORE}"
             hint = "" if is_path_of_model(request.url) else _IF_TELEMETRY
-            self.refuse(f"{request.method} {request.url}: was not recorded, {why}{hint}", ())
+            self.refuse(f"{request.line}: was not recorded, {why}{hint}", ())
         return CallStep()
 
     def left_behind(self, refused: str, hint: str = "") -> LeftBehind | None:
@@ -258,7 +262,6 @@ class Player(OpenTapes):
 
     def _of_several(self, request: Request, kind: str, way: Way, tapes: Sequence[Tape]) -> CallStep:
         """Decide on a call that is made in no context while several cases run: it is for the one that has it."""
-        asked = f"{request.method} {request.url}"
         if way == "live" or self.mode == "off":
             if self.batches is not None:
                 self.batches.direct("outside of any case")
@@ -269,15 +272,14 @@ class Player(OpenTapes):
                 return self._of_tape(request, kind, way, holding[0])
         whose = "a thread that belongs to none of the cases that run at once"
         if self.mode == "replay":
-            known = f"{len(holding) or 'none'} of them have it recorded"
+            recorded = f"{len(holding) or 'none'} of them have it recorded"
             alone = "replay it without --recall-concurrency"
-            raise self.refuse(f"{asked}: is made by {whose}, and {known}; {alone}", tapes)
+            raise self.refuse(f"{request.line}: is made by {whose}, and {recorded}; {alone}", tapes)
         alone = "record it without --recall-concurrency"
-        self.refuse(f"{asked}: was not recorded, since it is made by {whose}; {alone}", ())
+        self.refuse(f"{request.line}: was not recorded, since it is made by {whose}; {alone}", ())
         return CallStep()
 
     def _of_tape(self, request: Request, kind: str, way: Way, tape: Tape) -> CallStep:
-        asked = f"{request.method} {request.url}"
         if tape.is_copy:
             tape.hear()
             if tape.is_over and way != "live" and tape.mode != "off":
@@ -300,17 +302,18 @@ class Player(OpenTapes):
             hint = _IF_TELEMETRY if may_be or is_path_of_otlp(request.url) else ""
             raise self.refuse(tape.missed(request, kind) + hint, [tape])
         if tape.mode == "missing" and holds_minted(request):
-            raise self.refuse(f"{asked}: {_WITH_PLACEHOLDER}", [tape])
+            raise self.refuse(f"{request.line}: {_WITH_PLACEHOLDER}", [tape])
         if not tape.fetches_token(request):
             tape.leave_base(kind)
         return self._tapped(tape, request, kind, record=True)
 
     def _of_copy(self, request: Request, tape: Tape) -> CallStep:
         """Decide on a call of a child process that is left of a case, or of the set-up of a fixture, which is over."""
-        over = f"since {tape.label} is over, for which its child process was forked; {_FORKED}"
+        of_setup = "the set-up of " if "fixture" in tape.header else ""
+        over = f"since {of_setup}{tape.label} is over, for which its child process was forked; {_FORKED}"
         if tape.mode == "replay":
-            raise self.refuse(f"{request.method} {request.url}: was not sent, {over}", ())
-        self.refuse(f"{request.method} {request.url}: was not recorded, {over}", ())
+            raise self.refuse(f"{request.line}: was not sent, {over}", ())
+        self.refuse(f"{request.line}: was not recorded, {over}", ())
         return CallStep()
 
     def _tapped(self, tape: Tape, request: Request, kind: str, *, record: bool) -> CallStep:
@@ -344,14 +347,14 @@ class Player(OpenTapes):
     def _check(self, request: Request, tape: Tape | None, context: CaseContext | None) -> None:
         """Raise for a call that must not begin: its case was called off, or what it costs cannot be counted."""
         if context is not None and context.over:
-            raise self._error(f"{request.method} {request.url}: not asked, since its case was called off")
+            raise self._error(f"{request.line}: not asked, since its case was called off")
         if tape is not None and self.meter is not None and (why := self.meter.barred()):
             raise self._refuse_unpaid(request, tape, why)
 
     def _refuse_unpaid(self, request: Request, tape: Tape, why: str) -> BaseException:
         """Return the error for a call for which there is no money."""
         tape.note_unpaid()
-        error = self.refuse(f"{request.method} {request.url}: not asked, since {why}", [tape])
+        error = self.refuse(f"{request.line}: not asked, since {why}", [tape])
         if isinstance(error, MissError):
             error.unpaid = True
         return error
@@ -513,7 +516,10 @@ NO_TELEMETRY = "nothing is sent in a replay, and this host takes telemetry"
 """What a client is told that would send telemetry in a replay."""
 _BEGUN = "let the case wait for it, or begin it in a fixture of a wider scope if it works for several cases"
 _FORKED = "let the case begin its child processes itself, and wait for them"
-_NOT_SHARED = "called outside of any case, and no answer to it, or more than one, is recorded; record it with --record"
+_NOT_SHARED = "no answer to it is recorded; record it with --record"
+_SEVERAL_SHARED = (
+    "several answers to it are recorded, of which none is known to be its own; let a fixture make the call"
+)
 _NO_MEMORY = "no files that are in memory alone (memfd_create); let the process that runs the test make the call"
-_MAKE_BEFORE = "end the threads that a case starts, or let a fixture make the call"
+_MAKE_BEFORE = "let a fixture make the call, or end the threads that a case starts"
 _NOTHING_SENT = f"nothing is sent in a replay; {_MAKE_BEFORE}"

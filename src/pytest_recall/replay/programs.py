@@ -261,12 +261,12 @@ def is_look_up(command: Command) -> bool:
 @cache
 def _look_ups() -> re.Pattern[str]:
     """Return the expression of all look-ups, in which each word ends with a zero."""
-    ways = ("".join(map(_of_word, shlex.split(known))) for known in LOOK_UPS)
+    ways = ("".join(map(_of_word, shlex.split(pattern))) for pattern in LOOK_UPS)
     return re.compile("|".join(ways), re.DOTALL)
 
 
-def _of_word(known: str) -> str:
-    return r"(?:[^\0]*\0)*" if known == "..." else re.escape(known).replace(r"\*", r"[^\0]*") + r"\0"
+def _of_word(pattern: str) -> str:
+    return r"(?:[^\0]*\0)*" if pattern == "..." else re.escape(pattern).replace(r"\*", r"[^\0]*") + r"\0"
 
 
 def _text(word: Any) -> str:

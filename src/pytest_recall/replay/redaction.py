@@ -1,8 +1,7 @@
 """Redact the sides of an exchange: every known secret is replaced by its name.
 
-The addresses of Python objects, which are others in each process, are replaced in the same way, so that they are
-neither written nor matched. They stand in what `repr` says of most objects, such as `<Client object at
-0x7f3a5c1e8d90>`: in prompts, and in the messages of errors. The random text between the parts of an upload is fixed.
+The addresses of Python objects (`replay.addresses`) are replaced in the same way, so that they are neither written nor
+matched. The random text between the parts of an upload is fixed.
 
 It works in memory alone: which values are secret is decided in `replay.secrets`, which tokens answers hand out in
 `replay.tokens`, and what is written is searched last, in `replay.recorded_parts`.
@@ -11,19 +10,19 @@ It works in memory alone: which values are secret is decided in `replay.secrets`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from pytest_recall.replay.addresses import ADDRESS, BEFORE_ADDRESS, addresses
 from pytest_recall.replay.encodings import decoded, has_wrapped_base64
 from pytest_recall.replay.exchange import URLS, Failure, Headers, Kept, Request, Response, scrubbed
 from pytest_recall.replay.forks import lock
 from pytest_recall.replay.secrets import Spelling, spellings
 from pytest_recall.replay.token_requests import REDACTED, is_form, proof_of, without_proof
-from pytest_recall.replay.tokens import MARK as MINTED
-from pytest_recall.replay.tokens import NAME, by_name
+from pytest_recall.replay.tokens import MARK, NAME, by_name
 
 EVERY: Final = Kept()
 """The headers that are stored where no rubric says more."""
@@ -76,7 +75,7 @@ class _Finder:
         self._folds = folds
         self._spellings: list[tuple[Spelling, bytes]] = []
         self._folded: set[int] = set()
-        self._placeholders = {REDACTED, PLACEHOLDER}
+        self._placeholders = {REDACTED, ADDRESS}
         if bare:
             # A name that holds a secret, as MY_PASSWORD holds `password`, would be replaced without end.
             values = [value.lower() for value in names]
@@ -99,10 +98,10 @@ class _Finder:
     def spans(self, data: bytes) -> list[_Span]:
         """Return where secrets and addresses of objects lie and what replaces them, in order."""
         found = self._secrets(data)
-        if MARK not in data:
+        if BEFORE_ADDRESS not in data:
             return found
         others = [
-            _Span(start, end, PLACEHOLDER.encode())
+            _Span(start, end, ADDRESS.encode())
             for start, end in addresses(data)
             if all(end <= span.start or span.end <= start for span in found)
         ]
@@ -347,7 +346,7 @@ def _is_credential(name: str) -> bool:
 
 def _by_name(body: bytes) -> bytes:
     """Return a body with the plain placeholders of minted tokens, also where those were encoded or moved in time."""
-    if MINTED.encode() not in body:
+    if MARK.encode() not in body:
         return body
     return by_name(body.decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
 
@@ -388,70 +387,3 @@ def _rechunked(chunks: _Chunks, spans: list[_Span]) -> _Chunks:
                 cut += len(span.placeholder)
         cuts.append(cut)
     return tuple(clean[start:end] for start, end in pairwise(cuts))
-
-
-PLACEHOLDER = "[ADDRESS]"
-"""What stands in place of an address."""
-MARK = b" at 0x"
-"""What stands before and in each address: bytes without it hold none."""
-_ADDRESS = re.compile(rb"(?<= at )0x[0-9A-Fa-f]{6,16}(?![0-9A-Za-z_])")
-_REACH = 400
-_FILE = re.compile(rb', file \\?"[^"\n]*", line \d+>')  # As of compiled code.
-_BRACKET = re.compile(rb"[<>]")
-_NAME = re.compile(rb"<[A-Za-z_]")
-# A line of text ends so, and so does a string in JSON, which a quote behind a backslash does not.
-_ENDS = re.compile(rb'\n|\\n|(?<!\\)"')
-
-
-def addresses(data: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where addresses begin and end: of 6 to 16 hex digits, within angle brackets, as those of objects are.
-
-    All other hex numbers are written on purpose, and bytes that are no text, such as the events of
-    Bedrock, have lengths and checksums that would fit no more.
-    """
-    if MARK not in data or not _is_text(data):
-        return
-    for match in _ADDRESS.finditer(data):
-        before = data[max(0, match.start() - _REACH) : match.start()]
-        if _is_begun(before) and _is_closed(data[match.end() : match.end() + _REACH]):
-            yield match.span()
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        data.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return False
-    return True
-
-
-def _is_begun(before: bytes) -> bool:
-    """Whether a bracket is open at the end of these bytes, and a name follows it, as one does in a `repr`."""
-    line = _ENDS.split(before)[-1]
-    depth = 0
-    for match in reversed([*_BRACKET.finditer(line)]):
-        depth += 1 if match[0] == b">" else -1
-        if depth < 0:
-            return _NAME.match(line, match.start()) is not None
-    return False
-
-
-def _is_closed(after: bytes) -> bool:
-    """Whether a bracket that was open before these bytes is closed in them."""
-    if _FILE.match(after):
-        return True
-    depth = 0
-    for match in _BRACKET.finditer(_ENDS.split(after, maxsplit=1)[0]):
-        depth += 1 if match[0] == b"<" else -1
-        if depth < 0:
-            return True
-    return False
-
-
-def without_addresses(data: bytes) -> bytes:
-    """Return `data` with a fixed text in place of each address."""
-    pieces, end = [], 0
-    for start, stop in addresses(data):
-        pieces += [data[end:start], PLACEHOLDER.encode()]
-        end = stop
-    return b"".join([*pieces, data[end:]]) if pieces else data

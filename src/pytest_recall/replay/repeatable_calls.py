@@ -54,7 +54,7 @@ def is_repeatable(request: Request, patterns: Sequence[str] = ()) -> bool:
 
 @lru_cache(maxsize=256)
 def _is_known(host: str) -> bool:
-    return any(fnmatchcase(host, known) for known in HOSTS)
+    return any(fnmatchcase(host, pattern) for pattern in HOSTS)
 
 
 def is_of_mcp_session(request: Request) -> bool:
@@ -79,12 +79,16 @@ def unconditional(request: Request) -> Request:
 
 
 class RepeatableCalls:
-    """Which calls are repeatable, and their cassette. `make` opens its tape; `patterns` are those of the rubric."""
+    """Which calls are repeatable, and their cassette. `make` opens its tape; `patterns` are those of the rubric.
+
+    `outside` are those that are recorded here alone, as they were made while no case was open.
+    """
 
     def __init__(self, patterns: Iterable[str], make: Callable[[], Tape]) -> None:
         self._patterns = tuple(patterns)
         self._make = make
         self._opened: Tape | None = None
+        self.outside: list[Request] = []
         self._lock = lock()
 
     def has(self, request: Request) -> bool:
@@ -108,8 +112,13 @@ class RepeatableCalls:
         answers = self.use().answers(request)
         return answers[-1] if answers and have_one_answer(answers) else None
 
+    def has_several(self, request: Request) -> bool:
+        """Whether there are several answers to a request, of which `serve` gives none."""
+        return not have_one_answer(self.use().answers(request))
+
     def hand_over(self, later: RepeatableCalls) -> None:
         """Let `later` keep what was called before the session had a place to record into, and calls that go on."""
+        later.outside += self.outside
         if self._opened is not None:
             self._opened.repeatable = later
             for made in list(self._opened.made):

@@ -265,16 +265,16 @@ def recording_folder(place: Place, branch: str, run: str) -> Path:
     number of its process. Raises OSError.
     """
     place.artifacts.make()
-    every = place.artifacts.folder / RECORDING / _digest(branch.encode("utf-8", "surrogatepass"))
-    own = every / run
+    folders = place.artifacts.folder / RECORDING / _digest(branch.encode("utf-8", "surrogatepass"))
+    own = folders / run
     make_folder(own)
-    for left in sorted(every.iterdir(), reverse=True):
-        process = left.name.rpartition("-")[2]
-        if left != own and process.isdecimal() and not is_running(int(process)):
-            for path in [path for path in left.rglob("*") if path.is_file()]:
-                target = own / path.relative_to(left)
+    for folder in sorted(folders.iterdir(), reverse=True):
+        process = folder.name.rpartition("-")[2]
+        if folder != own and process.isdecimal() and not is_running(int(process)):
+            for path in [path for path in folder.rglob("*") if path.is_file()]:
+                target = own / path.relative_to(folder)
                 if not target.exists():
                     make_folder(target.parent)
                     path.replace(target)
-            shutil.rmtree(left, ignore_errors=True)
+            shutil.rmtree(folder, ignore_errors=True)
     return own

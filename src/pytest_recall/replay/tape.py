@@ -21,6 +21,7 @@ from pytest_recall.replay.cassette_file import Cassette, Draft, read_draft
 from pytest_recall.replay.encodings import decoded
 from pytest_recall.replay.equality import EqualCalls, header_differences, key_of, told_apart, written_key
 from pytest_recall.replay.exchange import Call, Exchange, Request
+from pytest_recall.replay.fixture_answers import other_fixture
 from pytest_recall.replay.forks import Following, ForkLog
 from pytest_recall.replay.hosts import place_of, without_query
 from pytest_recall.replay.matching import Rules, with_known_ids
@@ -31,9 +32,15 @@ from pytest_recall.replay.tokens import hands_out, minted, renewed
 
 CassetteMode = Literal["off", "record", "missing", "replay"]
 """Off lets everything through; missing replays what there is and records the rest."""
+HeaderCheck = Literal["off", "report", "require"]
+"""How a request is held to the headers that were recorded, beside those by which it is matched.
+
+In a replay other headers are a difference, of which `report` serves the call all the same, and `require` makes a miss.
+Under both, what records takes the request for one that is not recorded.
+"""
 
 TEARDOWN = "teardown"
-"""The phase of a call that a fixture makes when its test is over."""
+"""The phase of a call that a fixture or a hook makes when its test is over."""
 MAX_COMPARED = 24
 """Recorded requests that a miss is compared with: enough to find the one that was changed, in a few milliseconds."""
 
@@ -111,7 +118,8 @@ class Tape(Following):
     `hint` says how to record the cassette, for the message of a miss, and `renamed` what to do if its case had another
     id, where nothing is recorded;
     `passed` is whether the test that it belongs to has ended without an error, `difference` where it asked first for
-    what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over and its fixtures end.
+    what is not recorded, or left recorded calls unasked, and `teardown` whether the test is over, and only hooks and
+    the ends of fixtures may still call. `reported` counts the misses that a phase of the test has ended with.
     `unkept` says of each call that may not be written down why, and `started` are the programs that were started while
     it was open, as the rubric names them. It `is_partial` if a call may have been one of its own that nothing records.
     `left_behind` says of each call, and of each program, of what an earlier case had left behind that it was refused
@@ -120,13 +128,13 @@ class Tape(Following):
     `is_over` says of a copy that its original is closed. `learn` takes in what a live call of another process has cost,
     and `too_late` is told of one that was begun after that.
     `live` are the kinds of calls that are not looked up in the cassette: what is recorded of them is neither asked
-    for nor out of date. One that `compares_headers` takes a request for a recorded one only if all headers agree that
-    count; in a replay it is served all the same, and that is a `difference`, or a miss where the replay `is_trusted`
-    as news of the provider. It `lacks_headers` if a recorded call that was served does not say which it had.
+    for nor out of date. With a `header_check` it `lacks_headers` if a recorded call that was served does not say which
+    it had.
     `requests` are those of a replay, without secrets, where someone compares them; else None. `answer_tokens` is how
     many tokens the longest answer has that was recorded of this case before, None if that is not known. `repeatable`
     has the calls that a replay may make any number of times, and `passes_by` says of a URL whether calls there come
-    to no recording. It `lacks_money` if a call was refused since there was no money for it.
+    to no recording. `fixtures` has digests of what the wider fixtures of its case were answered. It `lacks_money` if a
+    call was refused since there was no money for it.
     """
 
     name: str
@@ -149,10 +157,10 @@ class Tape(Following):
     passed: bool = False
     difference: Mismatch | None = None
     teardown: bool = False
+    reported: int = 0
     accounted: int = 0
     live: frozenset[str] = frozenset()
-    compares_headers: bool = False
-    is_trusted: bool = False
+    header_check: HeaderCheck = "off"
     lacks_headers: bool = False
     requests: list[Request] | None = None
     answer_tokens: int | None = None
@@ -163,6 +171,7 @@ class Tape(Following):
     renamed: Callable[[], str] = lambda: ""
     log: ForkLog | None = None
     is_over: bool = False
+    fixtures: Mapping[str, str] = field(default_factory=dict)
     learn: Callable[[Request, Call], None] = lambda request, call: None
     too_late: Callable[[str], None] = lambda message: None
     _open: dict[int, Callable[[], None]] = field(default_factory=dict)
@@ -193,6 +202,11 @@ class Tape(Following):
     def known_rules(self) -> Rules:
         """The rules for what is recorded beside what is there: a header that is unknown of that decides nothing."""
         return self.rules if self.cassette is None else self.cassette.rules
+
+    @property
+    def other_fixture(self) -> str:
+        """A fixture that got other answers than when the case was recorded; empty without one."""
+        return "" if self.cassette is None else other_fixture(self.cassette.header, self.fixtures)
 
     def hears(self, request: Request) -> bool:
         """Whether a call that is neither recorded nor replayed is any of its business."""
@@ -291,7 +305,7 @@ class Tape(Following):
         """Return which of the calls that are equal to `request` is next in turn, and its place in this run's order."""
         places = self._equal(cassette, request)
         with self:
-            if self.compares_headers and self.difference is None:
+            if self.header_check != "off" and self.difference is None:
                 try:
                     place = self._like(cassette, places, request, kind)
                 finally:
@@ -329,8 +343,9 @@ class Tape(Following):
     def _like(self, cassette: Cassette, places: Sequence[int], request: Request, kind: str) -> int | None:
         """Return the first of these recorded calls that has the headers of `request` and was not asked for.
 
-        In a replay it is the first of all if none has them, which is a difference. Raises RecallError for calls of a
-        fixture that cases share, as what it returns to them is not what it would return now, and where it `is_trusted`.
+        In a replay it is the first of all if none has them, which is a difference. Raises RecallError where the check
+        has to `require` them, and for calls of a fixture that cases share, as what it returns to them is not what it
+        would return now.
         """
         first, differences = None, list[str]()
         for place in places:
@@ -348,7 +363,7 @@ class Tape(Following):
         if first is None or self.mode != "replay":
             return None
         self._differs(kind, number, differences)
-        if self.is_trusted or "fixture" in self.header:
+        if self.header_check == "require" or "fixture" in self.header:
             raise RecallError(f"{self.name}: call {number}: {differences[0]}; {self.hint}")
         return first
 
@@ -625,7 +640,7 @@ class Tape(Following):
     def left_over(self) -> list[str]:
         """Return what to say of recorded calls that were not asked for; nothing if there are none.
 
-        Before the teardown, calls of a teardown are not yet missed.
+        Before the test is over, calls that were made after it are not yet missed.
         """
         try:
             unused = [
@@ -647,10 +662,12 @@ class Tape(Following):
         numbers = ", ".join(str(number) for number in sorted(exchange.seq + 1 for exchange in unused)[:10])
         cached = " (a cache of the agent's framework may have answered; switch it off or empty it)"
         cause = cached if self.is_answered_elsewhere() else ""
+        what = f"{first.request.method} {without_query(first.request.url)}{cause}"
         if len(unused) == 1:
-            return [f"{self.name}: recorded call {numbers} was not asked for{cause}; {advice}"]
+            return [f"{self.name}: recorded call {numbers} was not asked for, {what}; {advice}"]
         more = ", …" if len(unused) > 10 else ""
-        return [f"{self.name}: {len(unused)} recorded calls were not asked for ({numbers}{more}){cause}; {advice}"]
+        many = f"{len(unused)} recorded calls were not asked for ({numbers}{more})"
+        return [f"{self.name}: {many}, the first of them {what}; {advice}"]
 
     def is_answered_elsewhere(self) -> bool:
         """Whether no call was made but such as may be repeated, of a test that has others recorded, if it made any."""
@@ -674,6 +691,10 @@ class Tape(Following):
     def served(self) -> list[Exchange]:
         """Return the recorded calls that were asked for, in that order."""
         return [made.exchange()._replace(seq=made.seq) for made in self.made if made.source == "replayed"]
+
+    def made_live(self) -> list[Exchange]:
+        """Return the calls that were made live and are to be recorded, as they were made."""
+        return [made.exchange() for made in list(self.made) if made.source == "live" and made.kind not in self.live]
 
     def recorded(self) -> list[Exchange]:
         """Return the calls that the draft holds, in the order in which they ended.
@@ -734,12 +755,11 @@ class Tape(Following):
 
     def _missed(self, request: Request, kind: str) -> str:
         made, request = request, self.redactor.request(request)
-        asked = f"{request.method} {request.url}"
         if self.requests is not None:
             self.requests.append(request)
         if self.cassette is None:
             self._differs(kind)
-            return "; ".join(filter(None, (f"{asked} is not recorded", self.hint, self.renamed())))
+            return "; ".join(filter(None, (f"{request.line} is not recorded", self.hint, self.renamed())))
         try:
             rules = self.cassette.rules
             key = key_of(request, rules)
@@ -748,35 +768,39 @@ class Tape(Following):
                 apart = self._told_apart(self.cassette, places)
                 equal = apart.equal_to(made, self.rules, self.redactor)
                 if not equal:
-                    return self._of_other_headers(asked, kind, apart.headers)
-                self._differs(kind, lines=[f"{asked} is asked more often than recorded"])
+                    return self._of_other_headers(request, kind, apart.headers)
+                self._differs(kind, lines=[f"{request.line} is asked more often than recorded"])
                 times = "once" if len(equal) == 1 else f"{len(equal)} times"
-                return f"{asked} is asked once more than it was recorded, which is {times}; {self._as_often(request)}"
+                return (
+                    f"{request.line} is asked once more than it was recorded, which is {times};"
+                    f" {self._as_often(request)}"
+                )
             recorded = [*self.unused(), *self.served()]
             others = ([one for one in recorded if one.kind == kind] or recorded)[:MAX_COMPARED]
             place, lines = nearest_request(request, [exchange.request for exchange in others], rules)
         except RecallError as error:
-            return f"{asked} is not recorded, and the cassette is damaged: {error}"
+            return f"{request.line} is not recorded, and the cassette is damaged: {error}"
         if place < 0:
-            self._differs(kind, lines=[f"{asked} is not recorded"], key=key)
-            return f"{asked} is not recorded; {self.hint}"
+            self._differs(kind, lines=[f"{request.line} is not recorded"], key=key)
+            return f"{request.line} is not recorded; {self.hint}"
         self._differs(kind, others[place].seq + 1, lines, key)
         shown = "".join(f"\n    {line}" for line in lines[:8]) + (f"\n    … {len(lines) - 8} more" if lines[8:] else "")
-        return f"{asked} is not recorded; {self.hint}\n  nearest: call {others[place].seq + 1}, recorded → asked{shown}"
+        nearest = f"nearest: call {others[place].seq + 1}, recorded → asked{shown}"
+        return f"{request.line} is not recorded; {self.hint}\n  {nearest}"
 
-    def _of_other_headers(self, asked: str, kind: str, headers: Sequence[str]) -> str:
+    def _of_other_headers(self, request: Request, kind: str, headers: Sequence[str]) -> str:
         """Return what to say of a request of which only calls with other headers are recorded, and other answers."""
         self._differs(kind, lines=[f"header {name}: another value than recorded" for name in headers])
         if tokens := [name for name in headers if is_credential(name)]:
             return (
-                f"{asked} is recorded with several answers, and with other tokens in {listed(tokens)}, so that none is"
-                f" known to be its own; {self.hint}"
+                f"{request.line} is recorded with several answers, and with other tokens in {listed(tokens)}, so that"
+                f" none is known to be its own; {self.hint}"
             )
         names = ", ".join(headers)
         return (
-            f"{asked} is recorded with several answers, and with other values of {names}, so that none is known to be"
-            f" its own; add `match_headers: [{names}]` to rubric.yaml if the answer depends on it and record the case"
-            f" again, else `ignore_headers: [{names}]`; {self.hint}"
+            f"{request.line} is recorded with several answers, and with other values of {names}, so that none is known"
+            f" to be its own; add `match_headers: [{names}]` to rubric.yaml if the answer depends on it and record the"
+            f" case again, else `ignore_headers: [{names}]`; {self.hint}"
         )
 
     def _as_often(self, *requests: Request) -> str:

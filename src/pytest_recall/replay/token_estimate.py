@@ -113,8 +113,8 @@ def with_estimate(tokens: Tokens | None, request: Request, answer: AnswerBody) -
     lacks_output = stated.output is None and kind == "text"
     if kind is None or answer.response.status >= 400 or (stated.input is not None and not lacks_output):
         return tokens, False
-    every = documents(answer)
-    first = next(every, {})
+    parts = documents(answer)
+    first = next(parts, {})
     if first.get("object") == "response" and first.get("status") in _PENDING:
         return tokens, False
     counted = stated.input
@@ -122,7 +122,7 @@ def with_estimate(tokens: Tokens | None, request: Request, answer: AnswerBody) -
         counted = max(0, request_tokens(request) - (stated.cache_read or 0) - (stated.cache_write or 0))
     output = stated.output
     if output is None:
-        output = answer_tokens(chain((first,), every)) if kind == "text" else 0
+        output = answer_tokens(chain((first,), parts)) if kind == "text" else 0
     return stated._replace(input=counted, output=output), True
 
 

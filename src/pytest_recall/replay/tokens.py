@@ -37,7 +37,6 @@ CLAIM_TIMES = ("exp", "iat", "nbf", "auth_time")
 CLAIM_IDS = frozenset({"aio", "at_hash", "c_hash", "jti", "nonce", "rh", "s_hash", "sid", "uti"})
 """Claims that are another in each token, or are made of a secret."""
 
-
 _TOKENS: Final = frozenset(
     {
         *("access_token", "refresh_token", "id_token", "device_code"),

@@ -93,15 +93,16 @@ def variations(first: Requests, second: Requests, rules: Rules) -> list[Variatio
 
     `rules` are those of the rubric; the requests are as its rules without texts see them.
     """
-    found = [
+    differences = [
         _Difference(case_id, *leaf)
         for case_id, mine in first.items()
         for pair in _pairs(mine, second.get(case_id, ()), rules)
         for leaf in _leaves(*pair)
     ]
-    every = [one for requests in (*first.values(), *second.values()) for one in requests]
-    wordless = {field: all(map(is_wordless, _texts_at(every, field))) for field in {one.field for one in found}}
-    whole = [(one, _whole(one, wordless=wordless[one.field])) for one in found]
+    requests = [one for of_case in (*first.values(), *second.values()) for one in of_case]
+    fields = {one.field for one in differences}
+    wordless = {field: all(map(is_wordless, _texts_at(requests, field))) for field in fields}
+    whole = [(one, _whole(one, wordless=wordless[one.field])) for one in differences]
     settled = [variation for _, variation in whole if variation is not None]
     return grouped([*settled, *_of_texts((one for one, variation in whole if variation is None), rules)])
 

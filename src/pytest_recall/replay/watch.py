@@ -16,6 +16,7 @@ from pytest_recall.replay.forks import ErrorOutput
 from pytest_recall.replay.hooks import Undo, carry, once_imported
 from pytest_recall.replay.open_tapes import carried
 from pytest_recall.replay.player import Player
+from pytest_recall.replay.process_end import end_without
 from pytest_recall.replay.unrecorded import watch_unrecorded
 
 if TYPE_CHECKING:
@@ -116,6 +117,8 @@ class Watch:
         if self.player.mode != "off":
             self._left.update(set(threading.enumerate()) - set(self._before) - {threading.current_thread()})
             self.player.end(self._is_ours, self._tell)
+            if self._left and self.player.mode == "replay" and self.player.has_refused:
+                end_without(self._left, self._tell)
             atexit.register(self._exit)
         self._stderr.close()
         if not self._left:

@@ -140,14 +140,17 @@ def unrecorded_line(case_ids: Sequence[str]) -> str:
     )
 
 
-def lost_calls_line(ends: Mapping[str, Sequence[str]]) -> str:
+def lost_calls_line(ends: Mapping[str, Sequence[str]], *, is_recorded: bool) -> str:
     """Return which cases came to a verdict without answers that the provider did not give, by how their calls ended."""
     count, one = plural(len(ends), "case"), len(ends) == 1
     ways = ", ".join(dict.fromkeys(end.removeprefix("http-") for case_id in sorted(ends) for end in ends[case_id]))
+    # With --record=missing they would be answered as they are recorded.
+    which = "this case" if one else "these cases"
+    again = f"record {which} again with --record" if is_recorded else f"run {which} again"
     return (
         f"{count} came to {'its verdict' if one else 'their verdicts'} though the provider did not answer"
-        f" ({ways}): {listed(sorted(ends))}; what is judged is what the agent says without that answer: ask"
-        " again if that is not meant"
+        f" ({ways}): {listed(sorted(ends))}; what is judged is what the agent says without that answer: {again}"
+        " if that is not meant"
     )
 
 
@@ -178,6 +181,22 @@ def outside_line(calls: Mapping[str, int]) -> str:
     )
 
 
+def ambiguous_line(calls: Iterable[str]) -> str:
+    """Return which calls of no case were answered in several ways, so that a replay has no answer to them."""
+    return (
+        f"{listed(sorted(calls))}: called outside of any case and answered in several ways, so that a replay does not"
+        " know which answer to give, and refuses it; let a fixture make the call"
+    )
+
+
+def answered_otherwise_line(fixtures: Iterable[str]) -> str:
+    """Return which fixtures were answered otherwise in another process of the run; cases may rest on that."""
+    return (
+        f"{listed(sorted(fixtures))}: answered differently in several workers, and recorded with the answers of the"
+        " first, so that a replay refuses the cases of the other workers; --record=missing records these again"
+    )
+
+
 def to_match_line(header: str, names: Sequence[str]) -> str:
     """Return what to say of a header that is not matched, where it alone tells recorded calls apart."""
     more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
@@ -185,6 +204,17 @@ def to_match_line(header: str, names: Sequence[str]) -> str:
         f"{names[0]}{more}: equal calls with another `{header}` were answered otherwise, and a replay tells them apart"
         f" by it; add `match_headers: [{header}]` to rubric.yaml if the answer depends on it, else"
         f" `ignore_headers: [{header}]`"
+    )
+
+
+def by_credential_line(header: str, names: Sequence[str]) -> str:
+    """Return what to say of a header with a credential, where nothing else tells recorded calls apart."""
+    more = f" (and {len(names) - 1} more)" if len(names) > 1 else ""
+    return (
+        f"{names[0]}{more}: calls that differ in nothing but the credential in `{header}` were answered otherwise, and"
+        " nothing of a credential is recorded, so that a replay gives their answers in the order of the recording; give"
+        " each user a case, or a header or a parameter that names the user, else add"
+        f" `ignore_headers: [{header}]` to rubric.yaml"
     )
 
 

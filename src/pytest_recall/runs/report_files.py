@@ -146,7 +146,7 @@ def _upstream(exchange: Exchange) -> Upstream:
         status = f"{status} {failure.kind}".strip()
     return Upstream(
         kind=exchange.kind,
-        address=f"{exchange.request.method} {exchange.request.url}",
+        address=exchange.request.line,
         status=status,
         seconds=exchange.seconds,
         asked=asked(exchange.request),

@@ -1,4 +1,4 @@
-"""Clients that do not use Python's sockets and are not installed here: modules with their classes stand for them.
+"""Clients that cannot be recorded and are not installed here: modules with their classes stand for them.
 
 `scripts/check-clients.py` has the real ones.
 """
@@ -105,6 +105,23 @@ def test_a_request_of_pyreqwest_has_its_url() -> None:
     request = pyreqwest.ConsumedRequest()
     request.url = URL
     assert (request.send(), asked) == ("sent", [("pyreqwest", URL)])
+
+
+class Adapter:
+    """An adapter of niquests."""
+
+    def send(self, request: Any, stream: bool = False) -> str:
+        return "sent"
+
+
+def test_an_adapter_of_niquests_is_given_a_request() -> None:
+    niquests = module("niquests.adapters", HTTPAdapter=Adapter, AsyncHTTPAdapter=Adapter)
+    asked, _ = patched(niquests)
+    request = Sent()
+    request.url = URL  # type: ignore[attr-defined]
+    assert niquests.HTTPAdapter().send(request, stream=True) == "sent"
+    assert niquests.AsyncHTTPAdapter().send(request=request) == "sent"
+    assert asked == [("niquests", URL)] * 2
 
 
 def test_a_handle_of_curl_cffi_is_asked_for_its_url() -> None:

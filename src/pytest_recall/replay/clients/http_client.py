@@ -604,7 +604,7 @@ def _pieces(exchange: Exchange, player: Player) -> Iterator[bytes]:
             else:
                 yield b"%x\r\n%b\r\n" % (len(chunk), chunk)
     if not response.complete:
-        raise read_on(f"{exchange.request.method} {exchange.request.url}", player)
+        raise read_on(exchange.request.line, player)
     if failure is None:
         yield b"0\r\n\r\n" if is_chunked else b""
     elif not is_short:

@@ -1,7 +1,7 @@
-"""Detect calls of clients that do not use Python's sockets, before they are made: Rust, Go, C, and gRPC.
+"""Detect calls of clients that cannot be recorded, before they are made: in Rust, Go and C, gRPC, and niquests.
 
-Nothing of these can be recorded, and no guard of Python's sockets sees them. What is put before their methods says the
-client and the URL; the function that is called with them may raise.
+No guard of Python's sockets sees them, but for niquests. What is put before their methods says the client and the URL;
+the function that is called with them may raise.
 """
 
 from __future__ import annotations
@@ -50,6 +50,11 @@ def _of_request(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     return str(args[0].url)
 
 
+def _of_sending(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return the URL of a request that an adapter sends."""
+    return str((*args[1:2], kwargs.get("request"))[0].url)
+
+
 def _of_grpc(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
     """Return the target as a URL; None for a socket of this machine's file system."""
     method = args[0]
@@ -92,6 +97,11 @@ CLIENTS: Mapping[str, Mapping[str, tuple[AskingPlace, ...]]] = {
     },
     "httpr": {"httpr": (AskingPlace("RClient", _VERBS, _of_arguments),)},
     "impit": {"impit": (*_CLIENTS, _FUNCTIONS)},
+    "niquests": {
+        "niquests.adapters": tuple(
+            AskingPlace(name, ("send",), _of_sending) for name in ("HTTPAdapter", "AsyncHTTPAdapter")
+        )
+    },
     "primp": {"primp": (*_CLIENTS, _FUNCTIONS)},
     "pycurl": {"pycurl": ()},
     "pyreqwest": {

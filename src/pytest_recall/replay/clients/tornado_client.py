@@ -55,7 +55,7 @@ def _fetch_impl(player: Player, original: Callable[..., Any]) -> Callable[..., A
 def _step(request: Any, player: Player) -> CallStep:
     if request.body_producer is not None:
         raise player.refuse(
-            f"{request.method} {request.url}: a body that is produced while it is sent can be neither recorded nor"
+            f"{request.line}: a body that is produced while it is sent can be neither recorded nor"
             " replayed; give the body as bytes or text"
         )
     with assigned(DIRECT, "by a client that would have kept its event loop waiting"):
@@ -99,7 +99,7 @@ def _played(request: Any, exchange: Exchange, player: Player) -> Any:
     if response is None or exchange.failure is not None:
         return httpclient.HTTPResponse(request, _NO_ANSWER, error=raised(exchange.failure))
     if not response.complete:
-        raise read_on(f"{request.method} {request.url}", player)
+        raise read_on(request.line, player)
     recorded = patient(response.status, response.headers) if asks_to_wait(response.headers) else response.headers
     headers = sys.modules["tornado.httputil"].HTTPHeaders()
     for name, value in recorded:
