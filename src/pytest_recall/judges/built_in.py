@@ -18,7 +18,7 @@ from urllib.parse import urljoin
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import Unit
 from pytest_recall.files.errors import ArgumentError, RecallError, nearest
-from pytest_recall.files.json_lines import strict_json
+from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges.look_alikes import difference
 from pytest_recall.judges.words import words

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.json_lines import strict_json
+from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.wording import one_line
 from pytest_recall.models.model import Ask, Message, Model, Reply, without_thinking
 from pytest_recall.trials.trial import Vote

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable
+
+from pytest_recall.files.look import looks
 
 _MOST = 6
 """As many code points are shown of each text."""
-_QUOTES = str.maketrans("‘’‚‛“”„‟", "''''\"\"\"\"")
 
 
 def difference(answer: str, missing: Iterable[str], *, whole: bool) -> str:
@@ -23,14 +23,6 @@ def difference(answer: str, missing: Iterable[str], *, whole: bool) -> str:
             told = " and ".join(f"{whose} {', '.join(points)}" for whose, points in sides if points)
             return f"; they look alike, but {told}" if told else ""
     return ""
-
-
-def looks(text: str) -> str:
-    """Return `text` as it looks: composed, without what is invisible, and with one sign for all dashes and quotes."""
-    plain = unicodedata.normalize("NFKC", text).translate(_QUOTES)
-    kinds = ((sign, unicodedata.category(sign)) for sign in plain)
-    shown = "".join("-" if kind == "Pd" or sign == "−" else sign for sign, kind in kinds if kind != "Cf")
-    return " ".join(shown.casefold().split())
 
 
 def _not_in(other: str, text: str) -> list[str]:

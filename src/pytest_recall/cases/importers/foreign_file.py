@@ -14,7 +14,8 @@ from pytest_recall.cases.importers.carry import Path as Keys
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.json_lines import objects, strict_json
+from pytest_recall.files.json_lines import objects
+from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.files.wording import one_line
 
