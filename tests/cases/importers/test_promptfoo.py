@@ -245,6 +245,21 @@ def test_templates_name_variables_and_no_more() -> None:
             fill(text, {"l": ["x"], "r": "{{r}}"})
 
 
+@pytest.mark.parametrize("kept", ["{{customer}}", "{{ a.b }}", "{% if x %}", "{# no #}"])
+def test_what_a_value_holds_beside_names_of_variables_stays(kept: str) -> None:
+    """promptfoo 0.121 puts values into values by their names, and into prompts by Nunjucks."""
+    assert fill("To {{who}}: {{missing}}.", {"who": f"{kept} {{{{name}}}}", "name": "Ann"}) == f"To {kept} Ann: ."
+
+
+def test_the_text_of_a_file_is_trimmed() -> None:
+    def read(reference: str, beside: Document) -> Document:
+        return documented(" seven days\n\n", reference)
+
+    tests = [{"vars": {"q": "x"}, "assert": [{"type": "equals", "value": "file://words.txt"}]}]
+    [carried] = promptfoo.convert(documented({"prompts": ["{{q}}"], "tests": tests}), read, ImportOptions()).cases
+    assert carried.row["expected"] == "seven days"
+
+
 def test_a_reference_within_the_config_is_followed() -> None:
     found = made(
         {

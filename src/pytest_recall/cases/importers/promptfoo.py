@@ -324,6 +324,7 @@ class _Maker:
                 value = self.read(value.removeprefix(FILE), node.document).value
             except RecallError as error:
                 return f"its file is not read: {error.messages[0]}"
+            value = value.strip() if isinstance(value, str) else value
         try:
             value = value if kind in ("javascript", "python", "ruby") else fill_all(value, values)
         except NotPlainError:
