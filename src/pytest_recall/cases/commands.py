@@ -207,9 +207,9 @@ def _propose_testpaths() -> None:
 
 
 IMPORT_DETAILS = """\
-FILE is a config of promptfoo (.yaml, .json), goldens that deepeval has saved (.json, .jsonl, .csv), or
-samples or a log of inspect_ai (.json, .jsonl, .csv). Files that it names are read if they are in its
-folder. No code is run, and nothing is fetched.
+FILE is a config of promptfoo (.yaml, .json) or its results (.json), goldens that deepeval has saved
+(.json, .jsonl, .csv), or samples or a log of inspect_ai (.json, .jsonl, .csv). Files that it names are
+read if they are in its folder. No code is run, and nothing is fetched.
 
 Without -o, the cases go to standard output and the report to standard error. Exits with 0 if all was
 carried over, with 1 if something was left out, which the report names, and with 2 if no case was made.

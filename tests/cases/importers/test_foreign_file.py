@@ -154,3 +154,16 @@ def test_columns_get_the_names_that_are_known(tmp_path: Path) -> None:
 def test_a_name_that_fits_no_column_is_refused(text: str, names: dict[str, str], sentence: str, tmp_path: Path) -> None:
     with pytest.raises(RecallError, match=sentence):
         renamed(read(tmp_path, "a.json", text), names)
+
+
+def test_a_pattern_stands_for_the_files_that_fit_it(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    for name in ("b.yaml", "a.yaml", "c.txt"):
+        (tmp_path / "tests" / name).write_text("[]\n", encoding="utf-8")
+    config = read(tmp_path, "c.yaml", "tests: x\n")
+    (tmp_path.parent / "outside.yaml").write_text("[]\n", encoding="utf-8")
+    folder = Folder(tmp_path / "c.yaml", "c.yaml")
+    assert folder.read("tests/*.yaml", config).value == ["tests/a.yaml", "tests/b.yaml"]
+    for pattern in ("tests/*.csv", "../*.yaml", "/*"):
+        with pytest.raises(RecallError, match=r"^c\.yaml: no file fits "):
+            folder.read(pattern, config)

@@ -374,6 +374,11 @@ class NotPlainError(Exception):
     """The template does more than name a variable."""
 
 
+def is_template(text: str) -> bool:
+    """Whether a text has a mark of a template."""
+    return any(mark in text for mark in _MARKS)
+
+
 def fill(text: str, given: Mapping[str, Any], depth: int = 0) -> str:
     """Return a template with the values of variables, which may name variables themselves.
 
@@ -381,10 +386,10 @@ def fill(text: str, given: Mapping[str, Any], depth: int = 0) -> str:
     else looks like a template there, as promptfoo puts values into values by names alone. Raises NotPlainError for
     anything else than names of texts, numbers and truth values.
     """
-    if not any(mark in text for mark in _MARKS):
+    if not is_template(text):
         return text
     bare = _PLAIN.sub("", text)
-    if depth > _DEPTH or (depth == 0 and any(mark in bare for mark in _MARKS)):
+    if depth > _DEPTH or (depth == 0 and is_template(bare)):
         raise NotPlainError
 
     def put(found: re.Match[str]) -> str:

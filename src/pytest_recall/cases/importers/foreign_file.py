@@ -71,11 +71,16 @@ class Folder:
         self._read: dict[Path, Document] = {}
 
     def read(self, reference: str, beside: Document) -> Document:
-        """Return the file that `beside` names by its path from the folder. Raises RecallError."""
+        """Return the file that `beside` names by its path from the folder; the paths of those that fit one with `*`.
+
+        Raises RecallError.
+        """
         if "\0" in reference or len(reference) > 1000 or reference.startswith("~"):
             raise RecallError(
                 f"{beside.name}: `{one_line(reference, 60)}` is not a path; write one from the config's folder"
             )
+        if "*" in reference:
+            return self._matching(reference, beside)
         path = (self._folder / reference).resolve()
         if not path.is_relative_to(self._folder):
             raise RecallError(f"{beside.name}: `{one_line(reference, 60)}` is outside of its folder; copy it into it")
@@ -85,6 +90,21 @@ class Folder:
             inner = path.relative_to(self._folder).as_posix()
             self._read[path] = read_document(path, f"{self._prefix}{inner}")
         return self._read[path]
+
+    def _matching(self, pattern: str, beside: Document) -> Document:
+        try:
+            found = (path.resolve() for path in self._folder.glob(pattern) if path.is_file())
+            paths = sorted(path for path in found if path.is_relative_to(self._folder))
+        except (ValueError, NotImplementedError, OSError):
+            paths = []
+        if not paths:
+            raise RecallError(
+                f"{beside.name}: no file fits `{one_line(pattern, 60)}`; write paths from the config's folder"
+            )
+        if len(paths) > MAX_FILES:
+            raise RecallError(f"{beside.name}: refers to more than {MAX_FILES} files; import it in parts")
+        names = [path.relative_to(self._folder).as_posix() for path in paths]
+        return Document(name=beside.name, value=names, lines=beside.lines)
 
 
 def _bounded(path: Path, name: str) -> None:
