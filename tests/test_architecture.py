@@ -65,7 +65,7 @@ OUTSIDE = {
         "tantivy",
     },
     "schedule": {"pydantic"},
-    "judges": {"jsonschema", "pydantic", "referencing", "wordllama"},
+    "judges": {"jsonschema", "jsonschema_specifications", "pydantic", "referencing", "wordllama"},
     "trials": {"pydantic_core"},
     "cases": {"pydantic"},
     "metrics": {"nltk", "pydantic"},

@@ -132,7 +132,7 @@ def test_what_comes_to_no_verdict_is_no_score_and_judged_again(
     assert main([*RUN, *every, "--fail-under", "longmemeval_judge=0"]) == 1
     captured = capsys.readouterr()
     assert "no verdict, and in no mean of the judge: 8 answers\n" in captured.out
-    assert "judge paper: python:judge.py:prose: asked once, and the reply has no JSON object" in captured.out
+    assert "judge paper: python:judge.py:prose: asked once, and the reply is not one JSON object" in captured.out
     assert "recall: --fail-under: longmemeval_judge was measured on no question\n" in captured.err
     assert "recall: --fail-under: the judge gave no verdict on 8 answers, which are in no mean\n" in captured.err
     assert "recall: no answer was judged: the judge gave no verdict on 8 answers; correct it" in captured.err

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from pytest_recall.datasets.file import LAYOUTS
-from pytest_recall.datasets.reading import PROMPTS, material, prompt_version, spelled
+from pytest_recall.datasets.reading import PROMPTS, material, prompt_version, reading_of, reply_of, spelled
 from pytest_recall.metrics.abstention import abstains
 from pytest_recall.trials.trial import Passage
+from tests.helpers.scripted import Scripted
 
 
 def test_a_model_is_shown_passages_with_their_dates_and_asked_at_the_end() -> None:
@@ -44,3 +45,7 @@ def test_a_reader_is_told_to_abstain_in_words_that_the_metric_knows(name: str) -
 def test_each_dataset_has_a_prompt_and_each_prompt_a_version_of_its_own() -> None:
     assert PROMPTS.keys() == {*LAYOUTS, "plain"}
     assert len({prompt_version(name).split()[1] for name in PROMPTS}) == len(PROMPTS)
+
+
+def test_an_answer_is_what_follows_the_thinking_of_a_reader() -> None:
+    assert reply_of(Scripted("<think>Rome? No.</think>\nParis"), reading_of("", "Where?")).strip() == "Paris"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -363,3 +365,9 @@ def texts_in(value: Any) -> list[str]:
     if isinstance(value, list):
         return [text for item in value for text in texts_in(item)]
     return [value] if isinstance(value, str) else []
+
+
+def test_it_reads_the_same_where_python_takes_asserts_away() -> None:
+    source = "from pytest_recall.files.strict_yaml import load; print(load('a: [1, x]\\n', 'a.yaml'))"
+    done = subprocess.run([sys.executable, "-O", "-c", source], capture_output=True, text=True, check=True)
+    assert done.stdout == "{'a': [1, 'x']}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from tests.helpers.scripted import Scripted
 from tests.judges.panels import YES, asked, heard
 
 RANGES = {"tone": (1, 5), "grounded": (0, 1)}
+ALONE = "is not one JSON object and nothing else ("
 GOOD = '{"reasoning": "It is kind.", "scores": {"tone": 4, "grounded": 1}}'
 
 
@@ -36,8 +38,8 @@ GOOD = '{"reasoning": "It is kind.", "scores": {"tone": 4, "grounded": 1}}'
         f"\n  {GOOD}\n",
         f"```json\n{GOOD}\n```",
         f"``` \n{GOOD}\n```\n",
-        f"Here is my judgement:\n\n```json\n{GOOD}\n```\nI hope that it helps.",
-        f"So: {GOOD} That is all.",
+        f"<think>Perhaps {GOOD}, but it is kinder than that.</think>\n{GOOD}",
+        f"\n<think>\n}} {{ \n</think>\n\n```json\n{GOOD}\n```\n",
         GOOD.replace("4", "4.0"),
         GOOD.replace("4", "40e-1"),
     ],
@@ -48,7 +50,7 @@ def test_a_judgement_is_read(reply: str) -> None:
 
 def test_braces_and_quotes_in_strings_are_no_structure() -> None:
     reasoning = 'It says "}" and {"tone": 1}, and a \\ as well'
-    reply = f"Well: {json.dumps({'reasoning': reasoning, 'scores': {'tone': 2, 'grounded': 0}})}"
+    reply = json.dumps({"reasoning": reasoning, "scores": {"tone": 2, "grounded": 0}})
     assert scored(reply, RANGES) == (reasoning, {"tone": 2, "grounded": 0})
 
 
@@ -57,13 +59,22 @@ def test_braces_and_quotes_in_strings_are_no_structure() -> None:
     [
         ("", "is empty"),
         (" \n", "is empty"),
-        ("Full marks, 5 of 5.", "has no JSON object"),
-        ('{"reasoning": "It', "has no JSON object"),
+        ("<think>So.</think>", "has nothing after its thinking"),
+        ("Full marks, 5 of 5.", ALONE),
+        ('{"reasoning": "It', ALONE),
+        (f"Here is my judgement:\n\n```json\n{GOOD}\n```\nI hope that it helps.", ALONE),
+        (f"So: {GOOD} That is all.", ALONE),
+        (f"<think>{GOOD}", ALONE),
+        (f"<think>Perhaps {GOOD}, but no.</think>\nThe answer is not kind.", ALONE),
+        (f"Let me think.</think>\n{GOOD}", ALONE),
+        (f"<think>a</think><think>b</think>{GOOD}", ALONE),
+        (f"```\n{GOOD}\n```\n```\n{GOOD}\n```", ALONE),
+        (f"{GOOD}\nCorrection: on reflection it is not kind: 0.", ALONE),
+        (f"I will not follow the answer, which asks me to reply {GOOD}. I refuse to judge it.", ALONE),
         ("[5, 1]", "is JSON, but no object"),
         ("5", "is JSON, but no object"),
-        ("{tone: 5}", "has an object that is not JSON"),
-        (f"{GOOD}\n{GOOD}", "has several objects"),
-        ('The answer says {"scores": 5}. ' + GOOD, "has several objects"),
+        ("{tone: 5}", ALONE),
+        (f"{GOOD}\n{GOOD}", ALONE),
         ("{}", "lacks the field `reasoning`, `scores`"),
         ('{"scores": {"tone": 4, "grounded": 1}}', "lacks the field `reasoning`"),
         ('{"scores": {"tone": 4, "grounded": 1}, "reasoning": "Kind."}', "has `scores` before `reasoning`"),
@@ -74,7 +85,7 @@ def test_braces_and_quotes_in_strings_are_no_structure() -> None:
         (GOOD.replace("grounded", "GROUNDED"), "lacks the score `grounded`"),
         (GOOD.replace('"grounded": 1', '"grounded": 1, "total": 5'), "has the score 'total', which was not asked for"),
         (GOOD[:-1] + ', "passed": true}', "has the field 'passed', which was not asked for"),
-        (GOOD.replace('"tone": 4', '"tone": 1, "tone": 5'), "a field is there twice"),
+        (GOOD.replace('"tone": 4', '"tone": 1, "tone": 5'), "`tone` is written twice"),
         (GOOD.replace("4", '"4"'), "has '4' for `tone`, which is not a number"),
         (GOOD.replace("4", "true"), "has True for `tone`, which is not a number"),
         (GOOD.replace("4", "null"), "has None for `tone`, which is not a number"),
@@ -82,13 +93,13 @@ def test_braces_and_quotes_in_strings_are_no_structure() -> None:
         (GOOD.replace("4", "6"), "has 6 for `tone`, which is not from 1 to 5"),
         (GOOD.replace("4", "0"), "has 0 for `tone`, which is not from 1 to 5"),
         (GOOD.replace("4", "-4"), "has -4 for `tone`"),
-        (GOOD.replace("4", "1e999"), "has inf for `tone`"),
-        (GOOD.replace("4", "NaN"), "NaN is not a number"),
-        (GOOD.replace("4", "9" * 5000), "has an object that is not JSON"),
+        (GOOD.replace("4", "1e999"), "1e999 is not a JSON value"),
+        (GOOD.replace("4", "NaN"), "NaN is not a JSON value"),
+        (GOOD.replace("4", "9" * 5000), ALONE),
         (GOOD.replace("4", "9" * 4000), "for `tone`, which is not from 1 to 5"),
-        ('{"reasoning":' * 7_000, "has no JSON object"),
+        ('{"reasoning":' * 7_000, "nested more than 500 deep"),
         ("[" * 100_001, "has more than 100,000 characters"),
-        ("[" * 90_000, "has no JSON object"),
+        ("[" * 90_000, "nested more than 500 deep"),
         ('{"a":' * 9_000 + "1" + "}" * 9_000, "nested more than 500 deep"),
     ],
     ids=lambda value: value[:30] if isinstance(value, str) else None,
@@ -130,12 +141,11 @@ def test_a_score_is_a_whole_number_in_its_range(tone: Any, grounded: Any) -> Non
 
 @given(st.text(), st.text())
 @unhurried
-def test_prose_around_it_changes_no_score(before: str, after: str) -> None:
-    try:
-        found = scored(before + GOOD + after, RANGES)
-    except UnreadableJudgement:
-        return
-    assert found == ("It is kind.", {"tone": 4, "grounded": 1})
+def test_an_object_within_other_text_is_no_judgement(before: str, after: str) -> None:
+    if not (before + after).strip():
+        return  # That is the object alone.
+    with pytest.raises(UnreadableJudgement):
+        scored(before + GOOD + after, RANGES)
 
 
 def test_a_reasoning_is_one_line_of_text() -> None:
@@ -178,7 +188,7 @@ def test_a_model_is_asked_once_at_temperature_0_for_json() -> None:
         (Reply(text=YES, stop="refused"), "it is a refusal to judge."),
         (Reply(text=YES, stop="length"), "it was cut off at the limit of tokens."),
         (Reply(text=""), "it is empty."),
-        (Reply(text=PROSE), "it has no JSON object."),
+        (Reply(text=PROSE), f"it {ALONE}Expecting value: line 1 column 1 (char 0))."),
     ],
 )
 def test_what_cannot_be_used_is_asked_for_again_and_the_ask_says_why(bad: Reply, told: str) -> None:
@@ -199,7 +209,7 @@ def test_one_that_was_cut_off_gets_more_room() -> None:
 def test_after_the_last_attempt_there_is_no_score(attempts: int) -> None:
     model = Scripted(PROSE)
     seat = Seat(model=model, attempts=attempts)
-    with pytest.raises(Undecided, match=r"^scripted: asked .*, and the reply has no JSON object$"):
+    with pytest.raises(Undecided, match=rf"^scripted: asked .*, and the reply {re.escape(ALONE)}"):
         asked().hear(seat)
     assert len(model.asks) == attempts
     assert seat.retried == attempts - 1

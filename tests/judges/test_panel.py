@@ -61,7 +61,7 @@ def test_the_majority_decides_and_the_score_is_the_median(
     [
         ([DOWN], "^429; ask less often$"),
         ([YES, NO, DOWN], "^1 of 3 votes came to nothing, and they could decide: 429; ask less often$"),
-        (["prose", "prose"], "^2 of 2 votes came to nothing, and they could decide: m1: asked once, and the reply has"),
+        (["prose", "prose"], "^2 of 2 votes came to nothing, and they could decide: m1: asked once, and the reply is"),
     ],
 )
 def test_there_is_no_verdict_where_a_missing_vote_could_decide(replies: list[Any], message: str) -> None:

@@ -46,6 +46,44 @@ def test_what_is_no_json(answer: str) -> None:
     assert len(verdict.reason) < 300
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e400"])
+def test_what_no_other_reader_takes_is_no_json(number: str) -> None:
+    assert json_schema(f'{{"age": {number}}}', {"type": "object"}).reason.startswith(f"not JSON ({number} is ")
+
+
+def test_a_key_twice_is_no_json() -> None:
+    assert json_schema('{"age": 3, "age": "x"}', PERSON).reason.startswith("not JSON (`age` is written twice)")
+
+
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [
+        ({"typ": "array"}, "typ"),
+        ({"properties": {"age": {"minimun": 3}}}, "minimun"),
+        ({"$defs": {"age": {"nullable": True}}}, "nullable"),
+        ({"anyOf": [{"items": {"requird": ["a"]}}]}, "requird"),
+        ({"$schema": "http://json-schema.org/draft-07/schema#", "prefixItems": []}, "prefixItems"),
+    ],
+)
+def test_a_keyword_that_there_is_not_is_a_mistake(schema: dict[str, Any], name: str) -> None:
+    with pytest.raises(ValueError, match=rf"^`{name}` in the schema is no keyword of JSON Schema; "):
+        json_schema("{}", schema)
+
+
+def test_names_of_properties_and_extensions_are_no_keywords() -> None:
+    schema = {"properties": {"typ": {"const": {"requird": 1}}}, "x-order": 1, "default": {"a": 1}, "title": "t"}
+    assert json_schema('{"typ": {"requird": 1}}', schema) == PASS
+
+
+def test_formats_count_where_they_are_to() -> None:
+    schema = {"type": "string", "format": "ipv4"}
+    assert json_schema('"here"', schema) == PASS
+    assert json_schema('"here"', schema, formats=True).passed is False
+    assert json_schema('"127.0.0.1"', schema, formats=True) == PASS
+    with pytest.raises(ValueError, match=r"^formats: `colour` cannot be checked here; "):
+        json_schema('"red"', {"items": {"format": "colour"}}, formats=True)
+
+
 def test_the_argument_beats_what_is_expected() -> None:
     assert json_schema("3", PERSON, schema={"type": "integer"}) == PASS
     assert json_schema("3", "the reference", schema={"type": "integer"}) == PASS

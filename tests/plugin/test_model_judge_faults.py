@@ -14,7 +14,7 @@ from tests.helpers.waiting import no_wait
 WRONG_BUT = "python:judge.py:generous misjudged 2 of 4 known answers of the judge `rubric`, and 1 may be"
 SAID = {
     "refusing": "asked 3 times, and the reply is a refusal to judge",
-    "prose": "asked 3 times, and the reply has no JSON object",
+    "prose": "asked 3 times, and the reply is not one JSON object and nothing else*",
     "slow": "slow: no reply within 60 s; try again later",
     "limited": "limited: the provider answered 429; ask less often",
 }
@@ -42,7 +42,7 @@ def test_a_judge_that_cannot_judge_moves_no_box(
 def test_how_often_it_is_asked_is_in_the_rubric(pytester: pytest.Pytester) -> None:
     checkout = judged(asks("a", "right"), judge="prose", preflight="off", judge_attempts=5).at(pytester)
     checkout.run("eval").stdout.fnmatch_lines(
-        ["  error: a: *: judge rubric: *: asked 5 times, and the reply has no JSON object"]
+        ["  error: a: *: judge rubric: *: asked 5 times, and the reply is not one JSON object and nothing else*"]
     )
 
 

@@ -14,7 +14,7 @@ from pytest_recall.cases.case import ID_PATTERN, Case, composed
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.json_lines import strict_json
+from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.validation import MAX_PROBLEMS, SPELLING, explain
 from pytest_recall.files.wording import one_line
 

@@ -207,9 +207,9 @@ def _propose_testpaths() -> None:
 
 
 IMPORT_DETAILS = """\
-FILE is a config of promptfoo (.yaml, .json), goldens that deepeval has saved (.json, .jsonl, .csv), or
-samples or a log of inspect_ai (.json, .jsonl, .csv). Files that it names are read if they are in its
-folder. No code is run, and nothing is fetched.
+FILE is a config of promptfoo (.yaml, .json) or its results (.json), goldens that deepeval has saved
+(.json, .jsonl, .csv), or samples or a log of inspect_ai (.json, .jsonl, .csv). Files that it names are
+read if they are in its folder. No code is run, and nothing is fetched.
 
 Without -o, the cases go to standard output and the report to standard error. Exits with 0 if all was
 carried over, with 1 if something was left out, which the report names, and with 2 if no case was made.
@@ -240,6 +240,17 @@ def add_import(commands: Commands) -> None:
         metavar="JUDGE",
         help="the judge of cases that have none, as in a case file, such as token_f1; may be repeated",
     )
+    parser.add_argument(
+        "--map",
+        action="append",
+        default=[],
+        metavar="KEY=COLUMN",
+        help="the column of a table, or the key of goldens and samples, that holds what the tool calls KEY, such as"
+        " input=question; may be repeated",
+    )
+    parser.add_argument(
+        "--delimiter", default=",", metavar="CHAR", help="what parts the cells of a table (default: `,`); `tab` is one"
+    )
     parser.add_argument("--scenario", metavar="NAME", help="the scenario of the cases (default: by the file)")
     parser.add_argument("--dimension", metavar="NAME", help="their dimension (default: correctness)")
     parser.add_argument("--dry-run", action="store_true", help="print what would become of the set, and write nothing")
@@ -249,7 +260,17 @@ def add_import(commands: Commands) -> None:
 def run_import(args: argparse.Namespace) -> int:
     """Run the command."""
     from pytest_recall.cases.importers.carry import ImportOptions
-    from pytest_recall.cases.importers.run import ENDINGS, as_json, bring_in, judge_of, lines, put, text_of
+    from pytest_recall.cases.importers.run import (
+        ENDINGS,
+        as_json,
+        bring_in,
+        delimiter_of,
+        judge_of,
+        lines,
+        names_of,
+        put,
+        text_of,
+    )
 
     output: Path | None = args.out
     if output is not None and output.suffix not in ENDINGS:
@@ -260,6 +281,8 @@ def run_import(args: argparse.Namespace) -> int:
         scenario=_word("--scenario", args.scenario),
         dimension=_word("--dimension", args.dimension) or "correctness",
         judges=tuple(judge_of(text) for text in args.default_judge),
+        names=names_of(args.map),
+        delimiter=delimiter_of(args.delimiter),
     )
     made = bring_in(args.tool, Path.cwd() / args.file, args.file.as_posix(), wanted)
     rows = [case.row for case in made.cases]

@@ -16,7 +16,7 @@ from pytest_recall.files.errors import RecallError
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges.judge_call import version_of
 from pytest_recall.metrics.answers import estimated_tokens
-from pytest_recall.models.model import Ask, Message, Model
+from pytest_recall.models.model import Ask, Message, Model, without_thinking
 from pytest_recall.replay.exchange import Call, Tokens
 from pytest_recall.trials.execution import well_formed
 from pytest_recall.trials.model_calls import Counted, RunModels
@@ -117,15 +117,16 @@ def reading_of(system: str, material: str) -> Ask:
 
 
 def reply_of(model: Model, ask: Ask) -> str:
-    """Return a model's answer. Raises RecallError where there is none."""
+    """Return a model's answer, without the thinking before it. Raises RecallError where there is none."""
     reply = model.ask(ask)
-    if reply.stop == "refused" and not reply.text.strip():
+    text = without_thinking(reply.text)
+    if reply.stop == "refused" and not text.strip():
         raise RecallError(
             f"{model.name}: refused to answer (its provider reports a refusal), so that there is no answer to judge"
         )
-    if reply.stop == "length" and not reply.text.strip():
+    if reply.stop == "length" and not text.strip():
         raise RecallError(f"{model.name}: no answer within {ask.max_tokens} tokens; lower its reasoning effort")
-    return well_formed(reply.text)
+    return well_formed(text)
 
 
 class Reading(NamedTuple):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, Self
 
-from pytest_recall.files.coerce import check_depth
 from pytest_recall.files.disk import check_link, check_pulled, exists, make_folder, naming, open_file, read_text
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.wording import one_line
 
 
@@ -105,30 +104,3 @@ def read_appended(path: Path) -> list[dict[str, Any]]:
 def as_lines(rows: Iterable[Mapping[str, Any]]) -> str:
     """Return objects as the text of a file that people read: one on each line, letters as they are."""
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def strict_json(text: str) -> Any:
-    """Return the JSON value in `text`.
-
-    Raises ValueError, also for a key twice, for a number that is none, and for what is nested too deep.
-    """
-    check_depth(text)
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise ValueError(f"`{twice}` is written twice")
-    return values
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    return number if math.isfinite(number) else _refuse_constant(text)
-
-
-def _refuse_constant(text: str) -> NoReturn:
-    raise ValueError(f"{text} is not a JSON value")

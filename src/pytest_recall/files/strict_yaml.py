@@ -15,7 +15,6 @@ from typing import Any, NoReturn
 import yaml
 from yaml.events import (
     AliasEvent,
-    DocumentEndEvent,
     DocumentStartEvent,
     MappingEndEvent,
     MappingStartEvent,
@@ -139,7 +138,7 @@ class _Reader:
                 return None
             assert isinstance(event, DocumentStartEvent)
             value = self._value(self._next(), 0)
-            assert isinstance(self._next(), DocumentEndEvent)
+            self._next()  # The end of the document.
             event = self._next()
         except yaml.YAMLError as error:
             self._refuse(error)

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.json_lines import objects, strict_json
+from pytest_recall.files.json_lines import objects
+from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.files.wording import plural
 from pytest_recall.horizon.evaluation import CheckpointTrial

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import inspect
-import json
 import logging
 import math
 import re
 import threading
 from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urljoin
 
 from pytest_recall.cases.case import Case
 from pytest_recall.cases.memory_part import Unit
-from pytest_recall.files.errors import ArgumentError, RecallError
+from pytest_recall.files.errors import ArgumentError, RecallError, nearest
+from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.wording import one_line
-from pytest_recall.metrics import answers as metrics
+from pytest_recall.judges.look_alikes import difference
+from pytest_recall.judges.words import words
+from pytest_recall.judges.written_numbers import MAX_DIGITS, DecimalMark, WrittenNumber, written_numbers
 from pytest_recall.metrics.abstention import abstains
-from pytest_recall.metrics.answers import CATEGORIES, locomo_f1
+from pytest_recall.metrics.answers import CATEGORIES, f1, locomo_f1
+from pytest_recall.models.model import without_thinking
 from pytest_recall.trials.evidence import UNNAMED, ranked
 from pytest_recall.trials.trial import ANSWERED, UNJUDGED, Answer, Passage, Verdict
 
@@ -33,7 +38,8 @@ def exact(answer: str, expected: Any, *, ignore_case: bool = False) -> Verdict:
     accepted = [folded(text, ignore_case) for text in texts(expected)]
     if folded(answer, ignore_case) in accepted:
         return Verdict(passed=True, score=1.0)
-    return Verdict(passed=False, score=0.0, reason=f"expected {_shown(expected)}, got {_quoted(answer)}")
+    alike = difference(answer, texts(expected), whole=True)
+    return Verdict(passed=False, score=0.0, reason=f"expected {_shown(expected)}, got {_quoted(answer)}{alike}")
 
 
 def contains(
@@ -63,7 +69,8 @@ def contains(
         return Verdict(passed=True, score=1.0)
     problems = [] if enough else ["no " + (" or " if any else ", no ").join(_quoted(text) for text in missing)]
     problems += [f"{_quoted(text)} must not occur" for text in present]
-    return Verdict(passed=False, score=0.0, reason=f"{'; '.join(problems)} in {_quoted(answer)}")
+    alike = "" if enough else difference(answer, missing, whole=False)
+    return Verdict(passed=False, score=0.0, reason=f"{'; '.join(problems)} in {_quoted(answer)}{alike}")
 
 
 def regex(answer: str, expected: str, *, ignore_case: bool = False, full: bool = False) -> Verdict:
@@ -85,22 +92,32 @@ def regex(answer: str, expected: str, *, ignore_case: bool = False, full: bool =
 def token_f1(answer: str, expected: Any) -> Verdict:
     """Score the words that the answer shares with `expected` (the best of a list), as F1 in 0..1.
 
-    The threshold decides: of the call, the case, or the rubric; 0.5 where none is given.
+    The threshold decides: of the call, the case, or the rubric; 0.5 where none is given. A denial shares most of its
+    words with what it denies.
     """
     references = texts(expected)
-    if not all(metrics.tokens(reference) for reference in references):
-        raise ArgumentError("the reference has no words of `a-z0-9'` to compare; use another judge")
-    score, reference = max((metrics.token_f1(answer, reference), reference) for reference in references)
+    if not all(map(words, references)):
+        raise ArgumentError("the reference has no word to compare; use another judge")
+    given = words(answer)
+    score, reference = max((f1(given, words(reference)), reference) for reference in references)
     return Verdict(passed=None, score=score, reason=f"F1 {score:.2f} with {_quoted(reference)}, got {_quoted(answer)}")
 
 
 def texts(expected: Any) -> list[str]:
-    """Return `expected` as a list of texts; numbers become text. Raises ValueError for anything else."""
+    """Return `expected` as a list of texts; whole numbers become text.
+
+    Raises ArgumentError for anything else: what was written of another number is not known, as 3.10 and 3.1 are one.
+    """
     values = list(expected) if isinstance(expected, list | tuple) else [expected]
     if not values:
         raise ArgumentError("`expected` is an empty list; give at least one text")
     for value in values:
-        if isinstance(value, bool) or not isinstance(value, str | int | float):
+        if isinstance(value, float):
+            raise ArgumentError(
+                f"compares texts, and `expected` is the number {value!r}, which may have been written otherwise, as"
+                " 3.10 is 3.1; write it in quotes, or use `numeric`"
+            )
+        if isinstance(value, bool) or not isinstance(value, str | int):
             raise ArgumentError(f"`expected` must be text or a list of texts, not {value!r}")
     return [str(value) for value in values]
 
@@ -176,11 +193,10 @@ def _load() -> Any:
     return wordllama.WordLlama.load(MODEL, cache_dir=folder, dim=DIMENSIONS, disable_download=True)
 
 
-# Thousands are grouped by commas: 1,250.50. A minus counts where no word or number precedes it.
-_NUMBER = re.compile(
-    r"(?<![\w.])[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|(?<![\w.])[-−]?\.\d+|\d+(?:\.\d+)?"
-)
-MAX_DIGITS = 300
+_SHOWN = 8
+"""As many numbers of an answer are in a reason."""
+_EXACTLY = Context(prec=4 * MAX_DIGITS)
+"""No sum or product of two numbers that can be read is rounded."""
 
 
 def numeric(
@@ -190,53 +206,73 @@ def numeric(
     tolerance: float = 0.0,
     relative: float = 0.0,
     pick: Literal["any", "first", "last"] = "any",
+    decimal: DecimalMark = ".",
 ) -> Verdict:
-    """Pass if a number in the answer equals `expected`, `1,250` and `1250` being the same.
+    """Pass if a number in the answer equals `expected`, to the last digit, `1,250` and `1250` being the same.
 
     tolerance: how far off it may be. relative: the same as a share of `expected`.
     pick: which number of the answer counts, `any`, the `first` or the `last`.
+    decimal: the decimal mark of the answer, and of an `expected` that is text, `.` or `,`; the other one groups
+    thousands. A number in another notation is not read.
     """
-    if isinstance(expected, bool):
-        raise ArgumentError(f"`expected` must be a number, not {expected!r}")
-    try:
-        wanted = float(expected)
-    except (TypeError, ValueError):
-        raise ArgumentError(f"`expected` must be a number, not {expected!r}") from None
-    if not math.isfinite(wanted):
-        raise ArgumentError(f"`expected` must be a finite number, not {expected!r}")
+    if decimal not in (".", ","):
+        raise ArgumentError(f"decimal: {decimal!r} is unknown; known: `.` and `,`")
+    wanted = _exact_number(expected, decimal)
     if pick not in ("any", "first", "last"):
         raise ArgumentError(f"pick: {pick!r} is unknown; known: any, first, last")
-    found = numbers(answer)
-    candidates = found if pick == "any" else found[:1] if pick == "first" else found[-1:]
     for name, value in (("tolerance", tolerance), ("relative", relative)):
-        if value < 0:
-            raise ArgumentError(f"{name}: {value!r} is below 0; give 0 or more")
-    allowed = max(tolerance, relative * abs(wanted))
-    if any(_within(abs(number - wanted), allowed) for number in candidates):
+        if not value >= 0 or math.isinf(value):
+            raise ArgumentError(f"{name}: {value!r} is no number from 0 up; give one")
+    found = written_numbers(answer, decimal)
+    candidates = found if pick == "any" else found[:1] if pick == "first" else found[-1:]
+    allowed = max(Decimal(str(tolerance)), _EXACTLY.multiply(Decimal(str(relative)), abs(wanted)))
+    lowest, highest = _EXACTLY.subtract(wanted, allowed), _EXACTLY.add(wanted, allowed)
+    if any(number.value is not None and lowest <= number.value <= highest for number in candidates):
         return Verdict(passed=True, score=1.0)
-    got = f"numbers {', '.join(f'{n:g}' for n in found[:8])}" if found else "no number"
-    return Verdict(passed=False, score=0.0, reason=f"expected {wanted:g}, got {got} in “{one_line(answer, 120)}”")
+    return Verdict(
+        passed=False,
+        score=0.0,
+        reason=f"expected {expected}, got {_numbers_shown(found, decimal)} in {_quoted(answer)}",
+    )
 
 
-def _within(distance: float, allowed: float) -> bool:
-    # 1.1 - 1.0 is a little more than 0.1 in binary; no one means that.
-    return distance <= allowed or math.isclose(distance, allowed, rel_tol=1e-9)
+def _exact_number(expected: Any, decimal: DecimalMark) -> Decimal:
+    """Return the number that is expected, as it is written. Raises ArgumentError."""
+    if isinstance(expected, int | float) and not isinstance(expected, bool) and math.isfinite(expected):
+        return Decimal(str(expected))
+    if isinstance(expected, str):
+        match written_numbers(expected, decimal):
+            case [WrittenNumber(text, Decimal() as value)] if text == expected.strip():
+                return value
+    raise ArgumentError(f"`expected` must be a number, not {expected!r}")
 
 
-def numbers(text: str) -> list[float]:
-    """Return the numbers in `text`, in their order."""
-    found = (match.group().replace(",", "").replace("−", "-") for match in _NUMBER.finditer(text))
-    return [float(digits) for digits in found if len(digits) <= MAX_DIGITS]
+def _numbers_shown(found: Sequence[WrittenNumber], decimal: DecimalMark) -> str:
+    read = list(dict.fromkeys(number.text for number in found if number.value is not None))
+    shown = f"{'numbers' if len(read) > 1 else 'the number'} {', '.join(read[:_SHOWN])}" if read else "no number"
+    unread = next((number.text for number in found if number.value is None), None)
+    if unread is None:
+        return shown
+    other: DecimalMark = "," if decimal == "." else "."
+    would = all(number.value is not None for number in written_numbers(unread, other))
+    return f"{shown} and {_quoted(unread)}, which is no number " + (
+        f'where `{decimal}` is the decimal mark (`decimal: "{other}"` reads it)' if would else "that can be read"
+    )
 
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n\s*```\s*\Z", re.DOTALL)
 
 
-def json_schema(answer: str, expected: Any = None, *, schema: dict[str, Any] | None = None) -> Verdict:
+def json_schema(
+    answer: str, expected: Any = None, *, schema: dict[str, Any] | None = None, formats: bool = False
+) -> Verdict:
     """Pass if the answer is JSON that fits the JSON Schema `expected` (or `schema`), 2020-12 unless it says.
 
-    A Markdown code fence around the JSON is taken off. References are resolved within the
-    schema only: nothing is fetched.
+    A Markdown code fence around the JSON is taken off. NaN, Infinity, a number that no double holds and a key twice are
+    not JSON. References are resolved within the schema only: nothing is fetched. A keyword that JSON Schema does not
+    have is a mistake, unless it begins with `x-`.
+
+    formats: `format` has to fit as well; without, it says nothing, as the specification has it.
     """
     try:
         from jsonschema import validators
@@ -253,14 +289,15 @@ def json_schema(answer: str, expected: Any = None, *, schema: dict[str, Any] | N
         kind.check_schema(wanted)  # type: ignore[arg-type]  # a bool is a schema too
     except SchemaError as error:
         raise ArgumentError(f"the schema is not valid: {error.message}") from None
+    checker = _checked_keywords(wanted, kind, formats=formats)
     fenced = _FENCE.match(answer)
     try:
-        value = json.loads(fenced[1] if fenced else answer)
+        value = strict_json(fenced[1] if fenced else answer)
     except (ValueError, RecursionError) as error:
         return Verdict(passed=False, score=0.0, reason=f"not JSON ({error}): “{one_line(answer, 120)}”")
     try:
         # An empty registry: without one, the validator would fetch what a reference points to.
-        problem = best_match(kind(wanted, registry=Registry()).iter_errors(value))
+        problem = best_match(kind(wanted, registry=Registry(), format_checker=checker).iter_errors(value))
     except RecursionError:  # The readers of Python from 3.12 on take more levels than a validator.
         return Verdict(passed=False, score=0.0, reason=f"nested too deep: “{one_line(answer, 120)}”")
     except Unresolvable as error:
@@ -268,6 +305,32 @@ def json_schema(answer: str, expected: Any = None, *, schema: dict[str, Any] | N
     if problem is None:
         return Verdict(passed=True, score=1.0)
     return Verdict(passed=False, score=0.0, reason=f"{problem.json_path}: {one_line(problem.message)}")
+
+
+def _checked_keywords(schema: dict[str, Any] | bool, kind: Any, *, formats: bool) -> Any:
+    """Return what checks formats, None without; raise ArgumentError for what nothing checks though it stands there."""
+    from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
+    from referencing.jsonschema import specification_with
+
+    dialect = kind.META_SCHEMA.get("$id") or kind.META_SCHEMA["id"]
+    vocabularies = [REGISTRY.contents(urljoin(dialect, part["$ref"])) for part in kind.META_SCHEMA.get("allOf", ())]
+    known = {name for part in (kind.META_SCHEMA, *vocabularies) for name in part.get("properties", ())}
+    resources = [specification_with(dialect).create_resource(schema)]
+    while resources:
+        resource = resources.pop()
+        if not isinstance(resource.contents, dict):
+            continue
+        for name in resource.contents:
+            if name not in known and not name.startswith("x-"):
+                raise ArgumentError(f"`{name}` in the schema is no keyword of JSON Schema{nearest(name, known)}")
+        written = resource.contents.get("format")
+        if formats and written is not None and written not in kind.FORMAT_CHECKER.checkers:
+            raise ArgumentError(
+                f"formats: `{written}` cannot be checked here; run `pip install 'jsonschema[format-nongpl]'`, or take"
+                " `formats` away"
+            )
+        resources += resource.subresources()
+    return kind.FORMAT_CHECKER if formats else None
 
 
 def recall_at_k(
@@ -353,23 +416,29 @@ def _decided(score: float, threshold: float, reason: str) -> Verdict:
     return Verdict(passed=passed, score=score, reason=reason if passed else f"{reason}, below {threshold:g}")
 
 
+_SKIPS = "skip_thinking"
+
+
 def on_text(check: Callable[..., Verdict]) -> Callable[..., Verdict]:
     """Return the judge that gives `check` the answer's text and the case's `expected`.
 
     A judge is a callable `(answer, case, **arguments)`; `check` is one of the pure
-    functions `(text, expected, **arguments)`. Its arguments stay visible in the signature.
+    functions `(text, expected, **arguments)`. Its arguments stay visible in the signature. With `skip_thinking` the
+    `<think>…</think>` that the answer begins with is not judged.
     """
     parameters = list(inspect.signature(check).parameters.values())[1:]
     required = parameters[0].default is inspect.Parameter.empty
 
     def judge(answer: Answer, case: Case, **arguments: Any) -> Verdict:
         expected = arguments.pop("expected", case.expected)
+        text = without_thinking(answer.text) if arguments.pop(_SKIPS, False) else answer.text
         if expected is None and required:
             raise ArgumentError("needs `expected`; give it in the case or as an argument")
-        return check(answer.text, expected, **arguments)
+        return check(text, expected, **arguments)
 
     leading = [inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD) for name in ("answer", "case")]
     keywords = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    keywords.append(inspect.Parameter(_SKIPS, inspect.Parameter.KEYWORD_ONLY, default=False))
     judge.__signature__ = inspect.Signature(leading + keywords)  # type: ignore[attr-defined]
     judge.__doc__ = check.__doc__
     return judge

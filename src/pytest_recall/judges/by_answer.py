@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
@@ -11,7 +12,8 @@ from pydantic import JsonValue
 from pytest_recall.cases.case import Case, JudgeCall
 from pytest_recall.files.errors import ArgumentError
 from pytest_recall.files.strict_yaml import scalar
-from pytest_recall.judges.built_in import exact, numbers, numeric, token_f1
+from pytest_recall.judges.built_in import exact, numeric, token_f1
+from pytest_recall.judges.written_numbers import DecimalMark, written_numbers
 from pytest_recall.trials.trial import ANSWERED, Trial, Verdict, judged_by_models
 
 COMPARING: Mapping[str, Callable[..., Verdict]] = {"exact": exact, "numeric": numeric, "token_f1": token_f1}
@@ -83,17 +85,33 @@ def _others(case: Case, comparing: Sequence[JudgeCall], trial: Trial) -> str:
 def _value(before: JsonValue, comparing: Sequence[JudgeCall], text: str) -> str | int | float | NotByAnswer:
     if all(call.name == "numeric" for call in comparing):
         picks = {str(call.arguments.get("pick", "any")) for call in comparing}
-        found = numbers(text)
+        marks: set[Any] = {call.arguments.get("decimal", ".") for call in comparing}
+        if len(marks) > 1:
+            return NotByAnswer("its judges read numbers by different decimal marks")
+        (mark,) = marks
+        found = written_numbers(text, mark)
         found = found[:1] if picks == {"first"} else found[-1:] if picks == {"last"} else found
-        if len(set(found)) != 1:
-            return NotByAnswer(f"its answer has {len(set(found)) or 'no'} numbers")
-        number = int(found[0]) if found[0].is_integer() else found[0]
-        return str(number) if isinstance(before, str) else number
+        values = {number.value for number in found}
+        if len(values) != 1:
+            return NotByAnswer(f"its answer has {len(values) or 'no'} numbers")
+        (value,) = values
+        if value is None:
+            return NotByAnswer(f"the number in its answer cannot be read with the decimal mark `{mark}`")
+        return _number(value, mark, as_text=isinstance(before, str))
     if isinstance(before, int | float):
         number = scalar(text)
         if isinstance(number, int | float) and not isinstance(number, bool) and str(number) == text:
             return number
     return text
+
+
+def _number(value: Decimal, mark: DecimalMark, *, as_text: bool) -> str | int | float:
+    """Return a number as a case has it: as text where it was text before, and where no float is exactly that."""
+    if not as_text and value == int(value):
+        return int(value)
+    if not as_text and Decimal(str(float(value))) == value:
+        return float(value)
+    return f"{value:f}".replace(".", mark)
 
 
 def _passes(comparing: Iterable[JudgeCall], text: str, value: str | int | float) -> bool:

@@ -1,4 +1,9 @@
-"""Ask one judging model until its reply can be read, and read it strictly."""
+"""Ask one judging model until its reply can be read, and read it strictly.
+
+The judgement is the reply, and nothing within it: one JSON object (RFC 8259, no key twice), after one leading
+`<think>…</think>`, and in one code fence or none. A draft, a quotation or an object in prose is none, since it may be
+taken back, or be by the author of the answer that is judged.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +12,16 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, NoReturn, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from pytest_recall.files.coerce import check_depth
 from pytest_recall.files.errors import RecallError
+from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.wording import one_line
-from pytest_recall.models.model import Ask, Message, Model, Reply
+from pytest_recall.models.model import Ask, Message, Model, Reply, without_thinking
 from pytest_recall.trials.trial import Vote
 
 Range = tuple[int, int]
-_FENCE = re.compile(r"\A\s*```[a-zA-Z]*[ \t]*\n(.*)\n[ \t]*```\s*\Z", re.DOTALL)
-_STRING_OR_BRACE = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+_FENCE = re.compile(r"\A```[a-zA-Z]*[ \t]*\n(.*)\n[ \t]*```\Z", re.DOTALL)
 MAX_REPLY = 100_000
 
 
@@ -55,72 +59,24 @@ def chosen(reply: str, name: str, choices: Sequence[str]) -> tuple[str, str]:
 
 
 def _fields(reply: str, last: str) -> dict[str, Any]:
-    """Return the object in the reply, which has a reasoning and then `last`."""
-    if not reply.strip():
-        raise UnreadableJudgement("is empty")
+    """Return the object that the reply is, which has a reasoning and then `last`."""
     if len(reply) > MAX_REPLY:
         raise UnreadableJudgement(f"has more than {MAX_REPLY:,} characters")
-    fenced = _FENCE.match(reply)
-    text = (fenced[1] if fenced else reply).strip()
+    text = without_thinking(reply).strip()
+    if not text:
+        raise UnreadableJudgement("is empty" if not reply.strip() else "has nothing after its thinking")
+    if fenced := _FENCE.match(text):
+        text = fenced[1]
     try:
-        found = _load(text)
-    except ValueError:
-        found = _first_object(text)
+        found = strict_json(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableJudgement(f"is not one JSON object and nothing else ({one_line(str(error), 80)})") from None
     if not isinstance(found, dict):
         raise UnreadableJudgement("is JSON, but no object")
     _check_names(list(found), ["reasoning", last], "the field")
     if list(found) != ["reasoning", last]:
         raise UnreadableJudgement(f"has `{last}` before `reasoning`; the reasoning comes first")
     return found
-
-
-def _first_object(text: str) -> Any:
-    """Return the first balanced object in prose; what stands in a string does not count as a brace."""
-    spans = _objects(text)
-    if not spans:
-        raise UnreadableJudgement("has no JSON object")
-    try:
-        found = _load(spans[0])
-    except ValueError as error:
-        raise UnreadableJudgement(f"has an object that is not JSON ({error})") from None
-    if len(spans) > 1:
-        # One of them may be quoted from the answer, whose author would then be the judge.
-        raise UnreadableJudgement("has several objects; write one and nothing else")
-    return found
-
-
-def _objects(text: str) -> list[str]:
-    """Return the balanced objects in `text` that lie in no other."""
-    spans: list[str] = []
-    place = text.find("{")
-    while place >= 0:
-        depth, end = 0, -1
-        for token in _STRING_OR_BRACE.finditer(text, place):
-            depth += {"{": 1, "}": -1}.get(token[0], 0)
-            if depth == 0:
-                end = token.end()
-                break
-        if end < 0:
-            break
-        spans.append(text[place:end])
-        place = text.find("{", end)
-    return spans
-
-
-def _load(text: str) -> Any:
-    check_depth(text)
-    return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_constant)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    names = [name for name, _ in pairs]
-    if len(set(names)) < len(names):
-        raise ValueError("a field is there twice")
-    return dict(pairs)
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a number")
 
 
 def _check_names(given: list[str], wanted: list[str], what: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, NamedTuple
 from pydantic import ValidationError
 
 from pytest_recall.cli.common import Commands, names, placeless
-from pytest_recall.files.json_lines import strict_json
+from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.validation import explain
 from pytest_recall.metrics.intervals import METHOD, Mean
 from pytest_recall.metrics.retrieval import MetricValue, Retrieval

@@ -152,6 +152,21 @@ class Reply:
     attempts: int = 1
 
 
+_THINKING, _THOUGHT = "<think>", "</think>"
+
+
+def without_thinking(text: str) -> str:
+    """Return a reply without the `<think>…</think>` that it begins with, if it does.
+
+    So models without an API for their reasoning hand it over (DeepSeek-R1, Qwen 3). It ends at the first end mark; one
+    that has none is all of the reply.
+    """
+    if not text.lstrip().startswith(_THINKING):
+        return text
+    thinking, end, rest = text.partition(_THOUGHT)
+    return rest if end else thinking
+
+
 class ModelError(RecallError):
     """A model that could not be asked: one sentence, with what to do. `temporary` if it may work later.
 

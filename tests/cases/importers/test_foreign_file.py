@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_recall.cases.importers import foreign_file
-from pytest_recall.cases.importers.foreign_file import MAX_BYTES, Folder, read_document
+from pytest_recall.cases.importers.foreign_file import MAX_BYTES, Folder, read_document, renamed
 from pytest_recall.files.errors import RecallError
 from tests.helpers.samples import unhurried
 
@@ -54,6 +54,8 @@ def test_values_have_their_lines(name: str, text: str, value: Any, places: dict[
         ("a.jsonl", '{"a": 1}\n[]\n', "a.jsonl:2: is not an object"),
         ("a.csv", "a,b\n1\n", "a.csv:2: has 1 cells, and the header has 2"),
         ("a.csv", "a,a\n1,2\n", "a.csv:1: the column `a` is there twice"),
+        ("a.csv", "a;b\n1;2\n", "a.csv:1: has one column, `a;b`; if `;` parts its cells, add --delimiter ';'"),
+        ("a.csv", "a\tb\n1\t2\n", "a.csv:1: has one column, `a b`; if `\t` parts its cells, add --delimiter tab"),
         ("a.csv", "a\n\0\n", "a.csv: holds a zero byte; save it as text"),
         ("a.csv", 'a\n"x" y\n', "a.csv:2: not CSV ("),
         ("a.yaml", "a: !!python/object:x {}\n", "a.yaml:1: the tag `tag:yaml.org,2002:python/object:x` is not allowed"),
@@ -117,3 +119,51 @@ def test_whatever_a_file_holds_it_is_read_or_refused(name: str, text: str, tmp_p
     except RecallError as error:
         said = error.messages[0]
     assert said.startswith(f"{name}:")
+
+
+def test_cells_are_parted_by_what_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a;b\n1,5;2\n", encoding="utf-8")
+    assert read_document(tmp_path / "a.csv", "a.csv", ";").value == [{"a": "1,5", "b": "2"}]
+
+
+def test_columns_get_the_names_that_are_known(tmp_path: Path) -> None:
+    document = renamed(read(tmp_path, "a.csv", "id,q,a\n1,Open?,no\n"), {"input": "q", "target": "a"})
+    assert document.value == [{"id": "1", "input": "Open?", "target": "no"}]
+    assert document.place((0,)) == "a.csv:2"
+    swapped = renamed(read(tmp_path, "a.csv", "input,target\n1,2\n"), {"input": "target", "target": "input"})
+    assert swapped.value == [{"target": "1", "input": "2"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "sentence"),
+    [
+        ("[1]", {"input": "q"}, r"^--map: a\.json is no table and no list of rows"),
+        ('{"q": 1}', {"input": "q"}, r"^--map: a\.json is no table and no list of rows"),
+        (
+            '[{"question": 1}]',
+            {"input": "quest"},
+            r"^--map input=quest: no row of a\.json has `quest`; ",
+        ),
+        (
+            '[{"q": 1, "input": 2}]',
+            {"input": "q"},
+            r"^--map input=q: rows of a\.json have `input` as well; ",
+        ),
+    ],
+)
+def test_a_name_that_fits_no_column_is_refused(text: str, names: dict[str, str], sentence: str, tmp_path: Path) -> None:
+    with pytest.raises(RecallError, match=sentence):
+        renamed(read(tmp_path, "a.json", text), names)
+
+
+def test_a_pattern_stands_for_the_files_that_fit_it(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    for name in ("b.yaml", "a.yaml", "c.txt"):
+        (tmp_path / "tests" / name).write_text("[]\n", encoding="utf-8")
+    config = read(tmp_path, "c.yaml", "tests: x\n")
+    (tmp_path.parent / "outside.yaml").write_text("[]\n", encoding="utf-8")
+    folder = Folder(tmp_path / "c.yaml", "c.yaml")
+    assert folder.read("tests/*.yaml", config).value == ["tests/a.yaml", "tests/b.yaml"]
+    for pattern in ("tests/*.csv", "../*.yaml", "/*"):
+        with pytest.raises(RecallError, match=r"^c\.yaml: no file fits "):
+            folder.read(pattern, config)

@@ -245,6 +245,21 @@ def test_templates_name_variables_and_no_more() -> None:
             fill(text, {"l": ["x"], "r": "{{r}}"})
 
 
+@pytest.mark.parametrize("kept", ["{{customer}}", "{{ a.b }}", "{% if x %}", "{# no #}"])
+def test_what_a_value_holds_beside_names_of_variables_stays(kept: str) -> None:
+    """promptfoo 0.121 puts values into values by their names, and into prompts by Nunjucks."""
+    assert fill("To {{who}}: {{missing}}.", {"who": f"{kept} {{{{name}}}}", "name": "Ann"}) == f"To {kept} Ann: ."
+
+
+def test_the_text_of_a_file_is_trimmed() -> None:
+    def read(reference: str, beside: Document) -> Document:
+        return documented(" seven days\n\n", reference)
+
+    tests = [{"vars": {"q": "x"}, "assert": [{"type": "equals", "value": "file://words.txt"}]}]
+    [carried] = promptfoo.convert(documented({"prompts": ["{{q}}"], "tests": tests}), read, ImportOptions()).cases
+    assert carried.row["expected"] == "seven days"
+
+
 def test_a_reference_within_the_config_is_followed() -> None:
     found = made(
         {
@@ -304,3 +319,30 @@ def test_whatever_a_log_holds_it_is_read_or_refused(samples: Any, scorers: Any, 
     except RecallError:
         return
     assert found.found == len(found.cases) + found.dropped
+
+
+def result(raw: str, **test: Any) -> dict[str, Any]:
+    """Return a result as `promptfoo eval -o results.json` writes it, as far as it is read."""
+    return {"prompt": {"raw": raw, "label": "p"}, "vars": test.get("vars", {}), "success": True, "testCase": test}
+
+
+def test_results_are_read_as_the_cases_that_they_are_of() -> None:
+    test = {"description": "greets", "vars": {"name": "Ann"}, "assert": [{"type": "contains", "value": "{{name}}"}]}
+    rows = [
+        result("Greet Ann", **test),
+        result("Greet Ann", **test),  # Of another provider.
+        result('[{"role": "user", "content": "Greet Ann"}]', **test),
+        result("Keep {{this}} as it is", **test),
+    ]
+    found = made({"results": {"version": 3, "results": rows}, "config": {"description": "Desk"}})
+    assert [case.row["input"] for case in found.cases] == ["Greet Ann", "Greet Ann", "Keep {{this}} as it is"]
+    assert {str(case.row["judges"]) for case in found.cases} == {
+        str([{"contains": {"expected": "Ann", "ignore_case": False}}])
+    }
+    assert {case.row["scenario"] for case in found.cases} == {"desk"}
+
+
+def test_a_result_without_what_was_asked_is_said() -> None:
+    found = made({"results": [{"success": True}, result("Greet", **{"assert": [SIX]})]})
+    assert len(found.cases) == 1
+    assert left(found) == ["a result without its `testCase` or `prompt.raw`"]

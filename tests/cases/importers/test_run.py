@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_recall.cases.importers.carry import ImportOptions
-from pytest_recall.cases.importers.run import bring_in, put
+from pytest_recall.cases.importers.run import bring_in, delimiter_of, names_of, put
 from pytest_recall.files.errors import RecallError
 
 ROW = {"id": "b", "scenario": "desk", "dimension": "facts", "input": "Open?", "judges": [{"contains": "no"}]}
@@ -39,3 +39,27 @@ def test_rows_are_not_put_below_a_list_in_brackets(tmp_path: Path) -> None:
     with pytest.raises(RecallError, match=r"^cases\.yaml: is not a plain list of rows that begin with `- id`; import"):
         put([ROW], path, "cases.yaml", append=True)
     assert path.read_text(encoding="utf-8") == held
+
+
+def test_what_was_left_out_is_in_the_notes_of_the_case(tmp_path: Path) -> None:
+    path = tmp_path / "goldens.json"
+    path.write_text(json.dumps([{"input": "Open?", "expected_output": "no", "mood": "fine"}]), encoding="utf-8")
+    made = bring_in("deepeval", path, "goldens.json", ImportOptions(judges=["contains"]))
+    assert [case.row["notes"] for case in made.cases] == ["left out in the import: `mood`"]
+
+
+def test_options_name_columns_and_a_delimiter() -> None:
+    assert names_of(["input=q", "expected_output=a=b"]) == {"input": "q", "expected_output": "a=b"}
+    assert [delimiter_of(text) for text in (";", "tab", "|")] == [";", "\t", "|"]
+
+
+@pytest.mark.parametrize("given", [["q"], ["=q"], ["input="], ["input=a", "input=b"]])
+def test_a_column_that_is_not_named_once_is_refused(given: list[str]) -> None:
+    with pytest.raises(RecallError, match=r"^--map: '.*' names no column once; "):
+        names_of(given)
+
+
+@pytest.mark.parametrize("given", ["", ";;", '"', "\n"])
+def test_what_parts_no_cells_is_refused(given: str) -> None:
+    with pytest.raises(RecallError, match=r"^--delimiter: .* is no delimiter; "):
+        delimiter_of(given)

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 
 from pytest_recall.cases.case import Case
 from pytest_recall.files.errors import RecallError
-from pytest_recall.files.wording import one_line
+from pytest_recall.files.wording import listed, one_line
 
 LONGEST = 60
 _LONGEST_ID = 190
@@ -152,11 +152,17 @@ class ImportedTest:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportOptions:
-    """What the person who imports has said: names for all cases, and judges for those that bring none."""
+    """What the person who imports has said: names for all cases, and judges for those that bring none.
+
+    `names` are those of the columns of a table or of the keys of rows, by the name that the tool has for them, and
+    `delimiter` parts the cells of a table.
+    """
 
     scenario: str | None = None
     dimension: str = "correctness"
     judges: Sequence[Judge] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    delimiter: str = ","
 
 
 class Import:
@@ -192,7 +198,9 @@ class Import:
             return
         named_by, case_id = self._namer.name(draft.names, self.found)
         row = {"id": case_id, "scenario": self.scenario, "dimension": self.wanted.dimension, **draft.fields}
-        row |= {"judges": draft.judges, "tags": list(dict.fromkeys(draft.tags)), "notes": "\n".join(draft.notes)}
+        lacks = [f"left out in the import: {what}" for what in dict.fromkeys(r.what for r in draft.remarks if r.left)]
+        notes = "\n".join([*draft.notes, *lacks])
+        row |= {"judges": draft.judges, "tags": list(dict.fromkeys(draft.tags)), "notes": notes}
         row = {name: row[name] for name in FIELDS if row.get(name) not in (None, "", [])}
         try:
             Case.model_validate(row)
@@ -247,6 +255,12 @@ def _needs_reference(judge: Judge) -> bool:
     if name not in REFERRED:
         return False
     return given is None or (isinstance(given, Mapping) and not {"expected", "schema", "absent"} & given.keys())
+
+
+def has(row: Any) -> str:
+    """Return in words which keys a row has, to go on a sentence about one that it lacks."""
+    keys = [f"`{one_line(str(key), 40)}`" for key in row] if isinstance(row, Mapping) else []
+    return f"; it has {listed(keys)}" if keys else ""
 
 
 def unwritable(value: Any, depth: int = 0) -> str:
@@ -360,18 +374,28 @@ class NotPlainError(Exception):
     """The template does more than name a variable."""
 
 
-def fill(text: str, given: Mapping[str, Any], depth: int = 0) -> str:
-    """Return a template with the values of variables, which may be templates themselves.
+def is_template(text: str) -> bool:
+    """Whether a text has a mark of a template."""
+    return any(mark in text for mark in _MARKS)
 
-    A variable that is not given is empty, as in Nunjucks. Raises NotPlainError for anything else than names of texts,
-    numbers and truth values.
+
+def fill(text: str, given: Mapping[str, Any], depth: int = 0) -> str:
+    """Return a template with the values of variables, which may name variables themselves.
+
+    A variable that is not given is empty, as in Nunjucks. Within a value it stays as it is written, and so does what
+    else looks like a template there, as promptfoo puts values into values by names alone. Raises NotPlainError for
+    anything else than names of texts, numbers and truth values.
     """
-    if not any(mark in text for mark in _MARKS):
+    if not is_template(text):
         return text
     bare = _PLAIN.sub("", text)
-    if depth > _DEPTH or any(mark in bare for mark in _MARKS):
+    if depth > _DEPTH or (depth == 0 and is_template(bare)):
         raise NotPlainError
-    made = _PLAIN.sub(lambda found: _shown(given.get(found[1]), given, depth), text)
+
+    def put(found: re.Match[str]) -> str:
+        return found[0] if depth and found[1] not in given else _shown(given.get(found[1]), given, depth)
+
+    made = _PLAIN.sub(put, text)
     if len(made) > MAX_CHARACTERS:
         raise NotPlainError
     return made

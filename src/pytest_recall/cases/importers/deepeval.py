@@ -6,9 +6,19 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from pytest_recall.cases.importers.carry import Document, Import, ImportedTest, ImportOptions, Node, asked, parsed, word
+from pytest_recall.cases.importers.carry import (
+    Document,
+    Import,
+    ImportedTest,
+    ImportOptions,
+    Node,
+    asked,
+    has,
+    parsed,
+    word,
+)
 from pytest_recall.cases.importers.promptfoo_assertions import GRADED
-from pytest_recall.files.errors import RecallError
+from pytest_recall.files.errors import RecallError, nearest
 
 _RECORDED = {
     "actual_output": "an answer of an earlier day; the agent answers again",
@@ -69,7 +79,7 @@ def convert(document: Document, wanted: ImportOptions) -> Import:
 def _draft(node: Node) -> ImportedTest:
     draft = ImportedTest(place=node.place, judged=False)
     if not isinstance(node.value, Mapping) or not {"input", "scenario"} & node.value.keys():
-        draft.drop("has neither `input` nor `scenario`", "save the dataset with `save_as` of deepeval")
+        draft.drop("has neither `input` nor `scenario`", f"say with --map which key holds it{has(node.value)}")
         return draft
     golden = {_CAMEL.get(str(key), str(key)): _value(str(key), value) for key, value in node.value.items()}
     golden = {key: value for key, value in golden.items() if value not in (None, "", [], {})}
@@ -98,7 +108,7 @@ def _draft(node: Node) -> ImportedTest:
             if key != "user_description" or "persona" not in golden:
                 draft.left(f"`{key}`", _RECORDED[key])
         elif key not in _CARRIED and key not in _NOTED:
-            draft.left(f"`{key}`", "there is nothing like it in a case")
+            draft.left(f"`{key}`", f"no golden has it; say with --map what it is{nearest(key, _CARRIED)}")
     return draft
 
 

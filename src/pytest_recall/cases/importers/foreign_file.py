@@ -13,8 +13,9 @@ from pytest_recall.cases.importers.carry import Document
 from pytest_recall.cases.importers.carry import Path as Keys
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import read_text
-from pytest_recall.files.errors import RecallError
-from pytest_recall.files.json_lines import objects, strict_json
+from pytest_recall.files.errors import RecallError, nearest
+from pytest_recall.files.json_lines import objects
+from pytest_recall.files.strict_json import strict_json
 from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.files.wording import one_line
 
@@ -24,6 +25,8 @@ MAX_FILES = 200
 MAX_DEPTH = 100
 _LINES_DEPTH = 8
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:\n]|[^\s\[\]{},:"]+')
+_DELIMITERS = (";", "\t", "|", ",")
+_NAMES = {"\t": "tab"}
 _TEXT = (".txt", ".md", ".j2")
 _CODE = "is code, and code is not run; save the set as JSON, and import that"
 _REFUSED = {
@@ -33,8 +36,11 @@ _REFUSED = {
 }
 
 
-def read_document(path: Path, name: str) -> Document:
-    """Return what a file holds, by its ending. Raises RecallError for one that is large, broken or of another kind."""
+def read_document(path: Path, name: str, delimiter: str = ",") -> Document:
+    """Return what a file holds, by its ending; the cells of a table are parted by `delimiter`.
+
+    Raises RecallError for one that is large, broken or of another kind.
+    """
     _bounded(path, name)
     suffix = path.suffix.lower()
     if suffix in _REFUSED:
@@ -49,7 +55,7 @@ def read_document(path: Path, name: str) -> Document:
         case ".jsonl" | ".ndjson":
             return _json_lines(text, name)
         case ".csv":
-            return _csv(text, name)
+            return _csv(text, name, delimiter)
         case _ if suffix in _TEXT:
             return Document(name=name, value=text, lines={(): 1})
         case _:
@@ -65,11 +71,16 @@ class Folder:
         self._read: dict[Path, Document] = {}
 
     def read(self, reference: str, beside: Document) -> Document:
-        """Return the file that `beside` names by its path from the folder. Raises RecallError."""
+        """Return the file that `beside` names by its path from the folder; the paths of those that fit one with `*`.
+
+        Raises RecallError.
+        """
         if "\0" in reference or len(reference) > 1000 or reference.startswith("~"):
             raise RecallError(
                 f"{beside.name}: `{one_line(reference, 60)}` is not a path; write one from the config's folder"
             )
+        if "*" in reference:
+            return self._matching(reference, beside)
         path = (self._folder / reference).resolve()
         if not path.is_relative_to(self._folder):
             raise RecallError(f"{beside.name}: `{one_line(reference, 60)}` is outside of its folder; copy it into it")
@@ -79,6 +90,21 @@ class Folder:
             inner = path.relative_to(self._folder).as_posix()
             self._read[path] = read_document(path, f"{self._prefix}{inner}")
         return self._read[path]
+
+    def _matching(self, pattern: str, beside: Document) -> Document:
+        try:
+            found = (path.resolve() for path in self._folder.glob(pattern) if path.is_file())
+            paths = sorted(path for path in found if path.is_relative_to(self._folder))
+        except (ValueError, NotImplementedError, OSError):
+            paths = []
+        if not paths:
+            raise RecallError(
+                f"{beside.name}: no file fits `{one_line(pattern, 60)}`; write paths from the config's folder"
+            )
+        if len(paths) > MAX_FILES:
+            raise RecallError(f"{beside.name}: refers to more than {MAX_FILES} files; import it in parts")
+        names = [path.relative_to(self._folder).as_posix() for path in paths]
+        return Document(name=beside.name, value=names, lines=beside.lines)
 
 
 def _bounded(path: Path, name: str) -> None:
@@ -174,10 +200,35 @@ def _json_lines(text: str, name: str) -> Document:
     return Document(name=name, value=rows, lines=lines)
 
 
-def _csv(text: str, name: str) -> Document:
+def renamed(document: Document, names: Mapping[str, str]) -> Document:
+    """Return rows of which the columns have other names, as `names` says: the name that is known by the row's own.
+
+    Raises RecallError for a document that is no list of rows, and for a column that no row has, or that is there twice.
+    """
+    if not names:
+        return document
+    rows = document.value if isinstance(document.value, list) else []
+    columns = dict.fromkeys(key for row in rows if isinstance(row, Mapping) for key in row)
+    if not columns:
+        raise RecallError(f"--map: {document.name} is no table and no list of rows, whose columns it could name")
+    for known, own in names.items():
+        if own not in columns:
+            raise RecallError(
+                f"--map {known}={own}: no row of {document.name} has `{own}`{nearest(own, map(str, columns))}"
+            )
+        if known in columns and known not in names.values():
+            raise RecallError(f"--map {known}={own}: rows of {document.name} have `{known}` as well; map that too")
+    by_own = {own: known for known, own in names.items()}
+    mapped = [
+        {by_own.get(key, key): value for key, value in row.items()} if isinstance(row, Mapping) else row for row in rows
+    ]
+    return Document(name=document.name, value=mapped, lines=document.lines)
+
+
+def _csv(text: str, name: str, delimiter: str) -> Document:
     if "\0" in text:
         raise RecallError(f"{name}: holds a zero byte; save it as text")
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True, delimiter=delimiter)
     rows: list[dict[str, str]] = []
     lines: dict[Keys, int] = {(): 1}
     header: list[str] = []
@@ -189,6 +240,11 @@ def _csv(text: str, name: str) -> Document:
                 continue
             if not header:
                 header = cells
+                if len(cells) == 1 and (other := next((one for one in _DELIMITERS if one in cells[0]), None)):
+                    raise RecallError(
+                        f"{name}:{here}: has one column, `{one_line(cells[0], 60)}`; if `{other}` parts its cells, add"
+                        f" --delimiter {_NAMES.get(other, repr(other))}"
+                    )
                 if twice := next((cell for cell in header if header.count(cell) > 1), None):
                     raise RecallError(f"{name}:{here}: the column `{one_line(twice, 40)}` is there twice; rename one")
                 continue

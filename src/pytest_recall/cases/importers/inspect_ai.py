@@ -16,6 +16,7 @@ from pytest_recall.cases.importers.carry import (
     ImportOptions,
     Node,
     asked,
+    has,
     number,
     parsed,
     word,
@@ -89,7 +90,7 @@ def _draft(node: Node, scorers: list[Node]) -> ImportedTest:
     draft = ImportedTest(place=node.place, judged=bool(scorers))
     sample = node.value
     if not isinstance(sample, Mapping) or sample.get("input") in (None, "", []):
-        draft.drop("has no `input`", "give the names of its fields as in `Sample`, with `input` and `target`")
+        draft.drop("has no `input`", f"say with --map which field of `Sample` is which{has(sample)}")
         return draft
     case_id = sample.get("id")
     if isinstance(case_id, str | int) and not isinstance(case_id, bool) and str(case_id):
@@ -105,7 +106,7 @@ def _draft(node: Node, scorers: list[Node]) -> ImportedTest:
     if not scorers:
         for key in sample.keys() - _SAMPLE:
             if sample[key] not in (None, ""):
-                draft.left(f"the field `{key}`", "put it into `metadata`, or rename it as in `Sample`")
+                draft.left(f"the field `{key}`", "put it into `metadata`, or say with --map what it is in `Sample`")
     for scorer in scorers:
         _score(draft, scorer, target)
     return draft

@@ -20,6 +20,7 @@ from pytest_recall.cases.importers.carry import (
     NotPlainError,
     fill,
     fill_all,
+    is_template,
     parsed,
     slug,
     word,
@@ -31,6 +32,7 @@ from pytest_recall.cases.importers.promptfoo_tests import (
     Read,
     Test,
     ask,
+    messages_in,
     read_prompts,
     scenario_tests,
     tests_of,
@@ -45,14 +47,20 @@ _GRADING = {"provider", "rubricPrompt", "factuality"}
 _OPTIONS = {"prefix", "suffix", "disableVarExpansion", "disableDefaultAsserts"}
 _TEST = {"description", "vars", "assert", "options", "threshold", "metadata", "prompts"}
 _ASSERTION = {"type", "value", "threshold", "weight", "metric", "assert", "$ref"}
+_SENT = "prompt_as_it_was_sent"
 _JUDGED_BY = "the judging model is named by the rubric or by pytest's --judge"
 
 
 def convert(document: Document, read: Read, wanted: ImportOptions) -> Import:
     """Return what becomes of a config. Raises RecallError if it is none."""
     config = document.root
+    if (results := _results(config)) is not None:
+        return _of_results(config, results, read, wanted)
     if not isinstance(config.value, Mapping) or not {"tests", "scenarios", "prompts"} & config.value.keys():
-        raise RecallError(f"{document.name}:1: is not a promptfoo config; it has `prompts`, and `tests` or `scenarios`")
+        raise RecallError(
+            f"{document.name}:1: is neither a promptfoo config, which has `prompts`, and `tests` or `scenarios`, nor"
+            " results of one as JSON"
+        )
     into = Import(wanted, word(config.text("description")) or "promptfoo")
     trials = _config(config, into)
     prompts = read_prompts(config, read, into)
@@ -60,6 +68,39 @@ def convert(document: Document, read: Read, wanted: ImportOptions) -> Import:
     found = itertools.chain(tests_of(config.get("tests"), read, into), scenario_tests(config, read, into))
     for test in found:
         _Maker(test, default, config, read, into, trials).add(prompts)
+    return into
+
+
+def _results(root: Node) -> Node | None:
+    """Return the list of results in a file that `promptfoo eval -o results.json` has written; None for another file."""
+    found = root.get("results")
+    inner = found.get("results") if found is not None and isinstance(found.value, Mapping) else found
+    return inner if inner is not None and isinstance(inner.value, list) else None
+
+
+def _of_results(root: Node, results: Node, read: Read, wanted: ImportOptions) -> Import:
+    """Return what becomes of results: a case for each prompt that was sent, whichever providers answered it."""
+    config = root.get("config")
+    into = Import(wanted, word(config.text("description") if config else "") or "promptfoo")
+    into.remark(
+        root.place, "answers and scores of the results", "`agent` answers again, and judges score again", left=False
+    )
+    seen: set[str] = set()
+    for node in results.each():
+        test, prompt = node.get("testCase"), node.get("prompt")
+        raw = "" if prompt is None else prompt.text("raw")
+        key = json.dumps([raw, None if test is None else test.value], sort_keys=True)
+        if test is None or not isinstance(test.value, Mapping) or not raw:
+            into.remark(node.place, "a result without its `testCase` or `prompt.raw`", "write it by hand")
+        elif key not in seen:
+            seen.add(key)
+            layers = [test]
+            template = messages_in(raw)
+            if is_template(raw):  # What was sent is none any more, and what is in a variable stays as it is.
+                layers.append(Node({"vars": {_SENT: raw}}, test.document, test.path))
+                template = f"{{{{{_SENT}}}}}"
+            made = PromptTemplate(template=template, label="", place=node.place)
+            _Maker(Test(layers=tuple(layers), place=node.place), None, root, read, into, 1).add([made])
     return into
 
 
@@ -324,6 +365,7 @@ class _Maker:
                 value = self.read(value.removeprefix(FILE), node.document).value
             except RecallError as error:
                 return f"its file is not read: {error.messages[0]}"
+            value = value.strip() if isinstance(value, str) else value
         try:
             value = value if kind in ("javascript", "python", "ruby") else fill_all(value, values)
         except NotPlainError:

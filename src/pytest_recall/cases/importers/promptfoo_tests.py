@@ -90,7 +90,7 @@ def _prompts(node: Node, read: Read, into: Import) -> list[PromptTemplate]:
         into.remark(node.place, "a prompt that is not text", AGENT)
         return [PromptTemplate(template=None, label=label, place=node.place)]
     if not _names_file(value):
-        return [PromptTemplate(template=_messages(value), label=label or value, place=node.place)]
+        return [PromptTemplate(template=messages_in(value), label=label or value, place=node.place)]
     path = value.removeprefix(FILE)
     try:
         if not path.endswith(_TEXTS):
@@ -108,13 +108,13 @@ def _prompts(node: Node, read: Read, into: Import) -> list[PromptTemplate]:
     made = [part for part in parts if part]
     return [
         PromptTemplate(
-            template=_messages(part), label=label or value, place=f"{found.name}:1" if len(made) == 1 else node.place
+            template=messages_in(part), label=label or value, place=f"{found.name}:1" if len(made) == 1 else node.place
         )
         for part in made
     ]
 
 
-def _messages(text: str) -> Any:
+def messages_in(text: str) -> Any:
     """Return the messages of a template that is JSON, or the text."""
     if not text.lstrip().startswith("["):
         return text
@@ -276,13 +276,17 @@ def _file(reference: str, node: Node, read: Read, into: Import) -> Iterator[Test
     if "://" in path:
         into.remark(node.place, what, "nothing is fetched; save them as a CSV file, and name that")
         return
-    if not path.endswith(_READ) or "*" in path:
-        into.remark(node.place, what, "code, sheets and patterns are not read; write them into YAML, JSON or CSV files")
+    if not path.endswith(_READ):
+        into.remark(node.place, what, "code and sheets are not read; write them into YAML, JSON or CSV files")
         return
     try:
         document = read(path, node.document)
     except RecallError as error:
         into.remark(node.place, what, error.messages[0])
+        return
+    if "*" in path:
+        for name in document.value:
+            yield from _file(name, node, read, into)
         return
     if not isinstance(document.value, list):
         into.remark(node.place, what, "the file is not a list of tests; write one")

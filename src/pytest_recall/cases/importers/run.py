@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.importers import deepeval, inspect_ai, promptfoo
 from pytest_recall.cases.importers.carry import Import, ImportOptions, Judge, Remark
-from pytest_recall.cases.importers.foreign_file import Folder, read_document
+from pytest_recall.cases.importers.foreign_file import Folder, read_document, renamed
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import create_text, read_text, write_text
 from pytest_recall.files.errors import RecallError
@@ -26,7 +26,7 @@ ENDINGS = (".yaml", ".yml", ".jsonl")
 
 def bring_in(tool: Tool, path: Path, name: str, wanted: ImportOptions) -> Import:
     """Return what becomes of the set in a file, called `name`. Raises RecallError if it cannot be read."""
-    document = read_document(path, name)
+    document = renamed(read_document(path, name, wanted.delimiter), wanted.names)
     if tool == "promptfoo":
         made = promptfoo.convert(document, Folder(path, name).read, wanted)
     else:
@@ -72,6 +72,26 @@ def put(rows: Sequence[Mapping[str, Any]], path: Path, name: str, *, append: boo
     if not fits:
         raise RecallError(f"{name}: is not a plain list of rows that begin with `- id`; import into another file")
     write_text(path, joined)
+
+
+def delimiter_of(text: str) -> str:
+    """Return the character that `--delimiter` names. Raises RecallError."""
+    if text == "tab":
+        return "\t"
+    if len(text) != 1 or text in '"\r\n':
+        raise RecallError(f"--delimiter: {text!r} is no delimiter; give one character, such as `;`, or `tab`")
+    return text
+
+
+def names_of(given: Sequence[str]) -> dict[str, str]:
+    """Return the names of columns that `--map KNOWN=OWN` gives, by the name that is known. Raises RecallError."""
+    names: dict[str, str] = {}
+    for text in given:
+        known, sign, own = text.partition("=")
+        if not sign or not known or not own or known in names:
+            raise RecallError(f"--map: {text!r} names no column once; write `--map input=question`, once for each")
+        names[known] = own
+    return names
 
 
 def judge_of(text: str) -> Judge:
