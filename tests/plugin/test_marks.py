@@ -143,7 +143,6 @@ GROUPED = {
     "nested": "nested()",
     "mixed": 'together(asserts("wrong"), breaks("broken"))',
     "broken": 'together(breaks("broken"))',
-    "timeout": 'together(fails("Timeout (>1.0s) from pytest-timeout."))',
 }
 METHODS = """\
 import unittest
@@ -218,7 +217,7 @@ def test_the_failure_note_is_the_assertion(several: Checkout) -> None:
 def test_a_group_is_a_verdict_if_all_in_it_are(several: Checkout) -> None:
     assert outcomes(several, GROUPED) == {
         **dict.fromkeys(("one", "two", "nested"), "failed"),
-        **dict.fromkeys(("mixed", "broken", "timeout"), "error"),
+        **dict.fromkeys(("mixed", "broken"), "error"),
     }
     errors = {trial.case_id: trial.error for trial in several.journal().trials}
     assert errors["one"].startswith("alone")

@@ -23,6 +23,7 @@ from pytest_recall.plugin.stash import (
     CASSETTES,
     CRASHED,
     CURRENT,
+    IMPOSED,
     LOOPS,
     REPORTED,
     RERUN,
@@ -280,12 +281,14 @@ class Hooks:
 
     @pytest.hookimpl(wrapper=True, tryfirst=True, specname="pytest_runtest_protocol")
     def pytest_recall_let_go(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Let go of the recording of an item, which pytest keeps to the end of the session."""
+        """Let go of the recording of an item and of exceptions, as pytest keeps the item to the end of the session."""
         try:
             return (yield)
         finally:
             if TAPE in item.stash:
                 del item.stash[TAPE]
+            if IMPOSED in item.stash:
+                del item.stash[IMPOSED]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_fixture_setup(
@@ -345,13 +348,16 @@ class Hooks:
         if CASE_ID not in item.stash:
             return (yield)
         item.stash[SUBTESTS], item.stash[CALLED] = [], True
+        from pytest_recall.plugin import origins
+
         raised = None
         manager = self.manager
         try:
-            if manager is None or TAPE not in item.stash:
-                return (yield)
-            with manager.answerable(item, "call"), self._in_case(item):
-                return (yield)
+            with origins.noted(item):
+                if manager is None or TAPE not in item.stash:
+                    return (yield)
+                with manager.answerable(item, "call"), self._in_case(item):
+                    return (yield)
         except BaseException as error:
             raised = error
             raise
@@ -364,6 +370,16 @@ class Hooks:
         from pytest_recall.plugin.loops import run_in_case
 
         return run_in_case(item)
+
+    @pytest.hookimpl(wrapper=True, optionalhook=True)
+    def pytest_timeout_set_timer(self, item: pytest.Item, settings: Any) -> Generator[None, object, object]:
+        """Note what the timer of pytest-timeout raises: to run out of time is no verdict."""
+        result = yield
+        if CASE_ID in item.stash:
+            from pytest_recall.plugin import origins
+
+            origins.note_timer(item, settings)
+        return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, object, object]:

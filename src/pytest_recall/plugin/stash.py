@@ -47,6 +47,8 @@ UNREPORTED: pytest.StashKey[BaseException | None] = pytest.StashKey()
 """On an item whose call has ended, until a report is made of it: what it raised, None if nothing."""
 REPORTED: pytest.StashKey[str] = pytest.StashKey()
 """On an item: the outcome on the report of its call when the trial was put there; absent without a trial."""
+IMPOSED: pytest.StashKey[list[BaseException]] = pytest.StashKey()
+"""On an item: what pytest or a plugin has failed its last call with, and not the test itself."""
 CURRENT: pytest.StashKey[pytest.Item] = pytest.StashKey()
 """On the config: the case that is run in this process, or that was run last."""
 UNPROVEN: pytest.StashKey[str] = pytest.StashKey()

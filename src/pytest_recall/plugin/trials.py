@@ -21,6 +21,7 @@ from pytest_recall.plugin.stash import (
     ATTACHED,
     CASE_ID,
     CASSETTES,
+    IMPOSED,
     MISSED,
     OUTCOME,
     OUTCOMES,
@@ -48,10 +49,6 @@ if TYPE_CHECKING:
     from pytest_recall.cases.case import Case
     from pytest_recall.plugin.session import Run
     from pytest_recall.replay.tape import Tape
-
-
-# pytest-timeout ends a test through pytest.fail: that is no verdict on the answer.
-_TIMEOUT = "Timeout (>"
 
 
 def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
@@ -268,13 +265,11 @@ def _is_verdict(item: pytest.Item, error: BaseException) -> bool:
     """Whether the exception is a judgement: of the judges, or of an ordinary test's asserts."""
     if isinstance(item, CaseItem):
         return isinstance(error, CaseFailed)
-    return all(map(_is_judgement, single_errors(error)))
-
-
-def _is_judgement(error: BaseException) -> bool:
-    if isinstance(error, pytest.fail.Exception):
-        return not str(error).startswith(_TIMEOUT)
-    return isinstance(error, AssertionError)
+    imposed = item.stash.get(IMPOSED, ())
+    return all(
+        isinstance(one, AssertionError | pytest.fail.Exception) and not any(one is other for other in imposed)
+        for one in single_errors(error)
+    )
 
 
 def _said(error: BaseException) -> str:
