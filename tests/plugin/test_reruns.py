@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import date
+
 import pytest
 
 from tests.helpers.project import BARE, case, failing, row
@@ -73,6 +75,22 @@ def test_the_last_trial_grades_and_every_attempt_is_in_the_journal(
         ("new", 1, "failed"),
         ("new", 2, "passed"),
     ]
+
+
+@pytest.mark.parametrize("options", [("-p", "pytest_rerunfailures", *ALONE), WORKERS], ids=["alone", "n1"])
+def test_a_fail_that_only_informs_is_tried_again_and_is_expected_at_the_last_trial(
+    pytester: pytest.Pytester, options: tuple[str, ...]
+) -> None:
+    pytest.importorskip("pytest_rerunfailures")
+    cases = [case("new", input="new"), case("known", input="known"), failing("always"), case("apart", input="apart")]
+    made = BARE.with_agent(FLAKY).with_files({"eval/rubric.yaml": "owner: us\n"}).with_cases(*cases)
+    apart = row(2, quarantined=date(2026, 3, 1), until=date(2026, 3, 30))
+    checkout = made.with_state(known=row(1, 0), apart=apart).at(pytester)
+    result = checkout.run_apart("eval", RERUNS, *options)
+    assert result.parseoutcomes() == {"passed": 3, "xfailed": 1, "rerun": 5}
+    assert result.ret == pytest.ExitCode.OK
+    assert checkout.boxes() == {"always": 1, "apart": 3, "known": 2, "new": 1}
+    assert checkout.outcomes() == {"always": "failed", **dict.fromkeys(("apart", "known", "new"), "passed")}
 
 
 def test_its_workers_reach_their_controller_in_a_replay(pytester: pytest.Pytester, upstream: Upstream) -> None:

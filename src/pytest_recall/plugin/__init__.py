@@ -433,6 +433,10 @@ class Hooks:
 
                 attempts.settle(item, report)
             item.stash[UNTOLD] = []
+        if report.failed and hasattr(report, "recall_apart"):
+            from pytest_recall.plugin.trials import set_apart
+
+            set_apart(report)
         run = self.run
         if run is not None:
             run.beside.take(report)

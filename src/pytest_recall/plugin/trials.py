@@ -119,8 +119,8 @@ def attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestRe
         reporting.describe(item, trial, row, regression=regression)
     if trial.arm:
         baselines.mark(item, call, report)
-    elif getattr(item, "rule", None) is None and outcome is Outcome.FAILED:
-        set_apart(item, report)
+    elif getattr(item, "rule", None) is None:
+        report.recall_apart = _apart(item) if outcome is Outcome.FAILED else ""  # type: ignore[attr-defined]
 
 
 def _no_evidence(item: pytest.Item, outcome: Outcome, run: Run) -> str:
@@ -195,10 +195,10 @@ def _leave_out(item: pytest.Item, report: pytest.TestReport) -> None:
     setattr(report, "recall_unpaid", getattr(item, "arm", ""))  # noqa: B010
 
 
-def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:
-    """Keep a fail from failing the run if its case is in quarantine, its judge may not block, or its gate only informs.
+def _apart(item: pytest.Item) -> str:
+    """Return why a fail does not fail the run: its case is in quarantine, its judge may not block, or it only informs.
 
-    pytest knows it as an expected one.
+    Empty if it does.
     """
     plan = item.config.stash[RUN].plan
     case_id = item.stash[CASE_ID]
@@ -211,7 +211,15 @@ def set_apart(item: pytest.Item, report: pytest.TestReport) -> None:
     if row is not None and row.quarantined is not None:
         until = f" until {row.until}" if row.until else ""
         reason = f"in quarantine since {row.quarantined}{until}, {row.owner or 'no owner'} looks at it"
-    if reason and not hasattr(report, "wasxfail"):
+    return reason
+
+
+def set_apart(report: pytest.TestReport) -> None:
+    """Make an expected fail of one that does not fail the run.
+
+    Not before it is reported: until then it is a fail, which plugins may have run again.
+    """
+    if report.failed and (reason := getattr(report, "recall_apart", "")):
         report.outcome = "skipped"
         report.wasxfail = reason
 
@@ -222,7 +230,7 @@ def take_subtest(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.
     if outcome in (Outcome.FAILED, Outcome.ERROR):
         item.stash[SUBTESTS].append((outcome, error))
     if outcome is Outcome.FAILED:
-        set_apart(item, report)
+        report.recall_apart = _apart(item)  # type: ignore[attr-defined]
 
 
 def _by_subtests(item: pytest.Item) -> tuple[Outcome, str]:
@@ -499,7 +507,7 @@ def _tell(item: Any, report: Any, verdict: Outcome | None, outcomes: list[Outcom
         report.longrepr = f"{fails[-1]}\n  {summary}" if fails else summary
         item.stash[UNPROVEN] = item.stash.get(UNPROVEN, "") or item.rule.doubt(outcomes)
         if not item.arm:
-            set_apart(item, report)
+            report.recall_apart = _apart(item)
     elif verdict is Outcome.ERROR and UNASKED in item.stash:
         report.outcome = "failed"
         report.recall_error = True
@@ -534,6 +542,7 @@ def _interact(item: Any, call: pytest.CallInfo[None], report: Any) -> None:
     expected = (
         hasattr(report, "wasxfail")
         or hasattr(report, "recall_arm")
+        or bool(getattr(report, "recall_apart", ""))
         or isinstance(call.excinfo and call.excinfo.value, pytest.skip.Exception)
     )
     if call.excinfo is not None and not expected:
