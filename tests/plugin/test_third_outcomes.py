@@ -47,6 +47,14 @@ def extended(source: str) -> Project:
     return ECHOING.with_files({"eval/conftest.py": ECHOING.files["eval/conftest.py"] + source})
 
 
+def marking(**marks: str) -> str:
+    """Return the source of a hook that gives cases, by id, these marks."""
+    return (
+        "\n\ndef pytest_collection_modifyitems(items):\n"
+        f"    for item in items:\n        if item.name in {marks}:\n            item.add_marker({marks}[item.name])\n"
+    )
+
+
 def test_errors_move_no_box_and_are_counted_and_shown(pytester: pytest.Pytester) -> None:
     wanted = {
         "agent": (crashing("agent"), "agent: RuntimeError: boom"),
@@ -109,14 +117,10 @@ def test_the_traceback_of_a_fixture_begins_in_the_fixture(
         result.stdout.no_fnmatch_line("*pytest_recall/*.py*")
 
 
-def test_a_skip_moves_no_box_and_the_tags_xfail_and_skip_are_the_marks(pytester: pytest.Pytester) -> None:
-    cases = (
-        failing("a", tags=["xfail"]),
-        crashing("b", tags=["xfail"]),
-        case("c", tags=["skip"]),
-        case("d", tags=["later"]),
-    )
-    checkout = extended(FIXTURES).with_cases(*cases).with_state(**dict.fromkeys("abcd", row(3, 3))).at(pytester)
+def test_a_skip_and_an_expected_fail_move_no_box(pytester: pytest.Pytester) -> None:
+    cases = (failing("a"), crashing("b"), case("c"), case("d", tags=["later"]))
+    marks = marking(a="xfail", b="xfail", c="skip")
+    checkout = extended(FIXTURES + marks).with_cases(*cases).with_state(**dict.fromkeys("abcd", row(3, 3))).at(pytester)
     result = checkout.run("eval")
     result.assert_outcomes(xfailed=2, skipped=2)
     assert result.ret == 0
@@ -126,12 +130,31 @@ def test_a_skip_moves_no_box_and_the_tags_xfail_and_skip_are_the_marks(pytester:
     assert checkout.scorecard()["counts"] == {"skipped": 4}
 
 
+@pytest.mark.parametrize("options", [(), ("--recall-concurrency=4",)], ids=["one by one", "at once"])
+def test_a_tag_that_is_called_like_a_mark_is_no_mark(pytester: pytest.Pytester, options: tuple[str, ...]) -> None:
+    # As a plugin has it: who finds the mark obeys it.
+    obeying = (
+        "\n\ndef pytest_runtest_setup(item):\n"
+        "    if item.get_closest_marker('timeout') or any(item.iter_markers(name='flaky')):\n"
+        "        pytest.skip('marked')\n"
+    )
+    tags = ("skip", "skipif", "xfail", "usefixtures", "filterwarnings", "flaky", "timeout")
+    checkout = extended(obeying).with_cases(*(failing(tag, tags=[tag]) for tag in tags)).at(pytester)
+    checkout.run("eval", "--recall-mode=all", *options).assert_outcomes(failed=7)
+    assert checkout.outcomes() == dict.fromkeys(tags, "failed")
+    checkout.run("eval", "-m", "skip or flaky", "--recall-mode=all", *options).assert_outcomes(failed=2, deselected=5)
+
+
 def test_a_crash_while_cleaning_up_is_no_pass_and_takes_no_fail_back_and_a_pass_that_is_none_is_a_fail(
     pytester: pytest.Pytester,
 ) -> None:
     # xfail_strict is set: the mark of `strict` is out of date, and someone has to look.
-    cases = [case("a", tags=["messy"]), failing("b", tags=["messy"]), case("strict", tags=["xfail"])]
-    checkout = extended(FIXTURES).with_cases(*cases).with_state(**dict.fromkeys(("a", "b", "strict"), row(3, 3)))
+    cases = [case("a", tags=["messy"]), failing("b", tags=["messy"]), case("strict")]
+    checkout = (
+        extended(FIXTURES + marking(strict="xfail"))
+        .with_cases(*cases)
+        .with_state(**dict.fromkeys(("a", "b", "strict"), row(3, 3)))
+    )
     placed = checkout.at(pytester)
     result = placed.run("eval")
     assert result.parseoutcomes() == {"errors": 2, "failed": 2, "passed": 1}

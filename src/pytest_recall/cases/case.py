@@ -195,7 +195,7 @@ class Case(_Written):
     trials: Annotated[
         WrittenTrials, Field(description="How often the case is asked: `5`, or `4of5` if four must pass.")
     ] = 1
-    tags: tuple[Tag, ...] = Field(default=(), description="pytest marks: `-m money` picks by them.")
+    tags: tuple[Tag, ...] = Field(default=(), description="Words to pick by: `-m money`.")
     notes: str | None = Field(default=None, description="For the reader; nothing else looks at it.")
 
     @model_validator(mode="after")

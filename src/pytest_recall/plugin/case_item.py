@@ -59,8 +59,17 @@ class CaseItem(pytest.Function):
         of_change = run.dry is not None or plan.reasons.get(case.id) in OF_CHANGE
         self.rule = rule_of(case, confirm, None if baseline else plan.before.get(case.id), of_change=of_change)
         self.extra_keyword_matches.update((case.scenario, case.dimension))
-        for tag in case.tags:
-            self.add_marker(_mark(self.config, tag))
+        self.keywords.update(dict.fromkeys(case.tags, True))
+        self._tags = [_mark(self.config, tag) for tag in case.tags]
+
+    def iter_markers(self, name: str | None = None) -> Iterator[pytest.Mark]:
+        """Yield the marks of the item, and after all of them its tags, by which `-m` selects.
+
+        Who looks for a mark by its `name` obeys it, as pytest does `skip` and plugins `flaky`: a tag is none to them.
+        """
+        yield from super().iter_markers(name)
+        if name is None:
+            yield from self._tags
 
     def setup(self) -> None:
         """Set up the fixtures; before its turn, those that are the case's own in a context of its own."""
@@ -227,15 +236,15 @@ def _failure_lines(where: str, case: Case, result: Any, clean: Callable[[str], s
     yield f"  answered: {text if len(text) <= SHOWN else f'{text[:SHOWN]}… ({len(text):,} characters)'}"
 
 
-def _mark(config: pytest.Config, tag: str) -> pytest.MarkDecorator:
+def _mark(config: pytest.Config, tag: str) -> pytest.Mark:
     # Registered as it is met, so that --strict-markers accepts tags and still refuses typos in code.
     registered = config.stash.setdefault(_TAGS, set())
     if tag not in registered:
         registered.add(tag)
         if tag not in {line.split(":")[0].split("(")[0].strip() for line in config.getini("markers")}:
             config.addinivalue_line("markers", f"{tag}: tag of an eval case")
-    mark: pytest.MarkDecorator = getattr(pytest.mark, tag)
-    return mark
+    decorator: pytest.MarkDecorator = getattr(pytest.mark, tag)
+    return decorator.mark
 
 
 _TAGS = pytest.StashKey[set[str]]()

@@ -354,10 +354,9 @@ def _is_async(fixture: object) -> bool:
 
 def _may_be_skipped(item: pytest.Item) -> bool:
     """Whether a mark may keep the item from running, which pytest finds out at its turn."""
-    marks = list(item.iter_markers())
-    return any(
-        mark.name in ("skip", "skipif") or (mark.name == "xfail" and not mark.kwargs.get("run", True)) for mark in marks
-    )
+    if any(item.get_closest_marker(name) for name in ("skip", "skipif")):
+        return True
+    return any(not mark.kwargs.get("run", True) for mark in item.iter_markers("xfail"))
 
 
 def _queued(config: pytest.Config) -> list[int]:
