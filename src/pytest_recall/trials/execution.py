@@ -521,9 +521,9 @@ def as_verdict(given: Any) -> Verdict:
     if not isinstance(given, Verdict):
         raise RecallError(f"gave {one_line(repr(given), 60)}; return a Verdict, a bool, or a score from 0 to 1")
     score = _plain_scalar(given.score)
-    given = replace(given, passed=_plain_scalar(given.passed), score=score if score is None else float(score))
-    if given.score is not None and not 0 <= given.score <= 1:
-        raise RecallError(f"gave the score {given.score!r}; a score lies between 0 and 1")
-    if given.passed is None and given.score is None:
+    verdict = replace(given, passed=_plain_scalar(given.passed), score=score if score is None else float(score))
+    if verdict.score is not None and not 0 <= verdict.score <= 1:
+        raise RecallError(f"gave the score {verdict.score!r}; a score lies between 0 and 1")
+    if verdict.passed is None and verdict.score is None:
         raise RecallError("gave neither `passed` nor a score; a verdict needs one of them")
-    return given
+    return verdict
