@@ -168,7 +168,7 @@ def test_append_keeps_what_is_there_and_refuses_ids_twice(ending: str, sources: 
         (("deepeval", "eval/conftest.py"), "eval/conftest.py: is code, and code is not run; save the set as JSON"),
         (("inspect", "sets/packed.eval"), "sets/packed.eval: an .eval file is packed; write it as JSON with"),
         (("inspect", "sets/promptfoo/schema.json"), "sets/promptfoo/schema.json:1: is neither a list of samples nor"),
-        (("promptfoo", "sets/goldens.json"), "sets/goldens.json:1: is not a promptfoo config; it has `prompts`"),
+        (("promptfoo", "sets/goldens.json"), "sets/goldens.json:1: is neither a promptfoo config, which has"),
         (("inspect", "sets/samples.jsonl"), "sets/samples.jsonl: no case was made of it; see why above"),
         (("inspect", "sets/log.json", "--default-judge", "[a"), "--default-judge:1: did not find"),
         (

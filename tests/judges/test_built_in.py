@@ -295,6 +295,7 @@ def test_the_wider_of_two_tolerances_counts() -> None:
 def test_numeric_says_what_it_got() -> None:
     assert numeric("2 or 4,000.5", 3).reason == "expected 3, got numbers 2, 4,000.5 in “2 or 4,000.5”"
     assert numeric("2", 3).reason == "expected 3, got the number 2 in “2”"
+    assert numeric("2, 3", 3, pick="first").reason == "expected 3, got the first number 2 in “2, 3”"
     assert numeric("none", 3).reason == "expected 3, got no number in “none”"
     many = numeric(" ".join(map(str, range(10, 20))), 3).reason
     assert "got numbers 10, 11, 12, 13, 14, 15, 16, 17 in" in many

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -26,6 +28,8 @@ from tests.trials.asking import SAID, broken, never, tried
         (0.25, Verdict(passed=None, score=0.25)),
         (1, Verdict(passed=None, score=1.0)),
         (0, Verdict(passed=None, score=0.0)),
+        (Decimal("0.25"), Verdict(passed=None, score=0.25)),
+        (Fraction(1, 4), Verdict(passed=None, score=0.25)),
         ((True, "fine"), Verdict(passed=True, reason="fine")),
         ((0.5, "so so"), Verdict(passed=None, score=0.5, reason="so so")),
         ((False, 42), Verdict(passed=False, reason="42")),
@@ -34,6 +38,25 @@ from tests.trials.asking import SAID, broken, never, tried
 )
 def test_kinds_of_verdicts(given: Any, verdict: Verdict) -> None:
     assert as_verdict(given) == verdict
+
+
+def test_scalars_of_arrays_are_what_they_hold() -> None:
+    numpy = pytest.importorskip("numpy")
+    array = numpy.array([0.25, 0.5])
+    for given, verdict in (
+        (array[0] < array[1], Verdict(passed=True)),
+        ((array > 1).any(), Verdict(passed=False)),
+        (numpy.int64(1), Verdict(passed=None, score=1.0)),
+        (numpy.float32(0.25), Verdict(passed=None, score=0.25)),
+        (array.mean(), Verdict(passed=None, score=0.375)),
+        ((numpy.bool_(True), "so"), Verdict(passed=True, reason="so")),
+        (Verdict(passed=numpy.bool_(True), score=numpy.float32(0.5)), Verdict(passed=True, score=0.5)),
+    ):
+        found = as_verdict(given)
+        assert found == verdict
+        assert (type(found.passed), type(found.score)) == (type(verdict.passed), type(verdict.score))
+    with pytest.raises(RecallError, match=r"^gave array"):
+        as_verdict(array)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +71,8 @@ def test_kinds_of_verdicts(given: Any, verdict: Verdict) -> None:
         (1.5, "gave the score 1.5; a score lies between 0 and 1"),
         (-1, "gave the score -1.0; a score lies"),
         (float("nan"), "gave the score nan; a score lies"),
-        (Verdict(passed=True, score=60), "gave the score 60; a score lies"),
+        (Verdict(passed=True, score=60), "gave the score 60.0; a score lies"),
+        (Decimal("NaN"), "gave the score nan; a score lies"),
         (Verdict(passed=None), "gave neither `passed` nor a score; a verdict needs one of them"),
     ],
 )

@@ -232,7 +232,7 @@ def numeric(
     return Verdict(
         passed=False,
         score=0.0,
-        reason=f"expected {expected}, got {_numbers_shown(found, decimal)} in {_quoted(answer)}",
+        reason=f"expected {expected}, got {_numbers_shown(candidates, decimal, pick)} in {_quoted(answer)}",
     )
 
 
@@ -247,9 +247,10 @@ def _exact_number(expected: Any, decimal: DecimalMark) -> Decimal:
     raise ArgumentError(f"`expected` must be a number, not {expected!r}")
 
 
-def _numbers_shown(found: Sequence[WrittenNumber], decimal: DecimalMark) -> str:
+def _numbers_shown(found: Sequence[WrittenNumber], decimal: DecimalMark, pick: str) -> str:
     read = list(dict.fromkeys(number.text for number in found if number.value is not None))
-    shown = f"{'numbers' if len(read) > 1 else 'the number'} {', '.join(read[:_SHOWN])}" if read else "no number"
+    one = "the number" if pick == "any" else f"the {pick} number"
+    shown = f"{'numbers' if len(read) > 1 else one} {', '.join(read[:_SHOWN])}" if read else "no number"
     unread = next((number.text for number in found if number.value is None), None)
     if unread is None:
         return shown

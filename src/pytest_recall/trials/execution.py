@@ -10,6 +10,8 @@ import math
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from decimal import Decimal
+from numbers import Real
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.case import Case, JudgeCall
@@ -497,22 +499,31 @@ def _signed(verdict: Verdict, judge: str) -> Verdict:
     return replace(verdict, reason=well_formed(str(verdict.reason or "")), judge=judge)
 
 
+def _plain_scalar(value: Any) -> Any:
+    """Return the value of an array without dimensions, as Python has it; anything else as it is."""
+    return value.item() if getattr(value, "ndim", None) == 0 and callable(getattr(value, "item", None)) else value
+
+
 def as_verdict(given: Any) -> Verdict:
     """Return what a judge gave as a Verdict: a Verdict, a bool, a score in 0..1, or `(either, reason)`.
 
+    A number is any real one, such as a `decimal.Decimal`; a scalar of an array (numpy, torch) is what it holds.
     Raises RecallError for anything else: a judge that says nothing has not decided.
     """
     reason = ""
     if isinstance(given, tuple) and len(given) == 2:
         given, reason = given[0], str(given[1])
+    given = _plain_scalar(given)
     if isinstance(given, bool):
         return Verdict(passed=given, score=None, reason=reason)
-    if isinstance(given, int | float):
+    if isinstance(given, Real | Decimal):
         given = Verdict(passed=None, score=float(given), reason=reason)
     if not isinstance(given, Verdict):
         raise RecallError(f"gave {one_line(repr(given), 60)}; return a Verdict, a bool, or a score from 0 to 1")
-    if given.score is not None and not 0 <= given.score <= 1:
-        raise RecallError(f"gave the score {given.score!r}; a score lies between 0 and 1")
-    if given.passed is None and given.score is None:
+    score = _plain_scalar(given.score)
+    verdict = replace(given, passed=_plain_scalar(given.passed), score=score if score is None else float(score))
+    if verdict.score is not None and not 0 <= verdict.score <= 1:
+        raise RecallError(f"gave the score {verdict.score!r}; a score lies between 0 and 1")
+    if verdict.passed is None and verdict.score is None:
         raise RecallError("gave neither `passed` nor a score; a verdict needs one of them")
-    return given
+    return verdict

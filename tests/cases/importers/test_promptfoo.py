@@ -346,3 +346,11 @@ def test_a_result_without_what_was_asked_is_said() -> None:
     found = made({"results": [{"success": True}, result("Greet", **{"assert": [SIX]})]})
     assert len(found.cases) == 1
     assert left(found) == ["a result without its `testCase` or `prompt.raw`"]
+
+
+def test_a_set_of_weight_0_decides_and_an_assertion_of_weight_0_does_not() -> None:
+    """As in `runAssertions` of promptfoo 0.121, which takes the weight of a single assertion alone for its pass."""
+    held = {"type": "assert-set", "weight": 0, "assert": [SIX, {"type": "equals", "value": "x", "weight": 0}]}
+    found = made({"prompts": ["a"], "tests": [{"assert": [held]}]})
+    assert len(found.cases[0].row["judges"]) == 1
+    assert left(found) == ["the assertion `equals` of weight 0"]

@@ -311,7 +311,7 @@ class _Maker:
         if isinstance(metric := node.value.get("metric"), str):
             metrics.add(metric)
         weight = node.value.get("weight")
-        if weight == 0:
+        if weight == 0 and kind != "assert-set":  # A set that fails fails its test there, whatever its weight is.
             draft.left(f"{shown} of weight 0", "it decides nothing there; measure it elsewhere", node.place)
             return
         for key in node.value.keys() - _ASSERTION:
