@@ -71,7 +71,7 @@ def test_scalars_of_arrays_are_what_they_hold() -> None:
         (1.5, "gave the score 1.5; a score lies between 0 and 1"),
         (-1, "gave the score -1.0; a score lies"),
         (float("nan"), "gave the score nan; a score lies"),
-        (Verdict(passed=True, score=60), "gave the score 60.0; a score lies"),
+        (Verdict(passed=True, score=60), "gave the score 60; a score lies"),
         (Decimal("NaN"), "gave the score nan; a score lies"),
         (Verdict(passed=None), "gave neither `passed` nor a score; a verdict needs one of them"),
     ],

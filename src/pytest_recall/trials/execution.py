@@ -523,7 +523,7 @@ def as_verdict(given: Any) -> Verdict:
     score = _plain_scalar(given.score)
     verdict = replace(given, passed=_plain_scalar(given.passed), score=score if score is None else float(score))
     if verdict.score is not None and not 0 <= verdict.score <= 1:
-        raise RecallError(f"gave the score {verdict.score!r}; a score lies between 0 and 1")
+        raise RecallError(f"gave the score {score!r}; a score lies between 0 and 1")
     if verdict.passed is None and verdict.score is None:
         raise RecallError("gave neither `passed` nor a score; a verdict needs one of them")
     return verdict
