@@ -365,7 +365,9 @@ class CassetteManager:
                 self.differing.update(tape.misses)
             if tape.lacks_headers:
                 self.lacking_headers.add(name)
-            self._fixtures[name] = tape
+            self._fixtures.pop(name, None)
+            if tape.made:
+                self._fixtures[name] = tape
             self._started_by.setdefault(name, {}).update(tape.started)
         tape.passed = True
         definition.addfinalizer(lambda: self.player.push(tape))

@@ -12,7 +12,7 @@ import signal
 import threading
 import unittest
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from inspect import iscoroutinefunction
 from typing import Any
 
@@ -23,13 +23,16 @@ from pytest_recall.plugin.case_item import CaseItem
 from pytest_recall.plugin.stash import IMPOSED
 
 
-@contextmanager
-def noted(item: pytest.Item) -> Iterator[None]:
+def noted(item: pytest.Item) -> AbstractContextManager[None]:
     """Note the fails that are not of the test, while it is called in this block."""
     item.stash[IMPOSED] = imposed = list[BaseException]()
     if not isinstance(item, pytest.Function) or not _calls_its_function(item):
-        yield
-        return
+        return nullcontext()
+    return _imposed(item, imposed)
+
+
+@contextmanager
+def _imposed(item: pytest.Function, imposed: list[BaseException]) -> Iterator[None]:
     own: list[BaseException] = []
     try:
         with _noting(item, own):

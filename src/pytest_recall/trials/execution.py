@@ -499,6 +499,9 @@ def _signed(verdict: Verdict, judge: str) -> Verdict:
     return replace(verdict, reason=well_formed(str(verdict.reason or "")), judge=judge)
 
 
+_PLAIN = (bool, float, int, type(None))
+
+
 def _plain_scalar(value: Any) -> Any:
     """Return the value of an array without dimensions, as Python has it; anything else as it is."""
     return value.item() if getattr(value, "ndim", None) == 0 and callable(getattr(value, "item", None)) else value
@@ -513,15 +516,19 @@ def as_verdict(given: Any) -> Verdict:
     reason = ""
     if isinstance(given, tuple) and len(given) == 2:
         given, reason = given[0], str(given[1])
-    given = _plain_scalar(given)
-    if isinstance(given, bool):
-        return Verdict(passed=given, score=None, reason=reason)
-    if isinstance(given, Real | Decimal):
-        given = Verdict(passed=None, score=float(given), reason=reason)
     if not isinstance(given, Verdict):
-        raise RecallError(f"gave {one_line(repr(given), 60)}; return a Verdict, a bool, or a score from 0 to 1")
-    score = _plain_scalar(given.score)
-    verdict = replace(given, passed=_plain_scalar(given.passed), score=score if score is None else float(score))
+        given = _plain_scalar(given)
+        if isinstance(given, bool):
+            return Verdict(passed=given, score=None, reason=reason)
+        if not isinstance(given, Real | Decimal):
+            raise RecallError(f"gave {one_line(repr(given), 60)}; return a Verdict, a bool, or a score from 0 to 1")
+        given = Verdict(passed=None, score=float(given), reason=reason)
+    verdict: Verdict = given
+    score: Any = verdict.score
+    if type(verdict.passed) not in _PLAIN or type(score) not in _PLAIN:
+        score = _plain_scalar(score)
+        passed = _plain_scalar(verdict.passed)
+        verdict = replace(verdict, passed=passed, score=score if score is None else float(score))
     if verdict.score is not None and not 0 <= verdict.score <= 1:
         raise RecallError(f"gave the score {score!r}; a score lies between 0 and 1")
     if verdict.passed is None and verdict.score is None:
