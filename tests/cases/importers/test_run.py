@@ -48,12 +48,18 @@ def test_what_was_left_out_is_in_the_notes_of_the_case(tmp_path: Path) -> None:
     assert [case.row["notes"] for case in made.cases] == ["left out in the import: `mood`"]
 
 
+def test_a_delimiter_of_what_is_no_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "goldens.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(RecallError, match=r"^--delimiter: goldens\.json is no table "):
+        bring_in("deepeval", tmp_path / "goldens.json", "goldens.json", ImportOptions(delimiter=";"))
+
+
 def test_options_name_columns_and_a_delimiter() -> None:
     assert names_of(["input=q", "expected_output=a=b"]) == {"input": "q", "expected_output": "a=b"}
     assert [delimiter_of(text) for text in (";", "tab", "|")] == [";", "\t", "|"]
 
 
-@pytest.mark.parametrize("given", [["q"], ["=q"], ["input="], ["input=a", "input=b"]])
+@pytest.mark.parametrize("given", [["q"], ["=q"], ["input="], ["input=a", "input=b"], ["input=a", "target=a"]])
 def test_a_column_that_is_not_named_once_is_refused(given: list[str]) -> None:
     with pytest.raises(RecallError, match=r"^--map: '.*' names no column once; "):
         names_of(given)

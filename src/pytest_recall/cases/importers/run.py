@@ -26,6 +26,8 @@ ENDINGS = (".yaml", ".yml", ".jsonl")
 
 def bring_in(tool: Tool, path: Path, name: str, wanted: ImportOptions) -> Import:
     """Return what becomes of the set in a file, called `name`. Raises RecallError if it cannot be read."""
+    if wanted.delimiter != "," and path.suffix.lower() != ".csv":
+        raise RecallError(f"--delimiter: {name} is no table (.csv), whose cells it could part; leave it out")
     document = renamed(read_document(path, name, wanted.delimiter), wanted.names)
     if tool == "promptfoo":
         made = promptfoo.convert(document, Folder(path, name).read, wanted)
@@ -88,7 +90,7 @@ def names_of(given: Sequence[str]) -> dict[str, str]:
     names: dict[str, str] = {}
     for text in given:
         known, sign, own = text.partition("=")
-        if not sign or not known or not own or known in names:
+        if not sign or not known or not own or known in names or own in names.values():
             raise RecallError(f"--map: {text!r} names no column once; write `--map input=question`, once for each")
         names[known] = own
     return names
