@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_recall.cases.importers import foreign_file
-from pytest_recall.cases.importers.foreign_file import MAX_BYTES, Folder, read_document, renamed
+from pytest_recall.cases.importers.foreign_file import MAX_BYTES, Folder, read_document, with_columns
 from pytest_recall.files.errors import RecallError
 from tests.helpers.samples import unhurried
 
@@ -127,10 +127,10 @@ def test_cells_are_parted_by_what_is_named(tmp_path: Path) -> None:
 
 
 def test_columns_get_the_names_that_are_known(tmp_path: Path) -> None:
-    document = renamed(read(tmp_path, "a.csv", "id,q,a\n1,Open?,no\n"), {"input": "q", "target": "a"})
+    document = with_columns(read(tmp_path, "a.csv", "id,q,a\n1,Open?,no\n"), {"input": "q", "target": "a"})
     assert document.value == [{"id": "1", "input": "Open?", "target": "no"}]
     assert document.place((0,)) == "a.csv:2"
-    swapped = renamed(read(tmp_path, "a.csv", "input,target\n1,2\n"), {"input": "target", "target": "input"})
+    swapped = with_columns(read(tmp_path, "a.csv", "input,target\n1,2\n"), {"input": "target", "target": "input"})
     assert swapped.value == [{"target": "1", "input": "2"}]
 
 
@@ -153,7 +153,7 @@ def test_columns_get_the_names_that_are_known(tmp_path: Path) -> None:
 )
 def test_a_name_that_fits_no_column_is_refused(text: str, names: dict[str, str], sentence: str, tmp_path: Path) -> None:
     with pytest.raises(RecallError, match=sentence):
-        renamed(read(tmp_path, "a.json", text), names)
+        with_columns(read(tmp_path, "a.json", text), names)
 
 
 def test_a_pattern_stands_for_the_files_that_fit_it(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ def _needs_reference(judge: Judge) -> bool:
     return given is None or (isinstance(given, Mapping) and not {"expected", "schema", "absent"} & given.keys())
 
 
-def has(row: Any) -> str:
+def listed_keys(row: Any) -> str:
     """Return in words which keys a row has, to go on a sentence about one that it lacks."""
     keys = [f"`{one_line(str(key), 40)}`" for key in row] if isinstance(row, Mapping) else []
     return f"; it has {listed(keys)}" if keys else ""

@@ -13,7 +13,7 @@ from pytest_recall.cases.importers.carry import (
     ImportOptions,
     Node,
     asked,
-    has,
+    listed_keys,
     parsed,
     word,
 )
@@ -79,7 +79,7 @@ def convert(document: Document, wanted: ImportOptions) -> Import:
 def _draft(node: Node) -> ImportedTest:
     draft = ImportedTest(place=node.place, judged=False)
     if not isinstance(node.value, Mapping) or not {"input", "scenario"} & node.value.keys():
-        draft.drop("has neither `input` nor `scenario`", f"say with --map which key holds it{has(node.value)}")
+        draft.drop("has neither `input` nor `scenario`", f"say with --map which key holds it{listed_keys(node.value)}")
         return draft
     golden = {_CAMEL.get(str(key), str(key)): _value(str(key), value) for key, value in node.value.items()}
     golden = {key: value for key, value in golden.items() if value not in (None, "", [], {})}

@@ -200,7 +200,7 @@ def _json_lines(text: str, name: str) -> Document:
     return Document(name=name, value=rows, lines=lines)
 
 
-def renamed(document: Document, names: Mapping[str, str]) -> Document:
+def with_columns(document: Document, names: Mapping[str, str]) -> Document:
     """Return rows of which the columns have other names, as `names` says: the name that is known by the row's own.
 
     Raises RecallError for a document that is no list of rows, and for a column that no row has, or that is there twice.

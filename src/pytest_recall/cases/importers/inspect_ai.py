@@ -16,7 +16,7 @@ from pytest_recall.cases.importers.carry import (
     ImportOptions,
     Node,
     asked,
-    has,
+    listed_keys,
     number,
     parsed,
     word,
@@ -90,7 +90,7 @@ def _draft(node: Node, scorers: list[Node]) -> ImportedTest:
     draft = ImportedTest(place=node.place, judged=bool(scorers))
     sample = node.value
     if not isinstance(sample, Mapping) or sample.get("input") in (None, "", []):
-        draft.drop("has no `input`", f"say with --map which field of `Sample` is which{has(sample)}")
+        draft.drop("has no `input`", f"say with --map which field of `Sample` is which{listed_keys(sample)}")
         return draft
     case_id = sample.get("id")
     if isinstance(case_id, str | int) and not isinstance(case_id, bool) and str(case_id):

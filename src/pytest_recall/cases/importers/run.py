@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pytest_recall.cases.case_file import CaseFile
 from pytest_recall.cases.importers import deepeval, inspect_ai, promptfoo
 from pytest_recall.cases.importers.carry import Import, ImportOptions, Judge, Remark
-from pytest_recall.cases.importers.foreign_file import Folder, read_document, renamed
+from pytest_recall.cases.importers.foreign_file import Folder, read_document, with_columns
 from pytest_recall.files import strict_yaml
 from pytest_recall.files.disk import create_text, read_text, write_text
 from pytest_recall.files.errors import RecallError
@@ -28,7 +28,7 @@ def bring_in(tool: Tool, path: Path, name: str, wanted: ImportOptions) -> Import
     """Return what becomes of the set in a file, called `name`. Raises RecallError if it cannot be read."""
     if wanted.delimiter != "," and path.suffix.lower() != ".csv":
         raise RecallError(f"--delimiter: {name} is no table (.csv), whose cells it could part; leave it out")
-    document = renamed(read_document(path, name, wanted.delimiter), wanted.names)
+    document = with_columns(read_document(path, name, wanted.delimiter), wanted.names)
     if tool == "promptfoo":
         made = promptfoo.convert(document, Folder(path, name).read, wanted)
     else:
