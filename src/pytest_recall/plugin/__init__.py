@@ -487,11 +487,16 @@ class Hooks:
             return None  # The player has noted it, and the run says it at its end.
         finally:
             if self.run:
-                if self.config.option.recall_batch:
-                    from pytest_recall.plugin import batching
+                from pytest_recall.plugin.postponed import Postponed
 
-                    batching.finish(self.run)
-                self.run.finish(session)
+                with Postponed() as interrupt:
+                    if self.config.option.recall_batch:
+                        from pytest_recall.plugin import batching
+
+                        batching.finish(self.run)
+                    self.run.finish(session)
+                if interrupt.came:
+                    session.exitstatus = pytest.ExitCode.INTERRUPTED
             elif session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
                 from pytest_recall.plugin import start
 
