@@ -108,7 +108,8 @@ class CassetteManager:
         self._header_check = header_check
         self._place = place
         self._folder_name = place.name(folder)
-        is_usual = layers or of_change or folder == place.cassettes
+        self._is_usual_folder = folder == place.cassettes
+        is_usual = layers or of_change or self._is_usual_folder
         self._record = "--record" if is_usual else f"--record={self._folder_name}"
         self._run = run
         self._today = today
@@ -272,7 +273,7 @@ class CassetteManager:
         begins = repeat == 1 and not asked and item.config.stash[RUN].plan.begins_as_recorded(item.stash[CASE_ID])
         base = self._base.of_case(item.stash[CASE_ID], _scenario(item)) if self._base is not None and begins else None
         tape = self._tape(self._path(item, repeat), about, hint, base)
-        if hasattr(item, "case") and repeat == 1 and not asked and self.library.folder == self._place.cassettes:
+        if hasattr(item, "case") and repeat == 1 and not asked and self._is_usual_folder:
             tape.renamed = partial(self._if_renamed, item)
         return tape
 
@@ -540,7 +541,7 @@ class CassetteManager:
 
     def _take_over(self, tape: Tape, path: Path) -> None:
         """On the default branch let the recording of a run on a branch that was replayed take its place at `path`."""
-        if tape.cassette is not None and self.library.folder == self._place.cassettes:
+        if tape.cassette is not None and self._is_usual_folder:
             self.library.take_over(tape.cassette.path, path)
 
     def _account(self, tape: Tape) -> None:

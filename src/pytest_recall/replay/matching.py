@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 from urllib.parse import unquote_plus, urlsplit, urlunsplit
@@ -100,7 +100,7 @@ class Rules:
         In bodies of the providers that is also a null at the top, which says nothing there.
         """
         kept = numbered(url, body)
-        if _is_known(url, body):
+        if isinstance(body, dict) and any(all(name in body for name in holds) for holds in _fields_at(url)):
             kept = {name: value for name, value in kept.items() if value is not None}
         for parts in self._paths:
             kept = _without(kept, parts)
@@ -187,12 +187,11 @@ VOLATILE_TEXT = "…"
 """What stands in a key for a text that may differ."""
 
 
-def _is_known(url: str, body: Any) -> bool:
-    """Whether a request is for one of the providers' endpoints."""
-    if not isinstance(body, dict):
-        return False
+@lru_cache(maxsize=256)
+def _fields_at(url: str) -> tuple[tuple[str, ...], ...]:
+    """Return the fields that a body has at a URL of a provider, for each of its endpoints that the URL may be."""
     path = urlsplit(url).path.rstrip("/")
-    return any(path.endswith(api.path) and all(name in body for name in api.holds) for api in APIS)
+    return tuple(tuple(api.holds) for api in APIS if path.endswith(api.path))
 
 
 def _without(value: Any, path: tuple[str, ...]) -> Any:

@@ -163,17 +163,24 @@ def prompts(requests: Iterable[Request], texts: Iterable[str], rules: Rules) -> 
     tools have, which is another one each time. Its digest is there whenever a model was asked, the others where
     there was something of that kind.
     """
-    parts: dict[str, list[str]] = {name: [] for name in Prompts._fields}
     own = sorted({text for text in texts if text.strip()}, key=lambda text: (-len(text), text))
+    dialogue: tuple[str, ...] = ()
+    ruling: list[tuple[Any, Any, Any]] = []
     for request in requests:
         body = rules.stripped(request.url, json_of(plain_body(request)))
-        if not isinstance(body, Mapping) or not any(name in body for name in _DIALOGUE) or _embeds(request):
+        if not isinstance(body, dict) or body.keys().isdisjoint(_DIALOGUE) or _embeds(request):
             continue
-        first = not parts["dialogue"]
-        for name, value in _parts(body):
-            if first if name == "dialogue" else value:
-                parts[name].append(_digest(_masked(value, own)))
-    return Prompts(**{name: _few(values) for name, values in parts.items()})
+        rules_of_model, said = _messages(body)
+        dialogue = dialogue or (_digest(_masked(said, own)),)
+        tools_of_model = [body[name] for name in _TOOLS if name in body]
+        settings_of_model = {name: value for name, value in body.items() if name not in _NO_SETTING}
+        ruling.append((rules_of_model, tools_of_model, settings_of_model))
+    if not ruling:
+        return Prompts()
+    system, tools, settings = (
+        _few(_digest(_masked(value, own)) for value in values if value) for values in zip(*ruling, strict=True)
+    )
+    return Prompts(system, tools, settings, dialogue)
 
 
 def words_of(value: Any) -> Iterator[str]:
@@ -192,20 +199,18 @@ def _embeds(request: Request) -> bool:
     return request.url.partition("?")[0].rstrip("/").endswith("/embeddings")
 
 
-def _parts(body: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    told = next(body[name] for name in _DIALOGUE if name in body)
+def _messages(body: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:
+    """Return what rules the model in a body, and what is said to it."""
+    messages = next(body[name] for name in _DIALOGUE if name in body)
     system: list[Any] = [body[name] for name in _SYSTEM if name in body]
     dialogue: list[Any] = []
-    for message in told if isinstance(told, list) else [told]:
+    for message in messages if isinstance(messages, list) else [messages]:
         (system if _role(message) in _RULING else dialogue).append(message)
-    yield "system", system
-    yield "tools", [body[name] for name in _TOOLS if name in body]
-    yield "settings", {name: value for name, value in body.items() if name not in _NO_SETTING}
-    yield "dialogue", dialogue
+    return system, dialogue
 
 
 def _role(message: Any) -> str:
-    return str(message.get("role", "")) if isinstance(message, Mapping) else ""
+    return str(message.get("role", "")) if isinstance(message, dict) else ""
 
 
 def _masked(value: Any, own: list[str]) -> Any:
@@ -213,7 +218,7 @@ def _masked(value: Any, own: list[str]) -> Any:
         for text in own:
             value = value.replace(text, "\0")
         return _PASSING.sub("\1", value) if "-" in value or ":" in value else value
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {name: _masked(item, own) for name, item in value.items()}
     if isinstance(value, list):
         return [_masked(item, own) for item in value]
