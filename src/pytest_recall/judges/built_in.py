@@ -273,7 +273,7 @@ def json_schema(
     not JSON. References are resolved within the schema only: nothing is fetched. A keyword that JSON Schema does not
     have is a mistake, unless it begins with `x-`.
 
-    formats: `format` has to fit as well; without, it says nothing, as the specification has it.
+    formats: `format` has to fit as well, as any draft knows it; without, it says nothing, as the specification has it.
     """
     try:
         from jsonschema import validators
@@ -308,14 +308,23 @@ def json_schema(
     return Verdict(passed=False, score=0.0, reason=f"{problem.json_path}: {one_line(problem.message)}")
 
 
-def _checked_keywords(schema: dict[str, Any] | bool, kind: Any, *, formats: bool) -> Any:
-    """Return what checks formats, None without; raise ArgumentError for what nothing checks though it stands there."""
+@cache
+def _dialect(kind: Any) -> tuple[str, frozenset[str]]:
+    """Return the URI of the dialect that a class of validators is of, and its keywords."""
     from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped]
-    from referencing.jsonschema import specification_with
 
     dialect = kind.META_SCHEMA.get("$id") or kind.META_SCHEMA["id"]
     vocabularies = [REGISTRY.contents(urljoin(dialect, part["$ref"])) for part in kind.META_SCHEMA.get("allOf", ())]
-    known = {name for part in (kind.META_SCHEMA, *vocabularies) for name in part.get("properties", ())}
+    return dialect, frozenset(name for part in (kind.META_SCHEMA, *vocabularies) for name in part.get("properties", ()))
+
+
+def _checked_keywords(schema: dict[str, Any] | bool, kind: Any, *, formats: bool) -> Any:
+    """Return what checks formats, None without; raise ArgumentError for what nothing checks though it stands there."""
+    from jsonschema import FormatChecker
+    from referencing.jsonschema import specification_with
+
+    checker = FormatChecker()
+    dialect, known = _dialect(kind)
     resources = [specification_with(dialect).create_resource(schema)]
     while resources:
         resource = resources.pop()
@@ -325,13 +334,13 @@ def _checked_keywords(schema: dict[str, Any] | bool, kind: Any, *, formats: bool
             if name not in known and not name.startswith("x-"):
                 raise ArgumentError(f"`{name}` in the schema is no keyword of JSON Schema{nearest(name, known)}")
         written = resource.contents.get("format")
-        if formats and written is not None and written not in kind.FORMAT_CHECKER.checkers:
+        if formats and written is not None and written not in checker.checkers:
             raise ArgumentError(
                 f"formats: `{written}` cannot be checked here; run `pip install 'jsonschema[format-nongpl]'`, or take"
                 " `formats` away"
             )
         resources += resource.subresources()
-    return kind.FORMAT_CHECKER if formats else None
+    return checker if formats else None
 
 
 def recall_at_k(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -183,3 +185,28 @@ def test_whatever_it_is_it_can_be_compiled_or_is_refused(pattern: str) -> None:
     found = python_expression(pattern)
     if found is not None:
         re.compile(found[0])
+
+
+PAIRS = json.loads(Path(__file__).with_name("promptfoo_pairs.json").read_text())
+"""An assertion and an answer each, with what `runAssertion` of promptfoo 0.121.20 said of them."""
+STRICTER = {
+    # Upper and lower case are compared by Unicode's rules.
+    ("icontains", "Stra\xdfe 5"): True,
+    ("not-icontains", "Stra\xdfe 5"): False,
+    # A name that is written twice, and a number that no double holds, are not JSON.
+    ("is-json", '{"a":1,"a":2}'): False,
+    ("is-json", '{"a":1e400}'): False,
+    ("is-json", "[1e999]"): False,
+}
+"""Where the judges differ, as docs/how-to/import-a-set.md says."""
+
+
+@pytest.mark.parametrize("pair", PAIRS, ids=[f"{pair['type']}-{number}" for number, pair in enumerate(PAIRS)])
+def test_an_imported_assertion_decides_as_promptfoo_does(pair: dict[str, Any]) -> None:
+    expected = STRICTER.get((pair["type"], pair["answer"]), pair["passed"])
+    assert passes(pair["type"], pair["value"], pair["answer"]) is expected
+
+
+def test_the_pairs_have_passing_and_failing_answers_of_each_kind() -> None:
+    for kind in {pair["type"] for pair in PAIRS}:
+        assert {pair["passed"] for pair in PAIRS if pair["type"] == kind} == {True, False}

@@ -250,8 +250,12 @@ def _is_json(assertion: Assertion) -> Mapped:
         return Mapped(missing="its schema is not a mapping; write it out as one")
     # ajv takes a schema that does not say for one of draft 7, and checks its formats.
     written = dict(schema) if "$schema" in schema else {"$schema": DRAFT_7, **schema}
-    formats = ", and checks no `format`" if _has_key(schema, "format") else ""
-    return Mapped(judges=({"json_schema": {"schema": written}},), differs=_FENCE + formats)
+    arguments: dict[str, Any] = {"schema": written}
+    if not _has_key(schema, "format"):
+        return Mapped(judges=({"json_schema": arguments},), differs=_FENCE)
+    arguments["formats"] = True
+    differs = f"{_FENCE}, and checks each `format` by the rules of the package jsonschema"
+    return Mapped(judges=({"json_schema": arguments},), differs=differs)
 
 
 def _graded(assertion: Assertion) -> Mapped:
