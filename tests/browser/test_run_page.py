@@ -42,7 +42,7 @@ def test_what_matters_stands_there_at_once_with_its_figures_and_filters_and_sear
     opened = open_page(report)
     said = "1 regression, 1 new failure, 1 known failure, 1 in quarantine, 1 error, 3 passed, 1 skipped, 1 not run"
     assert opened.title().endswith(f": {said}")
-    assert "could go unseen" in opened.inner_text("header")
+    assert "could go unseen" in opened.inner_text("#run")
     assert opened.locator("#regressions article").count() == 1
     assert "A late return costs nothing." in opened.inner_text("#regressions")
     assert "no answer in 30 s" in opened.inner_text("#third")
@@ -192,6 +192,23 @@ def test_it_fits_and_everybody_can_use_it(report: Path, open_page: Open, size: s
     everybody_can_use(opened)
     follow(opened, "case=late-fee")
     everybody_can_use(opened, "dialog")
+
+
+def test_the_first_regression_is_on_the_first_screen_of_a_phone(report: Path, open_page: Open) -> None:
+    opened = open_page(report, viewport=SIZES["phone"])
+    box = opened.locator("#regressions article h3").first.bounding_box()
+    assert box is not None
+    assert box["y"] + box["height"] < SIZES["phone"]["height"]
+
+
+def test_a_comparison_does_not_scroll_sideways_on_a_phone(tmp_path: Path, open_page: Open) -> None:
+    ids = [f"opening-hours-of-the-shop-{number}" for number in range(20)]
+    before = [answered(case_id, text=f"right {case_id}") for case_id in ids]
+    now = [answered(case_id, Outcome.FAILED if number < 2 else Outcome.PASSED) for number, case_id in enumerate(ids)]
+    path = tmp_path / "both.html"
+    path.write_text(page(report_of(now, base=before), JOURNAL), encoding="utf-8")
+    opened = open_page(path, viewport=SIZES["phone"])
+    assert opened.evaluate("document.documentElement.scrollWidth") <= SIZES["phone"]["width"]
 
 
 def test_two_runs_side_by_side(tmp_path: Path, open_page: Open) -> None:

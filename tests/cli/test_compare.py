@@ -219,7 +219,7 @@ def test_the_schedule_s_retest_of_what_failed_is_no_rise(three: Path, inside: Re
     evals(three, "", "--recall-mode", "pr")
     done = inside(three, "compare", "previous", "latest")
     assert done.code == 0
-    assert "Shows nothing: the schedule chose the cases of the later run" in done.out
+    assert "The rates of both runs are not compared: the schedule chose" in done.out
     assert "is shown" not in done.out
 
 

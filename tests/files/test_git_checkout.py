@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_recall.files.git import Repository
+from pytest_recall.files.git import Repository, subject_of
 from tests.helpers import repository
 
 
@@ -78,3 +78,20 @@ def test_what_runs_write_and_what_is_ignored_is_no_edit(begun: tuple[repository.
     repository.write(made.path, {"output.txt": "left by a job"})
     assert known.uncommitted([made.path / "eval"], untracked=False) == ""
     assert known.uncommitted([made.path / "eval"]) != ""
+
+
+def test_the_subject_of_a_commit_is_its_first_line(begun: tuple[repository.Repository, Repository]) -> None:
+    made, known = begun
+    commit = made.commit("Say less (#12)\n\nIn one sentence.")
+    assert subject_of(known.top, commit) == subject_of(known.top / "eval", commit[:12]) == "Say less (#12)"
+
+
+@pytest.mark.parametrize("name", ["", "12", "main", "--help", 40 * "0"])
+def test_what_is_no_commit_of_this_clone_has_no_subject(
+    name: str, begun: tuple[repository.Repository, Repository]
+) -> None:
+    assert subject_of(begun[1].top, name) == ""
+
+
+def test_where_there_is_no_repository_no_subject_is_known(tmp_path: Path) -> None:
+    assert subject_of(tmp_path, 40 * "0") == ""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pytest_recall.runs.finish import links
+import pytest
+
+from pytest_recall.runs.finish import commit_page, links
 
 BUILD = {"GITHUB_REPOSITORY": "a/b", "GITHUB_SHA": "c0ffee"}
 
@@ -25,3 +27,21 @@ def test_a_project_within_a_repository_has_its_folder_in_the_address(tmp_path: P
 
 def test_without_a_build_there_is_none(tmp_path: Path) -> None:
     assert links({}, tmp_path) == links({"GITHUB_SHA": "c0ffee"}, tmp_path) == ""
+
+
+@pytest.mark.parametrize(
+    ("env", "address"),
+    [
+        ({"GITHUB_REPOSITORY": "a/b"}, "https://github.com/a/b/commit/c0ffee"),
+        (
+            {"GITHUB_REPOSITORY": "a/b", "GITHUB_SERVER_URL": "https://git.example.org/"},
+            "https://git.example.org/a/b/commit/c0ffee",
+        ),
+        ({"CI_PROJECT_URL": "https://gitlab.com/a/b"}, "https://gitlab.com/a/b/-/commit/c0ffee"),
+        ({"CI_PROJECT_URL": "javascript:alert(1)"}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_page_of_a_commit_is_that_of_the_host_of_the_job(env: dict[str, str], address: str) -> None:
+    assert commit_page(env, "c0ffee") == address
+    assert commit_page(env, "") == ""

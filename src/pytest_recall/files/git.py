@@ -126,6 +126,14 @@ def head_of(folder: Path, environ: Mapping[str, str]) -> tuple[str, str]:
     return commit, branch
 
 
+def subject_of(folder: Path, commit: str) -> str:
+    """Return the subject of a commit; empty where the repository around a folder does not have it, or there is none."""
+    try:
+        return Repository(folder).subject(commit) if _COMMIT.fullmatch(commit) else ""
+    except RecallError:
+        return ""
+
+
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _HEADS, _ORIGIN = "refs/heads/", "refs/remotes/origin/"
 _DERIVED = ":(exclude,top,glob)**/__pycache__/**"
@@ -179,6 +187,10 @@ class Repository:
         if not _COMMIT.fullmatch(commit) or not _COMMIT.fullmatch(of):
             return False
         return self._git("merge-base", "--is-ancestor", commit, of).returncode == 0
+
+    def subject(self, commit: str) -> str:
+        """Return the subject of a commit. Raises RecallError if it is not there."""
+        return self._line("show", "--no-patch", "--no-show-signature", "--format=%s", commit, "--")
 
     def commits_between(self, base: str, head: str) -> int:
         """Return how many commits `head` has that are not in `base`. Raises RecallError."""

@@ -123,9 +123,9 @@ def _verdict(found: Comparison) -> str:
     cases = plural(found.overall.pairs, "case")
     if found.chosen_after:
         return (
-            "Shows nothing: the schedule chose the cases of the later run when it knew the verdicts of the earlier one,"
-            f" and left out {plural(len(found.chosen_after), 'case')}. What failed by chance comes back sooner, and"
-            " looks better then. Run all cases in both: --recall-mode all."
+            "The rates of both runs are not compared: the schedule chose the cases of the later run when it knew the"
+            f" verdicts of the earlier one, and left out {plural(len(found.chosen_after), 'case')}. What failed by"
+            " chance comes back sooner, and looks better then. Run all cases in both: --recall-mode all."
         )
     part = listed(one_line(name) for name in found.drops if name != "all cases")
     if found.shown is not ChangeSummary.NOTHING:

@@ -120,9 +120,10 @@ def view_of(args: argparse.Namespace) -> View:
         return horizon
     from pytest_recall.datasets.repeats import read_repeats
     from pytest_recall.files.eval_directory import relative
+    from pytest_recall.files.git import subject_of
     from pytest_recall.files.wording import section_lines
     from pytest_recall.results.report_page import memories_page, run_page
-    from pytest_recall.runs.finish import links
+    from pytest_recall.runs.finish import commit_page, links
     from pytest_recall.runs.report_files import ReportSources, report
 
     benches = bench_folders(args)
@@ -147,8 +148,10 @@ def view_of(args: argparse.Namespace) -> View:
     )
     found = report(folder, sources, bases[0] if bases else None)
     where, on_web = place.name(folder / JOURNAL), links(os.environ, place.root)
+    commit = found.record.header.commit
+    origin = run_page.RunOrigin(place.root.name, subject_of(place.root, commit), commit_page(os.environ, commit))
     return View(
-        lambda stamp: run_page.page(found, where, on_web, stamp, place.root.name, tables),
+        lambda stamp: run_page.page(found, where, on_web, stamp, origin, tables),
         partial(run_page.lines, found, tables),
         folder,
         plural(len(found.entries), "case"),

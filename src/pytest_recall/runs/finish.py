@@ -147,6 +147,16 @@ def links(env: Mapping[str, str], root: Path) -> str:
     return f"{base}/{quote(below)}" if below else base
 
 
+def commit_page(env: Mapping[str, str], commit: str) -> str:
+    """Return the page of a commit of the repository that this is a job of, at GitHub or GitLab; empty elsewhere."""
+    if not commit:
+        return ""
+    if repository := env.get("GITHUB_REPOSITORY"):
+        return f"{env.get('GITHUB_SERVER_URL', 'https://github.com').rstrip('/')}/{quote(repository)}/commit/{commit}"
+    project = env.get("CI_PROJECT_URL", "")
+    return f"{project}/-/commit/{commit}" if project.startswith("https://") else ""
+
+
 def within(env: Mapping[str, str], root: Path) -> str:
     """Return the folder of the repository that `root` is; empty for the repository itself, or where it is unknown."""
     workspace = env.get("GITHUB_WORKSPACE")

@@ -16,7 +16,7 @@ from pytest_recall.replay.exchange import Call
 from pytest_recall.results.report import RecordedCalls, Report, Upstream
 from pytest_recall.results.report_page import data, run_page
 from pytest_recall.results.report_page.frame import LENGTHS, LIMIT, fitted, shown, well_formed
-from pytest_recall.results.report_page.run_page import EXCERPT, duration, page, verdict
+from pytest_recall.results.report_page.run_page import EXCERPT, RunOrigin, duration, page, verdict
 from pytest_recall.trials.trial import Answer, Outcome, Passage, Verdict
 from tests.helpers.reports import HOSTILE, JOURNAL, answered, report_of, sample, written
 from tests.helpers.samples import FAILED, header, row, trial, unhurried
@@ -206,9 +206,12 @@ def test_the_head_says_what_the_run_was() -> None:
     head = header(total=1)._replace(commit="0123456789abcdef", branch="shorter", verdicts=0)
     report = report_of([answered("a")], head=head._replace(picks=(("a", "new"),)))
     report = replace(report, record=report.record._replace(seconds=130.4))
-    text = _Parsed(page(report, JOURNAL, project="shop")).text
+    origin = RunOrigin("shop", "Say less", "https://github.com/acme/shop/commit/0123456789abcdef")
+    written = page(report, JOURNAL, origin=origin)
+    text = _Parsed(written).text
     assert "100 % of the last verdicts of 1 case pass" in text
-    assert "Project shop Commit 0123456789ab Branch shorter" in text
+    assert "Project shop Commit 0123456789ab Say less Branch shorter" in text
+    assert f'<a href="{origin.url}" rel="noreferrer">0123456789ab Say less</a>' in written
     assert "Took 2 min 10 s" in text
 
 

@@ -40,15 +40,34 @@ class Facet(NamedTuple):
     values: list[tuple[str, int]]
 
 
+class RunOrigin(NamedTuple):
+    """Where a run is from: its project, and the subject of its commit and the page of that; empty if not known."""
+
+    project: str = ""
+    subject: str = ""
+    url: str = ""
+
+
+UNKNOWN_ORIGIN = RunOrigin()
+
+
+class RunFact(NamedTuple):
+    """What a reader wants to know of the run itself, and the page of that, empty if it has none."""
+
+    name: str
+    value: str
+    href: str = ""
+
+
 def page(
     report: Report,
     journal: str,
     links: str = "",
     stamp: str = "",
-    project: str = "",
+    origin: RunOrigin = UNKNOWN_ORIGIN,
     benches: Sequence[TableSection] = (),
 ) -> str:
-    """Return the page of a run of a `project`, and of a dataset's questions the tables of its `benches`.
+    """Return the page of a run and its `origin`, and of a dataset's questions the tables of its `benches`.
 
     `journal` is where its texts are whole, as messages name it; `links` the address of the case files on the web,
     `stamp` tells this page from a later one where a server has both, while the run goes on. Raises RecallError where
@@ -64,7 +83,7 @@ def page(
         journal=journal,
         stamp=stamp,
         charts=drawn,
-        facts=_facts(report, project),
+        facts=_facts(report, origin),
         benches=benches,
         **_values(report, links, live=bool(stamp), told=_of_questions(report) if benches else verdict(report)),
     )
@@ -76,7 +95,9 @@ def lines(report: Report, benches: Sequence[TableSection] = ()) -> Iterator[str]
     yield f"{record.header.run}: {_of_questions(report) if benches else counts(report.card)}"
     far = _so_far(report) if record.exit_code is None else sentences.partial(record, report.card)
     yield from filter(None, (far, pass_rate(record.header, report.card)))
-    yield "; ".join(f"{name.lower()}: {value}" for name, value in _facts(report, "") if value != NOT_RECORDED)
+    yield "; ".join(
+        f"{one.name.lower()}: {one.value}" for one in _facts(report, UNKNOWN_ORIGIN) if one.value != NOT_RECORDED
+    )
     for trial in record.trials[-1:]:
         word = _WORDS[trial.outcome] if benches else trial.outcome.value
         yield f"newest: {trial.case_id} {word}"
@@ -166,20 +187,21 @@ def symbol(kind: str) -> str:
     return SYMBOLS.get(kind, SYMBOLS["failed"])
 
 
-def _facts(report: Report, project: str) -> list[tuple[str, str]]:
+def _facts(report: Report, origin: RunOrigin) -> list[RunFact]:
     """Return what a reader wants to know of the run itself; what is not known is said to be."""
     record = report.record
     header = record.header
     unknown = NOT_RECORDED
     told = cost_text.cost_lines(report.spends, record.let_through)[:1]
     let_through = cost_text.let_through_words(record.let_through)
+    commit = f"{header.commit[:12]} {one_line(origin.subject, 100)}".strip()
     return [
-        ("Project", project or unknown),
-        ("Commit", header.commit[:12] or unknown),
-        ("Branch", header.branch or unknown),
-        ("Began", header.started[:16].replace("T", " ") + " UTC" if header.started else unknown),
-        ("Took", unknown if record.seconds is None else duration(record.seconds)),
-        ("Cost", "; ".join(filter(None, (*told, let_through))) or "no call of a model was seen"),
+        RunFact("Project", origin.project or unknown),
+        RunFact("Commit", commit or unknown, origin.url if header.commit else ""),
+        RunFact("Branch", header.branch or unknown),
+        RunFact("Began", header.started[:16].replace("T", " ") + " UTC" if header.started else unknown),
+        RunFact("Took", unknown if record.seconds is None else duration(record.seconds)),
+        RunFact("Cost", "; ".join(filter(None, (*told, let_through))) or "no call of a model was seen"),
     ]
 
 
