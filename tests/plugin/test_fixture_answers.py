@@ -59,10 +59,30 @@ def test_a_call_of_its_own_does_not_make_it_news(pytester: pytest.Pytester, upst
     assert sources(checkout) == {"one": "mixed"}
 
 
+BY_ARGUMENT = """\
 @pytest.fixture
-def recorded(pytester: pytest.Pytester, upstream: Upstream) -> Checkout:
-    """Two recorded cases, of which one was recorded again, and with it the fixture of both."""
-    checkout = talking(upstream, ANSWERS).with_cases(asking("one"), asking("two")).at(pytester)
+def agent(index):
+    return lambda question: f"{index} | {plain_sync(question)}"
+"""
+IN_SETUP = """\
+@pytest.fixture
+def agent(request):
+    index = request.getfixturevalue("index")
+    return lambda question: f"{index} | {plain_sync(question)}"
+"""
+IN_CALL = """\
+@pytest.fixture
+def agent(request):
+    return lambda question: f"{request.getfixturevalue('index')} | {plain_sync(question)}"
+"""
+
+
+@pytest.fixture(params=[BY_ARGUMENT, IN_SETUP, IN_CALL], ids=["argument", "setup", "call"])
+def recorded(pytester: pytest.Pytester, upstream: Upstream, request: pytest.FixtureRequest) -> Checkout:
+    """Two recorded cases, of which one was recorded again, and with it the fixture of both, however they use it."""
+    assert BY_ARGUMENT in ANSWERS
+    source = ANSWERS.replace(BY_ARGUMENT, request.param)
+    checkout = talking(upstream, source).with_cases(asking("one"), asking("two")).at(pytester)
     checkout.run("eval", "--record").assert_outcomes(passed=2)
     checkout.run("eval/cases.yaml::one", "--record").assert_outcomes(passed=1)
     return checkout

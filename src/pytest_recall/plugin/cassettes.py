@@ -19,7 +19,7 @@ from pytest_recall.files.disk import exists, open_file, remove
 from pytest_recall.files.errors import MissError, RecallError, sentence_of
 from pytest_recall.files.wording import plural
 from pytest_recall.models.rate_limiter import RateLimits
-from pytest_recall.plugin.pytest_internals import OutcomeError, fail_fixture
+from pytest_recall.plugin.pytest_internals import OutcomeError, active_fixtures, fail_fixture
 from pytest_recall.plugin.stash import CASE_ID, OUTCOME, OUTCOMES, RESULT, RUN, TAPE
 from pytest_recall.replay.budget import Ledger, Meter
 from pytest_recall.replay.cassette_file import Cassette
@@ -244,19 +244,27 @@ class CassetteManager:
 
     def _hear_end(self, item: pytest.Item, tape: Tape, when: str) -> None:
         self.player.hear_forked()
-        if when == "call" and tape.draft_path is not None:
+        if when == "call":
             # Not later: a fixture whose last case this is ends before the case does.
-            tape.fixtures = self._digests_for(item)
+            self._compare_fixtures(item, tape)
 
     def _check_fixtures(self, item: pytest.Item, tape: Tape) -> None:
         """Raise Missed where a case was recorded with other answers to its fixtures than are replayed to them."""
-        tape.fixtures = self._digests_for(item) if tape.mode == "replay" else {}
-        if other := tape.other_fixture:
+        before = len(tape.misses)
+        if tape.mode == "replay":
+            self._compare_fixtures(item, tape)
+        if tape.misses[before:]:
+            raise _missed(tape, before)
+
+    def _compare_fixtures(self, item: pytest.Item, tape: Tape) -> None:
+        """Note what the fixtures of a case were answered; in a replay it is a miss if that was something else."""
+        known = tape.other_fixture
+        tape.fixtures = self._digests_for(item)
+        if tape.mode == "replay" and (other := tape.other_fixture) and not known:
             tape.misses.append(
                 f"{tape.name}: was recorded with other answers to the fixture `{other}` than are recorded of it now;"
                 f" `pytest -p recall '{item.nodeid}' --record=missing` records it with these"
             )
-            raise Missed(tape.misses[-1])
 
     def _tape_of(self, item: pytest.Item) -> Tape:
         if self.mode == "off":
@@ -591,12 +599,12 @@ class CassetteManager:
 
     def started_for(self, item: pytest.Item) -> tuple[str, ...]:
         """Return the programs that a case has started, and wider fixtures that it uses."""
-        fixtures = (self._started_by.get(name, {}) for name in getattr(item, "fixturenames", ()))
+        fixtures = (self._started_by.get(name, {}) for name in (_fixtures_in(item) if self._started_by else ()))
         return tuple(dict.fromkeys([*item.stash[TAPE].started, *chain.from_iterable(fixtures)]))
 
     def _fixtures_of(self, item: pytest.Item) -> Iterator[tuple[str, Tape]]:
         """Yield the wider fixtures that a case uses, with what each was answered when it was last set up."""
-        names = getattr(item, "fixturenames", ()) if self._fixtures else ()
+        names = _fixtures_in(item) if self._fixtures else ()
         return ((name, self._fixtures[name]) for name in names if name in self._fixtures)
 
     def _digests_for(self, item: pytest.Item) -> dict[str, str]:
@@ -630,6 +638,11 @@ class CassetteManager:
         """Return what was sent to models on behalf of the agent, without the case's own `words`."""
         asked = sorted((made.seq, x.request) for made, x in read if x is not None and made.kind != "judge")
         return prompts((request for _, request in asked), words, self._rules) if asked else Prompts()
+
+
+def _fixtures_in(item: pytest.Item) -> Iterable[str]:
+    """Return the names of the fixtures that a case has used so far, also those that it has asked for by name."""
+    return active_fixtures(item) if isinstance(item, pytest.Function) else getattr(item, "fixturenames", ())
 
 
 def _has_replayed(tape: Tape) -> bool:
