@@ -335,6 +335,10 @@ AFFECTED_PASS, AFFECTED_FAIL, AFFECTED_ERROR = (("affected", one) for one in (PA
         (of_change(), "No regression: this change affects none of 40 cases"),
         (of_change(("due", FAILED), knows_change=False), "1 of 1 case regressed"),
         (of_change(("due", ERROR), knows_change=False), "No verdict: no case passed or failed"),
+        (
+            of_change(("due", PASSED), ("due", ERROR), knows_change=False),
+            "No verdict on 1 of 2 cases, and no regression: 1 case passes",
+        ),
         (of_change(knows_change=False), "No case was chosen"),
     ],
 )
