@@ -238,6 +238,8 @@ WORLD = {
             "fingerprint",
             "grpc_service",
             "http_service",
+            "input_log",
+            "inputs",
             "mcp_process",
             "mcp_server",
         ),

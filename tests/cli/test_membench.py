@@ -17,6 +17,7 @@ import pytest
 
 from pytest_recall.cli import main
 from pytest_recall.datasets.file import sample_text
+from pytest_recall.trials.journal import read_header
 from tests.datasets.files import write_few
 from tests.helpers import programs
 from tests.memory.services import Service, serving
@@ -59,7 +60,8 @@ def trials(folder: Path) -> list[dict[str, Any]]:
 def test_the_table_has_each_category_and_its_intervals(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*RUN, "--out", "o"]) == 0
     out = capsys.readouterr().out
-    assert out.startswith("sqlite-fts on locomo (sample): 22 questions, 10 passages each, stored by the turn\n")
+    asked = f"22 questions, 10 passages each, stored by the turn, kept from {read_header(Path('o')).date}"
+    assert out.startswith(f"sqlite-fts on locomo (sample): {asked}\n")
     first = out.partition("\nby rank")[0]
     lines = {line.split("  ")[0]: " ".join(line.split()) for line in first.splitlines()}
     assert lines["5 adversarial"] == "5 adversarial 4 0 4 – – – –"
@@ -101,7 +103,7 @@ def test_what_searches_for_nothing_is_beside_the_memory(capsys: pytest.CaptureFi
     assert main([*RUN, "--memory", "sqlite-fts,full"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert next(line for line in lines if line.startswith("memory n")).endswith(
-        " tokens random last oracle recall p50 ingest money"
+        " tokens random last oracle recall p50 ingest money asked"
     )
 
 
@@ -137,7 +139,8 @@ def test_all_questions_are_written_down_and_a_finished_run_is_only_told(
     told = [one["case_id"] for one in lines if "memory_store_seconds" in one["answer"]["usage"]]
     assert told == ["conv-1:q1", "conv-2:q1"]
     assert all(one["measures"] for one in lines if one["outcome"] != "skipped")
-    assert found(capsys) == first
+    assert first["kept"] == {"questions": 0, "from": []}
+    assert found(capsys) == {**first, "kept": {"questions": 22, "from": [read_header(folder).date]}}
 
 
 @pytest.mark.usefixtures("finished")
@@ -279,7 +282,12 @@ def test_a_memory_whose_code_has_changed_is_asked_again(capsys: pytest.CaptureFi
     (tmp_path / "mine.py").write_text(FIRST)
     first = subprocess.run(command, capture_output=True, text=True, check=True)
     again = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert (again.stdout, again.stderr) == (first.stdout, "recall: o: 22 of 22 questions are kept\n")
+    head, rest = again.stdout.split("\n", 1)
+    assert (head, rest) == (
+        f"{first.stdout.splitlines()[0]}, kept from {read_header(Path('o')).date}",
+        first.stdout.split("\n", 1)[1],
+    )
+    assert again.stderr == "recall: o: 22 of 22 questions are kept\n"
     (tmp_path / "mine.py").write_text(FIRST.replace("[:limit]", "[-limit:]"))
     edited = subprocess.run(command, capture_output=True, text=True, check=True)
     assert edited.stderr == (
@@ -503,16 +511,29 @@ def test_one_of_several_that_breaks_later_leaves_the_table_of_the_others(
     assert capsys.readouterr().out == ""
 
 
-def test_what_was_asked_is_told_again_without_its_service(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_a_service_is_asked_again_by_a_new_command_and_what_it_said_stays_where_it_cannot_be(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     service = Service()
     with serving(service):
         command = [*RUN, "--memory", f"null,{service.url}", "--out", "o"]
         assert main(command) == 0
-    first = capsys.readouterr().out
-    assert main(command) == 0
-    assert capsys.readouterr().out == first
-    assert main([*command, "--fresh"]) == 2
+        before = len(service.asked)
+        assert main(command) == 0
+        assert len(service.asked) >= 2 * before
+        asked = {one["memory"]: one["kept"]["questions"] for one in plain_of(capsys, command)["memories"]}
+        assert asked == {"null": 22, service.url: 0}
+    first = trials(next(Path("o").glob("http*")))
+    assert main(command) == 2
     assert "GET /health" in capsys.readouterr().err
+    assert trials(next(Path("o").glob("http*"))) == first
+
+
+def plain_of(capsys: pytest.CaptureFixture[str], command: list[str]) -> dict[str, Any]:
+    capsys.readouterr()
+    assert main([*command, "--json"]) == 0
+    plain: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return plain
 
 
 def test_five_failures_in_a_row_stop_it_unless_failures_are_kept(

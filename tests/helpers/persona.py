@@ -230,11 +230,11 @@ class Slow(Memory):
 
 
 class Down(Memory):
-    """It fails at what a file names, if there is one."""
+    """It fails at what a link names, if there is one: a memory that reads another file is another memory."""
 
     def answer(self, query, limit, context):
-        file = HERE / "down.txt"
-        if file.exists() and file.read_text() in query:
+        link = HERE / "down"
+        if link.is_symlink() and str(link.readlink()).removeprefix("all") in query:
             raise ConnectionError("down")
         return super().answer(query, limit, context)
 '''

@@ -209,7 +209,7 @@ def test_a_question_without_points_is_no_score_and_is_asked_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_project(tmp_path, MINE("Down"))
-    (tmp_path / "down.txt").write_text("amberwalnut")
+    (tmp_path / "down").symlink_to("amberwalnut")
     found = ran(code=2)
     assert "4 questions have no points; the same command asks them again" in capsys.readouterr().err
     assert found["metadata"]["thirdOutcomes"] == {"memory": 4}
@@ -217,7 +217,7 @@ def test_a_question_without_points_is_no_score_and_is_asked_again(
     first = found["personas"][0]["rangeResults"][0]
     assert (first["questionsEvaluated"], first["thirdOutcomes"]) == (3, {"memory": 1})
     assert first["questionFailures"][0]["error"] == "memory answer: ConnectionError: down"
-    (tmp_path / "down.txt").unlink()
+    (tmp_path / "down").unlink()
     assert ran()["metadata"]["thirdOutcomes"] == {}
     assert len(lines()) == ASKED + 4, "nothing else was asked again"
     again = [one for one in lines("progress.jsonl") if one["type"] == "checkpoint"]
@@ -226,7 +226,7 @@ def test_a_question_without_points_is_no_score_and_is_asked_again(
 
 def test_after_five_in_a_row_it_stops(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_project(tmp_path, MINE("Down"))
-    (tmp_path / "down.txt").write_text("")
+    (tmp_path / "down").symlink_to("all")
     assert main([*RUN, "--ranges", "3", "6"]) == 1
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -236,7 +236,7 @@ def test_after_five_in_a_row_it_stops(tmp_path: Path, capsys: pytest.CaptureFixt
         "recall: nothing was measured: no question that was asked has points\n"
     )
     assert [one["failure"] for one in lines()] == ["memory"] * 5
-    (tmp_path / "down.txt").unlink()
+    (tmp_path / "down").unlink()
     assert ran("--ranges", "3", "6")["metadata"]["totalEvalsRun"] == 12
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
 from importlib import metadata
@@ -72,18 +73,6 @@ def test_of_a_package_all_of_it_counts(tmp_path: Path, monkeypatch: pytest.Monke
     first = of(tmp_path, "python:ours.memory.client:Memory")
     write(tmp_path, {"ours/prompts": "PROMPT = 'x'"})
     assert of(tmp_path, "python:ours.memory.client:Memory") != first
-
-
-def test_a_text_of_the_package_counts_and_what_a_memory_may_store_does_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    write(tmp_path, {"ours/__init__": "", "ours/memory": MEMORY.format(imports="")})
-    first = of(tmp_path, "python:ours.memory:Memory")
-    (tmp_path / "ours" / "store.json").write_text("[1]")
-    assert of(tmp_path, "python:ours.memory:Memory") == first
-    (tmp_path / "ours" / "prompt.txt").write_text("Answer in one word.")
-    assert of(tmp_path, "python:ours.memory:Memory") != first
 
 
 def test_a_package_of_another_folder_counts_as_an_editable_install_has_it(
@@ -165,7 +154,32 @@ def test_of_a_program_the_files_of_its_command_line_count(tmp_path: Path) -> Non
     assert of(tmp_path, selector) != first
 
 
-@pytest.mark.parametrize("selector", ["http://127.0.0.1:1", "grpc://127.0.0.1:1", "command:sh -c true"])
+def test_a_program_on_the_path_a_module_and_a_file_after_an_option_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "my-memory"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "settings.json").write_text("{}")
+    write(tmp_path, {"pkg/__init__": "", "pkg/__main__": "from pkg import rank", "pkg/rank": "", "flat": "import far"})
+    write(tmp_path, {"lib/far": "x = 1", "far": "x = 1"})
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "lib"))
+    selectors = {
+        "command:my-memory": program,
+        "command:sh -c true --config=settings.json": tmp_path / "settings.json",
+        "command:python3 -m pkg": tmp_path / "pkg" / "rank.py",
+        "mcp:python3 -m flat": tmp_path / "flat.py",
+        "mcp:python3 -m far": tmp_path / "far.py",
+    }
+    for selector, path in selectors.items():
+        first = of(tmp_path, selector)
+        path.write_text(f"{path.read_text()}\n# another")
+        assert of(tmp_path, selector) != first, selector
+
+
+@pytest.mark.parametrize("selector", ["http://127.0.0.1:1", "grpc://127.0.0.1:1", "command:no-such-program x"])
 def test_of_what_is_elsewhere_nothing_is_known(tmp_path: Path, selector: str) -> None:
     assert of(tmp_path, selector) == Fingerprint()
 

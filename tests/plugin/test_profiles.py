@@ -142,7 +142,7 @@ def test_a_model_answers_and_models_judge(pytester: pytest.Pytester) -> None:
 
 def test_what_breaks_is_an_error_and_no_verdict(pytester: pytest.Pytester) -> None:
     checkout = made(pytester, MINE("Down"))
-    (pytester.path / "eval/down.txt").write_text("amberwalnut")
+    (pytester.path / "eval/down").symlink_to("amberwalnut")
     checkout.run(FILE, "-k", "3d")
     assert checkout.outcomes()["3d/q001"] == "error"
     assert checkout.outcomes()["3d/q002"] == "passed"

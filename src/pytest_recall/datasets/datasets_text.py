@@ -10,7 +10,7 @@ from pytest_recall.datasets import model_usage_text as own_models
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, Paired
 from pytest_recall.datasets.floors_text import floor_lines, floors_json
-from pytest_recall.datasets.membench import RECALL, Arguments, CategoryResult, MembenchSummary, plain
+from pytest_recall.datasets.membench import RECALL, Arguments, CategoryResult, KeptQuestions, MembenchSummary, plain
 from pytest_recall.datasets.ranking_text import RANKED, interval_cell, ranking_lines
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
@@ -67,8 +67,10 @@ def stored_by(arguments: Mapping[str, Any]) -> str:
     return ", ".join(told)
 
 
-def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Sequence[Trial] = ()) -> Iterator[str]:
-    """Yield the lines for a terminal; `problems` are some of the questions that failed."""
+def membench_lines(
+    arguments: Arguments, summary: MembenchSummary, problems: Sequence[Trial] = (), kept: str = ""
+) -> Iterator[str]:
+    """Yield the lines for a terminal; `problems` are some of the questions that failed, and `kept` says what is."""
     asked = "all that it holds" if arguments.whole else plural(arguments.k, "passage")
     n = summary.everything.n
     questions = plural(n, "question") if summary.complete else f"{n:,} of {plural(summary.total, 'question')}"
@@ -76,7 +78,7 @@ def membench_lines(arguments: Arguments, summary: MembenchSummary, problems: Seq
     read = read_by(arguments.reader, arguments.prompt)
     often = f", {summary.repeats} ingests" if summary.repeats > 1 else ""
     stored = stored_by(plain(arguments)) + often
-    yield f"{on}: {questions}, {asked} each, {stored}{read}"
+    yield f"{on}: {questions}, {asked} each, {stored}{read}{kept and f', {kept}'}"
     yield ""
     yield from table(summary)
     yield ""
@@ -237,13 +239,17 @@ def _partial(summary: MembenchSummary) -> bool:
     return any(mean.n != _judged(group) for group in groups for name, mean in group.means.items() if name in SHOWN)
 
 
-def membench_json(arguments: Arguments, summary: MembenchSummary) -> dict[str, Any]:
-    """Return the same, with all metrics, as plain JSON types."""
+def membench_json(arguments: Arguments, summary: MembenchSummary, kept: Sequence[KeptQuestions] = ()) -> dict[str, Any]:
+    """Return the same, with all metrics, as plain JSON types; `kept` are the questions of each ingest that are."""
     return {
         "version": 1,
         **plain(arguments),
         "questions": summary.total,
         "complete": summary.complete,
+        "kept": {
+            "questions": sum(one.questions for one in kept),
+            "from": sorted({day for one in kept for day in one.dates}),
+        },
         "confidence": 0.95,
         **groups(summary),
         "recall_seconds": {**summary.latency, "method": METHOD},

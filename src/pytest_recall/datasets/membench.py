@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.ingests import IngestCounter, stored_before
 from pytest_recall.datasets.model_usage import ModelUsage, together
-from pytest_recall.files.wording import plural
+from pytest_recall.files.wording import listed, plural
 from pytest_recall.memory.session import Readback
 from pytest_recall.metrics.floors import FLOORS, FULL, LAST, ORACLE, RANDOM, discriminates
 from pytest_recall.metrics.intervals import Mean, percentiles
@@ -123,6 +123,19 @@ class CategoryResult(NamedTuple):
         if recall.value == 1 and (whole := self.means.get("evidence_all_at_k")) is not None:
             low = whole.low  # All alike is no certainty: of as many shares the interval has a width.
         return discriminates(low, recall.n, (self.floors[name][RECALL] for name in FLOORS if name in self.floors))
+
+
+class KeptQuestions(NamedTuple):
+    """How many questions earlier commands have asked, which are not asked again, and the `dates` of the first ones."""
+
+    questions: int = 0
+    dates: tuple[str, ...] = ()
+
+    def of(self, total: int) -> str:
+        """Return in words which questions of all are kept, and from when; empty if none are."""
+        if not self.questions:
+            return ""
+        return f"{'' if self.questions >= total else f'{self.questions:,} '}kept from {listed(self.dates)}"
 
 
 NOT_READ_BACK = Readback(stored=0)

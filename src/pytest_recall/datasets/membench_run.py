@@ -22,6 +22,7 @@ from pytest_recall.datasets.membench import (
     READER,
     RETRIEVED,
     Arguments,
+    KeptQuestions,
     MembenchSummary,
     arguments_of_lines,
     differences,
@@ -42,6 +43,8 @@ from pytest_recall.judges.built_in import benchmark
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FILLED, FilledMark
 from pytest_recall.memory.fingerprint import fingerprint
+from pytest_recall.memory.inputs import NAME as NOTE
+from pytest_recall.memory.inputs import InputsNote, why_again
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import Retrieval
@@ -97,11 +100,14 @@ def _is_run(folder: Path) -> bool:
         return False
 
 
-def begun(folder: Path, arguments: Arguments, *, fresh: bool, tell: Callable[[str], None]) -> Record | None:
+def begun(
+    folder: Path, arguments: Arguments, elsewhere: str | None, *, fresh: bool, tell: Callable[[str], None]
+) -> Record | None:
     """Return the journal of an earlier run with the same arguments, None if there is none.
 
-    Where the memory is made of something else by now, or with `fresh`, that journal is set aside. Raises RecallError
-    where the arguments are others, or the journal is damaged.
+    Where the memory is made of something else by now, or with `fresh`, that journal is set aside; so is that of a run
+    which came to its end, where it cannot be known: `elsewhere` is as in `Client`, None for what is decided by another
+    folder. Raises RecallError where the arguments are others, or the journal is damaged.
     """
     if not is_begun(folder):
         return None
@@ -112,12 +118,20 @@ def begun(folder: Path, arguments: Arguments, *, fresh: bool, tell: Callable[[st
             f"{folder / NAME}: holds another run: {'; '.join(changed)}; name another --out, or give the same options"
             " as before"
         )
-    why = "--fresh" if fresh else remade(before, arguments)
+    why = "--fresh" if fresh else _why_again(folder, record.exit_code, before, arguments, elsewhere)
     if not why or not record.trials:
         return record
-    there = set_aside_all(folder)
+    there = set_aside_all(folder, (NOTE,))
     tell(told_aside(arguments.memory, why, there))
     return None
+
+
+def _why_again(
+    folder: Path, exit_code: int | None, before: Mapping[str, object], arguments: Arguments, elsewhere: str | None
+) -> str:
+    """Return in words why a run is asked again; empty if it is not."""
+    why = remade(before, arguments)
+    return why if why or elsewhere is None else why_again(folder, elsewhere, ended=exit_code == 0)
 
 
 def read_asked(folder: Path, name: str) -> JournalContents:
@@ -156,13 +170,14 @@ class MembenchResult(NamedTuple):
     """What a run came to so far: its trials, in the order of the dataset's questions, of which there are `total`.
 
     `record` is its journal, with the trials that were taken again, None if nothing was asked yet. `stopped` says why
-    questions were not asked, if some were not.
+    questions were not asked, if some were not; `kept` are those that an earlier command has asked.
     """
 
     trials: tuple[Trial, ...]
     total: int
     record: Record | None = None
     stopped: str = ""
+    kept: KeptQuestions = KeptQuestions()
 
     @property
     def summary(self) -> MembenchSummary:
@@ -191,12 +206,12 @@ class MembenchResult(NamedTuple):
         return spend_of((call for trial in trials for call in trial.calls if call.kind == "worker"), stays=())
 
 
-def is_finished(bench: DatasetCases, folder: Path, arguments: Arguments, *, keeps_failed: bool) -> bool:
+def is_finished(bench: DatasetCases, folder: Path, arguments: Arguments, elsewhere: str, *, keeps_failed: bool) -> bool:
     """Whether the journal in the folder has all questions of this run, so that the memory has nothing to do."""
     if not is_begun(folder):
         return False
-    run = read_figures(folder, str(folder))
-    if differences(run.arguments, arguments) or remade(run.arguments, arguments):
+    run, exit_code = read_figures(folder, str(folder)), read_journal(folder).exit_code
+    if differences(run.arguments, arguments) or _why_again(folder, exit_code, run.arguments, arguments, elsewhere):
         return False
     return all(id in run.trials and (keeps_failed or not is_open(run.trials[id])) for id in bench.entries)
 
@@ -272,7 +287,10 @@ def go_on(
     if missing and floor is None:  # It was told of the memory.
         tell(missing)
     total = len(bench.entries)
-    record = begun(folder, arguments, fresh=fresh, tell=tell)
+    # A run has one memory: for its repeats the first folder decides, and for floors the tokens that it has returned.
+    noted = floor is None
+    elsewhere = client.elsewhere if noted and filled in (None, folder) else None
+    record = begun(folder, arguments, elsewhere, fresh=fresh, tell=tell)
     trials = {} if record is None else {id: _lean(trial) for id, trial in newest(record).items()}
     done = frozenset(id for id, trial in trials.items() if keeps_failed or not is_open(trial))
     if trials:
@@ -283,8 +301,11 @@ def go_on(
     stopped = ""
     # What a recording has not is told of all questions at once: to look for it costs nothing.
     free = keeps_failed or (reader is not None and reader.calls.mode == "replay")
+    before = KeptQuestions(len(done), (record.header.date,)) if record is not None and done else KeptQuestions()
     if len(done) < total:
         told = clock.monotonic()
+        places = set[tuple[str, int | None]]() if models is None else models.memory.places
+        note = InputsNote(filled or folder, lambda: client.inputs(places)) if noted else None
         header = header_of(folder, bench, arguments)
         # A run that resumes a killed one has its stores, and empties them.
         name = f"{folder.resolve()} {(header if record is None else record.header).started}"
@@ -317,6 +338,8 @@ def go_on(
         ):
 
             def keep(trial: Trial) -> None:
+                if note is not None:
+                    note.write()
                 journal.append(trial)
                 trials[trial.case_id] = _lean(trial)
 
@@ -340,7 +363,7 @@ def go_on(
             journal.end(2 if stopped else 0, stopped)
         record = read_journal(folder)
     found = tuple(unjudged(trials[id]) for id in bench.entries if id in trials)
-    return MembenchResult(found, total, record, stopped)
+    return MembenchResult(found, total, record, stopped, before)
 
 
 def _lean(trial: Trial) -> Trial:

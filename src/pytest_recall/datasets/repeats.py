@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.judged import JudgingResult
-from pytest_recall.datasets.membench import MembenchSummary, fold, has_failed
+from pytest_recall.datasets.membench import KeptQuestions, MembenchSummary, fold, has_failed
 from pytest_recall.datasets.membench_run import MembenchResult, read_figures
 from pytest_recall.files.errors import RecallError
 from pytest_recall.trials.cost import Spend, total
@@ -66,6 +66,14 @@ class RepeatedResult(NamedTuple):
         every = [{trial.case_id: trial for trial in one.found.trials} for one in self.ingests]
         lost = {trial.case_id: trial for one in reversed(self.ingests) for trial in one.found.failed}
         return tuple(trial for id, trial in lost.items() if all(id not in one or has_failed(one[id]) for one in every))
+
+    @property
+    def kept(self) -> str:
+        """Which questions an earlier command has asked, in words; empty if none."""
+        every = [one.found.kept for one in self.ingests]
+        dates = tuple(sorted({day for one in every for day in one.dates}))
+        asked = sum(len(one.found.trials) for one in self.ingests)
+        return KeptQuestions(sum(one.questions for one in every), dates).of(asked)
 
     @property
     def unread(self) -> tuple[Trial, ...]:

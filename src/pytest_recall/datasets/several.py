@@ -30,6 +30,7 @@ from pytest_recall.datasets.membench import (
     ANSWER_METRICS,
     RECALL,
     Arguments,
+    KeptQuestions,
     MembenchSummary,
     asked_of,
     fold,
@@ -50,11 +51,15 @@ _COST = "money"
 
 
 class MemoryRun(NamedTuple):
-    """The run of one memory, and what it came to; tables call it by the name of its `contents`."""
+    """The run of one memory, and what it came to; tables call it by the name of its `contents`.
+
+    `kept` are the questions that an earlier command has asked.
+    """
 
     arguments: Arguments
     summary: MembenchSummary
     contents: JournalContents
+    kept: KeptQuestions = KeptQuestions()
 
 
 def groups_of_runs(journals: Sequence[JournalContents]) -> list[list[MemoryRun]]:
@@ -117,7 +122,11 @@ def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchCompariso
     models = own_models.COLUMNS if any(own_models.is_heard(one.summary) for one in runs) else ()
     shown = (*(SHOWN[name] for name in names), "tokens", *floors, *reading)
     head = ("memory", "n", "failed", *shown, "recall p50", "ingest", *models, _COST)
-    tables = [TextTable("", head, [_row(one, names, floors, len(reading), len(models)) for one in runs])]
+    rows = [_row(one, names, floors, len(reading), len(models)) for one in runs]
+    if any(one.kept.questions for one in runs):
+        head = (*head, "asked")
+        rows = [(*row, one.kept.of(one.summary.everything.n) or "now") for row, one in zip(rows, runs, strict=True)]
+    tables = [TextTable("", head, rows)]
     summaries = [(one.contents.name, one.summary) for one in runs]
     if (ranking := ranking_table(summaries, first.arguments.dataset)) is not None:
         tables.append(ranking)
@@ -237,7 +246,10 @@ def several_json(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison |
     return {
         "version": 1,
         "memories": [
-            {**membench_json(one.arguments, one.summary), "cost": cost_json({"": one.contents.spend})["total"]}
+            {
+                **membench_json(one.arguments, one.summary, [one.kept]),
+                "cost": cost_json({"": one.contents.spend})["total"],
+            }
             for one in runs
         ],
         "level": LEVEL,

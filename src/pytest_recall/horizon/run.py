@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.memory_part import Unit
+from pytest_recall.datasets.membench import KeptQuestions
 from pytest_recall.datasets.model_usage import ModelUsage, together
 from pytest_recall.datasets.model_usage_text import lines_of
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
@@ -30,6 +31,7 @@ from pytest_recall.horizon.retrieval import AskedAfter, RetrievalReport, retriev
 from pytest_recall.horizon.run_file import PERSONA, RESULT, RunFiles, ToldDays, begun, held, write_result
 from pytest_recall.memory.client import own_time
 from pytest_recall.memory.filled import FILLED
+from pytest_recall.memory.inputs import InputsNote
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.answers import estimated_tokens
 from pytest_recall.metrics.floors import SizedUnit
@@ -52,7 +54,8 @@ class BenchOutcome(NamedTuple):
 
     Of a run that could not be paid for to its end `unasked` counts the questions that were not asked, `beside` the
     answers at a checkpoint whose other questions were not, and `stopped` says why. `units` are what was told before
-    each of the checkpoints, since the one before. `model_lines` say what the models of the memory itself took.
+    each of the checkpoints, since the one before. `model_lines` say what the models of the memory itself took, and
+    `kept` which answers an earlier command has asked for.
     """
 
     result: dict[str, Any]
@@ -63,6 +66,7 @@ class BenchOutcome(NamedTuple):
     persona: str = ""
     units: tuple[tuple[SizedUnit, ...], ...] = ()
     model_lines: tuple[str, ...] = ()
+    kept: str = ""
 
     @property
     def retrieval(self) -> RetrievalReport | None:
@@ -137,7 +141,12 @@ class BenchRun:
         parts = self._parts
         header = self._header(now())
         record = begun(
-            self._folder, parts.configuration, fresh=self._fresh, beside=ABOUT_ANSWERS, tell=self._begins_again
+            self._folder,
+            parts.configuration,
+            parts.client.elsewhere,
+            fresh=self._fresh,
+            beside=ABOUT_ANSWERS,
+            tell=self._begins_again,
         )
         before = [] if record is None else self._trials_of(record)
         self._done = {(one.checkpoint or "", one.question.id): _lean(one) for one in before}
@@ -164,7 +173,8 @@ class BenchRun:
                 outcome = self._outcome(parts.checkpoints)
         write_result(self._folder / RESULT, outcome.result)
         units = tuple(tuple(self._new_units(one.checkpoint)) for one in outcome.reached)
-        return outcome._replace(persona=parts.configuration.persona, units=units)
+        kept = KeptQuestions() if record is None else KeptQuestions(total - left, (record.header.date,))
+        return outcome._replace(persona=parts.configuration.persona, units=units, kept=kept.of(total))
 
     def _begins_again(self, told: str) -> None:
         self._keeps = False  # What the memory holds is by the code of before.
@@ -265,6 +275,7 @@ class BenchRun:
         parts = self._parts
         last = max(place for place, questions in open_.items() if questions)
         progress = PassProgress("asked", left)
+        note = InputsNote(self._folder, lambda: parts.client.inputs(parts.calls.memory.places))
         try:
             with (
                 self._opened() as subject,
@@ -302,6 +313,7 @@ class BenchRun:
                     questions = (partial(asker.ask, one, checkpoint) for one in open_[checkpoint.place])
                     for trial in driver.ask(questions):
                         one = CheckpointTrial(self._planned[trial.case_id][0], trial)
+                        note.write()
                         files.add(one)
                         self._done[checkpoint.range.label, one.question.id] = _lean(one)
                         progress.step()

@@ -18,6 +18,8 @@ from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.published import evaluation_of, failure_line, question_line
 from pytest_recall.horizon.result import CODE_CHANGED, Configuration, differences, header_of_settings
 from pytest_recall.memory.filled import FilledMark
+from pytest_recall.memory.inputs import NAME as NOTE
+from pytest_recall.memory.inputs import why_again
 from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_journal, set_aside, told_aside
 from pytest_recall.trials.record import Header, Record
 
@@ -65,6 +67,7 @@ PERSONA = "persona"
 def begun(
     folder: Path,
     configuration: Configuration,
+    elsewhere: str,
     *,
     fresh: bool = False,
     beside: Iterable[str] = (),
@@ -72,8 +75,9 @@ def begun(
 ) -> Record | None:
     """Return the journal of a run of this configuration in `folder`, None if there is none. Raises RecallError.
 
-    One that has asked nothing yet, nor paid for anything, is none. Where only the memory's code has changed, or with
-    `fresh`, the run is set aside with the files `beside` it, which `tell` is told.
+    One that has asked nothing yet, nor paid for anything, is none. Where only what the memory is made of has changed,
+    or with `fresh`, the run is set aside with the files `beside` it, which `tell` is told; so is a run that came to its
+    end, where that cannot be known: `elsewhere` is as in `Client`.
     """
     if not is_begun(folder):
         if (folder / QUESTIONS).is_file():
@@ -90,10 +94,12 @@ def begun(
         raise RecallError(
             f"{folder}: holds another run: {'; '.join(changed)}; name another --out, or give the same options as before"
         )
-    if not changed and not fresh:
+    why = "--fresh" if fresh else "its code has changed" if changed else ""
+    why = why or why_again(folder, elsewhere, ended=record.exit_code == 0)
+    if not why:
         return record
-    there = set_aside(folder, (*FILES, FAILURES, *beside))
-    tell(told_aside(configuration.memory, "--fresh" if fresh else "its code has changed", there))
+    there = set_aside(folder, (*FILES, FAILURES, NOTE, *beside))
+    tell(told_aside(configuration.memory, why, there))
     return None
 
 

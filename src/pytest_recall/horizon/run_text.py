@@ -268,15 +268,16 @@ def run_lines(
     lexical: bool,
     found: RetrievalReport | None = None,
     own: Iterable[str] = (),
+    kept: str = "",
 ) -> Iterator[str]:
     """Yield the lines for a terminal: what was found, each checkpoint, each category, and what went wrong.
 
     Points of the reference's words are those of answers alone: where the memory gave passages, what it `found` counts.
-    `own` are the lines on the models of the memory itself.
+    `own` are the lines on the models of the memory itself, and `kept` says which answers are.
     """
     every = [one for _, evaluations in reached for one in evaluations]
     whole = summarize(every, measured=not lexical)
-    yield f"{name}: {plural(len(reached), 'checkpoint')}, {plural(len(every), 'question')} asked"
+    yield f"{name}: {plural(len(reached), 'checkpoint')}, {plural(len(every), 'question')} asked{kept and f', {kept}'}"
     yield ""
     if found is not None:
         yield headline(found)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,6 +15,7 @@ from pytest_recall.files import clock
 from pytest_recall.files.context_values import assigned
 from pytest_recall.files.wording import one_line
 from pytest_recall.memory.fingerprint import files_of
+from pytest_recall.memory.inputs import Inputs
 from pytest_recall.models.model import Model
 from pytest_recall.trials.execution import passage_of as given_passage
 from pytest_recall.trials.trial import Passage
@@ -28,7 +29,8 @@ class Client:
     several threads may ask it at once. `baseline`: it looks for nothing, and is there to be compared with.
     `takes_context`: a question reaches it with its session. `namespaces`: it keeps stores apart by a name. `batch`: so
     many texts it takes in one call, of `store_many`; of 1 it has none. What has to be asked for these three, `learn`
-    does. `model` is the one that it asks, where its selector names one.
+    does. `model` is the one that it asks, where its selector names one. `elsewhere` says why it cannot be known what it
+    is made of, as it works in another process; it is empty where it works in this one.
     """
 
     private = False
@@ -40,6 +42,7 @@ class Client:
     namespaces = False
     batch = 1
     model: Model | None = None
+    elsewhere = ""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -47,6 +50,17 @@ class Client:
     def code(self) -> Iterable[Path]:
         """Return the files that say how it works, as far as they are here."""
         return files_of(self)
+
+    def inputs(self, models: Collection[tuple[str, int | None]] = ()) -> Inputs:
+        """Return what it has read so far beside its code, as far as that was noted.
+
+        `models` are the hosts and ports to which calls of models were heard: what is there is no part of it.
+        """
+        return Inputs()
+
+    def observed(self) -> AbstractContextManager[None]:
+        """Note what it reads within."""
+        return nullcontext()
 
     def ready(self) -> None:
         """Raise MemoryFault if something is missing here: a package, a program. Nothing is asked."""

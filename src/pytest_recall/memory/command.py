@@ -11,7 +11,7 @@ from urllib.parse import quote
 from pytest_recall.cases.memory_part import MAX_LIMIT, MemoryFault, QueryContext
 from pytest_recall.files.wording import one_line
 from pytest_recall.memory.client import Client, patience
-from pytest_recall.memory.fingerprint import named_files
+from pytest_recall.memory.fingerprint import program_files
 from pytest_recall.models import process
 from pytest_recall.models.model import ModelError
 from pytest_recall.models.waiting import Channel
@@ -36,6 +36,7 @@ class Command(Client):
 
     concurrent = True
     takes_context = False
+    elsewhere = "it is a program"
 
     def __init__(
         self, name: str, target: str, root: Path, channel: Channel, timeout: float | None, environ: Mapping[str, str]
@@ -54,7 +55,7 @@ class Command(Client):
 
     def code(self) -> Iterable[Path]:
         """Return the files that the command line names."""
-        return named_files(self._argv, self._root)
+        return program_files(self._argv, self._root, self._environ)
 
     def ready(self) -> None:
         """Raise MemoryFault if the program is not there."""

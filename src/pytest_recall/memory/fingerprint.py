@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
+import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from hashlib import sha256
 from importlib import metadata
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 MOST_FILES = 2000
 """Files that are read of one memory."""
-TEXTS = {".txt", ".md", ".yaml", ".yml", ".toml", ".jinja", ".jinja2", ".j2", ".prompt", ".tmpl"}
-"""Endings of the files in a package that count beside its code, such as prompts. Not `.json`, which is what a memory
-may store in."""
 _OURS = "pytest_recall"
 
 
@@ -34,10 +34,25 @@ class Fingerprint(NamedTuple):
 def fingerprint(files: Iterable[Path]) -> Fingerprint:
     """Return the fingerprint of `files`, of the packages that they are in, and of what these import.
 
-    Modules outside the folders of installed packages count by their content, with all code and all texts, such as
-    prompts, of the package that they are in; so does a package that is installed in editable mode. Installed packages
-    count by their version. Files that cannot be parsed, such as programs, count by their bytes.
+    Modules outside the folders of installed packages count by their content, with all code of the package that they are
+    in; so does a package that is installed in editable mode. Installed packages count by their version. Files that
+    cannot be parsed, such as programs, count by their bytes.
     """
+    contents, imported = _gathered(files)
+    if not contents and not imported:
+        return Fingerprint()
+    # By content alone: where the files are is another matter on each machine.
+    digests = sorted(f"{path.name} {sha256(content).hexdigest()}" for path, content in contents.items())
+    return Fingerprint(sha256("\n".join(digests).encode()).hexdigest()[:16], tuple(_versions(imported)))
+
+
+def code_of(files: Iterable[Path]) -> Iterable[Path]:
+    """Return the files whose content counts in the fingerprint of `files`."""
+    return _gathered(files)[0]
+
+
+def _gathered(files: Iterable[Path]) -> tuple[dict[Path, bytes], set[str]]:
+    """Return the files that count by their content, with that, and the modules that count by their version."""
     contents: dict[Path, bytes] = {}
     imported: set[str] = set()
     packages: set[Path] = set()
@@ -54,22 +69,37 @@ def fingerprint(files: Iterable[Path]) -> Fingerprint:
         root = _package(path)
         if root is not None and root not in packages:
             packages.add(root)
-            left += sorted(one for one in root.rglob("*") if one.suffix == ".py" or one.suffix in TEXTS)[:MOST_FILES]
+            left += sorted(root.rglob("*.py"))[:MOST_FILES]
         for name in _imports(contents[path]) if path.suffix == ".py" else ():
             found = _local(name, path) or elsewhere(name)
             left += found
             if not found:
                 imported.add(name.partition(".")[0])
-    if not contents and not imported:
-        return Fingerprint()
-    # By content alone: where the files are is another matter on each machine.
-    digests = sorted(f"{path.name} {sha256(content).hexdigest()}" for path, content in contents.items())
-    return Fingerprint(sha256("\n".join(digests).encode()).hexdigest()[:16], tuple(_versions(imported)))
+    return contents, imported
 
 
-def named_files(argv: Iterable[str], root: Path) -> list[Path]:
-    """Return the files below `root` that a command line names."""
-    return [path for part in argv if (path := root / part).is_file()]
+def program_files(argv: Sequence[str], root: Path, environ: Mapping[str, str]) -> list[Path]:
+    """Return the files that a command line in `root` names: the program on the path, files, and the module of `-m`."""
+    program = shutil.which(_placed(argv[0], root), path=environ.get("PATH"))
+    found = [] if program is None else [Path(program)]
+    parts = (part for given in argv for part in (given, given.partition("=")[2]) if part)
+    found += [path for part in parts if (path := root / part).is_file()]
+    for flag, name in pairwise(argv):
+        if flag == "-m":
+            places = [root, *map(Path, filter(None, environ.get("PYTHONPATH", "").split(os.pathsep)))]
+            modules = (_run_as_module(root / place, name) for place in places)
+            found += next(filter(None, modules), [])
+    return found
+
+
+def _placed(program: str, root: Path) -> str:
+    return program if Path(program).name == program else str(root / program)
+
+
+def _run_as_module(folder: Path, name: str) -> list[Path]:
+    """Return the files that `python -m NAME` runs, if the module is below a folder."""
+    parts = name.split(".")
+    return [*_modules(folder, [*parts, "__main__"]), *_modules(folder, parts)]
 
 
 def files_of(found: object) -> list[Path]:

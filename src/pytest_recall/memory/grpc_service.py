@@ -41,6 +41,7 @@ class GrpcService(Client):
 
     answers_only = True
     concurrent = True
+    elsewhere = "it is a service"
     takes_context = False
 
     def __init__(self, name: str, address: str, channel: Channel, timeout: float | None, namespace: str = "") -> None:

@@ -40,6 +40,7 @@ class HttpService(Client):
     """
 
     concurrent = True
+    elsewhere = "it is a service"
 
     def __init__(
         self,

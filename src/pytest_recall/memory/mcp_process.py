@@ -14,7 +14,7 @@ from pytest_recall.files.context_values import assigned
 from pytest_recall.files.errors import nearest
 from pytest_recall.files.own_programs import OWN
 from pytest_recall.files.wording import one_line
-from pytest_recall.memory.fingerprint import named_files
+from pytest_recall.memory.fingerprint import program_files
 from pytest_recall.models import process
 from pytest_recall.models.model import ModelError
 
@@ -47,7 +47,7 @@ class McpProcess:
 
     def files(self) -> Iterable[Path]:
         """Return the files that the command line names."""
-        return named_files(self._argv, self._root)
+        return program_files(self._argv, self._root, self._environ)
 
     def ready(self) -> None:
         """Raise MemoryFault if the SDK or the program is not there."""

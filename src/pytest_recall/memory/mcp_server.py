@@ -36,6 +36,8 @@ class McpServer(Client):
     the session.
     """
 
+    elsewhere = "it is a program"
+
     def __init__(
         self,
         name: str,

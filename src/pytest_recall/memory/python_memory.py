@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
@@ -15,7 +16,9 @@ from pytest_recall.cases.memory_part import MemoryClient, MemoryFault, QueryCont
 from pytest_recall.files.errors import nearest
 from pytest_recall.files.wording import one_line
 from pytest_recall.memory.client import Client, patience
-from pytest_recall.memory.fingerprint import files_of
+from pytest_recall.memory.fingerprint import code_of, files_of
+from pytest_recall.memory.input_log import inputs_of, observed
+from pytest_recall.memory.inputs import Inputs
 from pytest_recall.memory.selector import DISPLAYED
 from pytest_recall.models.model import ModelError
 from pytest_recall.models.python_model import load
@@ -25,6 +28,7 @@ TIMEOUT = 120.0
 BATCH = 100
 """Texts that an object is handed at once, if it takes several."""
 _METHODS = ("reset", "store", "recall")
+_ALSO_LIMITED = ("store_many", "answer", "finalize")
 
 
 class Own(Client):
@@ -41,6 +45,14 @@ class Own(Client):
     def code(self) -> Iterable[Path]:
         """Return the files of the object's classes."""
         return files_of(self._object())
+
+    def inputs(self, models: Collection[tuple[str, int | None]] = ()) -> Inputs:
+        """Return what the object has read."""
+        return inputs_of(self.name, lambda: code_of(self.code()), models)
+
+    def observed(self) -> AbstractContextManager[None]:
+        """Note what the object reads within."""
+        return observed(self.name)
 
     @property
     def private(self) -> bool:  # type: ignore[override]
@@ -146,6 +158,7 @@ class Imported(Own):
         super().__init__(name, None, timeout)
         self._place, self._attribute, self._root = place, attribute, root
         self._config = config
+        self._limits = timeout is not None
         self._lock = Lock()
 
     def code(self) -> Iterable[Path]:
@@ -162,21 +175,36 @@ class Imported(Own):
     def _object(self) -> MemoryClient:
         with self._lock:
             if self._found is None:
-                try:
-                    found = load(self._place, self._attribute, self._root)
-                    if isinstance(found, type) or not all(hasattr(found, name) for name in _METHODS):
-                        found = made(found, self._config)
-                    elif self._config:
-                        raise MemoryFault(f"{self._attribute} is an object, and takes no settings; name its class")
-                except MemoryFault:
-                    raise
-                except ModelError as error:
-                    raise MemoryFault(str(error)) from error
-                except (Exception, SystemExit) as error:
-                    said = one_line(f"{type(error).__name__}: {error}", 200)
-                    raise MemoryFault(f"{self._place} raised {said}; correct it") from error
-                self._found = checked(found)
+                with self.observed():
+                    self._found = self._made()
         return checked(self._found)
+
+    def _made(self) -> MemoryClient:
+        try:
+            found = load(self._place, self._attribute, self._root)
+            if isinstance(found, type) or not all(hasattr(found, name) for name in _METHODS):
+                found = made(found, self._config)
+            elif self._config:
+                raise MemoryFault(f"{self._attribute} is an object, and takes no settings; name its class")
+        except MemoryFault:
+            raise
+        except ModelError as error:
+            raise MemoryFault(str(error)) from error
+        except (Exception, SystemExit) as error:
+            said = one_line(f"{type(error).__name__}: {error}", 200)
+            raise MemoryFault(f"{self._place} raised {said}; correct it") from error
+        known = checked(found)
+        if self._limits and (plain := next(_plain_methods(known), "")):
+            raise MemoryFault(f"`{plain}` is not `async def`, and `;timeout=` cannot end it; remove `;timeout=`")
+        return known
+
+
+def _plain_methods(found: MemoryClient) -> Iterator[str]:
+    """Yield the methods of an object that a time limit cannot end."""
+    for name in (*_METHODS, *_ALSO_LIMITED):
+        method = getattr(found, name, None)
+        if callable(method) and not inspect.iscoroutinefunction(method):
+            yield name
 
 
 def made(found: Any, config: Mapping[str, Any] = MappingProxyType({})) -> Any:

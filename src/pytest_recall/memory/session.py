@@ -449,7 +449,8 @@ class Memory:
 
     def _call(self, stage: str, call: Callable[[], Any]) -> Any:
         __tracebackhide__ = True
-        return called(f"memory {stage}", lambda: self._done(call()), self._ends)
+        with self._client.observed():
+            return called(f"memory {stage}", lambda: self._done(call()), self._ends)
 
     def _done(self, given: Any) -> Any:
         __tracebackhide__ = True

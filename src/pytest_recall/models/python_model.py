@@ -100,11 +100,10 @@ def _beside(path: Path, place: str) -> Iterator[None]:
 def _named_beside(path: Path) -> list[str]:
     """Return the modules and packages in the folder of a file that it imports somewhere."""
     text = path.read_text(encoding="utf-8", errors="replace")
+    # The folder is not listed: what a memory lists is noted, and this would be.
+    named = dict.fromkeys(re.findall(r"^[ \t]*(?:from|import)[ \t]+(\w+)", text, re.MULTILINE))
     folder = path.parent
-    beside = [one.stem for one in folder.glob("*.py")] + [one.parent.name for one in folder.glob("*/__init__.py")]
-    return [
-        name for name in beside if re.search(rf"^[ \t]*(?:from|import)[ \t]+{re.escape(name)}\b", text, re.MULTILINE)
-    ]
+    return [name for name in named if (folder / f"{name}.py").is_file() or (folder / name / "__init__.py").is_file()]
 
 
 _LOOK = 0.2

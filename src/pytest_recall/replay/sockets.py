@@ -36,7 +36,7 @@ class Guarded(NamedTuple):
 _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 _OPENS = "recall.opens"
 """The event by which a loop says what it opens that is none of Python's own, with host and port."""
-_LOOKED_UP = "recall.looked_up"
+LOOKED_UP = "recall.looked_up"
 """The event that comes after a name was looked up, with its addresses."""
 
 
@@ -97,13 +97,18 @@ def guard(player: Player) -> list[Undo]:
     """
     guarded = Guarded(player, {})
     undo = [audit.listen({event: functools.partial(check, guarded) for event, check in _CHECKS.items()})]
-    undo += (_put(socket, name, functools.partial(_noting, addresses)) for name, addresses in _LOOK_UPS.items())
+    undo += tell_names()
     undo.append(_put(socket, "socketpair", let_through(player)))  # On Windows it connects one end to the other.
     # So does this one; refused, it would leave a pool behind that answers nobody.
     tpool = ("eventlet.tpool",)
     undo.append(once_imported(tpool, lambda module: undo.append(_put(module, "setup", let_through(player)))))
     undo.append(once_imported(("uvloop",), lambda module: undo.extend(patch_uvloop(module))))
     return undo
+
+
+def tell_names() -> list[Undo]:
+    """Raise the event `LOOKED_UP` from now on. What is returned takes it back."""
+    return [_put(socket, name, functools.partial(_noting, addresses)) for name, addresses in _LOOK_UPS.items()]
 
 
 _LOOK_UPS: Mapping[str, Callable[[Any], Iterable[str]]] = {
@@ -133,7 +138,7 @@ def _noting(addresses: Callable[[Any], Iterable[str]], resolve: Callable[..., An
     @functools.wraps(resolve)
     def look_up(host: Any, *args: Any, **kwargs: Any) -> Any:
         found = resolve(host, *args, **kwargs)
-        sys.audit(_LOOKED_UP, host, tuple(addresses(found)))
+        sys.audit(LOOKED_UP, host, tuple(addresses(found)))
         return found
 
     return look_up
@@ -211,7 +216,7 @@ _CHECKS: Mapping[str, Callable[..., None]] = {
     "socket.sendmsg": _connects,
     "socket.sendto": _connects,
     _OPENS: _opens,
-    _LOOKED_UP: _looked_up,
+    LOOKED_UP: _looked_up,
 }
 
 
@@ -240,7 +245,7 @@ def patch_uvloop(module: ModuleType) -> list[Undo]:
     async def getaddrinfo(self: Any, host: Any, port: Any, **kwargs: Any) -> Any:
         sys.audit("socket.getaddrinfo", host, port)
         found = await super(loop, self).getaddrinfo(host, port, **kwargs)
-        sys.audit(_LOOKED_UP, host, tuple(_LOOK_UPS["getaddrinfo"](found)))
+        sys.audit(LOOKED_UP, host, tuple(_LOOK_UPS["getaddrinfo"](found)))
         return found
 
     ours: Collection[Callable[..., Any]] = (create_connection, create_datagram_endpoint, getaddrinfo)

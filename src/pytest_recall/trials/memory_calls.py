@@ -14,6 +14,7 @@ from pytest_recall.files.context_values import assigned
 from pytest_recall.files.errors import MissError
 from pytest_recall.models.prices import call_of
 from pytest_recall.replay.exchange import Exchange, Request
+from pytest_recall.replay.hosts import place_of
 from pytest_recall.replay.open_tapes import CURRENT_CASE
 from pytest_recall.replay.player import Player
 from pytest_recall.replay.tape import Tape
@@ -30,8 +31,9 @@ Take = Callable[["Call"], None]
 class HeardTape(Tape):
     """Records nothing, and hands each call of a model to `take` once it has ended; other calls it lets alone."""
 
-    def __init__(self, empty: Tape, rubric: Settings, take: Take) -> None:
+    def __init__(self, empty: Tape, rubric: Settings, take: Take, places: set[tuple[str, int | None]]) -> None:
         super().__init__("", "off", empty.rules, empty.redactor, "")
+        self._places = places
         self._rubric = rubric
         self._take = take
 
@@ -40,7 +42,8 @@ class HeardTape(Tape):
         return asks_model(request)
 
     def _keep(self, exchange: Exchange, record: bool, call: Call | None) -> None:
-        """Take in a call that ended, and nothing of what was asked."""
+        """Take in a call that ended, and nothing of what was asked but the place."""
+        self._places.add(place_of(exchange.request.url))
         found = call or call_of(exchange, exchange.kind, "live", self._rubric.prices)
         self._take(found._replace(trouble=trouble(exchange)))
 
@@ -49,7 +52,7 @@ class MemoryModelCalls:
     """The calls of models that the memory of a run makes in this process.
 
     With `here` they are listened to; a memory in another process makes its calls there. `tape` makes an empty tape,
-    and `closed` says why no call may begin. `heard` counts the calls.
+    and `closed` says why no call may begin. `heard` counts the calls, and `places` are the hosts and ports of models.
     """
 
     def __init__(
@@ -57,6 +60,7 @@ class MemoryModelCalls:
     ) -> None:
         self.here = here
         self.heard = 0
+        self.places: set[tuple[str, int | None]] = set()
         self._player, self._rubric, self._tape, self._closed = player, rubric, tape, closed
         self._lock = Lock()
         self._open: list[Take] = []
@@ -186,7 +190,7 @@ class MemoryModelCalls:
             self.heard += 1
             take(call)
 
-        return HeardTape(self._tape(), self._rubric, counted)
+        return HeardTape(self._tape(), self._rubric, counted, self.places)
 
     @staticmethod
     def usage_of(calls: Iterable[Call], of: str) -> Mapping[str, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import count, takewhile
 from pathlib import Path
 
@@ -18,15 +19,15 @@ def begun_repeats(folder: Path) -> list[Path]:
     return list(takewhile(is_begun, (repeat_folder(folder, number) for number in count(1))))
 
 
-def set_aside_all(folder: Path) -> Path:
-    """Move the journal of a run and those of its repeats into a folder of their own in it, and return that.
+def set_aside_all(folder: Path, beside: Iterable[str] = ()) -> Path:
+    """Move the journal of a run, what is `beside` it and its repeats into a folder of their own in it, and return that.
 
     Raises RecallError if another process is writing one of them, or OSError.
     """
     _, *further = begun_repeats(folder)
     for one in further:
         Journal.continued(one).close()
-    there = set_aside(folder)
+    there = set_aside(folder, beside)
     for one in further:
         one.rename(there / one.name)
     return there

@@ -46,7 +46,8 @@ of each metric with its 95 % interval, without questions that failed or cannot b
 
 Each answered question is saved immediately, in eval/_artifacts/membench or in --out. The same command
 resumes a stopped run, and asks questions again on which the memory raised an error or timed out, unless
---keep-failed is given; --out refuses the folder of a run that asks something else. Five failed questions in a row stop
+--keep-failed is given. After an edit of the memory all questions are asked again; so they are after a finished run of a
+memory of which the command cannot know that, such as a program or a service; --out refuses the folder of a run that asks something else. Five failed questions in a row stop
 the run, unless --keep-failed is given. The output is the journal of a run, trials.jsonl, as pytest writes it: `recall
 report`, `recall cassettes cost` and `recall compare` take its folder. `recall report` makes a page of several memories,
 too, with the tests of each further one against the first.
@@ -221,6 +222,7 @@ def run_membench(args: argparse.Namespace) -> int:
     from pytest_recall.datasets.cases import DatasetCases, dataset_of
     from pytest_recall.datasets.questions import LIMIT, SAMPLE, BenchFile
     from pytest_recall.files.disk import check_replaced
+    from pytest_recall.memory.input_log import watch
     from pytest_recall.memory.resolve import DEFAULT, resolve
     from pytest_recall.memory.selector import selected
 
@@ -246,6 +248,7 @@ def run_membench(args: argparse.Namespace) -> int:
     dataset = dataset_of(asked, Path.cwd(), args.path)._replace(name=args.path)
     bench = DatasetCases(Path(path), args.path, asked, dataset, accumulate=args.accumulate)
     selectors = selected(args.memory or [DEFAULT])
+    watch()
     clients = [resolve(one) for one in selectors]
     for client in clients:
         if args.memory_reset and client.private:
@@ -302,15 +305,16 @@ def _run_one(asking: _Asking, client: Client) -> int:
         same = whole and arguments.sha256 in PUBLISHED
         told += ["", *render.reported_lines(reported, summary, same_file=same)]
         extra["published"] = render.reported_json(reported, summary, same_file=same)
+    kept = [one.found.kept for one in result.ingests]
     if args.json:
-        print(json.dumps({**render.membench_json(arguments, summary), **extra}, indent=2, ensure_ascii=False))
+        print(json.dumps({**render.membench_json(arguments, summary, kept), **extra}, indent=2, ensure_ascii=False))
     else:
-        print("\n".join([*render.membench_lines(arguments, summary, result.failed), *told]))
+        print("\n".join([*render.membench_lines(arguments, summary, result.failed, result.kept), *told]))
     _bundle(args, bench, [one.folder for one in (*result.ingests, *floors.values())])
     keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
     codes = [exit_code(result, asking.floors, **keeps)]
     codes += [exit_code(RepeatedResult((one,), 1), {}, **keeps, name=f"{name}: ") for name, one in floors.items()]
-    return max(codes)
+    return _ended(max(codes), [folder])
 
 
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
@@ -337,7 +341,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     check_ready(
         client.name
         for client, arguments, folder in wanted
-        if args.fresh or not is_finished(bench, folder, arguments, keeps_failed=args.keep_failed)
+        if args.fresh or not is_finished(bench, folder, arguments, client.elsewhere, keeps_failed=args.keep_failed)
     )
     for client, arguments, folder in wanted:
         say(f"{client.name}: {folder}")
@@ -355,7 +359,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         found = one.found
         trials = {trial.case_id: trial for trial in found.trials}
         contents = read_figures(folder, title(client.name))._replace(trials=trials)
-        runs.append(render.MemoryRun(arguments, found.summary, contents))
+        runs.append(render.MemoryRun(arguments, found.summary, contents, found.kept))
         folders.append(folder)
         keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
         codes.append(exit_code(RepeatedResult((one,), 1), asking.floors, **keeps, name=f"{client.name}: "))
@@ -386,7 +390,16 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         _bundle(args, bench, folders)
     for name, why in broken.items():
         say(f"{name}: not in the table, since it broke: {why}; the same command asks it again")
-    return 2 if broken else max(codes)
+    return _ended(2 if broken else max(codes), [folder for _, _, folder in wanted])
+
+
+def _ended(code: int, folders: Sequence[Path]) -> int:
+    """Return the exit code of the command, and write down that it has left nothing open, if that is so."""
+    from pytest_recall.memory.inputs import end
+
+    for folder in folders if code != 2 else ():
+        end(folder)
+    return code
 
 
 def _floors_of(asking: _Asking, client: Client, memory: Ingest) -> dict[str, Ingest]:

@@ -44,8 +44,8 @@ shown for answers alone: of passages the result is how much of the relevant days
 Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
 files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.png, or
 without matplotlib heatmap.svg, shows it. Run the same command again to resume a stopped run: questions with points
-are not asked again, questions that failed are. Where the code of the memory has changed, or with --fresh, all is asked
-again, and the earlier run is kept in DIR/earlier-1. A folder with a run
+are not asked again, questions that failed are. After an edit of the memory, after a finished run of a memory of which
+that cannot be known, such as a service, or with --fresh, all is asked again; the earlier run is kept in DIR/earlier-1. A folder with a run
 of another configuration is refused. `recall cassettes cost`, `compare` and `audit` read the journal as any other.
 
   recall bench run --profile mara.profile.yaml --dry-run
@@ -165,19 +165,30 @@ def add_bench(commands: Commands) -> None:
 
 def run_bench(args: argparse.Namespace) -> int:
     """Run the command."""
+    from pytest_recall.memory.input_log import watch
+    from pytest_recall.memory.inputs import end
+
     settle_published(args)
     _check(args)
     profile = profile_of(args)
     personas = personas_of(args, profile)
+    watch()
+    folders: list[Path] = []
     with _budget(args) as meter:
         if len(personas) > 1:
-            return run_each(args, personas, lambda own: _one(own, profile, meter))
-        args.personas = personas or None
-        return _one(args, profile, meter)[0]
+            code = run_each(args, personas, lambda own: _one(own, profile, meter, folders))
+        else:
+            args.personas = personas or None
+            code = _one(args, profile, meter, folders)[0]
+    for folder in folders if code != 2 else ():
+        end(folder)
+    return code
 
 
-def _one(args: argparse.Namespace, profile: Profile | None, meter: Meter | None) -> tuple[int, BenchOutcome | None]:
-    """Run one persona, and return the exit code and what it came to, None of a dry run."""
+def _one(
+    args: argparse.Namespace, profile: Profile | None, meter: Meter | None, folders: list[Path]
+) -> tuple[int, BenchOutcome | None]:
+    """Run one persona, and return the exit code and what it came to, None of a dry run; add its folder to `folders`."""
     from dataclasses import replace
 
     from pytest_recall.horizon.parts import parts_of
@@ -191,10 +202,13 @@ def _one(args: argparse.Namespace, profile: Profile | None, meter: Meter | None)
         _check_models(args, here=settings.calls_here)
     say_dates(settings.corpus)
     with closing(parts_of(settings, _calls(args, meter, settings), say, ready=not args.dry_run)) as parts:
-        return (_dry_run(args, parts), None) if args.dry_run else _go(args, parts)
+        if args.dry_run:
+            return _dry_run(args, parts), None
+        folders.append(_folder(args, parts))
+        return _go(args, parts, folders[-1])
 
 
-def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
+def _go(args: argparse.Namespace, parts: Parts, folder: Path) -> tuple[int, BenchOutcome]:
     from pytest_recall.horizon.judge import PanelJudge
     from pytest_recall.horizon.run import BenchRun
     from pytest_recall.horizon.run_file import write_result
@@ -209,7 +223,6 @@ def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
         raise RecallError("--skip-preflight has no effect with --replay, which tries no judge; remove it")
     if args.skip_catchup_ingest and parts.client.private:
         raise RecallError(f"--skip-catchup-ingest: {parts.client.name} is empty when a run begins; remove the option")
-    folder = _folder(args, parts)
     asked = BenchRun(
         parts,
         folder,
@@ -233,7 +246,10 @@ def _go(args: argparse.Namespace, parts: Parts) -> tuple[int, BenchOutcome]:
     elif asked.measures or not asked.broke:
         lexical = not isinstance(parts.judge, PanelJudge)
         found, own = outcome.retrieval, outcome.model_lines
-        print("\n".join(run_lines(_name(parts), outcome.reached, str(folder), lexical=lexical, found=found, own=own)))
+        lines = run_lines(
+            _name(parts), outcome.reached, str(folder), lexical=lexical, found=found, own=own, kept=outcome.kept
+        )
+        print("\n".join(lines))
     for problem in parts.calls.problems:
         say(problem)
     if outcome.lost:

@@ -85,7 +85,11 @@ def _lines(outcomes: Sequence[BenchOutcome]) -> Iterator[str]:
         answers += len(every)
         rows.append((one.persona, f"{len(every):,}", _cell(share, 100, ".1f"), _cell(mean, 1, ".2f")))
     overall = (_cell(fmean(shares) if shares else None, 100, ".1f"), _cell(fmean(means) if means else None, 1, ".2f"))
-    yield from grid(("persona", "answers", "recall %", "points of 6"), [*rows, ("mean", f"{answers:,}", *overall)])
+    head, last = ["persona", "answers", "recall %", "points of 6"], ["mean", f"{answers:,}", *overall]
+    if any(one.kept for one in outcomes):
+        head, last = [*head, "asked"], [*last, ""]
+        rows = [(*row, one.kept or "now") for row, one in zip(rows, outcomes, strict=True)]
+    yield from grid(head, [*rows, last])
 
 
 def _cell(value: float | None, unit: float, form: str) -> str:

@@ -1,0 +1,225 @@
+"""What a memory is made of beside its code: what it opened, listed and read of the environment, kept with its run."""
+
+from __future__ import annotations
+
+import hmac
+import json
+import os
+import secrets
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
+
+from pytest_recall.files.disk import read_text, write_text
+from pytest_recall.files.errors import RecallError
+
+NAME = "memory-inputs.json"
+"""The file in the folder of a run that says what its memory was made of."""
+NAMES = "*"
+"""Stands among the variables for the names of all of them."""
+ABSENT = ""
+"""The digest of a file that is not there."""
+_DIGITS = 16
+_NONE: Mapping[str, str] = MappingProxyType({})
+
+
+class Inputs(NamedTuple):
+    """What a memory was made of, as far as that was seen while it worked.
+
+    `files` and `folders` have the digest of the content, or of the names in it, by path; of a folder the names in
+    `outputs` do not count, which the memory has made itself. `variables` have a digest of the value, by a key that is
+    not kept with it: `key` says by which. `unknown` says why there is more to it than can be known.
+    """
+
+    files: Mapping[str, str] = _NONE
+    folders: Mapping[str, str] = _NONE
+    variables: Mapping[str, str] = _NONE
+    outputs: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    unknown: tuple[str, ...] = ()
+    key: str = ""
+
+    def joined(self, other: Inputs) -> Inputs:
+        """Return both; what both have is as it was first."""
+        outputs = {
+            path: tuple(sorted({*self.outputs.get(path, ()), *other.outputs.get(path, ())}))
+            for path in {**self.outputs, **other.outputs}
+        }
+        return Inputs(
+            {**other.files, **self.files},
+            {**other.folders, **self.folders},
+            {**(other.variables if other.key == self.key or not self.key else {}), **self.variables},
+            outputs,
+            tuple(dict.fromkeys((*self.unknown, *other.unknown))),
+            self.key or other.key,
+        )
+
+    @property
+    def changed(self) -> str:
+        """Return in words what is another now; empty if nothing is, as far as that can be known here."""
+        for path, was in self.files.items():
+            if (now := digest_of(path)) != was:
+                return f"{path} {'is there now' if was == ABSENT else 'is gone' if now == ABSENT else 'has changed'}"
+        for path, was in self.folders.items():
+            if digest_of_names(names_in(path), self.outputs.get(path, ())) != was:
+                return f"the files in {path} are others"
+        found = key()
+        for name, was in self.variables.items() if found and self.key == mark_of(found) else ():
+            if digest_of_variable(name, found) != was:
+                return "the environment has other variables" if name == NAMES else f"the variable {name} has changed"
+        return ""
+
+    @property
+    def unknowable(self) -> str:
+        """Return why it cannot be known whether something has changed; empty if it can be."""
+        if self.unknown:
+            return self.unknown[0]
+        found = key()
+        if self.variables and not (found and self.key == mark_of(found)):
+            return "it reads the environment, of which another user or machine has the digests"
+        return ""
+
+
+class KeptInputs(NamedTuple):
+    """What the folder of a run says of its memory; `ended` says that the command came to its end."""
+
+    inputs: Inputs
+    ended: bool
+
+
+def read_inputs(folder: Path) -> KeptInputs | None:
+    """Return what is known of the memory of the run in a folder, None if nothing is. Raises RecallError."""
+    path = folder / NAME
+    if not path.is_file():
+        return None
+    try:
+        plain = json.loads(read_text(path))
+        outputs = {str(name): tuple(map(str, names)) for name, names in plain["outputs"].items()}
+        found = Inputs(**{**{name: plain[name] for name in Inputs._fields}, "outputs": outputs})
+        return KeptInputs(found._replace(unknown=tuple(found.unknown)), plain["ended"] is True)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise RecallError(f"{path}: is not what a run writes; remove it, and all questions are asked again") from None
+
+
+def write_inputs(folder: Path, inputs: Inputs, *, ended: bool) -> None:
+    """Write down what the memory of the run in a folder is made of. Raises OSError."""
+    write_text(folder / NAME, json.dumps({**inputs._asdict(), "ended": ended}, default=dict, indent=1) + "\n")
+
+
+def why_again(folder: Path, elsewhere: str, *, ended: bool) -> str:
+    """Return in words why what a memory has answered in a folder has to be asked again; empty if it need not be.
+
+    A command that was stopped goes on with what is not seen to have changed. After one that came to its end, a memory
+    of which that cannot be known is another one: `elsewhere` says why, where that is so without any note. `ended` is
+    what the journal says; a run of an earlier version has no note.
+    """
+    found = read_inputs(folder) or KeptInputs(Inputs(), ended)
+    if changed := found.inputs.changed:
+        return changed
+    unknown = elsewhere or found.inputs.unknowable
+    return f"what it is made of cannot be known, since {unknown}" if ended and found.ended and unknown else ""
+
+
+class InputsNote:
+    """Keeps the note on a memory in the folder of a run up to date: `now` returns what is known of it by now."""
+
+    def __init__(self, folder: Path, now: Callable[[], Inputs]) -> None:
+        found = read_inputs(folder)
+        self._folder, self._now = folder, now
+        self._before = Inputs() if found is None else found.inputs
+        self._written: Inputs | None = None
+
+    def write(self) -> None:
+        """Write what is known by now, where that is more than was written: an answer is kept after what it rests on."""
+        known = self._before.joined(self._now())
+        if known != self._written:
+            write_inputs(self._folder, known, ended=False)
+            self._written = known
+
+
+def end(folder: Path) -> None:
+    """Write that the command came to its end, and has left nothing open."""
+    if (found := read_inputs(folder)) is not None and not found.ended:
+        write_inputs(folder, found.inputs, ended=True)
+
+
+def digest_of(path: str) -> str:
+    """Return the digest of a file's content as it is now."""
+    found = digest_of_content(path)
+    return ABSENT if found is None else found
+
+
+def digest_of_content(path: str) -> str | None:
+    """Return the digest of what a file holds, `ABSENT` where there is none; None for what makes its content when read.
+
+    Devices and pipes do, and the files of `/proc`, of which the size is 0.
+    """
+    try:
+        about = os.stat(path)  # noqa: PTH116 - in the audit hook each call counts.
+        if not stat.S_ISREG(about.st_mode):
+            return None
+        whole, count = sha256(), 0
+        with open(path, "rb") as file:  # noqa: PTH123
+            while part := file.read(1 << 20):
+                whole.update(part)
+                count += len(part)
+    except OSError:
+        return ABSENT
+    return None if count and not about.st_size else whole.hexdigest()[:_DIGITS]
+
+
+def names_in(path: str) -> list[str]:
+    """Return the names in a folder; none where there is no folder."""
+    try:
+        return os.listdir(path)  # noqa: PTH208
+    except OSError:
+        return []
+
+
+def digest_of_names(names: Iterable[str], without: Iterable[str] = ()) -> str:
+    """Return the digest of the names in a folder that are not among some."""
+    return sha256("\0".join(sorted({*names} - {*without})).encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
+
+
+def digest_of_variable(name: str, found: bytes, environ: Mapping[str, str] | None = None) -> str:
+    """Return the digest of a variable of the environment by a key; empty where it is not set."""
+    known = os.environ if environ is None else environ
+    value = "\0".join(sorted(known)) if name == NAMES else known.get(name)
+    if value is None:
+        return ABSENT
+    return hmac.new(found, f"{name}={value}".encode("utf-8", "surrogateescape"), sha256).hexdigest()[:_DIGITS]
+
+
+def mark_of(found: bytes) -> str:
+    """Return what tells a key from others, and says nothing of it."""
+    return sha256(b"mark of " + found).hexdigest()[:_DIGITS]
+
+
+@cache
+def key() -> bytes:
+    """Return this user's key for digests of variables; empty where none can be kept.
+
+    A value may be secret and short, and could be guessed from a digest without a key. So the key is not in the project,
+    where runs are shared from.
+    """
+    try:
+        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+        path = Path(state) / "pytest-recall" / "key"
+        if not path.exists():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            own = path.with_name(f"key-{secrets.token_hex(8)}")
+            own.touch(0o600, exist_ok=False)
+            own.write_bytes(secrets.token_bytes(32))
+            try:
+                os.link(own, path)  # Whole, and only the first of several processes.
+            except FileExistsError:
+                pass
+            finally:
+                own.unlink()
+        found = path.read_bytes()
+    except (OSError, RuntimeError):
+        return b""
+    return found if len(found) == 32 else b""
