@@ -220,7 +220,7 @@ WORLD = {
     },
     "files": {
         *("clock", "context_values", "disk", "eval_directory", "event_loop", "git", "interruptible", "json_lines"),
-        "own_programs",
+        *("own_programs", "pace"),
         "validation",
     },
     "forge": {"client", "push"},

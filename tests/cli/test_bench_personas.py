@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from contextlib import closing
 from pathlib import Path
 
@@ -45,6 +46,23 @@ def test_all_in_the_folder_are_run_one_after_the_other(capsys: pytest.CaptureFix
     assert main([*RUN, "--memory", "null", "--personas", "clerk", "baker", "--dry-run"]) == 0
     out = capsys.readouterr().out
     assert out.index("null on clerk") < out.index("null on baker")
+
+
+@pytest.mark.parametrize("named", [(), ("--personas", "clerk")])
+def test_a_persona_is_found_by_its_id_and_not_by_the_name_of_its_folder(
+    capsys: pytest.CaptureFixture[str], named: tuple[str, ...]
+) -> None:
+    Path("data/clerk").rename("data/another name")
+    assert main([*RUN, "--memory", "null", *named, "--dry-run"]) == 0
+    assert "null on clerk" in capsys.readouterr().out
+    assert main([*RUN, "--memory", "null", "--personas", "another name", "--dry-run"]) == 2
+    assert "known: baker, clerk" in capsys.readouterr().err
+
+
+def test_two_folders_of_one_persona_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    shutil.copytree("data/clerk", "data/copy")
+    assert main([*RUN, "--memory", "null", "--dry-run"]) == 2
+    assert "data/clerk and data/copy are both the persona `clerk`" in capsys.readouterr().err
 
 
 def test_one_that_cannot_be_run_is_told_and_the_others_are_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -207,3 +207,31 @@ def test_one_without_namespaces_says_so(tmp_path: Path) -> None:
 
 def test_a_class_without_a_signature_takes_all_settings() -> None:
     assert python_memory._taken(dict, {"a": 1}) == {"a": 1}
+
+
+@pytest.mark.parametrize("name", ["Plain", "Mixed", "Async"])
+def test_a_time_limit_is_refused_where_it_could_end_nothing(tmp_path: Path, name: str) -> None:
+    (tmp_path / "limited.py").write_text(LIMITED)
+    client = resolve(f"python:limited.py:{name};timeout=3s", root=tmp_path)
+    if name == "Async":
+        client.ready()
+        return
+    with pytest.raises(MemoryFault, match=f"`{'reset' if name == 'Plain' else 'answer'}` is not `async def`"):
+        client.ready()
+
+
+LIMITED = """
+class Plain:
+    def reset(self): ...
+    def store(self, content, metadata): ...
+    def recall(self, query, limit, context): return []
+
+class Async:
+    async def reset(self): ...
+    async def store(self, content, metadata): ...
+    async def recall(self, query, limit, context): return []
+    def count(self): return 0
+
+class Mixed(Async):
+    def answer(self, query, limit, context): return "x"
+"""

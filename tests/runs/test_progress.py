@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_recall.files.pace import FEW
 from pytest_recall.replay.exchange import Call
-from pytest_recall.runs.progress import FEW, progress
+from pytest_recall.runs.progress import progress
 from pytest_recall.trials.cost import Bill
 from pytest_recall.trials.series import graded
 from pytest_recall.trials.trial import Trial

@@ -17,6 +17,7 @@ from pytest_recall.datasets.answer_scores import PROMPTS, rule
 from pytest_recall.datasets.dataset import Question
 from pytest_recall.datasets.questions import PAPER
 from pytest_recall.files.errors import MissError, RecallError
+from pytest_recall.files.pace import Pace
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges import paper
 from pytest_recall.judges.model_judges import ModelJudge
@@ -64,6 +65,7 @@ class AnswersJudge:
         self._store = store
         self._tell = tell
         self._total = total
+        self._pace = Pace()
         self._closed = closed
         self._threads = threads
         self._at_once = at_once
@@ -136,8 +138,8 @@ class AnswersJudge:
             self.counts = self.counts._replace(made=made + 1, undecided=undecided + (passed is None))
             if why and not undecided:
                 self._tell(why)
-            if self.counts.made % EVERY == 0:
-                self._tell(f"{self.counts.made:,} of {self._total:,} judgements")
+            if (made := made + 1) % EVERY == 0:
+                self._tell(f"{made:,} of {self._total:,} judgements{self._pace.told(made, self._total - made)}")
         return None if passed is None else float(passed)
 
     def _keeping(self) -> Panel:

@@ -9,7 +9,7 @@ from typing import Any
 from pytest_recall.datasets import model_usage_text as own_models
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, Paired
-from pytest_recall.datasets.floors_text import floor_lines, floors_json
+from pytest_recall.datasets.floors_text import answer_floor_lines, floor_lines, floors_json
 from pytest_recall.datasets.membench import RECALL, Arguments, CategoryResult, KeptQuestions, MembenchSummary, plain
 from pytest_recall.datasets.ranking_text import RANKED, interval_cell, ranking_lines
 from pytest_recall.datasets.reading_text import HEAD as READING
@@ -87,6 +87,8 @@ def membench_lines(
     if summary.everything.floors:
         yield from floor_lines(summary)
         yield ""
+    if answers := list(answer_floor_lines(summary)):
+        yield from (*answers, "")
     yield legend([summary])
     if unjudged := summary.everything.unjudged:
         yield (

@@ -7,6 +7,7 @@ from typing import Any
 
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.membench import RECALL, ROWS, CategoryResult, MembenchSummary
+from pytest_recall.datasets.own_answer_floors import ROWS as ANSWER_ROWS
 from pytest_recall.datasets.ranking_text import interval_cell
 from pytest_recall.files.wording import grid, listed
 from pytest_recall.metrics.floors import FULL, LAST, ORACLE, RANDOM, UNTELLING
@@ -17,6 +18,16 @@ MEANING = (
     f"{', '.join(COLUMNS)}: in as many tokens as the memory returned, of texts drawn at random, of the last ones, and"
     " of the evidence itself"
 )
+
+
+ANSWERS = {
+    "locomo_f1": "answers by LoCoMo F1",
+    "answer_contains": "answers that contain it",
+    "answer_token_f1": "answers by F1",
+}
+"""The metrics of words by which answers are compared with floors, as the table calls them."""
+ANSWERS_MEANING = f"{', '.join(ANSWER_ROWS)}: every question is answered with the same refusal, and with itself"
+UNTELLING_ANSWERS = f"{UNTELLING}, as answers that are all alike are about as good"
 
 
 def floor_lines(summary: MembenchSummary) -> Iterator[str]:
@@ -44,6 +55,24 @@ def floor_lines(summary: MembenchSummary) -> Iterator[str]:
         yield f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}"
 
 
+def answer_floor_lines(summary: MembenchSummary) -> Iterator[str]:
+    """Yield the same of answers that the memory gave by itself, where there are such."""
+    metric = summary.everything.answer_metric
+    if metric is None:
+        return
+    groups = {**summary.categories, "all": summary.everything}
+    groups = {name: group for name, group in groups.items() if metric in group.means}
+    columns = (f"{category_title(name)} ({group.means[metric].n:,})" for name, group in groups.items())
+    rows = [("memory", *(interval_cell(group.means[metric]) for group in groups.values()))]
+    for name in ANSWER_ROWS:
+        cells = (group.answer_floors.get(name, {}).get(metric) for group in groups.values())
+        rows.append((name, *("–" if value is None else f"{value:.2f}" for value in cells)))
+    yield from grid((ANSWERS[metric], *columns), rows)
+    yield ANSWERS_MEANING
+    if untelling := summary.untelling_answers:
+        yield f"{UNTELLING_ANSWERS}: {listed(untelling)}"
+
+
 def floor_cell(group: CategoryResult, name: str) -> str:
     """Return the evidence that a floor or the ceiling finds."""
     return f"{group.floors[name][RECALL]:.2f}" if name in group.floors else "–"
@@ -51,9 +80,14 @@ def floor_cell(group: CategoryResult, name: str) -> str:
 
 def floors_json(group: CategoryResult) -> dict[str, Any]:
     """Return the same of a group as plain JSON types; nothing where it was not measured."""
-    if not group.floors:
-        return {}
-    return {"floors": {name: dict(found) for name, found in group.floors.items()}, "discriminates": group.discriminates}
+    plain: dict[str, Any] = {}
+    if group.floors:
+        plain |= {"floors": {name: dict(found) for name, found in group.floors.items()}}
+        plain |= {"discriminates": group.discriminates}
+    if group.answer_floors:
+        plain |= {"answer_floors": {name: dict(found) for name, found in group.answer_floors.items()}}
+        plain |= {"answers_discriminate": group.answers_discriminate}
+    return plain
 
 
 def _tokens(count: float | None) -> str:

@@ -17,6 +17,7 @@ from pytest_recall.datasets.dataset import Question
 from pytest_recall.datasets.membench_run import MembenchResult, newest, unjudged, with_passages_of
 from pytest_recall.datasets.questions import ABSTAINING, PAPER, judges_of
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
+from pytest_recall.files.pace import Pace
 from pytest_recall.files.wording import one_line
 from pytest_recall.judges import paper
 from pytest_recall.judges.model_judges import ModelJudge
@@ -202,6 +203,7 @@ def judge_all(
         ):
             # What was called for an answer that could not be judged to its end has cost its money.
             with judge.calls.memory.written(journal.spent):
+                pace = Pace()
                 try:
                     for trial in driver.ask(
                         () if stopped else (partial(judge.judged, trials[id], asked[id]) for id in left)
@@ -210,7 +212,8 @@ def judge_all(
                         # What is held of a trial has no passages, and its line in the journal has them.
                         journal.append(with_passages_of(trial, passages.get(trial.case_id)))
                         if len(said) % EVERY == 0:
-                            tell(f"{len(said):,} of {len(asked):,} answers judged")
+                            rest = len(asked) - len(said)
+                            tell(f"{len(said):,} of {len(asked):,} answers judged{pace.told(len(left) - rest, rest)}")
                 except KeyboardInterrupt:
                     raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
                 except LostError as error:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.ingests import IngestCounter, stored_before
 from pytest_recall.datasets.model_usage import ModelUsage, together
+from pytest_recall.datasets.own_answer_floors import answer_floors
 from pytest_recall.files.wording import listed, plural
 from pytest_recall.memory.session import Readback
 from pytest_recall.metrics.floors import FLOORS, FULL, LAST, ORACLE, RANDOM, discriminates
@@ -21,7 +22,7 @@ from pytest_recall.metrics.measures import MEASURES
 from pytest_recall.metrics.repeated import Answers, IngestSpread, RepeatedMean, repeated_mean
 from pytest_recall.trials.evidence import NAMELESS
 from pytest_recall.trials.record import QuestionRecord
-from pytest_recall.trials.trial import Outcome, Trial
+from pytest_recall.trials.trial import ANSWERED, Outcome, Trial
 
 
 class Arguments(NamedTuple):
@@ -97,7 +98,8 @@ class CategoryResult(NamedTuple):
     read if that is so after each of them. Of the `unmeasurable` ones passages came back that do not name the texts they
     are from, so that evidence cannot be looked for; the other metrics have them. Of the `partly` measurable ones only
     some of the passages do, and the others count as no evidence. `models` is what the calls of the memory's own models
-    took for a question on average.
+    took for a question on average. `answer_floors` are the means, by name and metric, of what answers all questions
+    alike, where the memory answers by itself.
     """
 
     n: int
@@ -112,6 +114,23 @@ class CategoryResult(NamedTuple):
     unmeasurable: int = 0
     partly: int = 0
     models: ModelUsage = ModelUsage()
+    answer_floors: Mapping[str, Mapping[str, float]] = MappingProxyType({})
+
+    @property
+    def answers_discriminate(self) -> bool | None:
+        """Whether the memory's own answers are better than those of each floor; None if that is not known."""
+        metric = self.answer_metric
+        if metric is None:
+            return None
+        mean = self.means[metric]
+        low = mean.value if mean.low is None else mean.low
+        return discriminates(low, mean.n, (one[metric] for one in self.answer_floors.values() if metric in one))
+
+    @property
+    def answer_metric(self) -> str | None:
+        """The metric by which the memory's own answers are compared with floors; None where there are none."""
+        known = {metric for one in self.answer_floors.values() for metric in one}
+        return next((name for name in ANSWER_METRICS if name in known and name in self.means), None)
 
     @property
     def discriminates(self) -> bool | None:
@@ -172,6 +191,12 @@ class MembenchSummary(NamedTuple):
         return [category_title(name) for name, group in self.categories.items() if group.discriminates is False]
 
     @property
+    def untelling_answers(self) -> list[str]:
+        """The categories in which answers that are all alike are about as good, as tables call them."""
+        groups = {**{category_title(name): one for name, one in self.categories.items()}, "all": self.everything}
+        return [name for name, group in groups.items() if group.answers_discriminate is False]
+
+    @property
     def complete(self) -> bool:
         """Whether all questions were asked."""
         return self.everything.n >= self.total
@@ -183,6 +208,7 @@ class _Group:
         self.clusters: set[str] = set()
         self.read: dict[str, list[float | None]] = {READ: [], WRITTEN: [], USD: []}
         self.floors: dict[str, dict[str, list[float]]] = {}
+        self.answer_floors: dict[str, dict[str, list[float]]] = {}
         self.answers: dict[str, list[Answers]] = {}
         self.models: list[ModelUsage] = []
 
@@ -204,6 +230,11 @@ class _Group:
             if trial.answer is not None and "memory_recall_seconds" in trial.answer.usage:
                 self.models.append(ModelUsage.of(trial.answer.usage, "memory_recall"))
         self._add_floors(trials)
+        if asked is not None and (own := [one for one in trials if _answers_itself(one)]):
+            metrics = {name for one in own for name in one.measures or ()}
+            for floor, found in answer_floors(asked, metrics).items():
+                for name, value in found.items():
+                    self.answer_floors.setdefault(floor, {}).setdefault(name, []).append(value)
         measured = [{} if trial is None else trial.measures or {} for trial in ingests]
         for name in dict.fromkeys(name for measures in measured for name in measures):
             if name in MEASURES:  # Others are of a later version.
@@ -236,6 +267,10 @@ class _Group:
             unmeasurable=self.unmeasurable,
             partly=self.partly,
             models=together(self.models).per(len(self.models)),
+            answer_floors={
+                floor: {name: fsum(values) / len(values) for name, values in found.items()}
+                for floor, found in self.answer_floors.items()
+            },
         )
 
     def _floor(self, name: str) -> dict[str, float]:
@@ -244,6 +279,11 @@ class _Group:
         measured = sum(any(value is not None for value in row) for _, row in self.answers.get(RECALL, ()))
         known = len(found.get(RECALL, ())) == measured
         return {metric: fsum(values) / len(values) for metric, values in found.items()} if known else {}
+
+
+def _answers_itself(trial: Trial) -> bool:
+    """Whether the answer is the memory's own words."""
+    return trial.answer is not None and bool(trial.answer.usage.get(ANSWERED)) and trial.answer.by != "model"
 
 
 def _has_unnamed(trial: Trial) -> bool:

@@ -39,6 +39,7 @@ from pytest_recall.datasets.reading import PassageReader
 from pytest_recall.datasets.rescoring import LONGEST, PASSAGES
 from pytest_recall.files import clock
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
+from pytest_recall.files.pace import Pace
 from pytest_recall.judges.built_in import benchmark
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FILLED, FilledMark
@@ -346,12 +347,13 @@ def go_on(
             if record is None or len(record.asked) < total:
                 journal.asked(map(bench.question, bench.entries.values()))
             with nullcontext() if models is None else models.memory.written(journal.spent):
+                pace = Pace()
                 try:
                     for count, trial in enumerate(driver.ask(handed.questions), start=len(done) + 1):
                         keep(trial)
                         if clock.monotonic() - told >= EVERY:
                             told = clock.monotonic()
-                            tell(f"{count:,} of {total:,} questions")
+                            tell(f"{count:,} of {total:,} questions{pace.told(count - len(done), total - count)}")
                 except KeyboardInterrupt:
                     raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
                 except LostError as error:

@@ -177,6 +177,8 @@ def _notes(
         if untelling := one.summary.untelling:
             told = f"{UNTELLING}, as a floor finds about as much: {listed(untelling)}"
             yield f"{one.contents.name}: {told}"
+        if untelling := one.summary.untelling_answers:
+            yield f"{one.contents.name}: {floors_text.UNTELLING_ANSWERS}: {listed(untelling)}"
         if unread := one.summary.everything.unread:
             told = f"no answer of the reader, and in no mean of answers: {plural(unread, 'question')}"
             yield f"{one.contents.name}: {told}"

@@ -48,17 +48,34 @@ def story_name(path: Path, given: str | None) -> str:
     return given or (there[0] if len(there) == 1 else DEFAULT_ARCS)
 
 
-def personas_in(folder: Path) -> list[str]:
-    """Return the names of the folders of personas in a folder."""
-    return sorted(one.parent.name for one in folder.glob(f"*/{PERSONA}"))
+def folders_in(folder: Path) -> list[Path]:
+    """Return the folders of personas in a folder."""
+    return sorted(one.parent for one in folder.glob(f"*/{PERSONA}"))
+
+
+def personas_in(folder: Path) -> dict[str, Path]:
+    """Return the folders of the personas in a folder by the id of each; one that cannot be read goes by its name.
+
+    Raises RecallError where two are of one persona.
+    """
+    found: dict[str, Path] = {}
+    for path in folders_in(folder):
+        try:
+            id = Corpus(path).persona.id
+        except RecallError:  # It is told when that persona is run.
+            id = path.name
+        if id in found:
+            raise RecallError(f"{found[id]} and {path} are both the persona `{id}`; change the id of one of them")
+        found[id] = path
+    return dict(sorted(found.items()))
 
 
 def persona_folder(data: Path, id: str) -> Path:
     """Return the folder of a persona. Raises RecallError where there are only others, with the nearest of them."""
-    found = data / id
-    if not (found / PERSONA).is_file() and (known := personas_in(data)):
+    known = personas_in(data)
+    if known and id not in known:
         raise RecallError(f"{data}: holds no persona `{id}`{nearest(id, known)}")
-    return found
+    return known.get(id, data / id)
 
 
 class Corpus:

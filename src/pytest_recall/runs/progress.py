@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
+from pytest_recall.files.pace import FEW, about
 from pytest_recall.files.wording import plural
 from pytest_recall.models.batch import batched
 from pytest_recall.trials.cost import Bill, spend_of
 from pytest_recall.trials.cost_text import UNKNOWN, price
 from pytest_recall.trials.series import graded, parse_rule, series
 from pytest_recall.trials.trial import Outcome, Trial
-
-FEW = 3
-"""So many cases have to be done before their pace says anything of the others."""
 
 
 class Progress(NamedTuple):
@@ -79,13 +77,5 @@ def line(progress: Progress, waiting: int = 0, batches: int = 0) -> str:
     if waiting:
         parts.append(f"{plural(waiting, 'call')} {'waits' if waiting == 1 else 'wait'} in {batched(batches)}")
     if progress.left is not None:
-        parts.append(f"{_about(progress.left)} left")
+        parts.append(f"{about(progress.left)} left")
     return f"recall: {', '.join(parts)}"
-
-
-def _about(seconds: float) -> str:
-    """Return so many seconds in whole minutes: an estimate has no more digits than it is worth."""
-    hours, minutes = divmod(round(seconds / 60), 60)
-    if not hours:
-        return f"about {minutes} min" if minutes else "less than 1 min"
-    return f"about {hours:,} h {minutes} min" if minutes else f"about {hours:,} h"

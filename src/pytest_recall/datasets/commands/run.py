@@ -44,13 +44,13 @@ PATH is a file of LoCoMo, LongMemEval or DMR, or `sample` with --dataset for the
 Each conversation is stored once, and each question is asked. A table shows by category the mean
 of each metric with its 95 % interval, without questions that failed or cannot be judged.
 
-Each answered question is saved immediately, in eval/_artifacts/membench or in --out. The same command
-resumes a stopped run, and asks questions again on which the memory raised an error or timed out, unless
---keep-failed is given. After an edit of the memory all questions are asked again; so they are after a finished run of a
-memory of which the command cannot know that, such as a program or a service; --out refuses the folder of a run that asks something else. Five failed questions in a row stop
-the run, unless --keep-failed is given. The output is the journal of a run, trials.jsonl, as pytest writes it: `recall
-report`, `recall cassettes cost` and `recall compare` take its folder. `recall report` makes a page of several memories,
-too, with the tests of each further one against the first.
+Each answered question is saved immediately, in eval/_artifacts/membench or in --out. The same command resumes a
+stopped run, and asks questions again on which the memory raised an error or timed out, unless --keep-failed is given.
+After an edit of the memory all questions are asked again; so they are after a finished run of a memory of which the
+command cannot know that, such as a program or a service. --out refuses the folder of a run that asks something else.
+Five failed questions in a row stop the run, unless --keep-failed is given. The output is the journal of a run,
+trials.jsonl, as pytest writes it: `recall report`, `recall cassettes cost` and `recall compare` take its folder.
+`recall report` makes a page of several memories, too, with the tests of each further one against the first.
 
 With --reader a model answers from the passages of a memory that gives no answers, by one prompt for each dataset,
 which --dry-run prints. Answers are saved with the passages, and the table has the tokens that were read

@@ -43,10 +43,11 @@ shown for answers alone: of passages the result is how much of the relevant days
 
 Each answer is a trial in the journal trials.jsonl, in eval/_artifacts/bench or in --out, and the published
 files are written from it: questions.jsonl, failures.jsonl, progress.jsonl, result.json; heatmap.png, or
-without matplotlib heatmap.svg, shows it. Run the same command again to resume a stopped run: questions with points
-are not asked again, questions that failed are. After an edit of the memory, after a finished run of a memory of which
-that cannot be known, such as a service, or with --fresh, all is asked again; the earlier run is kept in DIR/earlier-1. A folder with a run
-of another configuration is refused. `recall cassettes cost`, `compare` and `audit` read the journal as any other.
+without matplotlib heatmap.svg, shows it. Run the same command again to resume a stopped run: questions with
+points are not asked again, questions that failed are. After an edit of the memory, after a finished run of a
+memory of which that cannot be known, such as a service, or with --fresh, all is asked again; the earlier run
+is kept in DIR/earlier-1. A folder with a run of another configuration is refused. `recall cassettes cost`,
+`compare` and `audit` read the journal as any other.
 
   recall bench run --profile mara.profile.yaml --dry-run
   recall bench run --profile mara.profile.yaml --memory python:mine.py:Memory --out runs/mine

@@ -24,7 +24,7 @@ def personas_of(args: argparse.Namespace, profile: Profile | None) -> list[str]:
 
     named = list(dict.fromkeys(args.personas or ()))
     if args.data is not None and not named and profile is None and not (args.data / PERSONA).is_file():
-        named = personas_in(args.data)
+        named = list(personas_in(args.data))
     if len(named) > 1:
         for option in ("resume", "json_out", "json", "heatmap"):
             if getattr(args, option):

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, Protocol, TypeVar
 
+from pytest_recall.files.pace import Pace
 from pytest_recall.files.wording import dollars, plural
 from pytest_recall.horizon.day import Brief
 from pytest_recall.horizon.passes import prompts
@@ -91,18 +92,25 @@ class _Locked:
             self._replies.keep(key, reply)
 
 
+WIDTH = 79
+"""Characters of a line on a terminal that is written over."""
+
+
 class PassProgress:
     """Says how far a pass is: in place on a terminal, and a line for each tenth elsewhere."""
 
     def __init__(self, what: str, total: int) -> None:
         self._what, self._total, self._done = what, total, 0
+        self._pace = Pace()
 
     def step(self) -> None:
         """One more is done."""
         self._done += 1
-        told = f"recall: {self._what} {self._done:,} of {self._total:,}"
+        pace = self._pace.told(self._done, self._total - self._done)
+        told = f"recall: {self._what} {self._done:,} of {self._total:,}{pace}"
         if sys.stderr.isatty():
-            print(f"\r{told}", end="\n" if self._done == self._total else "", file=sys.stderr, flush=True)
+            # What was longer before is written over.
+            print(f"\r{told:<{WIDTH}}", end="\n" if self._done == self._total else "", file=sys.stderr, flush=True)
         elif self._done == self._total or self._done * 10 // self._total > (self._done - 1) * 10 // self._total:
             print(told, file=sys.stderr, flush=True)
 
