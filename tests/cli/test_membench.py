@@ -103,7 +103,7 @@ def test_what_searches_for_nothing_is_beside_the_memory(capsys: pytest.CaptureFi
     assert main([*RUN, "--memory", "sqlite-fts,full"]) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert next(line for line in lines if line.startswith("memory n")).endswith(
-        " tokens random last oracle recall p50 ingest money asked"
+        " tokens random last oracle recall p50 ingest money figures"
     )
 
 

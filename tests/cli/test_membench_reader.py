@@ -416,7 +416,7 @@ def test_a_budget_is_one_for_all_memories(served: Endpoint, capsys: pytest.Captu
     assert main(command) == 0
     lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     place = next(place for place, line in enumerate(lines) if line.startswith("memory n failed"))
-    assert lines[place].endswith("tokens random last oracle read written cost recall p50 ingest money asked")
+    assert lines[place].endswith("tokens random last oracle read written cost recall p50 ingest money figures")
     money = [line.partition(" kept from ")[0].removesuffix(" 2").split()[-1] for line in lines[place + 1 : place + 3]]
     assert money == ["$0.07", "$0.07"]
     assert len(served.asked) == 14

@@ -19,7 +19,7 @@ from pytest_recall.files.pace import BRIEF, FEW, Pace, about
 )
 def test_a_rate_and_the_time_that_is_left(seconds: float, done: int, left: int, told: str) -> None:
     times = iter([5.0, 5.0 + seconds])
-    assert Pace(lambda: next(times)).told(done, left) == told
+    assert Pace(lambda: next(times)).text(done, left) == told
 
 
 @pytest.mark.parametrize(

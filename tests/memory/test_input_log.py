@@ -23,7 +23,7 @@ from pytest_recall.memory.inputs import Inputs
 def _watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    inputs.key.cache_clear()
+    inputs.digest_key.cache_clear()
     input_log.watch()
 
 

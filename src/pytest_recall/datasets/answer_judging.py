@@ -139,7 +139,7 @@ class AnswersJudge:
             if why and not undecided:
                 self._tell(why)
             if (made := made + 1) % EVERY == 0:
-                self._tell(f"{made:,} of {self._total:,} judgements{self._pace.told(made, self._total - made)}")
+                self._tell(f"{made:,} of {self._total:,} judgements{self._pace.text(made, self._total - made)}")
         return None if passed is None else float(passed)
 
     def _keeping(self) -> Panel:

@@ -10,7 +10,7 @@ from pytest_recall.datasets import model_usage_text as own_models
 from pytest_recall.datasets.categories import category_title
 from pytest_recall.datasets.comparison import BenchComparison, JournalContents, Paired
 from pytest_recall.datasets.floors_text import answer_floor_lines, floor_lines, floors_json
-from pytest_recall.datasets.membench import RECALL, Arguments, CategoryResult, KeptQuestions, MembenchSummary, plain
+from pytest_recall.datasets.membench import RECALL, Arguments, CategoryResult, EarlierAnswers, MembenchSummary, plain
 from pytest_recall.datasets.ranking_text import RANKED, interval_cell, ranking_lines
 from pytest_recall.datasets.reading_text import HEAD as READING
 from pytest_recall.datasets.reading_text import read_by, reading_cells, reading_json
@@ -241,16 +241,18 @@ def _partial(summary: MembenchSummary) -> bool:
     return any(mean.n != _judged(group) for group in groups for name, mean in group.means.items() if name in SHOWN)
 
 
-def membench_json(arguments: Arguments, summary: MembenchSummary, kept: Sequence[KeptQuestions] = ()) -> dict[str, Any]:
-    """Return the same, with all metrics, as plain JSON types; `kept` are the questions of each ingest that are."""
+def membench_json(
+    arguments: Arguments, summary: MembenchSummary, earlier: Sequence[EarlierAnswers] = ()
+) -> dict[str, Any]:
+    """Return the same, with all metrics, as plain JSON types; `earlier` says what is of earlier commands."""
     return {
         "version": 1,
         **plain(arguments),
         "questions": summary.total,
         "complete": summary.complete,
         "kept": {
-            "questions": sum(one.questions for one in kept),
-            "from": sorted({day for one in kept for day in one.dates}),
+            "questions": sum(one.questions for one in earlier),
+            "from": sorted({day for one in earlier for day in one.dates}),
         },
         "confidence": 0.95,
         **groups(summary),

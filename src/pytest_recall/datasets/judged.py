@@ -213,7 +213,7 @@ def judge_all(
                         journal.append(with_passages_of(trial, passages.get(trial.case_id)))
                         if len(said) % EVERY == 0:
                             rest = len(asked) - len(said)
-                            tell(f"{len(said):,} of {len(asked):,} answers judged{pace.told(len(left) - rest, rest)}")
+                            tell(f"{len(said):,} of {len(asked):,} answers judged{pace.text(len(left) - rest, rest)}")
                 except KeyboardInterrupt:
                     raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
                 except LostError as error:

@@ -144,7 +144,7 @@ class CategoryResult(NamedTuple):
         return discriminates(low, recall.n, (self.floors[name][RECALL] for name in FLOORS if name in self.floors))
 
 
-class KeptQuestions(NamedTuple):
+class EarlierAnswers(NamedTuple):
     """How many questions earlier commands have asked, which are not asked again, and the `dates` of the first ones."""
 
     questions: int = 0

@@ -22,7 +22,7 @@ from pytest_recall.datasets.membench import (
     READER,
     RETRIEVED,
     Arguments,
-    KeptQuestions,
+    EarlierAnswers,
     MembenchSummary,
     arguments_of_lines,
     differences,
@@ -45,7 +45,7 @@ from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FILLED, FilledMark
 from pytest_recall.memory.fingerprint import fingerprint
 from pytest_recall.memory.inputs import NAME as NOTE
-from pytest_recall.memory.inputs import InputsNote, why_again
+from pytest_recall.memory.inputs import InputsNote, rerun_reason
 from pytest_recall.memory.session import Memory
 from pytest_recall.metrics.measures import JUDGED
 from pytest_recall.metrics.retrieval import Retrieval
@@ -102,13 +102,13 @@ def _is_run(folder: Path) -> bool:
 
 
 def begun(
-    folder: Path, arguments: Arguments, elsewhere: str | None, *, fresh: bool, tell: Callable[[str], None]
+    folder: Path, arguments: Arguments, client: Client | None, *, fresh: bool, tell: Callable[[str], None]
 ) -> Record | None:
     """Return the journal of an earlier run with the same arguments, None if there is none.
 
     Where the memory is made of something else by now, or with `fresh`, that journal is set aside; so is that of a run
-    which came to its end, where it cannot be known: `elsewhere` is as in `Client`, None for what is decided by another
-    folder. Raises RecallError where the arguments are others, or the journal is damaged.
+    which came to its end, where it cannot be known: the `client` is None for what another folder decides. Raises
+    RecallError where the arguments are others, or the journal is damaged.
     """
     if not is_begun(folder):
         return None
@@ -119,7 +119,7 @@ def begun(
             f"{folder / NAME}: holds another run: {'; '.join(changed)}; name another --out, or give the same options"
             " as before"
         )
-    why = "--fresh" if fresh else _why_again(folder, record.exit_code, before, arguments, elsewhere)
+    why = "--fresh" if fresh else _rerun_reason(folder, record.exit_code, before, arguments, client)
     if not why or not record.trials:
         return record
     there = set_aside_all(folder, (NOTE,))
@@ -127,12 +127,12 @@ def begun(
     return None
 
 
-def _why_again(
-    folder: Path, exit_code: int | None, before: Mapping[str, object], arguments: Arguments, elsewhere: str | None
+def _rerun_reason(
+    folder: Path, exit_code: int | None, before: Mapping[str, object], arguments: Arguments, client: Client | None
 ) -> str:
     """Return in words why a run is asked again; empty if it is not."""
     why = remade(before, arguments)
-    return why if why or elsewhere is None else why_again(folder, elsewhere, ended=exit_code == 0)
+    return why if why or client is None else rerun_reason(folder, client, ended=exit_code == 0)
 
 
 def read_asked(folder: Path, name: str) -> JournalContents:
@@ -171,14 +171,14 @@ class MembenchResult(NamedTuple):
     """What a run came to so far: its trials, in the order of the dataset's questions, of which there are `total`.
 
     `record` is its journal, with the trials that were taken again, None if nothing was asked yet. `stopped` says why
-    questions were not asked, if some were not; `kept` are those that an earlier command has asked.
+    questions were not asked, if some were not; `earlier` are those that an earlier command has asked.
     """
 
     trials: tuple[Trial, ...]
     total: int
     record: Record | None = None
     stopped: str = ""
-    kept: KeptQuestions = KeptQuestions()
+    earlier: EarlierAnswers = EarlierAnswers()
 
     @property
     def summary(self) -> MembenchSummary:
@@ -207,12 +207,12 @@ class MembenchResult(NamedTuple):
         return spend_of((call for trial in trials for call in trial.calls if call.kind == "worker"), stays=())
 
 
-def is_finished(bench: DatasetCases, folder: Path, arguments: Arguments, elsewhere: str, *, keeps_failed: bool) -> bool:
+def is_finished(bench: DatasetCases, folder: Path, arguments: Arguments, client: Client, *, keeps_failed: bool) -> bool:
     """Whether the journal in the folder has all questions of this run, so that the memory has nothing to do."""
     if not is_begun(folder):
         return False
     run, exit_code = read_figures(folder, str(folder)), read_journal(folder).exit_code
-    if differences(run.arguments, arguments) or _why_again(folder, exit_code, run.arguments, arguments, elsewhere):
+    if differences(run.arguments, arguments) or _rerun_reason(folder, exit_code, run.arguments, arguments, client):
         return False
     return all(id in run.trials and (keeps_failed or not is_open(run.trials[id])) for id in bench.entries)
 
@@ -289,9 +289,8 @@ def go_on(
         tell(missing)
     total = len(bench.entries)
     # A run has one memory: for its repeats the first folder decides, and for floors the tokens that it has returned.
-    noted = floor is None
-    elsewhere = client.elsewhere if noted and filled in (None, folder) else None
-    record = begun(folder, arguments, elsewhere, fresh=fresh, tell=tell)
+    noted, first = floor is None, filled in (None, folder)
+    record = begun(folder, arguments, client if noted and first else None, fresh=fresh, tell=tell)
     trials = {} if record is None else {id: _lean(trial) for id, trial in newest(record).items()}
     done = frozenset(id for id, trial in trials.items() if keeps_failed or not is_open(trial))
     if trials:
@@ -302,11 +301,12 @@ def go_on(
     stopped = ""
     # What a recording has not is told of all questions at once: to look for it costs nothing.
     free = keeps_failed or (reader is not None and reader.calls.mode == "replay")
-    before = KeptQuestions(len(done), (record.header.date,)) if record is not None and done else KeptQuestions()
+    before = EarlierAnswers(len(done), (record.header.date,)) if record is not None and done else EarlierAnswers()
     if len(done) < total:
         told = clock.monotonic()
         places = set[tuple[str, int | None]]() if models is None else models.memory.places
-        note = InputsNote(filled or folder, lambda: client.inputs(places)) if noted else None
+        resumes = record is not None
+        note = InputsNote(folder, lambda: client.inputs(places), resumes=resumes) if noted else None
         header = header_of(folder, bench, arguments)
         # A run that resumes a killed one has its stores, and empties them.
         name = f"{folder.resolve()} {(header if record is None else record.header).started}"
@@ -353,7 +353,7 @@ def go_on(
                         keep(trial)
                         if clock.monotonic() - told >= EVERY:
                             told = clock.monotonic()
-                            tell(f"{count:,} of {total:,} questions{pace.told(count - len(done), total - count)}")
+                            tell(f"{count:,} of {total:,} questions{pace.text(count - len(done), total - count)}")
                 except KeyboardInterrupt:
                     raise StoppedError(f"{folder}: stopped; run the same command again to resume") from None
                 except LostError as error:

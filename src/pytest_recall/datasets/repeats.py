@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from pytest_recall.datasets.comparison import JournalContents
 from pytest_recall.datasets.judged import JudgingResult
-from pytest_recall.datasets.membench import KeptQuestions, MembenchSummary, fold, has_failed
+from pytest_recall.datasets.membench import EarlierAnswers, MembenchSummary, fold, has_failed
 from pytest_recall.datasets.membench_run import MembenchResult, read_figures
 from pytest_recall.files.errors import RecallError
 from pytest_recall.trials.cost import Spend, total
@@ -70,10 +70,10 @@ class RepeatedResult(NamedTuple):
     @property
     def kept(self) -> str:
         """Which questions an earlier command has asked, in words; empty if none."""
-        every = [one.found.kept for one in self.ingests]
+        every = [one.found.earlier for one in self.ingests]
         dates = tuple(sorted({day for one in every for day in one.dates}))
         asked = sum(len(one.found.trials) for one in self.ingests)
-        return KeptQuestions(sum(one.questions for one in every), dates).of(asked)
+        return EarlierAnswers(sum(one.questions for one in every), dates).of(asked)
 
     @property
     def unread(self) -> tuple[Trial, ...]:

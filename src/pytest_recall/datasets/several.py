@@ -30,7 +30,7 @@ from pytest_recall.datasets.membench import (
     ANSWER_METRICS,
     RECALL,
     Arguments,
-    KeptQuestions,
+    EarlierAnswers,
     MembenchSummary,
     asked_of,
     fold,
@@ -53,13 +53,13 @@ _COST = "money"
 class MemoryRun(NamedTuple):
     """The run of one memory, and what it came to; tables call it by the name of its `contents`.
 
-    `kept` are the questions that an earlier command has asked.
+    `earlier` are the questions that an earlier command has asked.
     """
 
     arguments: Arguments
     summary: MembenchSummary
     contents: JournalContents
-    kept: KeptQuestions = KeptQuestions()
+    earlier: EarlierAnswers = EarlierAnswers()
 
 
 def groups_of_runs(journals: Sequence[JournalContents]) -> list[list[MemoryRun]]:
@@ -123,9 +123,9 @@ def several_section(runs: Sequence[MemoryRun], compared: Sequence[BenchCompariso
     shown = (*(SHOWN[name] for name in names), "tokens", *floors, *reading)
     head = ("memory", "n", "failed", *shown, "recall p50", "ingest", *models, _COST)
     rows = [_row(one, names, floors, len(reading), len(models)) for one in runs]
-    if any(one.kept.questions for one in runs):
-        head = (*head, "asked")
-        rows = [(*row, one.kept.of(one.summary.everything.n) or "now") for row, one in zip(rows, runs, strict=True)]
+    if any(one.earlier.questions for one in runs):
+        head = (*head, "figures")
+        rows = [(*row, one.earlier.of(one.summary.everything.n) or "new") for row, one in zip(rows, runs, strict=True)]
     tables = [TextTable("", head, rows)]
     summaries = [(one.contents.name, one.summary) for one in runs]
     if (ranking := ranking_table(summaries, first.arguments.dataset)) is not None:
@@ -249,7 +249,7 @@ def several_json(runs: Sequence[MemoryRun], compared: Sequence[BenchComparison |
         "version": 1,
         "memories": [
             {
-                **membench_json(one.arguments, one.summary, [one.kept]),
+                **membench_json(one.arguments, one.summary, [one.earlier]),
                 "cost": cost_json({"": one.contents.spend})["total"],
             }
             for one in runs

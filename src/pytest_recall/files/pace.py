@@ -19,7 +19,7 @@ class Pace:
         self._now = now
         self._begin = now()
 
-    def told(self, done: int, left: int) -> str:
+    def text(self, done: int, left: int) -> str:
         """Return in words the rate at which so many were `done`, and the time that is left; empty in the beginning."""
         seconds = self._now() - self._begin
         if done < FEW or seconds < BRIEF or not left:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_recall.cases.memory_part import Unit
-from pytest_recall.datasets.membench import KeptQuestions
+from pytest_recall.datasets.membench import EarlierAnswers
 from pytest_recall.datasets.model_usage import ModelUsage, together
 from pytest_recall.datasets.model_usage_text import lines_of
 from pytest_recall.files.errors import CaseError, RecallError, StoppedError
@@ -86,7 +86,8 @@ class BenchRun:
     """A run in a folder, begun or resumed. `allowed` says that a memory may be reset that is not empty.
 
     With `keeps` the memory is not emptied where it holds what this run has told it, and is told the days after that;
-    with `fresh` all is asked again, and what was asked before is set aside.
+    with `fresh` all is asked again, and what was asked before is set aside. A run that the command `resumes` by
+    name keeps its answers also where it came to its end, and it cannot be known whether the memory has changed.
     Its journal is `trials.jsonl`; the published files beside it are written from that. Raises RecallError for two
     questions with one id.
     """
@@ -101,6 +102,7 @@ class BenchRun:
         tell: Callable[[str], None],
         keeps: bool = False,
         fresh: bool = False,
+        resumes: bool = False,
     ):
         self._parts = parts
         self._folder = folder
@@ -108,6 +110,7 @@ class BenchRun:
         self._preflight = preflight
         self._keeps = keeps
         self._fresh = fresh
+        self._resumes = resumes
         self._held = 0
         self._holds = ToldDays(folder / FILLED)
         self._tell = tell
@@ -143,8 +146,9 @@ class BenchRun:
         record = begun(
             self._folder,
             parts.configuration,
-            parts.client.elsewhere,
+            parts.client,
             fresh=self._fresh,
+            resumes=self._resumes,
             beside=ABOUT_ANSWERS,
             tell=self._begins_again,
         )
@@ -173,7 +177,7 @@ class BenchRun:
                 outcome = self._outcome(parts.checkpoints)
         write_result(self._folder / RESULT, outcome.result)
         units = tuple(tuple(self._new_units(one.checkpoint)) for one in outcome.reached)
-        kept = KeptQuestions() if record is None else KeptQuestions(total - left, (record.header.date,))
+        kept = EarlierAnswers() if record is None else EarlierAnswers(total - left, (record.header.date,))
         return outcome._replace(persona=parts.configuration.persona, units=units, kept=kept.of(total))
 
     def _begins_again(self, told: str) -> None:
@@ -190,7 +194,7 @@ class BenchRun:
         with RunFiles(self._folder, header, lines, before) as files:
             if left and not self._stopped:
                 with parts.calls.memory.written(files.journal.spent):
-                    self._work(files, open_, left)
+                    self._work(files, before, open_, left)
             whole = self._whole()
             for checkpoint in whole:
                 # A run that was killed just after the last answer of a checkpoint has not said so.
@@ -271,11 +275,13 @@ class BenchRun:
         answered = {id for (where, id), one in self._done.items() if where == label and one.points is not None}
         return [question for question in checkpoint.asked if question.id not in answered]
 
-    def _work(self, files: RunFiles, open_: dict[int, list[BenchQuestion]], left: int) -> None:
+    def _work(
+        self, files: RunFiles, before: Sequence[CheckpointTrial], open_: dict[int, list[BenchQuestion]], left: int
+    ) -> None:
         parts = self._parts
         last = max(place for place, questions in open_.items() if questions)
         progress = PassProgress("asked", left)
-        note = InputsNote(self._folder, lambda: parts.client.inputs(parts.calls.memory.places))
+        note = InputsNote(self._folder, lambda: parts.client.inputs(parts.calls.memory.places), resumes=bool(before))
         try:
             with (
                 self._opened() as subject,

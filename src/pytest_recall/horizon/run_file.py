@@ -17,9 +17,10 @@ from pytest_recall.files.validation import MAX_PROBLEMS
 from pytest_recall.horizon.evaluation import CheckpointTrial
 from pytest_recall.horizon.published import evaluation_of, failure_line, question_line
 from pytest_recall.horizon.result import CODE_CHANGED, Configuration, differences, header_of_settings
+from pytest_recall.memory.client import Client
 from pytest_recall.memory.filled import FilledMark
 from pytest_recall.memory.inputs import NAME as NOTE
-from pytest_recall.memory.inputs import why_again
+from pytest_recall.memory.inputs import rerun_reason
 from pytest_recall.trials.journal import NAME, is_begun, journal_of, read_journal, set_aside, told_aside
 from pytest_recall.trials.record import Header, Record
 
@@ -67,9 +68,10 @@ PERSONA = "persona"
 def begun(
     folder: Path,
     configuration: Configuration,
-    elsewhere: str,
+    client: Client,
     *,
     fresh: bool = False,
+    resumes: bool = False,
     beside: Iterable[str] = (),
     tell: Callable[[str], None] = lambda sentence: None,
 ) -> Record | None:
@@ -77,7 +79,7 @@ def begun(
 
     One that has asked nothing yet, nor paid for anything, is none. Where only what the memory is made of has changed,
     or with `fresh`, the run is set aside with the files `beside` it, which `tell` is told; so is a run that came to its
-    end, where that cannot be known: `elsewhere` is as in `Client`.
+    end, where that cannot be known, unless it is named as one that the command `resumes`.
     """
     if not is_begun(folder):
         if (folder / QUESTIONS).is_file():
@@ -95,7 +97,7 @@ def begun(
             f"{folder}: holds another run: {'; '.join(changed)}; name another --out, or give the same options as before"
         )
     why = "--fresh" if fresh else "its code has changed" if changed else ""
-    why = why or why_again(folder, elsewhere, ended=record.exit_code == 0)
+    why = why or rerun_reason(folder, client, ended=record.exit_code == 0 and not resumes)
     if not why:
         return record
     there = set_aside(folder, (*FILES, FAILURES, NOTE, *beside))

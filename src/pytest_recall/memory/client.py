@@ -30,7 +30,8 @@ class Client:
     `takes_context`: a question reaches it with its session. `namespaces`: it keeps stores apart by a name. `batch`: so
     many texts it takes in one call, of `store_many`; of 1 it has none. What has to be asked for these three, `learn`
     does. `model` is the one that it asks, where its selector names one. `elsewhere` says why it cannot be known what it
-    is made of, as it works in another process; it is empty where it works in this one.
+    is made of, as it works in another process; it is empty where it works in this one. `observable`: there may be more
+    to it than its code, which is seen as it works.
     """
 
     private = False
@@ -43,6 +44,7 @@ class Client:
     batch = 1
     model: Model | None = None
     elsewhere = ""
+    observable = False
 
     def __init__(self, name: str) -> None:
         self.name = name

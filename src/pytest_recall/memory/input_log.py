@@ -18,12 +18,12 @@ from pytest_recall.memory.inputs import (
     ABSENT,
     NAMES,
     Inputs,
-    digest_of_content,
-    digest_of_names,
-    digest_of_variable,
-    key,
-    mark_of,
+    content_digest,
+    digest_key,
+    key_id,
+    names_digest,
     names_in,
+    variable_digest,
 )
 from pytest_recall.replay import audit, sockets
 from pytest_recall.replay.hooks import Undo
@@ -52,9 +52,9 @@ class InputLog:
         """Note that a file is read, or looked for."""
         if path in self.files or path in self.outputs:
             return
-        found = digest_of_content(path)
-        if found is not None:
-            self.files[path] = found
+        digest = content_digest(path)
+        if digest is not None:
+            self.files[path] = digest
 
     def written(self, path: str) -> None:
         """Note that it makes or changes a file: what it reads of that is from itself."""
@@ -77,14 +77,14 @@ class InputLog:
         ]
         files, folders, outputs = dict(self.files), dict(self.folders), set(self.outputs)
         made = {path: tuple(sorted(_names_below(path, outputs))) for path in folders}
-        found = key()
+        secret = digest_key()
         return Inputs(
             {_shown(path): digest for path, digest in files.items()},
-            {_shown(path): digest_of_names(names, made[path]) for path, names in folders.items()},
+            {_shown(path): names_digest(names, made[path]) for path, names in folders.items()},
             dict(self.variables),
             {_shown(path): names for path, names in made.items() if names},
             (*self.unknown, *unheard),
-            mark_of(found) if found and self.variables else "",
+            key_id(secret) if secret and self.variables else "",
         )
 
 
@@ -101,7 +101,7 @@ def _shown(path: str) -> str:
 _logs: dict[str, InputLog] | None = None
 _names: dict[str, set[str]] = {}
 """The names that were looked up, by each address that they have."""
-_names_told: list[Undo] = []
+_announced: list[Undo] = []
 _working: list[InputLog] = []
 _lock = threading.Lock()
 
@@ -110,7 +110,7 @@ class _Thread(threading.local):
     """Whether this thread is within a call of a memory, was in one before, and is at work for the log itself."""
 
     within = 0
-    known = False
+    seen = False
     busy = False
 
 
@@ -124,7 +124,7 @@ def watch() -> None:
         if _logs is None:
             audit.listen(_EVENTS)
         _logs = {}
-    key()
+    digest_key()
 
 
 def log_of(name: str) -> InputLog | None:
@@ -146,13 +146,13 @@ def inputs_of(name: str, code: Callable[[], Iterable[Path]], models: Places) -> 
     own = log_of(name)
     if own is None or _logs is None:
         return Inputs()
-    found = own.inputs(models)
+    inputs = own.inputs(models)
     for other in [one for one in list(_logs.values()) if one is not own]:
         if own.code is None:
             own.code = frozenset(map(str, code()))
         if not own.code.isdisjoint(map(os.path.realpath, list(other.files))):
-            found = found.joined(other.inputs(models))
-    return found
+            inputs = inputs.joined(other.inputs(models))
+    return inputs
 
 
 @contextmanager
@@ -165,10 +165,10 @@ def observed(name: str) -> Iterator[None]:
     with _lock:
         if not _working:
             _swap_environ(watched=True)
-            _names_told.extend(sockets.tell_names())
+            _announced.extend(sockets.announce_names())
         _working.append(log)
     _thread.within += 1
-    _thread.known = True
+    _thread.seen = True
     try:
         yield
     finally:
@@ -177,13 +177,13 @@ def observed(name: str) -> Iterator[None]:
             _working.remove(log)
             if not _working:
                 _swap_environ(watched=False)
-                while _names_told:
-                    _names_told.pop()()
+                while _announced:
+                    _announced.pop()()
 
 
 def _listening() -> list[InputLog]:
     """Return the logs of the memories that are at work, as far as what this thread does may be of them."""
-    if not _working or _thread.busy or (_thread.known and not _thread.within):
+    if not _working or _thread.busy or (_thread.seen and not _thread.within):
         return []
     return _working[:]
 
@@ -217,14 +217,14 @@ def _variable(name: object) -> None:
     if not isinstance(name, str | bytes):
         return
     for log in _listening():
-        known = os.fsdecode(name)
-        if known in log.variables or known in log.own_variables:
+        variable = os.fsdecode(name)
+        if variable in log.variables or variable in log.own_variables:
             continue
         _thread.busy = True
         try:
-            found = key()
-            environ = {one: "" for one in os.environ if one not in log.own_variables} if known == NAMES else os.environ
-            log.variables[known] = digest_of_variable(known, found, environ) if found else ABSENT
+            secret = digest_key()
+            others = {one: value for one, value in os.environ.items() if one not in log.own_variables}
+            log.variables[variable] = variable_digest(variable, secret, others) if secret else ABSENT
         finally:
             _thread.busy = False
 
@@ -323,9 +323,9 @@ def _imports(_: object, file: object = None, *__: object) -> None:
 
 def _database(given: object, *_: object) -> None:
     logs = _listening()
-    told = os.fsdecode(given) if isinstance(given, str | bytes | os.PathLike) else ""
-    if logs and told and told != ":memory:" and not told.startswith("file::memory:"):
-        path = _path(told.removeprefix("file:").partition("?")[0])
+    name = os.fsdecode(given) if isinstance(given, str | bytes | os.PathLike) else ""
+    if logs and name and name != ":memory:" and not name.startswith("file::memory:"):
+        path = _path(name.removeprefix("file:").partition("?")[0])
         for log in logs if path is not None else ():
             assert path is not None
             if path in log.outputs:

@@ -12,10 +12,13 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
+
+if TYPE_CHECKING:
+    from pytest_recall.memory.client import Client
 
 NAME = "memory-inputs.json"
 """The file in the folder of a run that says what its memory was made of."""
@@ -32,7 +35,7 @@ class Inputs(NamedTuple):
 
     `files` and `folders` have the digest of the content, or of the names in it, by path; of a folder the names in
     `outputs` do not count, which the memory has made itself. `variables` have a digest of the value, by a key that is
-    not kept with it: `key` says by which. `unknown` says why there is more to it than can be known.
+    not stored with it: `key` is the id of that. `unknown` says why there is more to it than can be known.
     """
 
     files: Mapping[str, str] = _NONE
@@ -61,14 +64,14 @@ class Inputs(NamedTuple):
     def changed(self) -> str:
         """Return in words what is another now; empty if nothing is, as far as that can be known here."""
         for path, was in self.files.items():
-            if (now := digest_of(path)) != was:
+            if (now := file_digest(path)) != was:
                 return f"{path} {'is there now' if was == ABSENT else 'is gone' if now == ABSENT else 'has changed'}"
         for path, was in self.folders.items():
-            if digest_of_names(names_in(path), self.outputs.get(path, ())) != was:
+            if names_digest(names_in(path), self.outputs.get(path, ())) != was:
                 return f"the files in {path} are others"
-        found = key()
-        for name, was in self.variables.items() if found and self.key == mark_of(found) else ():
-            if digest_of_variable(name, found) != was:
+        secret = digest_key()
+        for name, was in self.variables.items() if secret and self.key == key_id(secret) else ():
+            if variable_digest(name, secret) != was:
                 return "the environment has other variables" if name == NAMES else f"the variable {name} has changed"
         return ""
 
@@ -77,20 +80,20 @@ class Inputs(NamedTuple):
         """Return why it cannot be known whether something has changed; empty if it can be."""
         if self.unknown:
             return self.unknown[0]
-        found = key()
-        if self.variables and not (found and self.key == mark_of(found)):
+        secret = digest_key()
+        if self.variables and not (secret and self.key == key_id(secret)):
             return "it reads the environment, of which another user or machine has the digests"
         return ""
 
 
-class KeptInputs(NamedTuple):
+class InputsRecord(NamedTuple):
     """What the folder of a run says of its memory; `ended` says that the command came to its end."""
 
     inputs: Inputs
     ended: bool
 
 
-def read_inputs(folder: Path) -> KeptInputs | None:
+def read_inputs(folder: Path) -> InputsRecord | None:
     """Return what is known of the memory of the run in a folder, None if nothing is. Raises RecallError."""
     path = folder / NAME
     if not path.is_file():
@@ -98,8 +101,9 @@ def read_inputs(folder: Path) -> KeptInputs | None:
     try:
         plain = json.loads(read_text(path))
         outputs = {str(name): tuple(map(str, names)) for name, names in plain["outputs"].items()}
-        found = Inputs(**{**{name: plain[name] for name in Inputs._fields}, "outputs": outputs})
-        return KeptInputs(found._replace(unknown=tuple(found.unknown)), plain["ended"] is True)
+        unknown = tuple(map(str, plain["unknown"]))
+        known = {name: plain[name] for name in Inputs._fields}
+        return InputsRecord(Inputs(**{**known, "outputs": outputs, "unknown": unknown}), plain["ended"] is True)
     except (ValueError, KeyError, TypeError, AttributeError):
         raise RecallError(f"{path}: is not what a run writes; remove it, and all questions are asked again") from None
 
@@ -109,27 +113,32 @@ def write_inputs(folder: Path, inputs: Inputs, *, ended: bool) -> None:
     write_text(folder / NAME, json.dumps({**inputs._asdict(), "ended": ended}, default=dict, indent=1) + "\n")
 
 
-def why_again(folder: Path, elsewhere: str, *, ended: bool) -> str:
+def rerun_reason(folder: Path, client: Client, *, ended: bool) -> str:
     """Return in words why what a memory has answered in a folder has to be asked again; empty if it need not be.
 
-    A command that was stopped goes on with what is not seen to have changed. After one that came to its end, a memory
-    of which that cannot be known is another one: `elsewhere` says why, where that is so without any note. `ended` is
-    what the journal says; a run of an earlier version has no note.
+    A command that was stopped goes on with what is not seen to have changed. After one that came to its end, which its
+    journal says by `ended`, a memory of which that cannot be known is another one. A run of an earlier version has no
+    note.
     """
-    found = read_inputs(folder) or KeptInputs(Inputs(), ended)
-    if changed := found.inputs.changed:
+    record = read_inputs(folder)
+    if record is None:
+        record = InputsRecord(Inputs(unknown=("an earlier version ran it",) if client.observable else ()), ended)
+    if changed := record.inputs.changed:
         return changed
-    unknown = elsewhere or found.inputs.unknowable
-    return f"what it is made of cannot be known, since {unknown}" if ended and found.ended and unknown else ""
+    unknown = client.elsewhere or record.inputs.unknowable
+    return f"what it is made of cannot be known, since {unknown}" if ended and record.ended and unknown else ""
 
 
 class InputsNote:
-    """Keeps the note on a memory in the folder of a run up to date: `now` returns what is known of it by now."""
+    """Keeps the note on a memory in the folder of a run up to date: `now` returns what is known of it by now.
 
-    def __init__(self, folder: Path, now: Callable[[], Inputs]) -> None:
-        found = read_inputs(folder)
+    A run that `resumes` has what was known before as well.
+    """
+
+    def __init__(self, folder: Path, now: Callable[[], Inputs], *, resumes: bool) -> None:
+        record = read_inputs(folder) if resumes else None
         self._folder, self._now = folder, now
-        self._before = Inputs() if found is None else found.inputs
+        self._before = Inputs() if record is None else record.inputs
         self._written: Inputs | None = None
 
     def write(self) -> None:
@@ -142,17 +151,17 @@ class InputsNote:
 
 def end(folder: Path) -> None:
     """Write that the command came to its end, and has left nothing open."""
-    if (found := read_inputs(folder)) is not None and not found.ended:
-        write_inputs(folder, found.inputs, ended=True)
+    if (record := read_inputs(folder)) is not None and not record.ended:
+        write_inputs(folder, record.inputs, ended=True)
 
 
-def digest_of(path: str) -> str:
+def file_digest(path: str) -> str:
     """Return the digest of a file's content as it is now."""
-    found = digest_of_content(path)
-    return ABSENT if found is None else found
+    digest = content_digest(path)
+    return ABSENT if digest is None else digest
 
 
-def digest_of_content(path: str) -> str | None:
+def content_digest(path: str) -> str | None:
     """Return the digest of what a file holds, `ABSENT` where there is none; None for what makes its content when read.
 
     Devices and pipes do, and the files of `/proc`, of which the size is 0.
@@ -179,27 +188,27 @@ def names_in(path: str) -> list[str]:
         return []
 
 
-def digest_of_names(names: Iterable[str], without: Iterable[str] = ()) -> str:
+def names_digest(names: Iterable[str], without: Iterable[str] = ()) -> str:
     """Return the digest of the names in a folder that are not among some."""
     return sha256("\0".join(sorted({*names} - {*without})).encode("utf-8", "surrogateescape")).hexdigest()[:_DIGITS]
 
 
-def digest_of_variable(name: str, found: bytes, environ: Mapping[str, str] | None = None) -> str:
+def variable_digest(name: str, secret: bytes, environ: Mapping[str, str] | None = None) -> str:
     """Return the digest of a variable of the environment by a key; empty where it is not set."""
-    known = os.environ if environ is None else environ
-    value = "\0".join(sorted(known)) if name == NAMES else known.get(name)
+    variables = os.environ if environ is None else environ
+    value = "\0".join(sorted(variables)) if name == NAMES else variables.get(name)
     if value is None:
         return ABSENT
-    return hmac.new(found, f"{name}={value}".encode("utf-8", "surrogateescape"), sha256).hexdigest()[:_DIGITS]
+    return hmac.new(secret, f"{name}={value}".encode("utf-8", "surrogateescape"), sha256).hexdigest()[:_DIGITS]
 
 
-def mark_of(found: bytes) -> str:
+def key_id(secret: bytes) -> str:
     """Return what tells a key from others, and says nothing of it."""
-    return sha256(b"mark of " + found).hexdigest()[:_DIGITS]
+    return sha256(b"id of " + secret).hexdigest()[:_DIGITS]
 
 
 @cache
-def key() -> bytes:
+def digest_key() -> bytes:
     """Return this user's key for digests of variables; empty where none can be kept.
 
     A value may be secret and short, and could be guessed from a digest without a key. So the key is not in the project,
@@ -219,7 +228,7 @@ def key() -> bytes:
                 pass
             finally:
                 own.unlink()
-        found = path.read_bytes()
+        secret = path.read_bytes()
     except (OSError, RuntimeError):
         return b""
-    return found if len(found) == 32 else b""
+    return secret if len(secret) == 32 else b""

@@ -37,6 +37,8 @@ class Own(Client):
     What it raises is not caught here: the reader of the trial wants the traceback.
     """
 
+    observable = True
+
     def __init__(self, name: str, found: Any, timeout: float | None = None) -> None:
         super().__init__(name)
         self._found = found

@@ -97,7 +97,7 @@ def guard(player: Player) -> list[Undo]:
     """
     guarded = Guarded(player, {})
     undo = [audit.listen({event: functools.partial(check, guarded) for event, check in _CHECKS.items()})]
-    undo += tell_names()
+    undo += announce_names()
     undo.append(_put(socket, "socketpair", let_through(player)))  # On Windows it connects one end to the other.
     # So does this one; refused, it would leave a pool behind that answers nobody.
     tpool = ("eventlet.tpool",)
@@ -106,7 +106,7 @@ def guard(player: Player) -> list[Undo]:
     return undo
 
 
-def tell_names() -> list[Undo]:
+def announce_names() -> list[Undo]:
     """Raise the event `LOOKED_UP` from now on. What is returned takes it back."""
     return [_put(socket, name, functools.partial(_noting, addresses)) for name, addresses in _LOOK_UPS.items()]
 

@@ -305,16 +305,16 @@ def _run_one(asking: _Asking, client: Client) -> int:
         same = whole and arguments.sha256 in PUBLISHED
         told += ["", *render.reported_lines(reported, summary, same_file=same)]
         extra["published"] = render.reported_json(reported, summary, same_file=same)
-    kept = [one.found.kept for one in result.ingests]
+    earlier = [one.found.earlier for one in result.ingests]
     if args.json:
-        print(json.dumps({**render.membench_json(arguments, summary, kept), **extra}, indent=2, ensure_ascii=False))
+        print(json.dumps({**render.membench_json(arguments, summary, earlier), **extra}, indent=2, ensure_ascii=False))
     else:
         print("\n".join([*render.membench_lines(arguments, summary, result.failed, result.kept), *told]))
     _bundle(args, bench, [one.folder for one in (*result.ingests, *floors.values())])
     keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
     codes = [exit_code(result, asking.floors, **keeps)]
     codes += [exit_code(RepeatedResult((one,), 1), {}, **keeps, name=f"{name}: ") for name, one in floors.items()]
-    return _ended(max(codes), [folder])
+    return _ended(max(codes), [one.folder for one in result.ingests])
 
 
 def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
@@ -341,7 +341,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
     check_ready(
         client.name
         for client, arguments, folder in wanted
-        if args.fresh or not is_finished(bench, folder, arguments, client.elsewhere, keeps_failed=args.keep_failed)
+        if args.fresh or not is_finished(bench, folder, arguments, client, keeps_failed=args.keep_failed)
     )
     for client, arguments, folder in wanted:
         say(f"{client.name}: {folder}")
@@ -359,7 +359,7 @@ def _run_several(asking: _Asking, clients: Sequence[Client]) -> int:
         found = one.found
         trials = {trial.case_id: trial for trial in found.trials}
         contents = read_figures(folder, title(client.name))._replace(trials=trials)
-        runs.append(render.MemoryRun(arguments, found.summary, contents, found.kept))
+        runs.append(render.MemoryRun(arguments, found.summary, contents, found.earlier))
         folders.append(folder)
         keeps = {"replays": args.replay is not None, "keeps": args.keep_failed}
         codes.append(exit_code(RepeatedResult((one,), 1), asking.floors, **keeps, name=f"{client.name}: "))

@@ -232,6 +232,7 @@ def _go(args: argparse.Namespace, parts: Parts, folder: Path) -> tuple[int, Benc
         tell=say,
         keeps=args.skip_catchup_ingest,
         fresh=args.fresh,
+        resumes=args.resume is not None,
     )
     try:
         outcome = asked.run()

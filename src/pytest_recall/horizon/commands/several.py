@@ -87,8 +87,8 @@ def _lines(outcomes: Sequence[BenchOutcome]) -> Iterator[str]:
     overall = (_cell(fmean(shares) if shares else None, 100, ".1f"), _cell(fmean(means) if means else None, 1, ".2f"))
     head, last = ["persona", "answers", "recall %", "points of 6"], ["mean", f"{answers:,}", *overall]
     if any(one.kept for one in outcomes):
-        head, last = [*head, "asked"], [*last, ""]
-        rows = [(*row, one.kept or "now") for row, one in zip(rows, outcomes, strict=True)]
+        head, last = [*head, "figures"], [*last, ""]
+        rows = [(*row, one.kept or "new") for row, one in zip(rows, outcomes, strict=True)]
     yield from grid(head, [*rows, last])
 
 

@@ -106,7 +106,7 @@ class PassProgress:
     def step(self) -> None:
         """One more is done."""
         self._done += 1
-        pace = self._pace.told(self._done, self._total - self._done)
+        pace = self._pace.text(self._done, self._total - self._done)
         told = f"recall: {self._what} {self._done:,} of {self._total:,}{pace}"
         if sys.stderr.isatty():
             # What was longer before is written over.
