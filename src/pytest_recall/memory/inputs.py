@@ -12,13 +12,10 @@ from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from pytest_recall.files.disk import read_text, write_text
 from pytest_recall.files.errors import RecallError
-
-if TYPE_CHECKING:
-    from pytest_recall.memory.client import Client
 
 NAME = "memory-inputs.json"
 """The file in the folder of a run that says what its memory was made of."""
@@ -86,6 +83,13 @@ class Inputs(NamedTuple):
         return ""
 
 
+class Observability(Protocol):
+    """What a client says of how far it can be seen what it is made of."""
+
+    elsewhere: str
+    observable: bool
+
+
 class InputsRecord(NamedTuple):
     """What the folder of a run says of its memory; `ended` says that the command came to its end."""
 
@@ -113,7 +117,7 @@ def write_inputs(folder: Path, inputs: Inputs, *, ended: bool) -> None:
     write_text(folder / NAME, json.dumps({**inputs._asdict(), "ended": ended}, default=dict, indent=1) + "\n")
 
 
-def rerun_reason(folder: Path, client: Client, *, ended: bool) -> str:
+def rerun_reason(folder: Path, client: Observability, *, ended: bool) -> str:
     """Return in words why what a memory has answered in a folder has to be asked again; empty if it need not be.
 
     A command that was stopped goes on with what is not seen to have changed. After one that came to its end, which its
