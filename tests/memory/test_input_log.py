@@ -143,10 +143,12 @@ def test_programs_and_services_cannot_be_known() -> None:
     found = seen(lambda: subprocess.run([sys.executable, "-c", ""], check=True))
     assert found.unknowable.startswith("it starts python")
     input_log.watch()
+    look_up = socket.getaddrinfo
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         found = seen(lambda: socket.create_connection(("localhost", port)).close())
         assert found.unknowable == f"it connects to localhost:{port}"
+        assert socket.getaddrinfo is look_up
         assert input_log.inputs_of("mine", tuple, {("localhost", port)}).unknowable == ""
 
 

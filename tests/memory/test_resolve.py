@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -58,3 +59,18 @@ def test_a_package_that_is_missing_is_named(
     with pytest.raises(MemoryFault) as error:
         resolve(selector).ready()
     assert str(error.value) == said
+
+
+@pytest.mark.parametrize(
+    ("selector", "known"),
+    [
+        ("sqlite-fts", True),
+        ("mem0", True),
+        ("mem0:openai:m", True),
+        ("mem0:python:mine.py:ask", False),
+        ("command:sh -c true", False),
+        ("http://127.0.0.1:1", False),
+    ],
+)
+def test_it_is_said_of_what_it_cannot_be_known_what_it_is_made_of(tmp_path: Path, selector: str, known: bool) -> None:
+    assert (not resolve(selector, root=tmp_path).elsewhere) is known

@@ -13,7 +13,9 @@ from pytest_recall.cases.memory_part import MemoryFault, QueryContext
 from pytest_recall.memory.client import Client
 from pytest_recall.memory.dense import embed, embedded
 from pytest_recall.models.model import Ask, Message, Model, ModelError
+from pytest_recall.models.programs import SubprocessModel
 from pytest_recall.models.provider import Provider
+from pytest_recall.models.python_model import OwnModel
 from pytest_recall.trials.trial import Passage
 
 _USER = "recall"
@@ -80,6 +82,8 @@ class Mem0(Client):
     def __init__(self, name: str, model: Provider | None = None) -> None:
         super().__init__(name)
         self.model: Provider | None = model
+        if isinstance(model, OwnModel | SubprocessModel):
+            self.elsewhere = "its model is not one of a provider"
         self._memory: Any = None
         self._sources: dict[str, str | None] = {}
 
